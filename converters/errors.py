@@ -1,0 +1,25 @@
+"""What a reader says when it cannot take a file."""
+
+from __future__ import annotations
+
+import os
+
+
+class ConversionError(ValueError):
+    """A file, or one line of it, that cannot be taken.
+
+    Attributes:
+        path: the file, as the caller named it.
+        line: 1-based line number, or None where the whole file is meant.
+        reason: what is wrong and what to do, on one line.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], line: int | None, reason: str) -> None:
+        self.path = os.fspath(path)
+        self.line = line
+        self.reason = " ".join(reason.split())
+        super().__init__(self.path, line, self.reason)
+
+    def __str__(self) -> str:
+        where = self.path if self.line is None else f"{self.path}:{self.line}"
+        return f"{where}: {self.reason}"

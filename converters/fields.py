@@ -1,0 +1,61 @@
+"""Taking fields out of JSON objects and ids into text files, with the reason when it cannot be done."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from converters.errors import ConversionError
+
+Path = str | os.PathLike[str]
+
+
+def an_id(path: Path, line: int, row: Mapping[str, Any], keys: Sequence[str]) -> str:
+    """The first of `keys` that the object has, as a non-empty string; whole numbers are taken as text.
+
+    Raises:
+        ConversionError: it has none, or its value is no id.
+    """
+    for key in keys:
+        value = row.get(key)
+        if value is None:
+            continue
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        if isinstance(value, str) and value.strip():
+            return value
+        raise ConversionError(path, line, f'"{key}" is no id: {value!r}')
+    raise ConversionError(path, line, f"no {_or(keys)} in it")
+
+
+def a_text(path: Path, line: int, row: Mapping[str, Any], keys: Sequence[str], what: str) -> str:
+    """The first of `keys` that the object has, as a string with something in it.
+
+    Raises:
+        ConversionError: it has none, or only white space.
+    """
+    for key in keys:
+        value = row.get(key)
+        if value is None:
+            continue
+        if not isinstance(value, str):
+            raise ConversionError(path, line, f'"{key}" of {what} is no text')
+        if value.strip():
+            return value
+    raise ConversionError(path, line, f"{what} has no text ({_or(keys)})")
+
+
+def _or(keys: Sequence[str]) -> str:
+    return " or ".join(f'"{key}"' for key in keys)
+
+
+def column(value: str, what: str) -> str:
+    """An id as it can stand in a white-space separated file.
+
+    Raises:
+        ValueError: it is empty or has white space in it.
+    """
+    if not value or value.split() != [value]:
+        raise ValueError(f"{what} {value!r} is empty or has white space: it cannot stand in this format")
+    return value

@@ -1,0 +1,61 @@
+"""Grades as JSON Lines: what `trecexam export grades` writes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO
+
+from converters.errors import ConversionError
+from converters.fields import an_id
+from converters.lines import Head, first_object, iter_objects
+from converters.records import RecordedGrade
+from converters.registry import Format
+
+EXAMPLE = '{"query_id": "q1", "doc_id": "doc42", "item_id": "q1/1", "rating": 4, "answer": "4"}'
+
+
+def read_grades(path: str | os.PathLike[str]) -> Iterator[RecordedGrade]:
+    """The grades of a file, in its order; fields it does not know are left out.
+
+    Raises:
+        ConversionError: with the line: bad JSON, an id missing, a rating that is neither 0..5 nor null.
+    """
+    for number, row in iter_objects(path):
+        rating = row.get("rating")
+        if rating is not None and (
+            isinstance(rating, bool) or not isinstance(rating, int) or not 0 <= rating <= 5
+        ):
+            raise ConversionError(path, number, f"the rating is neither 0..5 nor null: {rating!r}"[:200])
+        yield RecordedGrade(
+            an_id(path, number, row, ("query_id",)),
+            an_id(path, number, row, ("doc_id",)),
+            an_id(path, number, row, ("item_id",)),
+            rating,
+            *(_text(path, number, row, key) for key in ("answer", "model", "prompt", "text")),
+        )
+
+
+def write_grades(grades: Iterable[RecordedGrade], file: BinaryIO) -> None:
+    """Writes a line a grade."""
+    import orjson
+
+    for grade in grades:
+        file.write(orjson.dumps(grade._asdict()) + b"\n")
+
+
+def _text(path: str | os.PathLike[str], number: int, row: dict[str, Any], key: str) -> str:
+    value = row.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise ConversionError(path, number, f'"{key}" is no text')
+    return value
+
+
+def _sniff(start: Head) -> bool:
+    row = first_object(start)
+    return row is not None and {"query_id", "doc_id", "item_id", "rating"} <= row.keys()
+
+
+FORMAT = Format("grades", (".jsonl",), "grades, JSONL", EXAMPLE, _sniff, read_grades, write_grades)

@@ -1,0 +1,200 @@
+"""Bytes and lines: what every reader shares. Plain or gzip (by content, not by name), bounded memory."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from converters.errors import ConversionError
+
+#: The longest line a reader takes, in bytes.
+MAX_LINE = 16 * 1024 * 1024
+#: What `head` looks at, in bytes.
+HEAD = 64 * 1024
+
+_GZIP = b"\x1f\x8b"
+_UTF8_BOM = b"\xef\xbb\xbf"
+_UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+
+
+class Head(NamedTuple):
+    """The beginning of a file, for sniffing: its name, its first non-blank lines, decompressed."""
+
+    name: str
+    lines: tuple[bytes, ...]
+
+
+@contextmanager
+def open_bytes(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """The decompressed bytes of a file, after a UTF-8 byte-order mark if it has one.
+
+    Raises:
+        ConversionError: there is no such file, or it cannot be opened, or it is UTF-16.
+    """
+    path = Path(path)
+    try:
+        raw = path.open("rb")
+    except FileNotFoundError:
+        raise ConversionError(path, None, "no such file") from None
+    except IsADirectoryError:
+        raise ConversionError(path, None, "is a folder, not a file") from None
+    except OSError as error:
+        raise ConversionError(path, None, f"cannot be opened: {error.strerror}") from None
+    with raw:
+        stream: Any = raw
+        if raw.peek(2)[:2] == _GZIP:
+            stream = io.BufferedReader(gzip.GzipFile(fileobj=raw), 1 << 20)  # type: ignore[arg-type]
+        with reading(path, 1):
+            start = stream.peek(3)[:3]
+        if start[:2] in _UTF16_BOMS:
+            raise ConversionError(path, 1, "is UTF-16, not UTF-8; convert it: iconv -f UTF-16 -t UTF-8")
+        if start == _UTF8_BOM:
+            stream.read(3)
+        yield stream
+
+
+@contextmanager
+def reading(path: str | os.PathLike[str], line: int | None) -> Iterator[None]:
+    """Turns what goes wrong while bytes are read into a ConversionError."""
+    try:
+        yield
+    except EOFError:
+        raise ConversionError(
+            path, line, "the gzip data ends early: the copy is incomplete; copy it again"
+        ) from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise ConversionError(path, line, f"the gzip data is damaged ({error}); copy it again") from None
+    except OSError as error:
+        raise ConversionError(path, line, f"cannot be read: {error.strerror or error}") from None
+
+
+def is_gzip(path: str | os.PathLike[str]) -> bool:
+    """Whether a file's content is gzip, whatever its name."""
+    with Path(path).open("rb") as file:
+        return file.read(2) == _GZIP
+
+
+def iter_lines(path: str | os.PathLike[str], max_line: int = MAX_LINE) -> Iterator[tuple[int, bytes]]:
+    """(line number from 1, line without its CR LF) of every line.
+
+    Raises:
+        ConversionError: with the line: damaged gzip, a line over `max_line` bytes, a NUL byte.
+    """
+    with open_bytes(path) as stream:
+        number = 0
+        while True:
+            number += 1
+            with reading(path, number):
+                line = stream.readline(max_line + 2)
+            if not line:
+                return
+            if len(line) > max_line and not (line.endswith(b"\n") and len(line) <= max_line + 2):
+                raise ConversionError(
+                    path, number, f"the line is longer than {max_line // 2**20} MiB; is this a text file?"
+                )
+            if b"\0" in line:
+                raise ConversionError(path, number, "a NUL byte: this is no text file")
+            yield number, line.rstrip(b"\r\n")
+
+
+def head(path: str | os.PathLike[str]) -> Head:
+    """The first non-blank lines of the first 64 KiB; the last of them may be cut.
+
+    Raises:
+        ConversionError: the file cannot be read, is binary, or is empty.
+    """
+    with open_bytes(path) as stream, reading(path, 1):
+        start = stream.read1(HEAD)
+        while len(start) < HEAD and (more := stream.read1(HEAD - len(start))):
+            start += more
+    if b"\0" in start:
+        line = start[: start.index(b"\0")].count(b"\n") + 1
+        raise ConversionError(path, line, "a NUL byte: this is no text file")
+    lines = tuple(line for line in start.splitlines() if line.strip())
+    if not lines:
+        raise ConversionError(path, None, "the file is empty")
+    return Head(Path(path).name, lines)
+
+
+def decode(path: str | os.PathLike[str], number: int, line: bytes) -> str:
+    """A line as text.
+
+    Raises:
+        ConversionError: it is not UTF-8.
+    """
+    try:
+        return line.decode()
+    except UnicodeDecodeError as error:
+        raise ConversionError(
+            path, number, f"not UTF-8 (byte {error.start + 1}); convert it: iconv -f LATIN1 -t UTF-8"
+        ) from None
+
+
+def iter_json(path: str | os.PathLike[str]) -> Iterator[tuple[int, Any]]:
+    """(line number, value) of every line of a JSON Lines file; blank lines are skipped.
+
+    Raises:
+        ConversionError: a line is not JSON, or there is none.
+    """
+    import orjson
+
+    empty = True
+    for number, line in iter_lines(path):
+        if not line.strip():
+            continue
+        empty = False
+        try:
+            value = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            decode(path, number, line)
+            raise ConversionError(
+                path, number, f"not valid JSON: {error.msg} (column {error.colno})"
+            ) from None
+        yield number, value
+    if empty:
+        raise ConversionError(path, None, "the file is empty")
+
+
+def iter_objects(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """As `iter_json`, and every value is an object.
+
+    Raises:
+        ConversionError: one is not.
+    """
+    for number, value in iter_json(path):
+        if not isinstance(value, dict):
+            raise ConversionError(path, number, "not a JSON object ({...})")
+        yield number, value
+
+
+def first_object(head: Head) -> dict[str, Any] | None:
+    """The object on the first line of a file's head, or None where there is none."""
+    value = first_json(head)
+    return value if isinstance(value, dict) else None
+
+
+def first_json(head: Head) -> Any:
+    """The JSON value on the first line of a file's head, or None; keys alone where the line is cut."""
+    import orjson
+
+    try:
+        return orjson.loads(head.lines[0])
+    except orjson.JSONDecodeError:
+        return None
+
+
+@contextmanager
+def open_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file to write to; gzip where the name ends in .gz, with no time or name in it."""
+    with Path(path).open("wb") as raw:
+        if not str(path).endswith(".gz"):
+            yield raw
+            return
+        with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as packed:
+            yield packed  # type: ignore[misc]

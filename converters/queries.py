@@ -1,0 +1,86 @@
+"""Queries: TSV `query_id<TAB>text`, or JSON Lines."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO
+
+from converters.errors import ConversionError
+from converters.fields import a_text, an_id
+from converters.lines import Head, decode, first_object, head, iter_lines, iter_objects
+from converters.records import Query
+from converters.registry import Format
+
+EXAMPLE = "q1<TAB>how do heat pumps work"
+ID_KEYS = ("query_id", "qid", "id")
+TEXT_KEYS = ("text", "title", "query")
+_HEADER_IDS = {"query_id", "qid", "id", "topic", "topic_id", "number"}
+_HEADER_TEXTS = {"text", "query", "title", "query_text", "topic", "question"}
+
+
+def read_queries(path: str | os.PathLike[str]) -> Iterator[Query]:
+    """The queries of a file, in its order; ids keep their leading zeros. A TSV header line is skipped.
+
+    Raises:
+        ConversionError: with the line: no tab, no text, the same id twice, bad JSON, an empty file.
+    """
+    start = head(path)
+    rows = _json_rows(path) if start.lines[0].lstrip().startswith(b"{") else _tsv_rows(path)
+    seen: dict[str, int] = {}
+    for number, query in rows:
+        first = seen.setdefault(query.query_id, number)
+        if first != number:
+            raise ConversionError(
+                path, number, f"query '{query.query_id}' stands twice (first on line {first})"
+            )
+        yield query
+    if not seen:
+        raise ConversionError(path, None, "no queries in it")
+
+
+def write_queries(queries: Iterable[Query], file: BinaryIO) -> None:
+    """Writes TSV; tabs and line ends in a text become spaces.
+
+    Raises:
+        ValueError: an id has a tab or a line end in it, or is empty.
+    """
+    for query in queries:
+        if not query.query_id.strip() or any(c in query.query_id for c in "\t\r\n"):
+            raise ValueError(f"query id {query.query_id!r} cannot stand in a TSV file")
+        file.write(f"{query.query_id}\t{' '.join(query.text.split())}\n".encode())
+
+
+def _tsv_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
+    for number, line in iter_lines(path):
+        text = decode(path, number, line)
+        if not text.strip():
+            continue
+        query_id, tab, query = text.partition("\t")
+        if number == 1 and query_id.lower() in _HEADER_IDS and query.strip().lower() in _HEADER_TEXTS:
+            continue
+        if not tab:
+            raise ConversionError(path, number, "no tab: a line is `query_id<TAB>text`")
+        if not query_id.strip():
+            raise ConversionError(path, number, "no query id before the tab")
+        if not query.strip():
+            raise ConversionError(path, number, f"query '{query_id}' has no text")
+        yield number, Query(query_id.strip(), query.strip())
+
+
+def _json_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
+    for number, row in iter_objects(path):
+        query_id = an_id(path, number, row, ID_KEYS)
+        yield number, Query(query_id, a_text(path, number, row, TEXT_KEYS, f"query '{query_id}'"))
+
+
+def _sniff(start: Head) -> bool:
+    row = first_object(start)
+    if row is not None:
+        return any(key in row for key in ID_KEYS) and any(key in row for key in TEXT_KEYS)
+    return b"\t" in start.lines[0] and not start.lines[0].lstrip().startswith((b"{", b"["))
+
+
+FORMAT = Format(
+    "queries", (".tsv", ".jsonl"), "queries, TSV or JSONL", EXAMPLE, _sniff, read_queries, write_queries
+)

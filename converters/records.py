@@ -1,0 +1,84 @@
+"""The frozen records that every stage exchanges.
+
+They are named tuples: hashable, cheap by the million, and those that `ir_measures` knows
+(`Qrel`, and the first fields of `RunEntry`) can be handed to it as they are.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Query(NamedTuple):
+    """One query (TREC: topic)."""
+
+    query_id: str
+    text: str
+
+
+class Passage(NamedTuple):
+    """One retrievable text with its document id."""
+
+    doc_id: str
+    text: str
+
+
+class RunEntry(NamedTuple):
+    """One line of a run, in trec_eval's order.
+
+    `rank` counts from 1 in that order; the rank column of a file is ignored, as trec_eval does.
+    `run` is the run tag.
+    """
+
+    query_id: str
+    doc_id: str
+    rank: int
+    score: float
+    run: str
+
+
+class Qrel(NamedTuple):
+    """One judgment; the fields and their order are those of `ir_measures.Qrel`.
+
+    `iteration` is the second column of a qrels file: unused in plain qrels, the subtopic (here: the
+    index of a bank item) in diversity qrels.
+    """
+
+    query_id: str
+    doc_id: str
+    relevance: int
+    iteration: str = "0"
+
+
+class Item(NamedTuple):
+    """One entry of a test bank: an exam question or a nugget (key fact).
+
+    `kind` is "question" or "nugget". `gold_answers` is the answer key, empty where the bank has none.
+    `choices` are the candidates of a multiple-choice question as (letter, text) pairs.
+    """
+
+    query_id: str
+    item_id: str
+    text: str
+    kind: str = "question"
+    gold_answers: tuple[str, ...] = ()
+    facet_id: str | None = None
+    choices: tuple[tuple[str, str], ...] = ()
+
+
+class RecordedGrade(NamedTuple):
+    """A grade that was made elsewhere and is read from a file.
+
+    `rating` is 0..5, or None where the recording has an answer but no rating. `text` is the passage's
+    text as the recording has it ("" where it has none). `model` and `prompt` tell apart the several
+    gradings that one file can hold.
+    """
+
+    query_id: str
+    doc_id: str
+    item_id: str
+    rating: int | None
+    answer: str
+    model: str
+    prompt: str
+    text: str

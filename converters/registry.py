@@ -1,0 +1,114 @@
+"""File formats by name: what a file is, reading it, writing it.
+
+New formats come in through the entry point group "converters.formats", whose objects are `Format`s.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from converters.errors import ConversionError
+from converters.lines import Head, head, open_write
+
+#: Formats that come with the package, in the order in which they are tried on a file.
+BUILT_IN = {
+    "run": "converters.trec_run",
+    "qrels": "converters.trec_qrels",
+    "rubric": "converters.rubric_jsonl",
+    "bank": "converters.bank",
+    "grades": "converters.grades_jsonl",
+    "passages": "converters.passages",
+    "queries": "converters.queries",
+}
+
+
+@dataclass(frozen=True)
+class Format:
+    """One file format.
+
+    Attributes:
+        extensions: usual endings of its files, without .gz.
+        example: one line of it.
+        sniff: whether the beginning of a file looks like it.
+        read: path -> records; raises ConversionError.
+        write: (records, file) -> None, or None where it is only read.
+    """
+
+    name: str
+    extensions: tuple[str, ...]
+    description: str
+    example: str
+    sniff: Callable[[Head], bool]
+    read: Callable[[Path], Iterable[Any]]
+    write: Callable[[Iterable[Any], BinaryIO], None] | None
+
+
+@cache
+def _by_name() -> Mapping[str, Format]:
+    found: dict[str, Format] = {name: import_module(module).FORMAT for name, module in BUILT_IN.items()}
+    for entry in entry_points(group="converters.formats"):
+        if entry.name not in found:
+            found[entry.name] = entry.load()
+    return found
+
+
+def formats() -> tuple[Format, ...]:
+    """Every format known here, in the order in which they are tried."""
+    return tuple(_by_name().values())
+
+
+def sniff(path: str | os.PathLike[str]) -> str:
+    """The name of the format that a file's content looks like.
+
+    Raises:
+        ConversionError: it looks like none, or cannot be read.
+    """
+    start = head(path)
+    for known in formats():
+        if known.sniff(start):
+            return known.name
+    names = ", ".join(known.name for known in formats())
+    raise ConversionError(path, 1, f"not in a format known here ({names})")
+
+
+def read(path: str | os.PathLike[str], format: str | None = None) -> Any:  # noqa: A002 - the field's word
+    """The records in a file: a `Run`, or a lazy iterator of records.
+
+    Args:
+        format: its format; None to tell from its content.
+
+    Raises:
+        ConversionError: with path, line and reason, at once or while iterating.
+    """
+    return _format(format if format is not None else sniff(path), path).read(Path(path))
+
+
+def write(records: Iterable[Any], path: str | os.PathLike[str], format: str) -> None:  # noqa: A002
+    """Writes records to a file; gzip where its name ends in .gz.
+
+    Raises:
+        ConversionError: the format is unknown or cannot be written.
+        ValueError: a record cannot be written in this format (an id with white space, a duplicate).
+    """
+    known = _format(format, path)
+    if known.write is None:
+        raise ConversionError(path, None, f"the format '{format}' is only read, not written")
+    with open_write(path) as file:
+        known.write(records, file)
+
+
+def _format(name: str, path: str | os.PathLike[str]) -> Format:
+    known = _by_name()
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean '{near[0]}'?" if near else f"known here: {', '.join(known)}"
+        raise ConversionError(path, None, f"no format '{name}'; {hint}")
+    return known[name]

@@ -1,0 +1,109 @@
+"""The Rubric workbench's graded pool: `[query_id, [paragraph, ...]]` a line, usually gzipped.
+
+Its quirks stay here: ratings, answers and gradings stand in parallel lists of each paragraph, several
+gradings (by model and prompt) in one paragraph.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from converters.errors import ConversionError
+from converters.fields import an_id
+from converters.lines import Head, iter_json
+from converters.records import Passage, RecordedGrade
+from converters.registry import Format
+
+EXAMPLE = '["q1", [{"paragraph_id": "doc42", "text": "...", "exam_grades": [...]}]]'
+Path = str | os.PathLike[str]
+
+
+def read_graded_pool(path: Path) -> Iterator[RecordedGrade]:
+    """Every recorded grade: a passage, an item, one grading.
+
+    Raises:
+        ConversionError: with the line: not a graded pool, a rating that is not 0..5, a damaged file.
+    """
+    for number, query_id, paragraph in _paragraphs(path):
+        doc_id = an_id(path, number, paragraph, ("paragraph_id",))
+        text = paragraph.get("text")
+        for grading in _dicts(path, number, paragraph.get("exam_grades"), "exam_grades"):
+            yield from _grades(path, number, query_id, doc_id, text if isinstance(text, str) else "", grading)
+
+
+def read_graded_passages(path: Path) -> Iterator[Passage]:
+    """The passages of a graded pool that have a text, each once.
+
+    Raises:
+        ConversionError: as `read_graded_pool`.
+    """
+    seen: set[str] = set()
+    for number, _, paragraph in _paragraphs(path):
+        doc_id = an_id(path, number, paragraph, ("paragraph_id",))
+        text = paragraph.get("text")
+        if doc_id not in seen and isinstance(text, str) and text.strip():
+            seen.add(doc_id)
+            yield Passage(doc_id, text)
+
+
+def _paragraphs(path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    for number, row in iter_json(path):
+        if not (
+            isinstance(row, list) and len(row) == 2 and isinstance(row[0], str) and isinstance(row[1], list)
+        ):
+            raise ConversionError(path, number, "not `[query_id, [paragraph, ...]]`, as graded pools have it")
+        for paragraph in _dicts(path, number, row[1], "the list of paragraphs"):
+            yield number, row[0], paragraph
+
+
+def _grades(
+    path: Path, number: int, query_id: str, doc_id: str, text: str, grading: Mapping[str, Any]
+) -> Iterator[RecordedGrade]:
+    model = grading.get("llm")
+    info = grading.get("prompt_info")
+    prompt = info.get("prompt_class") if isinstance(info, dict) else None
+    answers: dict[str, str] = {}
+    for pair in grading.get("answers") or []:
+        if isinstance(pair, list) and len(pair) == 2:
+            answers.setdefault(str(pair[0]), str(pair[1]))
+    ratings: dict[str, int | None] = dict.fromkeys(answers)
+    for entry in _dicts(path, number, grading.get("self_ratings"), "self_ratings"):
+        item_id = an_id(path, number, entry, ("question_id", "nugget_id"))
+        rating = entry.get("self_rating")
+        if isinstance(rating, bool) or not isinstance(rating, int) or not 0 <= rating <= 5:
+            raise ConversionError(
+                path,
+                number,
+                f"passage '{doc_id}', item '{item_id}': the rating is not 0..5: {rating!r}"[:300],
+            )
+        ratings[item_id] = rating
+    for item_id, value in ratings.items():
+        yield RecordedGrade(
+            query_id,
+            doc_id,
+            item_id,
+            value,
+            answers.get(item_id, ""),
+            str(model or ""),
+            str(prompt or ""),
+            text,
+        )
+
+
+def _dicts(path: Path, number: int, value: Any, what: str) -> list[dict[str, Any]]:
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
+        raise ConversionError(path, number, f"{what} is no list of JSON objects")
+    return value
+
+
+def _sniff(start: Head) -> bool:
+    return start.lines[0].lstrip()[:2] == b'["'
+
+
+FORMAT = Format(
+    "rubric", (".jsonl", ".jsonl.gz"), "Rubric workbench graded pool", EXAMPLE, _sniff, read_graded_pool, None
+)

@@ -1,0 +1,246 @@
+"""TREC runs: `query_id Q0 doc_id rank score tag`, six columns or more, any white space, may be gzipped.
+
+Two ways through a file: a columnar one (pyarrow's CSV reader) for files with one space or
+tab between columns, and a careful one in Python for all others, which is also the one that knows line
+numbers: whatever the fast one refuses, the careful one reads again, and takes or names the line.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from converters.errors import ConversionError
+from converters.fields import column
+from converters.lines import Head, decode, is_gzip, iter_lines, open_bytes, reading
+from converters.ordering import DuplicateError, ordered
+from converters.records import RunEntry
+from converters.registry import Format
+from converters.run import Run
+
+EXAMPLE = "q1 Q0 doc42 1 17.25 myrun"
+_COLUMNS = ("query", "q0", "doc", "rank", "score", "tag")
+_BLOCK = 4 * 1024 * 1024
+#: Rows that the careful way gathers before it packs them.
+_CHUNK = 200_000
+
+
+class _RefusedError(Exception):
+    """The fast way cannot take this file."""
+
+
+def read_run(path: str | os.PathLike[str]) -> Run:
+    """A run file's entries in trec_eval's order. The tag is the last line's, as trec_eval has it.
+
+    Q0 and rank are not looked at, columns after the sixth neither; blank lines are fine.
+
+    Raises:
+        ConversionError: with the line: fewer than six columns, a score that is no finite number, the
+            same document twice for a query, not UTF-8, a line too long, damaged gzip, an empty file.
+    """
+    path = Path(path)
+    try:
+        name, query_ids, codes, doc_ids, scores = _fast(path)
+    except _RefusedError:
+        name, query_ids, codes, doc_ids, scores = _careful(path)
+    try:
+        return ordered(name, query_ids, codes, doc_ids, scores)
+    except DuplicateError as error:
+        raise _name_duplicate(path, error) from None
+
+
+def write_run(entries: Iterable[RunEntry], file: BinaryIO) -> None:
+    """Writes entries in the order given, one space between columns; ranks and scores as they are.
+
+    Raises:
+        ValueError: an id or tag is empty or has white space in it.
+    """
+    for entry in entries:
+        query_id, doc_id = column(entry.query_id, "query id"), column(entry.doc_id, "document id")
+        tag = column(entry.run, "run tag")
+        file.write(f"{query_id} Q0 {doc_id} {entry.rank} {entry.score!r} {tag}\n".encode())
+
+
+def _sniff(start: Head) -> bool:
+    columns = start.lines[0].split()
+    return len(columns) >= 6 and _score(columns[4]) is not None
+
+
+def _score(text: bytes) -> float | None:
+    # Python takes 1_000 for a number; C's atof, and so trec_eval, does not.
+    if b"_" in text:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+class _Plain:
+    """A stream for the fast way, which must not see any white space that it would take for text."""
+
+    def __init__(self, stream: BinaryIO, path: Path, delimiter: bytes) -> None:
+        self._stream = stream
+        self._path = path
+        self._refused = [byte for byte in (b" ", b"\t", b"\v", b"\f", b"\0") if byte != delimiter]
+        self.closed = False
+
+    def read(self, size: int = -1) -> bytes:
+        with reading(self._path, None):
+            block = self._stream.read(size)
+        self._check(block)
+        return block
+
+    def check_rest(self) -> None:
+        """Looks through all that is left, in one buffer that is used again and again."""
+        buffer = bytearray(_BLOCK)
+        with reading(self._path, None):
+            while count := self._stream.readinto(buffer):  # type: ignore[attr-defined]
+                self._check(buffer if count == _BLOCK else buffer[:count])
+
+    def _check(self, block: bytes | bytearray) -> None:
+        if any(byte in block for byte in self._refused):
+            raise _RefusedError
+
+
+def _fast(path: Path) -> tuple[str, tuple[str, ...], Any, Any, Any]:
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import csv
+
+    with open_bytes(path) as stream:
+        with reading(path, 1):
+            first = stream.peek(_BLOCK)[:_BLOCK].split(b"\n", 1)[0]  # type: ignore[attr-defined]
+        delimiter = b"\t" if b"\t" in first else b" "
+        width = len(first.rstrip(b"\r").split(delimiter))
+        if width < 6:
+            raise _RefusedError
+        plain = _Plain(stream, path, delimiter)
+        source: Any
+        if is_gzip(path):
+            source = pa.PythonFile(plain, mode="r")
+        else:
+            # pyarrow reads a file by its name faster than through Python.
+            plain.check_rest()
+            source = str(path)
+        word = pa.dictionary(pa.int32(), pa.string())
+        try:
+            table = csv.read_csv(
+                source,
+                read_options=csv.ReadOptions(
+                    column_names=[*_COLUMNS, *map(str, range(6, width))], block_size=_BLOCK
+                ),
+                parse_options=csv.ParseOptions(delimiter=delimiter.decode(), quote_char=False),
+                convert_options=csv.ConvertOptions(
+                    column_types={
+                        "query": word,
+                        "doc": pa.large_string(),
+                        "score": pa.float64(),
+                        "tag": word,
+                    },
+                    include_columns=["query", "doc", "score", "tag"],
+                    null_values=[],
+                    strings_can_be_null=False,
+                ),
+            )
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError, UnicodeDecodeError, OSError):
+            raise _RefusedError from None
+    if not table.num_rows:
+        raise _RefusedError
+    query_ids: dict[str, int] = {}
+    codes = []
+    for chunk in table["query"].chunks:
+        # Each block has a dictionary of its own.
+        here = [query_ids.setdefault(query_id, len(query_ids)) for query_id in chunk.dictionary.to_pylist()]
+        codes.append(np.array(here, np.int32)[chunk.indices.to_numpy()])
+    scores = table["score"].to_numpy()
+    doc_ids = table["doc"].combine_chunks()
+    tags = {tag for chunk in table["tag"].chunks for tag in chunk.dictionary.to_pylist()}
+    some_empty = "" in query_ids or "" in tags or pc.min(pc.binary_length(doc_ids)).as_py() == 0
+    if some_empty or not np.isfinite(scores).all():
+        raise _RefusedError
+    return table["tag"][-1].as_py(), tuple(query_ids), np.concatenate(codes), doc_ids, scores
+
+
+def _careful(path: Path) -> tuple[str, tuple[str, ...], Any, Any, Any]:
+    import numpy as np
+    import pyarrow as pa
+
+    query_ids: dict[bytes, int] = {}
+    codes: list[int] = []
+    docs: list[bytes] = []
+    scores: list[float] = []
+    packed: list[tuple[Any, Any, Any]] = []
+    tag = b""
+    number = 0
+
+    def pack() -> None:
+        if codes:
+            packed.append((np.array(codes, np.int32), pa.array(docs, pa.large_string()), np.array(scores)))
+            codes.clear()
+            docs.clear()
+            scores.clear()
+
+    for number, line in iter_lines(path):
+        columns = line.split()
+        if not columns:
+            continue
+        if len(columns) < 6:
+            raise ConversionError(
+                path,
+                number,
+                f"has {len(columns)} columns, a run line has 6: query_id Q0 doc_id rank score tag",
+            )
+        if not line.isascii():
+            decode(path, number, line)
+        score = _score(columns[4])
+        if score is None:
+            raise ConversionError(path, number, f"the score (column 5) is no number: {_shown(columns[4])}")
+        if not math.isfinite(score):
+            raise ConversionError(path, number, f"the score (column 5) is not finite: {_shown(columns[4])}")
+        codes.append(query_ids.setdefault(columns[0], len(query_ids)))
+        docs.append(columns[2])
+        scores.append(score)
+        tag = columns[5]
+        if len(codes) >= _CHUNK:
+            pack()
+    pack()
+    if not packed:
+        raise ConversionError(path, None, "no run lines: the file is empty")
+    return (
+        tag.decode(),
+        tuple(query_id.decode() for query_id in query_ids),
+        np.concatenate([part[0] for part in packed]),
+        pa.chunked_array([part[1] for part in packed]).combine_chunks(),
+        np.concatenate([part[2] for part in packed]),
+    )
+
+
+def _shown(value: bytes) -> str:
+    text = value[:40].decode(errors="replace")
+    return f"'{text}'" if len(value) <= 40 else f"'{text}...'"
+
+
+def _name_duplicate(path: Path, error: DuplicateError) -> ConversionError:
+    """The lines on which a duplicate stands."""
+    wanted = error.query_id.encode(), error.doc_id.encode()
+    first = 0
+    for number, line in iter_lines(path):
+        columns = line.split()
+        if columns and (columns[0], columns[2]) == wanted:
+            if first:
+                return ConversionError(
+                    path,
+                    number,
+                    f"document '{error.doc_id}' stands twice for query '{error.query_id}' "
+                    f"(first on line {first}); keep one",
+                )
+            first = number
+    return ConversionError(path, None, f"document '{error.doc_id}' stands twice for query '{error.query_id}'")
+
+
+FORMAT = Format("run", (".run", ".txt", ".trec"), "TREC run", EXAMPLE, _sniff, read_run, write_run)

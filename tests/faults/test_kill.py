@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import json
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import make_small_track
+
+CHILD = Path(__file__).with_name("child.py")
+ROUNDS = 20
+
+
+def start(root: Path) -> subprocess.Popen[str]:
+    child = subprocess.Popen(
+        [sys.executable, str(CHILD), str(root), "0.01"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    line = child.stdout.readline()
+    if line != "ready\n":
+        assert child.stderr is not None
+        pytest.fail(child.stderr.read())
+    return child
+
+
+def finish(child: subprocess.Popen[str]) -> None:
+    out, err = child.communicate(timeout=60)
+    assert child.returncode == 0, err
+    assert out == "done\n"
+
+
+def stored(root: Path) -> list[tuple[object, ...]]:
+    with sqlite3.connect(root / ".trecexam" / "grades.sqlite") as db:
+        found = db.execute(
+            "SELECT hex(grader.digest), hex(item.digest), hex(passage.digest), rating, status, answer FROM grade "
+            "JOIN grader ON grader.id = grader_id JOIN item ON item.id = item_id "
+            "JOIN passage ON passage.id = passage_id ORDER BY 1, 2, 3"
+        ).fetchall()
+    db.close()
+    return found
+
+
+def outputs(root: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted((root / "out").iterdir())}
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments_it_ends_where_an_undisturbed_run_ends(tmp_path: Path) -> None:
+    calm, stormy = (make_small_track(tmp_path / name, queries=4, docs=13) for name in ("calm", "stormy"))
+    child = start(calm)
+    began = time.monotonic()
+    finish(child)
+    whole = time.monotonic() - began
+
+    rng = random.Random(20261120)
+    killed, seen = 0, 0
+    while killed < ROUNDS:
+        child = start(stormy)
+        # Short lives first, so that some rounds die while grading; later ones while writing.
+        time.sleep(rng.uniform(0, whole * (0.2 if killed < ROUNDS // 2 else 1.1)))
+        child.send_signal(signal.SIGKILL)
+        child.communicate()
+        if child.returncode != -signal.SIGKILL:
+            # It was done before the signal came: put it back to work.
+            (stormy / "out" / "manifest.json").unlink(missing_ok=True)
+        killed += 1
+        now = len(stored(stormy)) if (stormy / ".trecexam" / "grades.sqlite").exists() else 0
+        assert now >= seen, "a stored grade was lost"
+        seen = now
+        manifest = stormy / "out" / "manifest.json"
+        if manifest.exists():
+            json.loads(manifest.read_text())
+    finish(start(stormy))
+    assert stored(stormy) == stored(calm)
+    assert outputs(stormy) == outputs(calm)

@@ -1,0 +1,173 @@
+"""What must hold of scores whatever the ratings."""
+
+from __future__ import annotations
+
+import itertools
+
+import ir_measures
+import numpy as np
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from trecexam.scores import Cover, nCover
+from trecexam.scores.correlation import correlate
+from trecexam.scores.cover_kernel import cover_values, trec_order
+from trecexam.scores.evaluate import RubricJudgments
+from trecexam.scores.labels import binary_labels, label_qrels, labels, rating_qrels
+from trecexam.scores.leaderboard import leaderboard, score
+from trecexam.scores.ratings import QueryRatings
+from trecexam.scores.tau import tau_ap
+
+unit = st.floats(0, 1)
+
+
+@st.composite
+def query_ratings(draw: st.DrawFn, query_id: str = "q") -> QueryRatings:
+    n_docs, n_items = draw(st.integers(0, 6)), draw(st.integers(0, 5))
+    cells = draw(st.lists(st.integers(-1, 5), min_size=n_docs * n_items, max_size=n_docs * n_items))
+    doc_ids = tuple(f"d{number}" for number in range(n_docs))
+    return QueryRatings(query_id, doc_ids, n_items, np.array(cells, np.int8).reshape(n_docs, n_items))
+
+
+@st.composite
+def ranked(draw: st.DrawFn) -> tuple[QueryRatings, np.ndarray]:
+    q = draw(query_ratings())
+    ranking = draw(st.permutations([*range(len(q.doc_ids)), -1, -1]))
+    return q, np.array(ranking[: draw(st.integers(0, len(ranking)))], np.intp)
+
+
+@given(ranked(), st.integers(1, 5), st.integers(1, 8))
+@settings(deadline=None)
+def test_cover_bounds_and_monotony(case: tuple[QueryRatings, np.ndarray], rel: int, k: int) -> None:
+    q, ranking = case
+    here = cover_values(q.ratings, ranking, rel, k)
+    assert 0 <= here.cover <= here.ncover <= 1
+    deeper = cover_values(q.ratings, ranking, rel, k + 1)
+    assert here.cover <= deeper.cover
+    assert here.ncover <= deeper.ncover
+    assert cover_values(q.ratings, ranking, rel + 1, k).cover <= here.cover
+    assert cover_values(q.ratings, ranking, rel, len(ranking) + 1) == cover_values(q.ratings, ranking, rel)
+
+
+@given(query_ratings(), st.integers(1, 5))
+@settings(deadline=None)
+def test_the_whole_pool_covers_all_that_can_be(q: QueryRatings, rel: int) -> None:
+    values = cover_values(q.ratings, np.arange(len(q.doc_ids)), rel)
+    assert values.ncover == float((q.ratings >= rel).any())
+
+
+@given(query_ratings(), st.integers(1, 5), st.integers(1, 6))
+@settings(deadline=None)
+def test_labels(q: QueryRatings, min_rating: int, min_answers: int) -> None:
+    best = labels(q, "max", min_rating, min_answers)
+    count = labels(q, "count", min_rating, min_answers)
+    binary = binary_labels(q, min_rating, min_answers)
+    rated = [doc for doc, row in zip(q.doc_ids, q.ratings.tolist(), strict=True) if any(r >= 0 for r in row)]
+    assert list(best) == list(count) == list(binary) == rated
+    for doc_id in rated:
+        assert 0 <= best[doc_id] <= 5
+        assert count[doc_id] == 0 or min_answers <= count[doc_id] <= q.n_items
+        assert binary[doc_id] == (best[doc_id] >= min_rating) == (count[doc_id] > 0)
+        assert labels(q, "max", min_rating, min_answers + 1)[doc_id] <= best[doc_id]
+        if min_rating < 5:
+            assert labels(q, "count", min_rating + 1, min_answers)[doc_id] <= count[doc_id]
+    items = np.random.default_rng(0).permutation(q.n_items)
+    shuffled = QueryRatings(q.query_id, q.doc_ids, q.n_items, q.ratings[:, items])
+    assert labels(shuffled, "max", min_rating, min_answers) == best
+    assert labels(shuffled, "count", min_rating, min_answers) == count
+    assert {row.doc_id: row.relevance for row in rating_qrels(q)} == labels(q)
+
+
+@given(query_ratings("q1"), query_ratings("q2"), st.randoms(use_true_random=False))
+@settings(deadline=None, max_examples=40)
+def test_order_of_queries_and_rows_makes_no_difference(
+    q1: QueryRatings, q2: QueryRatings, rng: object
+) -> None:
+    wanted = [Cover(rel=3) @ 3, nCover @ 2, ir_measures.nDCG @ 5]
+    rows = list(label_qrels([q1, q2]))
+    run = {q: {f"d{number}": float(number % 4) for number in range(8)} for q in ("q1", "q2")}
+    shuffled = list(rows)
+    rng.shuffle(shuffled)  # type: ignore[attr-defined]
+
+    def values(qrels: list[ir_measures.Qrel]) -> dict[tuple[str, str], float]:
+        return {(m.query_id, str(m.measure)): m.value for m in ir_measures.iter_calc(wanted, qrels, run)}
+
+    assert values(rows) == values(shuffled) == values(list(label_qrels([q2, q1])))
+    rankings = {query_id: trec_order(scores) for query_id, scores in run.items()}
+    judgments = RubricJudgments([q2, q1])
+    ours = judgments.evaluator(wanted, ["q1", "q2"])(rankings)
+    judged = {row.query_id for row in rows}
+    assert {(q, name): v for q in judged for name, v in ours[q].items()} == values(rows)
+
+
+@given(st.dictionaries(st.text(max_size=3), st.floats(width=64, allow_nan=False), max_size=8))
+@settings(deadline=None)
+def test_trec_order(scores: dict[str, float]) -> None:
+    with np.errstate(over="ignore"):
+        single = {doc_id: float(np.float32(value)) for doc_id, value in scores.items()}
+    order = [(single[doc_id], doc_id.encode("utf-8", "surrogatepass")) for doc_id in trec_order(scores)]
+    assert order == sorted(order, reverse=True)
+    assert len(order) == len(scores)
+
+
+@given(st.lists(st.integers(0, 10**6), min_size=2, max_size=12, unique=True))
+@settings(deadline=None)
+def test_tau_ap_of_identical_and_reversed_orders(scores: list[int]) -> None:
+    assert abs(tau_ap(scores, [2 * s + 1 for s in scores]) - 1) < 1e-12
+    assert abs(tau_ap(scores, [-s for s in scores]) + 1) < 1e-12
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=10), st.data())
+@settings(deadline=None)
+def test_tau_ap_bounds_and_order_of_runs(pairs: list[tuple[int, int]], data: st.DataObject) -> None:
+    truth, estimate = zip(*pairs, strict=True)
+    value = tau_ap(truth, estimate)
+    assert -1 - 1e-12 <= value <= 1 + 1e-12
+    again = data.draw(st.permutations(pairs))
+    assert abs(tau_ap(*zip(*again, strict=True)) - value) < 1e-12
+    # Turning the truth round turns every concordance round.
+    assert abs(tau_ap([-t for t in truth], estimate) + value) < 1e-12
+
+
+@given(st.data(), st.integers(2, 6), st.integers(1, 5))
+@settings(deadline=None, max_examples=50)
+def test_correlation(data: st.DataObject, n_runs: int, n_queries: int) -> None:
+    cell = st.integers(0, 4).map(float)
+    matrix = st.lists(
+        st.lists(cell, min_size=n_queries, max_size=n_queries), min_size=n_runs, max_size=n_runs
+    )
+    rubric, official = np.array(data.draw(matrix)), np.array(data.draw(matrix))
+    found = correlate(rubric, official, resamples=30)
+    queries = data.draw(st.permutations(range(n_queries)))
+    runs = data.draw(st.permutations(range(n_runs)))
+    again = correlate(rubric[runs][:, queries], official[runs][:, queries], resamples=30)
+    for name in ("kendall_tau", "spearman_rho", "tau_ap"):
+        np.testing.assert_allclose(getattr(again, name), getattr(found, name), atol=1e-12)
+    if not np.isnan(found.kendall_tau):
+        assert -1 - 1e-12 <= found.tau_low <= found.tau_high <= 1 + 1e-12
+        assert abs(correlate(rubric, rubric, resamples=5).kendall_tau - 1) < 1e-12
+
+
+@given(st.lists(unit, max_size=20), st.randoms(use_true_random=False))
+@settings(deadline=None)
+def test_scores_do_not_depend_on_the_order_of_queries(values: list[float], rng: object) -> None:
+    shuffled = list(values)
+    rng.shuffle(shuffled)  # type: ignore[attr-defined]
+    found = score(values)
+    assert found == score(shuffled)
+    assert 0 <= found.mean <= 1
+    assert 0 <= found.stderr <= 1
+
+
+@given(st.lists(st.lists(unit, min_size=3, max_size=3), min_size=1, max_size=5))
+@settings(deadline=None)
+def test_leaderboards_descend(table: list[list[float]]) -> None:
+    queries = ["a", "b", "c"]
+    values = {
+        f"r{n}": {q: {"M": v} for q, v in zip(queries, row, strict=True)} for n, row in enumerate(table)
+    }
+    assume(values)
+    rows = leaderboard(values, ["M"], queries, {}).rows
+    means = [row.scores[0].mean for row in rows]
+    assert all(one >= other - 1e-11 for one, other in itertools.pairwise(means))
+    assert {row.run for row in rows} == values.keys()

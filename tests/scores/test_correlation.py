@@ -1,0 +1,212 @@
+"""Correlations against pair counting, permutations, and a bootstrap in plain loops."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from trecexam.scores.correlation import Correlation, correlate, per_query_correlations
+from trecexam.scores.tau import tau_ap, tau_b_columns
+
+
+def naive_tau_b(a: Sequence[float], b: Sequence[float]) -> float:
+    agree = disagree = tied_a = tied_b = 0
+    for i, j in itertools.combinations(range(len(a)), 2):
+        tied_a += a[i] == a[j]
+        tied_b += b[i] == b[j]
+        agree += (a[i] - a[j]) * (b[i] - b[j]) > 0
+        disagree += (a[i] - a[j]) * (b[i] - b[j]) < 0
+    pairs = len(a) * (len(a) - 1) / 2
+    scale = math.sqrt((pairs - tied_a) * (pairs - tied_b))
+    return (agree - disagree) / scale if scale else math.nan
+
+
+def naive_spearman(a: Sequence[float], b: Sequence[float]) -> float:
+    def ranks(values: Sequence[float]) -> list[float]:
+        return [sum(w < v for w in values) + (sum(w == v for w in values) + 1) / 2 for v in values]
+
+    x, y = ranks(a), ranks(b)
+    mx, my = sum(x) / len(x), sum(y) / len(y)
+    cov = sum((p - mx) * (q - my) for p, q in zip(x, y, strict=True))
+    return cov / math.sqrt(sum((p - mx) ** 2 for p in x) * sum((q - my) ** 2 for q in y))
+
+
+def naive_tau_ap(truth: Sequence[float], estimate: Sequence[float]) -> float:
+    """The mean over every order of the runs that the estimate allows."""
+    n = len(truth)
+    found = []
+    for order in itertools.permutations(range(n)):
+        if any(estimate[x] < estimate[y] for x, y in itertools.pairwise(order)):
+            continue
+        total = 0.0
+        for i in range(1, n):
+            right = sum(1.0 if truth[y] > truth[order[i]] else 0.5 if truth[y] == truth[order[i]] else 0.0
+                        for y in order[:i])  # fmt: skip
+            total += right / i
+        found.append(2 * total / (n - 1) - 1)
+    return sum(found) / len(found)
+
+
+def test_tau_ap_by_hand() -> None:
+    # The estimate a, c, b for the truth a, b, c: C(2)/1 = 1, C(3)/2 = 1/2.
+    assert tau_ap([3, 2, 1], [3, 1, 2]) == pytest.approx(2 / 2 * (1 + 0.5) - 1)
+    # A swap at the top costs more: C(2)/1 = 0, C(3)/2 = 1.
+    assert tau_ap([3, 2, 1], [2, 3, 1]) == pytest.approx(0.0)
+    assert tau_ap([1, 2, 3, 4], [10, 20, 30, 40]) == 1
+    assert tau_ap([1, 2, 3, 4], [40, 30, 20, 10]) == -1
+    assert math.isnan(tau_ap([1], [1]))
+    with pytest.raises(ValueError, match="don't fit"):
+        tau_ap([1, 2], [1, 2, 3])
+
+
+def test_tau_ap_against_all_orders_of_ties() -> None:
+    rng = random.Random(0)
+    for _ in range(150):
+        n = rng.randint(2, 6)
+        truth, estimate = ([rng.randint(0, 3) for _ in range(n)] for _ in range(2))
+        assert tau_ap(truth, estimate) == pytest.approx(naive_tau_ap(truth, estimate), abs=1e-12)
+
+
+def test_tau_b_columns_against_pairs() -> None:
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(0, 6, (7, 40)).astype(float) for _ in range(2))
+    a[:, 3] = 1
+    expected = [naive_tau_b(x, y) for x, y in zip(a.T, b.T, strict=True)]
+    assert tau_b_columns(a, b) == pytest.approx(expected, nan_ok=True)
+    one = [naive_tau_b(x, b[:, 0]) for x in a.T]
+    assert tau_b_columns(a, b[:, :1]) == pytest.approx(one, nan_ok=True)
+
+
+def test_tau_b_columns_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    a, b = (rng.random((6, 50)) for _ in range(2))
+    whole = tau_b_columns(a, b)
+    monkeypatch.setattr("trecexam.scores.tau._CELLS", 45)
+    assert (tau_b_columns(a, b) == whole).all()
+
+
+@pytest.mark.parametrize("steps", [4, 1000])
+def test_coefficients(steps: int) -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        rubric, official = (rng.integers(0, steps, (6, 5)) / steps for _ in range(2))
+        means = [[round(sum(row) / 5, 12) for row in side.tolist()] for side in (rubric, official)]
+        found = correlate(rubric, official, resamples=20)
+        assert found.n_runs == 6
+        assert found.kendall_tau == pytest.approx(naive_tau_b(*means))
+        assert found.spearman_rho == pytest.approx(naive_spearman(*means))
+        assert found.tau_ap == pytest.approx(naive_tau_ap(means[1], means[0]))
+        assert found.tau_low <= found.tau_high
+        board = correlate(rubric, means[1], resamples=20)
+        assert (board.kendall_tau, board.spearman_rho, board.tau_ap) == (
+            found.kendall_tau, found.spearman_rho, found.tau_ap,
+        )  # fmt: skip
+
+
+def test_bootstrap_in_plain_loops() -> None:
+    rng = np.random.default_rng(4)
+    rubric = rng.integers(0, 5, (5, 4)) / 4
+    official = rng.integers(0, 5, (5, 4)) / 4
+    draws = np.random.default_rng(7).integers(0, 4, size=(200, 4)).tolist()
+
+    def mean(row: Sequence[float], draw: Sequence[int]) -> float:
+        return round(sum(row[q] for q in draw) / len(draw), 12)
+
+    taus, board_taus = [], []
+    for draw in draws:
+        ours = [mean(row, draw) for row in rubric.tolist()]
+        taus.append(naive_tau_b(ours, [mean(row, draw) for row in official.tolist()]))
+        board_taus.append(naive_tau_b(ours, [5, 3, 4, 1, 2]))
+    for found, expected in (
+        (correlate(rubric, official, resamples=200, seed=7), taus),
+        (correlate(rubric, [5, 3, 4, 1, 2], resamples=200, seed=7), board_taus),
+    ):
+        kept = [tau for tau in expected if not math.isnan(tau)]
+        assert (found.tau_low, found.tau_high) == pytest.approx(tuple(np.percentile(kept, [2.5, 97.5])))
+
+
+def test_bootstrap_is_reproducible() -> None:
+    rng = np.random.default_rng(0)
+    rubric, official = rng.random((9, 15)), rng.random((9, 15))
+    assert correlate(rubric, official) == correlate(rubric, official)
+    assert correlate(rubric, official) != correlate(rubric, official, seed=1)
+    none = correlate(rubric, official, resamples=0)
+    assert math.isnan(none.tau_low)
+    assert math.isnan(none.tau_high)
+
+
+def test_ties_of_means_are_found_whatever_the_order_of_queries() -> None:
+    rubric = np.array(
+        [[0.1, 0.2, 0.3, 0.7], [0.7, 0.3, 0.2, 0.1], [0.3, 0.1, 0.7, 0.2], [0.9, 0.9, 0.9, 0.9]]
+    )
+    official = np.array([[1.0] * 4, [1.0] * 4, [1.0] * 4, [2.0] * 4])
+    assert correlate(rubric, official).kendall_tau == 1
+
+
+def test_undefined_is_nan_and_quiet(recwarn: pytest.WarningsRecorder) -> None:
+    flat = np.ones((3, 4))
+    slope = np.arange(12.0).reshape(3, 4)
+    for rubric, official in (
+        (flat, slope),
+        (slope, flat),
+        (slope, np.ones(3)),
+        (slope[:1], slope[:1]),
+        (slope[:0], slope[:0]),
+        (slope[:, :0], slope[:, :0]),
+        (slope[:, :0], np.arange(3)),
+    ):
+        found = correlate(rubric, official)
+        assert found.n_runs == len(rubric)
+        assert all(
+            math.isnan(v)
+            for v in (found.kendall_tau, found.spearman_rho, found.tau_ap, found.tau_low, found.tau_high)
+        )
+    per_query_correlations(flat, slope)
+    assert not recwarn.list
+
+
+def test_one_query() -> None:
+    found = correlate([[1.0], [2.0], [3.0]], [[1.0], [3.0], [2.0]])
+    assert (found.kendall_tau, found.tau_low, found.tau_high) == pytest.approx((1 / 3,) * 3)
+
+
+def test_per_query() -> None:
+    rng = np.random.default_rng(3)
+    rubric, official = (rng.integers(0, 4, (5, 6)).astype(float) for _ in range(2))
+    rubric[:, 2] = 0.5
+    found = per_query_correlations(rubric, official)
+    assert len(found) == 6
+    for query, one in enumerate(found):
+        assert isinstance(one, Correlation)
+        assert one.n_runs == 5
+        assert math.isnan(one.tau_low)
+        if query == 2:
+            assert math.isnan(one.kendall_tau)
+            continue
+        a, b = rubric[:, query], official[:, query]
+        assert one.kendall_tau == pytest.approx(naive_tau_b(a, b))
+        assert one.spearman_rho == pytest.approx(naive_spearman(a, b))
+        assert one.tau_ap == pytest.approx(naive_tau_ap(b, a))
+
+
+@pytest.mark.parametrize(
+    ("rubric", "official"),
+    [
+        (np.ones((3, 4)), np.ones((3, 5))),
+        (np.ones((3, 4)), np.ones((2, 4))),
+        (np.ones((3, 4)), np.ones(4)),
+        (np.ones(3), np.ones(3)),
+        (np.ones((3, 4)), np.float64(1)),
+        (np.full((3, 4), math.nan), np.ones((3, 4))),
+    ],
+)
+def test_bad_shapes(rubric: np.ndarray, official: np.ndarray) -> None:
+    with pytest.raises(ValueError, match=r"don't fit|finite"):
+        correlate(rubric, official)
+    with pytest.raises(ValueError, match=r"don't fit|finite"):
+        per_query_correlations(rubric, official)

@@ -1,0 +1,233 @@
+"""Cover and nCover as ir_measures measures, against sets."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from collections import namedtuple
+
+import ir_measures
+import numpy as np
+import pytest
+from ir_measures import AP, Measure, P, Qrel, nDCG
+
+import trecexam.scores.cover
+from trecexam.scores import Cover, nCover
+from trecexam.scores.cover_kernel import cover_values, trec_order
+from trecexam.scores.labels import RubricQrel, label_qrels, rating_qrels, subtopic_qrels
+from trecexam.scores.ratings import QueryRatings
+
+Run = dict[str, dict[str, float]]
+
+
+def naive_cover(q: QueryRatings, ranking: list[str], rel: int, k: int | None) -> tuple[float, float]:
+    reached = {
+        doc_id: {item for item, rating in enumerate(row) if rating >= rel}
+        for doc_id, row in zip(q.doc_ids, q.ratings.tolist(), strict=True)
+    }
+    covered: set[int] = set()
+    for doc_id in ranking[:k]:
+        covered |= reached.get(doc_id, set())
+    reachable = set().union(*reached.values())
+    return (
+        len(covered) / q.n_items if q.n_items else 0.0,
+        len(covered) / len(reachable) if reachable else 0.0,
+    )
+
+
+class Frame:
+    """As much of a pandas data frame as ir_measures uses to read one."""
+
+    def __init__(self, rows: list[tuple[object, ...]], columns: tuple[str, ...]) -> None:
+        self.columns = columns
+        self._row = namedtuple("_row", columns)
+        self._rows = rows
+
+    def itertuples(self) -> list[tuple[object, ...]]:
+        return [self._row(*row) for row in self._rows]
+
+
+def as_run(rankings: dict[str, list[str]]) -> Run:
+    return {q: {d: float(-rank) for rank, d in enumerate(docs)} for q, docs in rankings.items()}
+
+
+def per_query(measure: Measure, qrels: object, run: object) -> dict[str, float]:
+    return {m.query_id: m.value for m in ir_measures.iter_calc([measure], qrels, run)}
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 20, 1000, None])
+@pytest.mark.parametrize("rel", [1, 3, 4, 5])
+def test_cover_against_sets(
+    queries: list[QueryRatings], rankings: dict[str, list[str]], rel: int, k: int | None
+) -> None:
+    one, normalised = Cover(rel=rel), nCover(rel=rel)
+    if k is not None:
+        one, normalised = one @ k, normalised @ k
+    run = as_run(rankings)
+    found = per_query(one, list(label_qrels(queries)), run)
+    found_normalised = per_query(normalised, label_qrels(queries), run)
+    assert found.keys() == {q.query_id for q in queries}
+    for q in queries:
+        cover, ncover = naive_cover(q, rankings[q.query_id], rel, k)
+        assert found[q.query_id] == cover
+        assert found_normalised[q.query_id] == ncover
+
+
+def test_beside_other_measures(queries: list[QueryRatings], rankings: dict[str, list[str]]) -> None:
+    run = as_run(rankings)
+    qrels = list(label_qrels(queries))
+    wanted = [nDCG @ 10, Cover(rel=4) @ 20, P(rel=4) @ 20, nCover(rel=4) @ 20, AP(rel=2), Cover(rel=2) @ 3]
+    for given in (qrels, iter(qrels)):
+        together = ir_measures.calc_aggregate(wanted, given, run)
+        assert together == {one: ir_measures.calc_aggregate([one], qrels, run)[one] for one in wanted}
+    covers = [naive_cover(q, rankings[q.query_id], 4, 20) for q in queries]
+    assert together[Cover(rel=4) @ 20] == pytest.approx(sum(c for c, _ in covers) / len(covers))
+    assert together[nCover @ 20] == pytest.approx(sum(n for _, n in covers) / len(covers))
+    assert (Cover @ 20).calc_aggregate(qrels, run) == together[Cover @ 20]
+    assert "iteration" in ir_measures.qrel_inputs([Cover])
+
+
+def test_a_skipped_query_is_zero(queries: list[QueryRatings], rankings: dict[str, list[str]]) -> None:
+    del rankings["q2"]
+    rankings["unknown"] = ["d00"]
+    found = per_query(Cover(rel=1) @ 20, label_qrels(queries), as_run(rankings))
+    assert found["q2"] == 0
+    assert found.keys() == {q.query_id for q in queries}
+    assert per_query(Cover @ 5, label_qrels(queries), {}) == dict.fromkeys(found, 0)
+
+
+def test_rows_without_ratings_take_iterations_as_items() -> None:
+    rows = [Qrel("q", "a", 5, "1"), Qrel("q", "b", 4, "2"), Qrel("q", "b", 1, "1"), Qrel("q", "c", 0, "x")]
+    run = {"q": {"b": 2.0, "a": 1.0}}
+    frame = Frame(rows, ("query_id", "doc_id", "relevance", "iteration"))
+    for qrels in (rows, frame):
+        assert per_query(Cover @ 1, qrels, run) == {"q": 1 / 3}
+        assert per_query(Cover @ 2, qrels, run) == {"q": 2 / 3}
+        assert per_query(nCover @ 1, qrels, run) == {"q": 1 / 2}
+        assert per_query(Cover(rel=5) @ 2, qrels, run) == {"q": 1 / 3}
+    run_frame = Frame([("q", "a", 1.0)], ("query_id", "doc_id", "score"))
+    assert per_query(Cover @ 1, frame, run_frame) == {"q": 1 / 3}
+    one_item = {"q": {"a": 5, "b": 0}}
+    assert per_query(Cover @ 1, one_item, run) == {"q": 0}
+    assert per_query(Cover @ 2, one_item, run) == {"q": 1}
+    without = Frame([("q", "a", 5), ("q", "b", 4), ("q", "c", 0)], ("query_id", "doc_id", "relevance"))
+    assert per_query(Cover(rel=5) @ 2, without, run) == {"q": 1}
+    assert per_query(Cover(rel=5) @ 1, without, run) == {"q": 0}
+
+
+def test_rating_rows_and_subtopic_rows_give_the_same(
+    queries: list[QueryRatings], rankings: dict[str, list[str]]
+) -> None:
+    run = as_run(rankings)
+    ratings = [row for q in queries for row in rating_qrels(q)]
+    subtopics = [row for q in queries for row in subtopic_qrels(q, 4)]
+    expected = per_query(Cover @ 10, label_qrels(queries), run)
+    assert per_query(Cover @ 10, ratings, run) == expected
+    assert per_query(Cover(rel=1) @ 10, subtopics, run) == expected
+    assert per_query(nDCG @ 10, ratings, run) == per_query(nDCG @ 10, label_qrels(queries), run)
+
+
+def test_mixed_rows_are_refused() -> None:
+    carrying = RubricQrel("q", "a", 5, ratings=(5, 0))
+    with pytest.raises(ValueError, match="only some rows"):
+        per_query(Cover, [carrying, Qrel("q", "b", 1)], {})
+    with pytest.raises(ValueError, match="unequally many"):
+        per_query(Cover, [carrying, RubricQrel("q", "b", 5, ratings=(5,))], {})
+
+
+def test_no_items_is_zero() -> None:
+    assert per_query(Cover, [RubricQrel("q", "a", 0, ratings=())], {"q": {"a": 1.0}}) == {"q": 0}
+    assert per_query(nCover, [RubricQrel("q", "a", 0, ratings=(3,))], {"q": {"a": 1.0}}) == {"q": 0}
+
+
+def test_order_is_trec_evals() -> None:
+    # 1 + 1e-9 is 1 as a 32-bit float: a tie, and the greater doc_id comes first.
+    assert trec_order({"a": 1 + 1e-9, "b": 1.0, "c": 0.5}) == ["b", "a", "c"]
+    assert trec_order({"a": 1.0, "c": 1.0, "b": 1.0, "d": 1.1}) == ["d", "c", "b", "a"]
+    assert trec_order({"b": 1e39, "a": 1e300, "c": -1e300}) == ["b", "a", "c"]
+    assert trec_order({"10": 0.0, "9": -0.0}) == ["9", "10"]
+    assert trec_order({}) == []
+
+
+def test_order_is_the_one_of_pytrec_eval() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(50):
+        doc_ids = [f"d{number}" for number in range(6)]
+        scores = {d: float(1 + rng.integers(0, 3) * 1e-8 + rng.integers(0, 2)) for d in doc_ids}
+        top = trec_order(scores)[0]
+        assert per_query(P @ 1, {"q": {top: 1}}, {"q": scores}) == {"q": 1.0}
+        assert per_query(Cover(rel=1) @ 1, {"q": {top: 1}}, {"q": scores}) == {"q": 1.0}
+
+
+def test_kernel() -> None:
+    ratings = np.array([[5, -1, 0], [4, 4, -1]], np.int8)
+    assert cover_values(ratings, np.array([-1, 0, 1]), 4, 1) == (0, 0)
+    assert cover_values(ratings, np.array([-1, 0, 1]), 4, 2) == (1 / 3, 1 / 2)
+    assert cover_values(ratings, np.array([-1, 0, 1]), 4) == (2 / 3, 1)
+    assert cover_values(ratings, np.array([], np.intp), 4) == (0, 0)
+
+
+def test_names_show_rel() -> None:
+    names = {
+        Cover: "Cover(rel=4)",
+        Cover @ 20: "Cover(rel=4)@20",
+        Cover(rel=2): "Cover(rel=2)",
+        nCover(cutoff=5, rel=5): "nCover(rel=5)@5",
+    }
+    assert [str(one) for one in names] == [repr(one) for one in names] == list(names.values())
+    assert Cover @ 20 == (Cover @ 20)(rel=4) == Cover(rel=4) @ 20 == Cover(cutoff=20)
+    assert hash(Cover @ 20) == hash(Cover(rel=4) @ 20)
+    assert Cover @ 20 != Cover(rel=5) @ 20
+    assert Cover @ 20 != nCover @ 20
+    assert {Cover @ 20: 1}[Cover(rel=4) @ 20] == 1
+
+
+@pytest.mark.parametrize("name", ["Cover(rel=4)@20", "nCover(rel=2)@1", "Cover(rel=4)", "nCover(rel=4)"])
+def test_names_are_parsed_to_themselves(name: str) -> None:
+    assert str(ir_measures.parse_measure(name)) == name
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{"cutoff": 0}, {"rel": 0}, {"cutoff": -3}, {"rel": 4.0}, {"cutoff": True}, {"k": 3}, {"rel": None}],
+)
+def test_bad_parameters_are_refused(params: dict[str, object]) -> None:
+    with pytest.raises(AssertionError):
+        Cover(**params).validate_params()
+
+
+def test_registering_again_changes_nothing() -> None:
+    pipeline = ir_measures.DefaultPipeline.providers
+    before = [provider.NAME for provider in pipeline]
+    old = trecexam.scores.cover.Cover
+    try:
+        importlib.reload(trecexam.scores.cover)
+        assert [provider.NAME for provider in pipeline] == before
+        assert before.count("trecexam") == 1
+        qrels = [RubricQrel("q", "a", 5, ratings=(5, 0))]
+        for measure in (old @ 3, ir_measures.parse_measure("Cover@3")):
+            assert ir_measures.calc_aggregate([measure, nDCG @ 3], qrels, {"q": {"a": 1.0}})[measure] == 0.5
+    finally:
+        importlib.reload(trecexam.scores.cover)
+
+
+def test_import_is_light_and_lazy() -> None:
+    script = (
+        "import sys, trecexam.scores\n"
+        "heavy = {'scipy', 'torch', 'transformers', 'ir_measures', 'numpy', 'pandas'} & sys.modules.keys()\n"
+        "assert not heavy, heavy\n"
+        "from trecexam.scores import Cover, nCover\n"
+        "import ir_measures\n"
+        "assert str(ir_measures.parse_measure('nCover@5')) == 'nCover(rel=4)@5'\n"
+        "import trecexam.scores.evaluate, trecexam.scores.correlation, trecexam.scores.leaderboard\n"
+        "assert not {'scipy', 'torch', 'transformers', 'pandas'} & sys.modules.keys()\n"
+        "assert 'Cover' in dir(trecexam.scores)\n"
+        "assert all(getattr(trecexam.scores, name) for name in trecexam.scores.__all__)\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_unknown_attribute() -> None:
+    with pytest.raises(AttributeError, match="Kover"):
+        trecexam.scores.Kover  # noqa: B018

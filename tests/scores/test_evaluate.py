@@ -1,0 +1,241 @@
+"""Evaluation of rankings, against formulas written out here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+
+from converters.records import Qrel
+from trecexam.scores.evaluate import OfficialJudgments, RubricJudgments, measure
+from trecexam.scores.labels import binary_labels, labels
+from trecexam.scores.ratings import QueryRatings
+
+Rankings = dict[str, list[str]]
+
+
+def naive_precision(gains: Mapping[str, int], ranking: Sequence[str], rel: int, k: int) -> float:
+    return sum(gains.get(d, 0) >= rel for d in ranking[:k]) / k
+
+
+def naive_ap(gains: Mapping[str, int], ranking: Sequence[str], rel: int) -> float:
+    relevant = [d for d, gain in gains.items() if gain >= rel]
+    hits, total = 0, 0.0
+    for rank, doc_id in enumerate(ranking, 1):
+        if doc_id in relevant:
+            hits += 1
+            total += hits / rank
+    return total / len(relevant) if relevant else 0.0
+
+
+def naive_ndcg(gains: Mapping[str, int], ranking: Sequence[str], k: int) -> float:
+    def dcg(values: Sequence[int]) -> float:
+        return sum(value / math.log2(rank + 1) for rank, value in enumerate(values[:k], 1))
+
+    ideal = dcg(sorted(gains.values(), reverse=True))
+    return dcg([gains.get(d, 0) for d in ranking]) / ideal if ideal else 0.0
+
+
+def naive_alpha_ndcg(q: QueryRatings, ranking: Sequence[str], rel: int, k: int, alpha: float = 0.5) -> float:
+    """Clarke et al., SIGIR 2008; the ideal ranking is built greedily."""
+    items = {
+        d: {i for i, r in enumerate(row) if r >= rel} for d, row in zip(q.doc_ids, q.ratings, strict=True)
+    }
+
+    def gain(doc_id: str, seen: list[int]) -> float:
+        return sum((1 - alpha) ** seen[item] for item in items.get(doc_id, ()))
+
+    def dcg(order: Sequence[str]) -> float:
+        seen, total = [0] * q.n_items, 0.0
+        for rank, doc_id in enumerate(order[:k], 1):
+            total += gain(doc_id, seen) / math.log2(rank + 1)
+            for item in items.get(doc_id, ()):
+                seen[item] += 1
+        return total
+
+    left, ideal, seen = set(q.doc_ids), [], [0] * q.n_items
+    while left and len(ideal) < k:
+        best = max(sorted(left, reverse=True), key=lambda doc_id: gain(doc_id, seen))
+        left.remove(best)
+        ideal.append(best)
+        for item in items[best]:
+            seen[item] += 1
+    return dcg(ranking) / dcg(ideal) if dcg(ideal) else 0.0
+
+
+@pytest.mark.parametrize(("rule", "min_rating", "min_answers"), [("max", 4, 1), ("count", 3, 2)])
+def test_label_measures(queries: list[QueryRatings], rankings: Rankings, rule: str, min_rating: int,
+                        min_answers: int) -> None:  # fmt: skip
+    judgments = RubricJudgments(queries, rule, min_rating, min_answers)  # type: ignore[arg-type]
+    names = ["nDCG@10", "P(rel=4)@20", "P@5", "AP(rel=4)", "AP", "nDCG@1000", "RR(rel=5)", "R(rel=2)@10",
+             "Success(rel=5)@3", "Judged@10", "RR@1", "NumRet", "SetF(beta=2.0)", "SetF"]  # fmt: skip
+    values = judgments.evaluator(names, judgments.query_ids)(rankings)
+    for q in queries:
+        gains = labels(q, rule, min_rating, min_answers)  # type: ignore[arg-type]
+        ranking = rankings[q.query_id]
+        found = values[q.query_id]
+        good = {rel: [d for d in gains if gains[d] >= rel] for rel in range(1, 6)}
+        first = [rank for rank, d in enumerate(ranking, 1) if gains.get(d, 0) >= 5]
+        expected = {
+            "nDCG@10": naive_ndcg(gains, ranking, 10),
+            "nDCG@1000": naive_ndcg(gains, ranking, 1000),
+            "P(rel=4)@20": naive_precision(gains, ranking, 4, 20),
+            "P@5": naive_precision(gains, ranking, 1, 5),
+            "AP(rel=4)": naive_ap(gains, ranking, 4),
+            "AP": naive_ap(gains, ranking, 1),
+            "RR(rel=5)": 1 / first[0] if first else 0,
+            "R(rel=2)@10": len({*good[2]} & {*ranking[:10]}) / len(good[2]),
+            "Success(rel=5)@3": float(bool(first) and first[0] <= 3),
+            "Judged@10": len(gains.keys() & {*ranking[:10]}) / 10,
+            "RR@1": float(gains.get(ranking[0], 0) >= 1),
+            "NumRet": len(ranking),
+        }
+        assert {name: found[name] for name in expected} == pytest.approx(expected)
+        hits = len({*good[1]} & {*ranking})
+        precision, recall = hits / len(ranking), hits / len(good[1])
+        assert found["SetF"] == pytest.approx(2 * precision * recall / (precision + recall))
+        # trec_eval's set_F weighs recall by beta itself, not by its square.
+        assert found["SetF(beta=2.0)"] == pytest.approx(3 * precision * recall / (recall + 2 * precision))
+
+
+@pytest.mark.parametrize("min_rating", [2, 4])
+def test_diversity_measures(queries: list[QueryRatings], rankings: Rankings, min_rating: int) -> None:
+    judgments = RubricJudgments(queries, min_rating=min_rating)
+    names = ["alpha_nDCG@20", "alpha_nDCG(rel=5)@10", "alpha_nDCG(rel=3)@10", "StRecall@5", "P_IA@10"]
+    values = judgments.evaluator(names, judgments.query_ids)(rankings)
+    for q in queries:
+        ranking, found = rankings[q.query_id], values[q.query_id]
+        reached = {
+            d: {i for i, r in enumerate(row) if r >= min_rating}
+            for d, row in zip(q.doc_ids, q.ratings, strict=True)
+        }
+        possible = set().union(*reached.values())
+        top5 = set().union(*(reached.get(d, set()) for d in ranking[:5]))
+        assert found["alpha_nDCG@20"] == pytest.approx(naive_alpha_ndcg(q, ranking, min_rating, 20))
+        assert found["alpha_nDCG(rel=5)@10"] == pytest.approx(naive_alpha_ndcg(q, ranking, 5, 10))
+        assert found["alpha_nDCG(rel=3)@10"] == pytest.approx(naive_alpha_ndcg(q, ranking, 3, 10))
+        assert found["StRecall@5"] == pytest.approx(len(top5) / len(possible))
+        in_top10 = sum(len(reached.get(d, ())) for d in ranking[:10])
+        assert found["P_IA@10"] == pytest.approx(in_top10 / 10 / len(possible))
+
+
+ALL = ["nDCG@10", "nDCG(gains={5:100})@10", "P(rel=4)@20", "P(judged_only=True)@10", "P@10", "AP(rel=2)",
+       "SetF(beta=0.5)", "SetF", "IPrec@0.1", "IPrec@0.101", "NumRet", "NumRel", "NumQ", "Judged@3", "RR@10",
+       "Cover(rel=4)@20", "nCover(rel=4)@20", "Cover(rel=2)", "alpha_nDCG@20", "alpha_nDCG(rel=3)@20",
+       "nNRBP", "NRBP", "ERR_IA@20", "nERR_IA@5", "AP_IA", "P_IA@5", "StRecall@10", "alpha_DCG@20", "Compat",
+       "Accuracy", "infAP", "Bpref", "Rprec"]  # fmt: skip
+
+
+def test_measures_do_not_disturb_one_another(queries: list[QueryRatings], rankings: Rankings) -> None:
+    judgments = RubricJudgments(queries)
+    together = judgments.evaluator(ALL, judgments.query_ids)(rankings)
+    for name in ALL:
+        alone = judgments.evaluator([name], judgments.query_ids)(rankings)
+        printed = str(measure(name))
+        for query_id, found in together.items():
+            assert alone[query_id] == {printed: found[printed]}
+    assert all(list(found) == [str(measure(name)) for name in ALL] for found in together.values())
+
+
+def test_queries_do_not_disturb_one_another(queries: list[QueryRatings], rankings: Rankings) -> None:
+    everything = RubricJudgments(queries)
+    together = everything.evaluator(ALL, everything.query_ids)(rankings)
+    for q in queries:
+        for judgments in (everything, RubricJudgments([q])):
+            assert judgments.evaluator(ALL, [q.query_id])(rankings) == {q.query_id: together[q.query_id]}
+
+
+def test_ranks_decide_and_nothing_else(queries: list[QueryRatings]) -> None:
+    # Whatever a provider does with ties, a ranking is taken as it comes, in either docno direction.
+    q = queries[0]
+    gains = labels(q)
+    for ranking in (sorted(q.doc_ids), sorted(q.doc_ids, reverse=True)):
+        found = RubricJudgments([q]).evaluator(["P(rel=5)@1", "RR(rel=5)@1", "nDCG@3"], ["q1"])(
+            {"q1": ranking}
+        )
+        assert found["q1"]["P(rel=5)@1"] == found["q1"]["RR(rel=5)@1"] == float(gains.get(ranking[0]) == 5)
+        assert found["q1"]["nDCG@3"] == pytest.approx(naive_ndcg(gains, ranking, 3))
+
+
+def test_exactly_the_asked_queries(queries: list[QueryRatings], rankings: Rankings) -> None:
+    judgments = RubricJudgments(queries)
+    assert judgments.query_ids == ("q1", "q2", "q3", "q4", "q5")
+    rankings["nobody asked"] = ["d01"]
+    rankings["q3"] = []
+    del rankings["q4"]
+    asked = ["q4", "q3", "q2", "unjudged"]
+    rankings["unjudged"] = ["d01", "d02"]
+    values = judgments.evaluator(ALL, asked)(rankings)
+    assert list(values) == asked
+    for query_id in ("q4", "q3", "unjudged"):
+        zero = {name: value for name, value in values[query_id].items() if name not in ("NumQ", "NumRel")}
+        assert set(zero.values()) == {0.0}
+    assert values["q2"]["NumRet"] == len(rankings["q2"])
+    assert judgments.evaluator(ALL, [])(rankings) == {}
+    assert judgments.evaluator([], ["q1"])(rankings) == {"q1": {}}
+
+
+def test_nothing_relevant_is_zero_and_quiet(capfd: pytest.CaptureFixture[str]) -> None:
+    ratings = np.array([[0, 0], [-1, 0]], np.int8)
+    nothing = QueryRatings("q1", ("a", "b"), 2, ratings)
+    unrated = QueryRatings("q2", ("a", "b"), 2, np.full((2, 2), -1, np.int8))
+    no_items = QueryRatings("q3", ("a", "b"), 0, np.empty((2, 0), np.int8))
+    judgments = RubricJudgments([nothing, unrated, no_items])
+    names = [name for name in ALL if not name.startswith(("Num", "Judged"))]
+    values = judgments.evaluator(names, judgments.query_ids)({q: ["b", "a"] for q in ("q1", "q2", "q3")})
+    assert list(values) == ["q1", "q2", "q3"]
+    assert {value for found in values.values() for value in found.values()} == {0.0}
+    assert all(type(value) is float for found in values.values() for value in found.values())
+    assert capfd.readouterr() == ("", "")
+
+
+def test_one_subtopic_brings_no_warning(capfd: pytest.CaptureFixture[str]) -> None:
+    one_item = QueryRatings("q", ("a", "b"), 1, np.array([[5], [0]], np.int8))
+    names = ["alpha_nDCG@20", "alpha_nDCG(rel=4)@20"]
+    found = RubricJudgments([one_item]).evaluator(names, ["q"])({"q": ["b", "a"]})
+    assert found["q"] == pytest.approx(dict.fromkeys(names, 1 / math.log2(3)))
+    official = OfficialJudgments([Qrel("q", "a", 1, "1"), Qrel("q", "b", 0, "1")])
+    assert official.evaluator(["StRecall@1"], ["q"])({"q": ["a"]}) == {"q": {"StRecall@1": 1.0}}
+    assert capfd.readouterr() == ("", "")
+
+
+def test_official(rankings: Rankings, queries: list[QueryRatings]) -> None:
+    gains = {q.query_id: binary_labels(q, 3) for q in queries}
+    judgments = OfficialJudgments(Qrel(q, d, g) for q, found in gains.items() for d, g in found.items())
+    assert judgments.query_ids == ("q1", "q2", "q3", "q4", "q5")
+    values = judgments.evaluator(["nDCG@10", "AP"], ["q2", "q5", "q9"])(rankings)
+    assert list(values) == ["q2", "q5", "q9"]
+    for query_id in ("q2", "q5"):
+        assert values[query_id] == pytest.approx({
+            "nDCG@10": naive_ndcg(gains[query_id], rankings[query_id], 10),
+            "AP": naive_ap(gains[query_id], rankings[query_id], 1),
+        })  # fmt: skip
+    assert values["q9"] == {"nDCG@10": 0.0, "AP": 0.0}
+
+
+@pytest.mark.parametrize("unused", ["0", "Q0"])
+def test_official_refusals(unused: str) -> None:
+    plain = OfficialJudgments([Qrel("q", "a", 1, unused)])
+    with pytest.raises(ValueError, match="needs subtopics"):
+        plain.evaluator(["nDCG@10", "alpha_nDCG@10"], ["q"])
+    with pytest.raises(ValueError, match="needs ratings"):
+        plain.evaluator(["Cover@10"], ["q"])
+    with pytest.raises(ValueError, match="unknown measure"):
+        plain.evaluator(["nope"], ["q"])
+
+
+def test_official_with_subtopics_takes_the_best_label() -> None:
+    rows = [Qrel("q", "a", 2, "1"), Qrel("q", "a", 0, "2"), Qrel("q", "b", 1, "2"), Qrel("q", "b", 0, "2"),
+            Qrel("q", "c", -2, "1")]  # fmt: skip
+    for qrels in (rows, rows[::-1]):
+        judgments = OfficialJudgments(qrels)
+        names = ["nDCG@5", "P(rel=2)@1", "StRecall@1", "StRecall@2"]
+        found = judgments.evaluator(names, ["q"])({"q": ["a", "b", "c"]})
+        assert found == {"q": {"nDCG@5": 1.0, "P(rel=2)@1": 1.0, "StRecall@1": 0.5, "StRecall@2": 1.0}}
+
+
+def test_a_passage_twice_counts_at_its_first_rank() -> None:
+    judgments = OfficialJudgments([Qrel("q", "a", 1)])
+    assert judgments.evaluator(["RR"], ["q"])({"q": ["b", "a", "b", "a"]}) == {"q": {"RR": 0.5}}

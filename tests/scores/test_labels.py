@@ -1,0 +1,140 @@
+"""Labels and the qrels made from them, against plain recomputation."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import ir_measures
+import numpy as np
+import pytest
+
+from trecexam.scores.labels import (
+    RubricQrel,
+    binary_labels,
+    label_qrels,
+    labels,
+    rating_qrels,
+    subtopic_qrels,
+)
+from trecexam.scores.ratings import QueryRatings
+
+
+def small() -> QueryRatings:
+    ratings = np.array([[5, 4, -1], [0, -1, -1], [-1, -1, -1], [3, 4, 4], [1, 1, 1]], np.int8)
+    return QueryRatings("q", ("a", "b", "c", "d", "e"), 3, ratings)
+
+
+def naive_ratings(q: QueryRatings) -> dict[str, list[int]]:
+    return {d: [int(r) for r in row if r >= 0] for d, row in zip(q.doc_ids, q.ratings.tolist(), strict=True)}
+
+
+def test_labels_by_hand() -> None:
+    q = small()
+    assert labels(q) == {"a": 5, "b": 0, "d": 4, "e": 1}
+    assert labels(q, min_answers=2) == {"a": 4, "b": 0, "d": 4, "e": 1}
+    assert labels(q, min_answers=3) == {"a": 0, "b": 0, "d": 3, "e": 1}
+    assert labels(q, min_answers=4) == {"a": 0, "b": 0, "d": 0, "e": 0}
+    assert labels(q, "count", 4) == {"a": 2, "b": 0, "d": 2, "e": 0}
+    assert labels(q, "count", 3, 3) == {"a": 0, "b": 0, "d": 3, "e": 0}
+    assert labels(q, "count", 0) == {"a": 2, "b": 1, "d": 3, "e": 3}
+    assert binary_labels(q, 4) == {"a": 1, "b": 0, "d": 1, "e": 0}
+    assert binary_labels(q, 5, 2) == {"a": 0, "b": 0, "d": 0, "e": 0}
+
+
+@pytest.mark.parametrize("min_answers", [1, 2, 3, 9])
+@pytest.mark.parametrize("min_rating", [1, 4, 5])
+def test_labels_against_plain_lists(queries: list[QueryRatings], min_rating: int, min_answers: int) -> None:
+    for q in queries:
+        best, count, reached = {}, {}, {}
+        for doc_id, found in naive_ratings(q).items():
+            if not found:
+                continue
+            ranked = sorted(found, reverse=True)
+            best[doc_id] = ranked[min_answers - 1] if len(ranked) >= min_answers else 0
+            hits = len([r for r in found if r >= min_rating])
+            count[doc_id] = hits if hits >= min_answers else 0
+            reached[doc_id] = 1 if hits >= min_answers else 0
+        assert labels(q, "max", min_rating, min_answers) == best
+        assert labels(q, "count", min_rating, min_answers) == count
+        assert binary_labels(q, min_rating, min_answers) == reached
+
+
+def test_no_items_and_no_passages() -> None:
+    none = QueryRatings("q", ("a",), 0, np.empty((1, 0), np.int8))
+    empty = QueryRatings("q", (), 3, np.empty((0, 3), np.int8))
+    for q in (none, empty):
+        assert labels(q) == labels(q, "count") == binary_labels(q, 4) == {}
+        assert list(subtopic_qrels(q)) == list(rating_qrels(q)) == list(label_qrels([q])) == []
+
+
+def test_bad_arguments() -> None:
+    with pytest.raises(ValueError, match="at least 1"):
+        labels(small(), min_answers=0)
+    with pytest.raises(ValueError, match="unknown label rule 'mean'"):
+        labels(small(), "mean")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("matrix", "reason"),
+    [
+        (np.zeros((2, 2), np.int8), "shape"),
+        (np.zeros((1, 2), np.int64), "int8"),
+        (np.array([[6, 0]], np.int8), "outside"),
+        (np.array([[-2, 0]], np.int8), "outside"),
+    ],
+)
+def test_ratings_are_checked(matrix: np.ndarray, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        QueryRatings("q", ("a",), 2, matrix)
+
+
+def test_label_rows_are_plain_qrels_that_carry_ratings() -> None:
+    rows = list(label_qrels([small()]))
+    assert rows[0] == ir_measures.Qrel("q", "a", 5)
+    assert rows == [ir_measures.Qrel("q", d, label) for d, label in labels(small()).items()]
+    assert rows[0].ratings == (5, 4, -1)
+    assert isinstance(rows[0], ir_measures.Qrel)
+    assert [type(value) for value in rows[0]] == [str, str, int, str]
+    binary = list(label_qrels([small()], "count", 5, binary=True))
+    assert [row.relevance for row in binary] == [1, 0, 0, 0]
+
+
+def test_label_rows_keep_ratings_through_copies() -> None:
+    row = next(iter(label_qrels([small()])))
+    for other in (
+        pickle.loads(pickle.dumps(row)),
+        copy.copy(row),
+        copy.deepcopy(row),
+        row._replace(relevance=9),
+    ):
+        assert isinstance(other, RubricQrel)
+        assert other.ratings == row.ratings
+    assert row._replace(relevance=9).relevance == 9
+
+
+def test_subtopic_rows(queries: list[QueryRatings]) -> None:
+    assert [tuple(row) for row in subtopic_qrels(small(), 4)] == [
+        ("q", "a", 1, "1"), ("q", "b", 0, "1"), ("q", "d", 0, "1"), ("q", "e", 0, "1"),
+        ("q", "a", 1, "2"), ("q", "d", 1, "2"), ("q", "e", 0, "2"),
+        ("q", "d", 1, "3"), ("q", "e", 0, "3"),
+    ]  # fmt: skip
+    for q in queries:
+        expected = {
+            (doc_id, str(item), int(rating >= 3))
+            for doc_id, row in zip(q.doc_ids, q.ratings.tolist(), strict=True)
+            for item, rating in enumerate(row, 1)
+            if rating >= 0
+        }
+        found = [(row.doc_id, row.iteration, row.relevance) for row in subtopic_qrels(q, 3)]
+        assert set(found) == expected
+        assert len(found) == len(expected)
+
+
+def test_rating_rows_end_with_the_best_of_each_passage(queries: list[QueryRatings]) -> None:
+    for q in queries:
+        rows = list(rating_qrels(q))
+        assert {(r.doc_id, int(r.iteration), r.relevance) for r in rows} == {
+            (q.doc_ids[doc], item + 1, int(q.ratings[doc, item])) for doc, item in np.argwhere(q.ratings >= 0)
+        }
+        assert {r.doc_id: r.relevance for r in rows} == labels(q)

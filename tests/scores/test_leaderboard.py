@@ -1,0 +1,83 @@
+"""Leaderboards against the statistics module."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+
+import pytest
+
+from trecexam.scores.leaderboard import Leaderboard, Row, Score, leaderboard, score
+
+Values = dict[str, dict[str, dict[str, float]]]
+QUERIES = [f"q{n}" for n in range(9)]
+
+
+@pytest.fixture
+def values() -> Values:
+    rng = random.Random(3)
+    return {
+        f"run{n}": {q: {"P@20": rng.randint(0, 20) / 20, "AP": rng.random()} for q in QUERIES}
+        for n in range(12)
+    }
+
+
+def test_means_and_standard_errors(values: Values) -> None:
+    board = leaderboard(values, ["AP", "P@20"], QUERIES, dict.fromkeys(values, QUERIES))
+    assert board.measures == ("AP", "P@20")
+    assert board.n_queries == 9
+    assert board.average == "all"
+    assert [row.run for row in board.rows] == sorted(
+        values, key=lambda run: -statistics.mean(values[run][q]["AP"] for q in QUERIES)
+    )
+    for row in board.rows:
+        assert (row.n_queries, row.n_answered) == (9, 9)
+        for name, found in zip(board.measures, row.scores, strict=True):
+            column = [values[row.run][q][name] for q in QUERIES]
+            assert found.mean == pytest.approx(statistics.mean(column), abs=1e-15)
+            assert found.stderr == pytest.approx(statistics.stdev(column) / math.sqrt(9), abs=1e-15)
+
+
+def test_ties_go_by_name_even_where_sums_round_differently() -> None:
+    names = ["b", "a", "c"]
+    values = {
+        "b": {"q1": {"P": 0.1}, "q2": {"P": 0.2}, "q3": {"P": 0.3}},
+        "a": {"q1": {"P": 0.3}, "q2": {"P": 0.2}, "q3": {"P": 0.1}},
+        "c": {"q1": {"P": 0.2}, "q2": {"P": 0.2}, "q3": {"P": 0.2}},
+    }
+    board = leaderboard(values, ["P"], ["q1", "q2", "q3"], {run: ["q1"] for run in names})
+    assert [row.run for row in board.rows] == ["a", "b", "c"]
+    assert board.rows[0].scores == board.rows[1].scores
+
+
+def test_average_over_answered_queries(values: Values) -> None:
+    answered = {"run0": {"q0", "q5", "not ours"}, "run1": set(), "run2": {"q3"}}
+    three = {run: values[run] for run in answered}
+    for run, by_query in three.items():
+        for q in QUERIES:
+            if q not in answered[run]:
+                by_query[q] = {"P@20": 0.0, "AP": 0.0}
+    over_all = {row.run: row for row in leaderboard(three, ["AP"], QUERIES, answered).rows}
+    board = leaderboard(three, ["AP"], QUERIES, answered, average="answered")
+    rows = {row.run: row for row in board.rows}
+    assert board.average == "answered"
+    assert board.n_queries == 9
+    two = [values["run0"][q]["AP"] for q in ("q0", "q5")]
+    assert rows["run0"].scores[0].mean == pytest.approx(statistics.mean(two))
+    assert rows["run0"].scores[0].stderr == pytest.approx(statistics.stdev(two) / math.sqrt(2))
+    assert over_all["run0"].scores[0].mean == pytest.approx(sum(two) / 9)
+    assert rows["run1"] == Row("run1", 0, 0, (Score(0.0, 0.0),))
+    assert rows["run2"] == Row("run2", 1, 1, (Score(values["run2"]["q3"]["AP"], 0.0),))
+    assert (over_all["run2"].n_queries, over_all["run2"].n_answered) == (9, 1)
+
+
+def test_edges() -> None:
+    assert leaderboard({}, ["AP"], QUERIES, {}) == Leaderboard(("AP",), 9, "all", ())
+    assert leaderboard({"b": {}, "a": {}}, [], [], {}).rows == (Row("a", 0, 0, ()), Row("b", 0, 0, ()))
+    assert leaderboard({"a": {}}, ["AP"], [], {}).rows == (Row("a", 0, 0, (Score(0.0, 0.0),)),)
+    assert score([]) == Score(0.0, 0.0)
+    assert score([0.7]) == Score(0.7, 0.0)
+    assert score([0.1] * 10) == Score(0.1, 0.0)
+    with pytest.raises(ValueError, match="unknown average 'some'"):
+        leaderboard({}, ["AP"], [], {}, average="some")  # type: ignore[arg-type]

@@ -1,0 +1,91 @@
+"""Measure names: read as ir_measures writes them, refused with a reason that helps."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import ir_measures
+import pytest
+from ir_measures import P, nDCG
+
+from trecexam.scores import Cover
+from trecexam.scores.measures import DIVERSITY, measure
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["nDCG@10", "P(rel=4)@20", "AP(rel=4)", "RR@10", "Cover(rel=4)@20", "nCover(rel=3)", "alpha_nDCG@20",
+     "alpha_nDCG(rel=4)@10", "Judged@10", "NRBP", "AP_IA(rel=2)", "SetF(beta=2.0)", "Compat", "infAP"],
+)  # fmt: skip
+def test_names_are_read_and_printed_alike(name: str) -> None:
+    assert str(measure(name)) == name
+    assert str(measure(f"  {name} ")) == name
+    assert str(measure(ir_measures.parse_measure(name))) == name
+
+
+def test_measures_are_taken_too() -> None:
+    assert measure(nDCG @ 10) == nDCG @ 10
+    assert measure("Cover@20") == Cover(rel=4) @ 20
+    with pytest.raises(ValueError, match="P needs its parameter `cutoff`"):
+        measure(P)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("cover@20", "did you mean Cover?"),
+        ("nDGC@10", "did you mean nDCG?"),
+        ("alphanDCG@10", "did you mean alpha_nDCG?"),
+        ("xyzzy", "known are .*Cover.*nDCG"),
+        ("ndcg_cut_10", "here it is nDCG@10"),
+        ("P_20", "here it is P@20"),
+        ("map", "here it is AP"),
+        ("official", "known are"),
+        ("", "write it as"),
+        ("P@3; P@4", "write it as"),
+        ("nDCG 10", "write it as"),
+        ("P(**x)@5", "write it as"),
+        ("P(5)", "write it as"),
+        ("P\0", "write it as"),
+        ("P@-1", "write it as"),
+        ("P", "needs its parameter `cutoff`"),
+        ("P@0", "cutoff=0 is not possible; it takes cutoff"),
+        ("P@20.5", "cutoff=20.5 is not possible"),
+        ("P@99999999999", "not possible"),
+        ("P(rel=0)@20", "rel=0 is not possible"),
+        ("P(rel=True)@20", "rel=True is not possible"),
+        ("P(foo=2)@3", "no parameter `foo`; it takes cutoff"),
+        ("AP(alpha=0.5)", "no parameter `alpha`"),
+        ("nDCG(dcg='x')@3", "'log2' or 'exp-log2'"),
+        ("Cover(rel=4)@0", "cutoff=0 is not possible"),
+        ("Cover(rel=9.0)@5", "rel=9.0 is not possible"),
+        ("Cover(k=20)", "no parameter `k`"),
+        ("alpha_nDCG", "needs its parameter `cutoff`"),
+        ("alpha_nDCG@21", "cutoffs up to 20"),
+        ("StRecall", "needs its parameter"),
+        ("alpha_nDCG(judged_only=True)@20", "judged_only"),
+        ("ERR@20", "only gdeval computes it"),
+        ("NumRel(rel=3)", "no provider"),
+    ],
+)
+def test_reasons(name: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        measure(name)
+
+
+def test_cover_has_no_official_form() -> None:
+    assert measure("nDCG@10", official=True) == nDCG @ 10
+    with pytest.raises(ValueError, match=r"Cover\(rel=4\)@20 needs ratings"):
+        measure("Cover@20", official=True)
+
+
+def test_every_diversity_measure_is_known() -> None:
+    provider = ir_measures.providers.registry["pyndeval"]
+    assert {supported.NAME for supported in provider.SUPPORTED_MEASURES} == DIVERSITY
+
+
+def test_cover_is_registered_first() -> None:
+    script = "from trecexam.scores.evaluate import measure; print(measure('Cover@7'))"
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert done.stdout == "Cover(rel=4)@7\n"

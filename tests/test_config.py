@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from trecexam.config import TrackConfig, load_config, render_config
+from trecexam.errors import ConfigError
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "trecexam.toml"
+    path.write_text(text)
+    return path
+
+
+def test_an_empty_file_gives_the_defaults(tmp_path: Path) -> None:
+    config = load_config(write(tmp_path, ""))
+    assert config == TrackConfig()
+    assert config.scores.min_rating == 4
+    assert config.measures()[0] == "P(rel=4)@20"
+
+
+def test_the_rendered_template_is_valid_and_means_the_defaults(tmp_path: Path) -> None:
+    assert load_config(write(tmp_path, render_config({}))) == TrackConfig()
+
+
+def test_the_rendered_template_keeps_what_is_set(tmp_path: Path) -> None:
+    text = render_config({"track": {"bank": ["bank.a.jsonl", 'b"q.jsonl']}, "grader": {"name": "recorded"}})
+    config = load_config(write(tmp_path, text))
+    assert config.track.bank == ["bank.a.jsonl", 'b"q.jsonl']
+    assert config.grader.name == "recorded"
+
+
+def test_every_setting_has_a_description() -> None:
+    for section in TrackConfig.model_fields.values():
+        assert section.annotation is not None
+        assert all(field.description for field in section.annotation.model_fields.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "reason"),
+    [
+        ("[track]\ndetph = 3\n", 2, "unknown setting `track.detph`; did you mean `depth`?"),
+        ("[scores]\n\nmin_ratings = 3\n", 3, "did you mean `min_rating`?"),
+        ("[trak]\n", 1, "unknown section `trak`; did you mean `track`?"),
+        ("[track]\ndepth = 0\n", 2, "`track.depth` = 0:"),
+        ("[scores]\nlabel = 'best'\n", 2, "`scores.label` ="),
+        ("[track]\ndepth = \n", 2, "not valid TOML"),
+        ("[grader]\ncut_points = [0.5, 0.4, 0.6, 0.7, 0.8]\n", 2, "rising order"),
+        ("[watch]\npoll = 0\n", 2, "`watch.poll` = 0"),
+    ],
+)
+def test_a_wrong_setting_is_named_with_its_line(tmp_path: Path, text: str, line: int, reason: str) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(ConfigError) as caught:
+        load_config(path)
+    assert caught.value.line == line
+    assert reason in str(caught.value)
+    assert str(caught.value).startswith(f"{path}:{line}: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_without_settings_is_no_track(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="trecexam init"):
+        load_config(tmp_path / "trecexam.toml")
+
+
+def test_default_measures_follow_depth_and_label() -> None:
+    config = TrackConfig.model_validate(
+        {"track": {"depth": 10}, "scores": {"label": "count", "min_rating": 5}}
+    )
+    assert config.measures()[:2] == ["P(rel=1)@10", "nDCG@10"]
+    assert "Cover(rel=5)@10" in config.measures()

@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from conftest import hashed_rating, make_small_track, write_run
+
+from trecexam.daemon import Daemon
+from trecexam.errors import LockedError
+from trecexam.events import file_system
+
+CONFIG = '[track]\ndepth = 8\n[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n[watch]\npoll = 0.2\n'
+
+
+@pytest.fixture
+def track(tmp_path: Path) -> Path:
+    root = make_small_track(tmp_path / "track", config=CONFIG)
+    grades = []
+    for line in (root / "bank.questions.jsonl").read_text().splitlines():
+        query = json.loads(line)
+        for passage in map(json.loads, (root / "passages.jsonl").read_text().splitlines()):
+            if not passage["docid"].startswith(query["query_id"]):
+                continue
+            for question in query["questions"]:
+                rating = hashed_rating(passage["text"], question["question_text"])
+                grades.append(
+                    {
+                        "query_id": query["query_id"],
+                        "doc_id": passage["docid"],
+                        "item_id": question["question_id"],
+                        "rating": rating,
+                        "answer": str(rating),
+                        "model": "m",
+                        "prompt": "p",
+                    }
+                )
+    (root / "grades.jsonl").write_text("".join(json.dumps(grade) + "\n" for grade in grades))
+    for path in root.rglob("*"):
+        os.utime(path, (1e9, 1e9))
+    return root
+
+
+def board(root: Path) -> set[str]:
+    try:
+        text = (root / "out" / "leaderboard.tsv").read_text()
+    except FileNotFoundError:
+        return set()
+    return {line.split("\t")[0] for line in text.splitlines()[1:]}
+
+
+def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "did not happen in time"
+        time.sleep(0.02)
+
+
+@contextmanager
+def running(
+    root: Path, *, poll: bool = False, settle: float | None = None
+) -> Iterator[tuple[Daemon, list[str]]]:
+    lines: list[str] = []
+    daemon = Daemon(root, poll=poll, settle=settle, log=lines.append)
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            daemon.run()
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield daemon, lines
+    finally:
+        daemon.stop()
+        thread.join(20)
+    assert not thread.is_alive()
+    if failed:
+        raise failed[0]
+
+
+ALL = {"run0", "run1", "run2"}
+
+
+@pytest.mark.parametrize("poll", [False, True])
+def test_dropped_replaced_and_removed_runs_show_on_the_leaderboard(
+    track: Path, poll: bool, tmp_path: Path
+) -> None:
+    with running(track, poll=poll, settle=0.3):
+        until(lambda: board(track) == ALL)
+        write_run(track / "runs" / "deep" / "er" / "new.run", {"q1": ["q1-d00"]})
+        until(lambda: board(track) == ALL | {"new"})
+        several = [write_run(tmp_path / f"s{n}.run", {"q1": ["q1-d01"]}) for n in range(3)]
+        for path in several:
+            path.rename(track / "runs" / path.name)
+        until(lambda: board(track) == ALL | {"new", "s0", "s1", "s2"})
+        write_run(track / "runs" / "s0.run", {"q1": ["q1-d02"]}, tag="renamed")
+        until(lambda: board(track) == ALL | {"new", "s1", "s2", "renamed"})
+        for name in ("run0.run", "s1.run", "s2.run", "s0.run"):
+            (track / "runs" / name).unlink()
+        until(lambda: board(track) == {"run1", "run2", "new"})
+
+
+def test_a_file_still_being_written_waits_until_it_is_closed(track: Path) -> None:
+    with running(track, settle=30) as (daemon, _):
+        until(lambda: daemon.updates == 1)
+        with (track / "runs" / "slow.run").open("w") as file:
+            file.write("q1 Q0 q1-d00 1 9.0 slow\n")
+            file.flush()
+            time.sleep(1.0)
+            assert board(track) == ALL
+            # One more look took note of the waiting file; growing further must not cause more.
+            assert daemon.updates <= 2
+            file.write("q1 Q0 q1-d01 2 8.0 slow\n")
+        until(lambda: "slow" in board(track), 10)
+
+
+def test_a_hard_link_counts_after_the_settle_time(track: Path, tmp_path: Path) -> None:
+    source = write_run(tmp_path / "linked.run", {"q1": ["q1-d00"]})
+    with running(track, settle=0.3):
+        until(lambda: board(track) == ALL)
+        os.link(source, track / "runs" / "linked.run")
+        until(lambda: "linked" in board(track))
+
+
+def test_an_in_place_replacement_by_rename_counts(track: Path) -> None:
+    with running(track, settle=0.3):
+        until(lambda: board(track) == ALL)
+        write_run(track / "runs" / ".tmp-run0", {"q1": ["q1-d00"]}, tag="replaced")
+        (track / "runs" / ".tmp-run0").rename(track / "runs" / "run0.run")
+        until(lambda: board(track) == {"replaced", "run1", "run2"})
+
+
+def test_a_bad_file_is_logged_and_the_next_one_is_taken(track: Path) -> None:
+    with running(track, settle=0.2) as (_, lines):
+        until(lambda: board(track) == ALL)
+        (track / "runs" / "bad.run").write_text("q1 Q0 q1-d00 1\n")
+        until(lambda: any("not taken: runs/bad.run" in line for line in lines))
+        write_run(track / "runs" / "good.run", {"q1": ["q1-d00"]})
+        until(lambda: board(track) == ALL | {"good"})
+
+
+def test_a_broken_bank_waits_to_be_mended_and_says_so_once(track: Path) -> None:
+    bank = track / "bank.questions.jsonl"
+    good = bank.read_text()
+    with running(track, settle=0.1) as (_, lines):
+        until(lambda: board(track) == ALL)
+        bank.write_text(good[:-20] + "\n")
+        until(lambda: any("cannot go on until this is mended" in line for line in lines))
+        time.sleep(1)
+        assert sum("cannot go on" in line for line in lines) == 1
+        assert board(track) == ALL
+        bank.write_text(good.replace("question 0 of q1?", "edited?"))
+        until(
+            lambda: (
+                json.loads((track / "out" / "manifest.json").read_text())["counts"]["ok"] > 0
+                and "cannot go on" not in lines[-1]
+            )
+        )
+
+
+def test_changed_settings_are_taken_while_it_runs(track: Path) -> None:
+    with running(track, settle=0.1):
+        until(lambda: board(track) == ALL)
+        (track / "trecexam.toml").write_text(CONFIG + '[scores]\nmeasures = ["P(rel=4)@5"]\n')
+        until(lambda: (track / "out" / "leaderboard.tsv").read_text().startswith("run\tP(rel=4)@5\t"))
+
+
+def test_nothing_new_means_no_update(track: Path) -> None:
+    with running(track, settle=0.0) as (daemon, _):
+        until(lambda: daemon.updates == 1)
+        time.sleep(1.0)
+        assert daemon.updates == 1
+
+
+def test_one_daemon_a_track(track: Path) -> None:
+    with running(track):
+        until(lambda: board(track) == ALL)
+        with pytest.raises(LockedError, match=str(os.getpid())):
+            Daemon(track, log=lambda line: None).run()
+
+
+def test_the_file_system_of_a_path_is_the_longest_mount_that_holds_it() -> None:
+    mounts = "/dev/sda / ext4 rw 0 0\nserver:/x /mnt/my\\040share nfs4 rw 0 0\ntmpfs /tmp tmpfs rw 0 0\n"
+    assert file_system(Path("/mnt/my share/track"), mounts) == "nfs4"
+    assert file_system(Path("/home/me"), mounts) == "ext4"
+    assert file_system(Path("/home/me"), "") == ""
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_a_signal_ends_the_daemon_with_consistent_outputs_and_a_free_lock(
+    track: Path, number: signal.Signals, status: int
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "trecexam", "watch", str(track)], stderr=subprocess.PIPE, text=True
+    ) as child:
+        until(lambda: (track / "out" / "manifest.json").exists())
+        child.send_signal(number)
+        _, err = child.communicate(timeout=20)
+    assert child.returncode == status, err
+    assert err.rstrip().endswith("stopped")
+    assert (track / ".trecexam" / "lock").read_text() == ""
+
+
+def test_killed_and_started_again_it_goes_on(track: Path) -> None:
+    def start() -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "trecexam", "watch", str(track), "--settle", "0.1"],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    with start() as child:
+        until(lambda: board(track) == ALL)
+        child.kill()
+        child.communicate()
+    shutil.copy(track / "runs" / "run0.run", track / "runs" / "again.run")
+    with start() as child:
+        until(lambda: len(board(track)) == 4)
+        child.terminate()
+        _, err = child.communicate(timeout=20)
+    assert child.returncode == 0
+    assert "nothing to grade" in err

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from trecexam.errors import LockedError
+from trecexam.lock import TrackLock, holder
+
+
+def test_a_second_holder_is_refused_and_told_the_pid(tmp_path: Path) -> None:
+    path = tmp_path / ".trecexam" / "lock"
+    with TrackLock(path):
+        assert holder(path) == os.getpid()
+        with pytest.raises(LockedError, match=rf"process {os.getpid()} is already grading"), TrackLock(path):
+            pass
+    assert holder(path) is None
+    with TrackLock(path):
+        pass
+
+
+def test_kill_9_frees_the_lock(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    code = (
+        "import sys, time, pathlib; from trecexam.lock import TrackLock\n"
+        "with TrackLock(pathlib.Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "held\n"
+        assert holder(path) == child.pid
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+    with TrackLock(path):
+        assert holder(path) == os.getpid()

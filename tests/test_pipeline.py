@@ -1,0 +1,402 @@
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from conftest import HashGrader, hashed_rating, make_small_track, write_run
+
+import trecexam
+from converters.errors import ConversionError
+from trecexam.errors import ConfigError, LockedError, TrackError, TrecexamError
+from trecexam.lock import TrackLock
+
+
+def update(root: Path, grader: HashGrader) -> trecexam.pipeline.Update:  # type: ignore[name-defined]
+    with trecexam.open_track(root, grader=grader) as track:
+        return track.update()
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def qrels(path: Path) -> dict[tuple[str, str], int]:
+    return {
+        (q, d): int(label) for q, _, d, label in (line.split(" ") for line in path.read_text().splitlines())
+    }
+
+
+def outputs(root: Path) -> Mapping[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted((root / "out").iterdir())}
+
+
+def test_every_pooled_cell_is_graded_once_and_every_output_is_written(
+    small_track: Path, hash_grader: HashGrader
+) -> None:
+    done = update(small_track, hash_grader)
+    asked = [(cell.doc_id, cell.item.item_id) for cell in hash_grader.asked]
+    assert len(set(asked)) == len(asked) == done.graded == done.counts.ok
+    assert set(outputs(small_track)) == {
+        "rubric.qrels", "rubric.subtopics.qrels", "leaderboard.tsv", "leaderboard.json", "per_query.tsv",
+        "correlation.tsv", "correlation.json", "rejected.tsv", "manifest.json",
+    }  # fmt: skip
+
+
+def test_labels_are_the_best_rating_of_each_pooled_passage(
+    small_track: Path, hash_grader: HashGrader
+) -> None:
+    update(small_track, hash_grader)
+    expected: dict[tuple[str, str], int] = {}
+    for cell in hash_grader.asked:
+        key = cell.query_id, cell.doc_id
+        expected[key] = max(expected.get(key, 0), hashed_rating(cell.text, cell.item.text))
+    assert qrels(small_track / "out" / "rubric.qrels") == expected
+
+
+def test_a_second_update_does_nothing_and_calls_no_grader(small_track: Path, hash_grader: HashGrader) -> None:
+    update(small_track, hash_grader)
+    before = outputs(small_track)
+    again = HashGrader()
+    done = update(small_track, again)
+    assert not done.changed
+    assert again.asked == []
+    assert outputs(small_track) == before
+
+
+def test_the_same_inputs_give_the_same_bytes_in_another_folder(tmp_path: Path) -> None:
+    one, two = make_small_track(tmp_path / "a"), make_small_track(tmp_path / "b")
+    update(one, HashGrader(batch=3))
+    update(two, HashGrader(batch=1000))
+    assert outputs(one) == outputs(two)
+
+
+def test_a_new_run_grades_only_its_new_passages(small_track: Path, hash_grader: HashGrader) -> None:
+    with trecexam.open_track(small_track, grader=hash_grader) as track:
+        track.update()
+        hash_grader.asked.clear()
+        evaluated = track._pipeline._rubric.evaluated
+        write_run(small_track / "runs" / "new.run", {"q1": ["q1-d11", "q1-d00"], "q2": ["q2-d00"]})
+        done = track.update()
+        assert {cell.doc_id for cell in hash_grader.asked} <= {"q1-d11"}
+        # The new run on three queries, and the three old runs on the one query whose labels changed.
+        touched = 3 if hash_grader.asked else 0
+        assert track._pipeline._rubric.evaluated - evaluated == 3 + touched
+        assert done.changed
+    assert "new" in {row["run"] for row in rows(small_track / "out" / "leaderboard.tsv")}
+
+
+def test_removing_a_run_takes_it_off_and_keeps_its_grades(small_track: Path, hash_grader: HashGrader) -> None:
+    update(small_track, hash_grader)
+    gone = small_track / "runs" / "run0.run"
+    content = gone.read_text()
+    gone.unlink()
+    again = HashGrader()
+    update(small_track, again)
+    assert "run0" not in {row["run"] for row in rows(small_track / "out" / "leaderboard.tsv")}
+    gone.write_text(content)
+    update(small_track, again)
+    assert "run0" in {row["run"] for row in rows(small_track / "out" / "leaderboard.tsv")}
+    assert again.asked == []
+
+
+def test_editing_one_question_regrades_that_question_alone(
+    small_track: Path, hash_grader: HashGrader
+) -> None:
+    update(small_track, hash_grader)
+    bank = small_track / "bank.questions.jsonl"
+    old = bank.read_text()
+    bank.write_text(old.replace("question 2 of q1?", "an edited question?"))
+    again = HashGrader()
+    update(small_track, again)
+    assert {cell.item.text for cell in again.asked} == {"an edited question?"}
+    bank.write_text(old)
+    back = HashGrader()
+    update(small_track, back)
+    assert back.asked == []
+
+
+def test_another_grader_grades_anew_and_going_back_costs_nothing(small_track: Path) -> None:
+    update(small_track, HashGrader(version=1))
+    two = HashGrader(version=2)
+    update(small_track, two)
+    assert two.asked
+    one = HashGrader(version=1)
+    assert update(small_track, one).changed
+    assert one.asked == []
+
+
+def test_equal_texts_are_graded_once_whatever_their_ids(small_track: Path, hash_grader: HashGrader) -> None:
+    passages = small_track / "passages.jsonl"
+    lines = passages.read_text().replace("passage 1 about q1", "passage 0 about q1")
+    passages.write_text(lines)
+    update(small_track, hash_grader)
+    q1 = [(cell.text, cell.item.item_id) for cell in hash_grader.asked]
+    assert len(q1) == len(set(q1))
+    labels = qrels(small_track / "out" / "rubric.qrels")
+    assert labels["q1", "q1-d00"] == labels["q1", "q1-d01"]
+
+
+def test_a_run_that_skips_a_query_scores_0_there(small_track: Path, hash_grader: HashGrader) -> None:
+    full = {q: [f"{q}-d{d:02}" for d in range(8)] for q in ("q1", "q2", "q3")}
+    write_run(small_track / "runs" / "full.run", full)
+    write_run(small_track / "runs" / "skips.run", {q: full[q] for q in ("q1", "q2")})
+    update(small_track, hash_grader)
+    board = json.loads((small_track / "out" / "leaderboard.json").read_text())
+    scores = {row["run"]: row for row in board["runs"]}
+    values = {
+        (r["run"], r["query_id"], r["measure"]): float(r["value"])
+        for r in rows(small_track / "out" / "per_query.tsv")
+    }
+    for name in board["measures"]:
+        assert values["skips", "q3", name] == 0
+        expected = (values["full", "q1", name] + values["full", "q2", name]) / 3
+        assert scores["skips"]["scores"][name]["mean"] == pytest.approx(expected, abs=1e-6)
+    assert scores["skips"]["n_answered"] == 2
+
+
+def test_the_named_option_averages_over_answered_queries_only(
+    tmp_path: Path, hash_grader: HashGrader
+) -> None:
+    root = make_small_track(tmp_path / "t", config='[track]\ndepth = 8\n[scores]\naverage = "answered"\n')
+    write_run(root / "runs" / "skips.run", {"q1": ["q1-d00", "q1-d01"]})
+    update(root, hash_grader)
+    values = {
+        (r["run"], r["query_id"], r["measure"]): float(r["value"])
+        for r in rows(root / "out" / "per_query.tsv")
+    }
+    row = next(r for r in rows(root / "out" / "leaderboard.tsv") if r["run"] == "skips")
+    assert float(row["nDCG@8"]) == pytest.approx(values["skips", "q1", "nDCG@8"], abs=1e-6)
+
+
+def test_a_bad_run_is_rejected_with_its_line_and_the_rest_goes_on(
+    small_track: Path, hash_grader: HashGrader
+) -> None:
+    bad = small_track / "runs" / "sub" / "bad.run"
+    bad.parent.mkdir()
+    bad.write_text("q1 Q0 q1-d00 1 9.0 bad\nq1 Q0 q1-d01 2 many bad\n")
+    done = update(small_track, hash_grader)
+    assert [(row.file, row.line) for row in done.rejected] == [("runs/sub/bad.run", 2)]
+    written = rows(small_track / "out" / "rejected.tsv")
+    assert written[0]["file"] == "runs/sub/bad.run"
+    assert written[0]["line"] == "2"
+    assert len(rows(small_track / "out" / "leaderboard.tsv")) == 3
+
+
+def test_queries_that_the_bank_does_not_have_are_named_and_left_out(
+    small_track: Path, hash_grader: HashGrader
+) -> None:
+    write_run(small_track / "runs" / "more.run", {"q1": ["q1-d00"], "q77": ["q1-d00"], "q78": ["q1-d01"]})
+    write_run(small_track / "runs" / "other.run", {"q79": ["q1-d00"]})
+    done = update(small_track, hash_grader)
+    reasons = {(row.file, row.line): row.reason for row in done.rejected}
+    assert (
+        "2 of its 3 queries are not in the bank, and were left out: 'q77', 'q78'"
+        in reasons["runs/more.run", 2]
+    )
+    assert "none of its queries is in the bank" in reasons["runs/other.run", 1]
+    names = {row["run"] for row in rows(small_track / "out" / "leaderboard.tsv")}
+    assert "more" in names
+    assert "other" not in names
+
+
+def test_files_with_the_same_tag_are_named_by_their_paths(small_track: Path, hash_grader: HashGrader) -> None:
+    for name in ("bm25.run", "sub/dense.run.txt"):
+        write_run(small_track / "runs" / name, {"q1": ["q1-d00"]}, tag="Anserini")
+    update(small_track, hash_grader)
+    names = {row["run"] for row in rows(small_track / "out" / "leaderboard.tsv")}
+    assert names == {"run0", "run1", "run2", "bm25", "sub/dense.run"}
+
+
+def test_hidden_and_half_copied_files_are_not_read(small_track: Path, hash_grader: HashGrader) -> None:
+    for name in (".hidden.run", "a.run.part", "b.run~", ".dir/c.run"):
+        path = small_track / "runs" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("junk\n")
+    assert update(small_track, hash_grader).rejected == ()
+
+
+def test_a_bad_passage_line_is_named_and_its_passage_stays_ungraded(
+    small_track: Path, hash_grader: HashGrader
+) -> None:
+    passages = small_track / "passages.jsonl"
+    lines = passages.read_text().splitlines()
+    lines[0] = '{"docid": "q1-d00", "text": "  "}'
+    passages.write_text("\n".join(lines) + "\n")
+    done = update(small_track, hash_grader)
+    assert [(row.file, row.line) for row in done.rejected] == [("passages.jsonl", 1)]
+    assert done.counts.no_text == 1
+    assert ("q1", "q1-d00") not in qrels(small_track / "out" / "rubric.qrels")
+
+
+@pytest.mark.parametrize(("policy", "expected"), [("skip", None), ("zero", 0), ("seed", 1)])
+def test_unparsed_answers_follow_the_named_policy(tmp_path: Path, policy: str, expected: int | None) -> None:
+    root = make_small_track(tmp_path / "t", config=f'[track]\ndepth = 8\n[scores]\nunparsed = "{policy}"\n')
+    grader = HashGrader()
+    grader.status = lambda cell: "unparsed" if cell.doc_id == "q1-d00" else "ok"
+    done = update(root, grader)
+    assert done.counts.unparsed == 4
+    assert qrels(root / "out" / "rubric.qrels").get(("q1", "q1-d00")) == expected
+    manifest = json.loads((root / "out" / "manifest.json").read_text())
+    assert manifest["unparsed_policy"] == policy
+    assert manifest["counts"]["unparsed"] == 4
+
+
+def test_a_grader_that_breaks_loses_only_the_batch_in_hand(small_track: Path) -> None:
+    broken = HashGrader(batch=5)
+    broken.fail_after = 3
+    with pytest.raises(RuntimeError, match="broke"):
+        update(small_track, broken)
+    again = HashGrader(batch=5)
+    done = update(small_track, again)
+    assert done.graded == done.counts.cells - 15
+
+
+def test_a_stop_ends_after_the_batch_in_hand_and_leaves_consistent_outputs(small_track: Path) -> None:
+    with trecexam.open_track(small_track, grader=HashGrader(batch=5)) as track:
+        done = track.update(stop=lambda: True)
+    assert (done.graded, done.complete) == (5, False)
+    manifest = json.loads((small_track / "out" / "manifest.json").read_text())
+    assert manifest["complete"] is False
+    assert manifest["counts"]["ok"] == 5
+    again = HashGrader()
+    assert update(small_track, again).complete
+    assert json.loads((small_track / "out" / "manifest.json").read_text())["complete"] is True
+
+
+def test_manifest_names_every_input_and_output_with_its_sha256(
+    small_track: Path, hash_grader: HashGrader
+) -> None:
+    import hashlib
+
+    update(small_track, hash_grader)
+    manifest = json.loads((small_track / "out" / "manifest.json").read_text())
+    for name, digest in manifest["inputs"].items():
+        assert hashlib.sha256((small_track / name).read_bytes()).hexdigest() == digest
+    for name, digest in manifest["outputs"].items():
+        assert hashlib.sha256((small_track / "out" / name).read_bytes()).hexdigest() == digest
+    assert set(manifest["outputs"]) == set(outputs(small_track)) - {"manifest.json"}
+    assert "runs/run0.run" in manifest["inputs"]
+
+
+def test_deleted_outputs_come_back(small_track: Path, hash_grader: HashGrader) -> None:
+    update(small_track, hash_grader)
+    before = outputs(small_track)
+    (small_track / "out" / "rubric.qrels").unlink()
+    update(small_track, hash_grader)
+    assert outputs(small_track) == before
+
+
+def test_correlation_goes_when_the_official_judgments_go(small_track: Path, hash_grader: HashGrader) -> None:
+    update(small_track, hash_grader)
+    (small_track / "qrels.txt").unlink()
+    update(small_track, hash_grader)
+    assert "correlation.tsv" not in outputs(small_track)
+
+
+def test_bad_official_judgments_do_not_stop_the_leaderboard(
+    small_track: Path, hash_grader: HashGrader
+) -> None:
+    (small_track / "qrels.txt").write_text("q1 0 q1-d00 1\nq1 0 q1-d01 yes\n")
+    done = update(small_track, hash_grader)
+    assert [(row.file, row.line) for row in done.rejected] == [("qrels.txt", 2)]
+    assert len(rows(small_track / "out" / "leaderboard.tsv")) == 3
+
+
+def test_a_bad_bank_stops_the_update_and_leaves_outputs_and_grades(
+    small_track: Path, hash_grader: HashGrader
+) -> None:
+    update(small_track, hash_grader)
+    before = outputs(small_track)
+    bank = small_track / "bank.questions.jsonl"
+    good = bank.read_text()
+    bank.write_text(good + good.splitlines()[0] + "\n")
+    with pytest.raises(ConversionError, match=r"bank\.questions\.jsonl:4: "):
+        update(small_track, hash_grader)
+    assert outputs(small_track) == before
+    bank.write_text(good)
+    again = HashGrader()
+    update(small_track, again)
+    assert again.asked == []
+
+
+def test_the_same_item_id_in_two_bank_files_is_an_error(small_track: Path, hash_grader: HashGrader) -> None:
+    (small_track / "bank.more.jsonl").write_text((small_track / "bank.questions.jsonl").read_text())
+    with pytest.raises(ConversionError, match=r"item id 'q1/0' stands in bank\.more\.jsonl too"):
+        update(small_track, hash_grader)
+
+
+def test_what_is_missing_is_said_with_what_to_do(small_track: Path, hash_grader: HashGrader) -> None:
+    (small_track / "passages.jsonl").unlink()
+    with pytest.raises(TrackError, match=r"no passages: put passages\.jsonl here"):
+        update(small_track, hash_grader)
+    (small_track / "bank.questions.jsonl").unlink()
+    with pytest.raises(TrackError, match="no test bank"):
+        update(small_track, hash_grader)
+
+
+def test_an_unknown_measure_is_refused_before_anything_is_graded(
+    tmp_path: Path, hash_grader: HashGrader
+) -> None:
+    root = make_small_track(tmp_path / "t", config='[scores]\nmeasures = ["nDGC@10"]\n')
+    with pytest.raises(ConfigError, match="nDCG"):
+        update(root, hash_grader)
+    assert hash_grader.asked == []
+
+
+def test_a_track_without_runs_has_an_empty_leaderboard(small_track: Path, hash_grader: HashGrader) -> None:
+    for path in (small_track / "runs").iterdir():
+        path.unlink()
+    done = update(small_track, hash_grader)
+    assert done.counts.cells == 0
+    assert rows(small_track / "out" / "leaderboard.tsv") == []
+
+
+def test_update_is_refused_while_another_process_grades(small_track: Path, hash_grader: HashGrader) -> None:
+    with TrackLock(small_track / ".trecexam" / "lock"), pytest.raises(LockedError):
+        update(small_track, hash_grader)
+
+
+def test_an_output_that_cannot_be_written_is_said_and_the_old_one_stays(
+    small_track: Path, hash_grader: HashGrader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    update(small_track, hash_grader)
+    before = outputs(small_track)
+    write_run(small_track / "runs" / "new.run", {"q1": ["q1-d03", "q1-d11"]})
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("trecexam.reports.files.os.fsync", full)
+        with pytest.raises(TrecexamError, match="No space left on device; the old file is as it was"):
+            update(small_track, hash_grader)
+    assert outputs(small_track) == before
+    update(small_track, hash_grader)
+    assert "new" in {row["run"] for row in rows(small_track / "out" / "leaderboard.tsv")}
+
+
+def test_an_official_leaderboard_file_is_compared_with(small_track: Path, hash_grader: HashGrader) -> None:
+    (small_track / "official_leaderboard.json").write_text(
+        '{"run0": 1, "run2": 2, "elsewhere": 3, "run1": 4}'
+    )
+    update(small_track, hash_grader)
+    against = [
+        r
+        for r in rows(small_track / "out" / "correlation.tsv")
+        if r["official_measure"] == "official_leaderboard"
+    ]
+    assert {row["n_runs"] for row in against} == {"3"}
+
+
+def test_a_changed_passage_text_is_graded_anew(small_track: Path, hash_grader: HashGrader) -> None:
+    update(small_track, hash_grader)
+    passages = small_track / "passages.jsonl"
+    passages.write_text(passages.read_text().replace("passage 0 about q1", "quite another text"))
+    again = HashGrader()
+    update(small_track, again)
+    assert {cell.text for cell in again.asked} == {"quite another text"}
+    assert len(again.asked) == 4

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from trecexam.errors import StoreError
+from trecexam.store import MIGRATIONS, GradeRow, GradeStore
+
+
+def test_a_grade_is_found_again_after_reopening(tmp_path: Path) -> None:
+    path = tmp_path / "grades.sqlite"
+    with GradeStore(path) as store:
+        grader = store.grader_id(b"g", "{}")
+        item, passage = store.item_ids([b"i"])[0], store.passage_ids([b"p"])[0]
+        store.add(grader, [GradeRow(item, passage, 4, "ok", "4.", (0.0, 0.1, 0.1, 0.1, 0.6, 0.1))])
+    with GradeStore(path) as store:
+        assert store.grader_id(b"g", "{}") == grader
+        assert store.grades(grader, item) == [(passage, 4, "ok")]
+        assert store.answers(grader, item)[passage].answer == "4."
+        assert store.answers(grader, item)[passage].probabilities == (0.0, 0.1, 0.1, 0.1, 0.6, 0.1)
+
+
+def test_ids_come_back_in_the_order_asked_and_equal_digests_share_one(tmp_path: Path) -> None:
+    with GradeStore(tmp_path / "s") as store:
+        first = store.passage_ids([b"a", b"b", b"a"])
+        assert first[0] == first[2] != first[1]
+        assert store.passage_ids([b"b", b"c", b"a"])[::2] == [first[1], first[0]]
+
+
+def test_graders_do_not_see_each_others_grades(tmp_path: Path) -> None:
+    with GradeStore(tmp_path / "s") as store:
+        one, two = store.grader_id(b"1", "{}"), store.grader_id(b"2", "{}")
+        store.add(one, [GradeRow(1, 1, 3, "ok", "3")])
+        assert store.grades(two, 1) == []
+        assert (store.count(one), store.count(two), store.count()) == (1, 0, 1)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        GradeRow(1, 1, 6, "ok", "6"),
+        GradeRow(1, 1, None, "ok", ""),
+        GradeRow(1, 1, 3, "unparsed", "3"),
+        GradeRow(1, 1, None, "perhaps", ""),
+    ],
+)
+def test_a_batch_with_an_impossible_grade_is_refused_whole(tmp_path: Path, bad: GradeRow) -> None:
+    with GradeStore(tmp_path / "s") as store:
+        with pytest.raises(StoreError):
+            store.add(1, [GradeRow(2, 2, 3, "ok", "3"), bad])
+        assert store.count() == 0
+
+
+def test_a_file_that_is_no_store_is_named_and_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "grades.sqlite"
+    path.write_bytes(b"this is not SQLite, it is a shopping list; " * 50)
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=r"grades\.sqlite: file is not a database: .*move it away"):
+        GradeStore(path)
+    assert path.read_bytes() == before
+
+
+def test_a_store_of_a_newer_program_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    GradeStore(path).close()
+    db = sqlite3.connect(path)
+    db.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+    db.close()
+    with pytest.raises(StoreError, match="newer trecexam"):
+        GradeStore(path)
+
+
+def test_a_full_disk_loses_the_batch_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    with GradeStore(path) as store:
+        store.add(1, [GradeRow(1, 1, 3, "ok", "3")])
+        pages = store._db.execute("PRAGMA page_count").fetchone()[0]
+        store._db.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(StoreError, match="full: free some space"):
+            store.add(1, [GradeRow(1, n, 3, "ok", "x" * 4000) for n in range(2, 200)])
+        store._db.execute("PRAGMA max_page_count = 100000")
+        assert store.count() == 1
+        store.add(1, [GradeRow(1, 2, 4, "ok", "4")])
+    with GradeStore(path) as store:
+        assert sorted(store.grades(1, 1)) == [(1, 3, "ok"), (2, 4, "ok")]
+
+
+def test_readers_see_the_last_commit_while_a_writer_is_in_a_batch(tmp_path: Path) -> None:
+    with GradeStore(tmp_path / "s") as writer, GradeStore(tmp_path / "s") as reader:
+        writer.add(1, [GradeRow(1, 1, 3, "ok", "3")])
+        writer._db.execute("BEGIN IMMEDIATE")
+        writer._db.execute("INSERT INTO grade VALUES (1, 1, 2, 3, 'ok', '', NULL)")
+        assert reader.count() == 1
+        writer._db.execute("COMMIT")
+        assert reader.count() == 2

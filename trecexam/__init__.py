@@ -1,0 +1,28 @@
+"""trecexam: autograding of retrieve/generate systems with test banks.
+
+>>> import trecexam
+>>> track = trecexam.open_track("mytrack")
+>>> track.update()
+>>> track.leaderboard(["nDCG@10", "Cover(rel=4)@20"])
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trecexam.errors import TrecexamError
+
+if TYPE_CHECKING:
+    from trecexam.api import Track, open_track
+
+__version__ = "0.1.0"
+__all__ = ["Track", "TrecexamError", "__version__", "open_track"]
+
+
+def __getattr__(name: str) -> Any:
+    # Importing the package must stay cheap (`trecexam --help`), so the line behind it loads on first use.
+    if name in {"Track", "open_track"}:
+        from trecexam import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module 'trecexam' has no attribute {name!r}")

@@ -1,0 +1,159 @@
+"""A track from Python: everything a command does is a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trecexam.comparison import Comparison, compare
+from trecexam.graders.base import identity_digest
+from trecexam.lock import TrackLock, holder
+from trecexam.pipeline import Pipeline, Progress, Update
+from trecexam.track import TrackFolder
+
+if TYPE_CHECKING:
+    import ir_measures
+
+    from converters.records import Qrel
+    from trecexam.graders import Grader
+    from trecexam.scores.labels import LabelRule, RubricQrel
+    from trecexam.scores.leaderboard import Leaderboard
+
+    MeasureLike = str | ir_measures.Measure
+
+
+def open_track(root: Path | str, *, grader: Grader | None = None) -> Track:
+    """The track in folder `root`.
+
+    Args:
+        grader: a grader of your own in place of the one that trecexam.toml names.
+
+    Raises:
+        TrecexamError: it is no track folder, or its trecexam.toml is wrong.
+    """
+    return Track(TrackFolder.open(root), grader)
+
+
+class Track:
+    """One track folder. What is read and computed is kept, so asking twice is cheap.
+
+    The methods that read (`leaderboard`, `qrels` ...) use the grades that are in the store and never
+    run a grader; `update` does.
+    """
+
+    def __init__(self, folder: TrackFolder, grader: Grader | None = None) -> None:
+        self.folder = folder
+        self._pipeline = Pipeline(folder, grader)
+
+    def close(self) -> None:
+        """Closes the store; also done at the end of a `with` block."""
+        self._pipeline.close()
+
+    def __enter__(self) -> Track:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def update(
+        self,
+        *,
+        progress: Callable[[Progress], None] | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> Update:
+        """Grades what has no grade yet and writes `out/`: what `trecexam watch --once` does.
+
+        Raises:
+            LockedError: a daemon is running on this track.
+            TrecexamError, ConversionError: what stands in the way.
+        """
+        with TrackLock(self.folder.lock_path):
+            return self._pipeline.update(progress, stop)
+
+    def leaderboard(
+        self, measures: Sequence[MeasureLike] | None = None, *, official: bool = False
+    ) -> Leaderboard:
+        """Means and standard errors per run, best first; on the official judgments with `official`."""
+        return self._loaded().leaderboard(_names(measures), official=official)
+
+    def correlate(
+        self,
+        measures: Sequence[MeasureLike] | None = None,
+        official_measures: Sequence[MeasureLike] | None = None,
+        *,
+        per_query: bool = False,
+    ) -> Comparison | None:
+        """Correlations of rubric with official measures; None where the track has nothing official."""
+        return compare(self._loaded(), _names(measures), _names(official_measures), per_query=per_query)
+
+    def qrels(
+        self,
+        *,
+        label: LabelRule | None = None,
+        min_rating: int | None = None,
+        min_answers: int | None = None,
+        binary: bool = False,
+    ) -> Iterator[RubricQrel]:
+        """The Rubric-Qrels as `ir_measures.Qrel`s, which carry the item ratings that Cover needs.
+
+        Args:
+            label, min_rating, min_answers: in place of the track's settings.
+            binary: labels are 1 where the passage reaches at least `min_answers` items, else 0.
+        """
+        from trecexam.scores.labels import label_qrels
+
+        scores = self._pipeline.config.scores
+        return label_qrels(
+            self._loaded().ratings(),
+            label or scores.label,
+            scores.min_rating if min_rating is None else min_rating,
+            scores.min_answers if min_answers is None else min_answers,
+            binary=binary,
+        )
+
+    def subtopics(self, *, min_rating: int | None = None) -> Iterator[Qrel]:
+        """The diversity qrels: iteration is the item's index, relevance 1 where the passage reaches it."""
+        from trecexam.scores.labels import subtopic_qrels
+
+        threshold = self._pipeline.config.scores.min_rating if min_rating is None else min_rating
+        return (row for query in self._loaded().ratings() for row in subtopic_qrels(query, threshold))
+
+    def grades(self) -> Iterator[dict[str, Any]]:
+        """Every grade of the pool: ids, rating, status, raw answer, digests."""
+        return self._loaded().gradebook.rows()
+
+    def run_files(self) -> Mapping[str, Path]:
+        """Display name of each run -> its file."""
+        snapshot = self._pipeline.snapshot or self._loaded().snapshot
+        assert snapshot is not None
+        return snapshot.run_files
+
+    def status(self) -> dict[str, Any]:
+        """Counts of what the track holds and of its cells, the grader, and who grades it now."""
+        pipeline = self._loaded()
+        snapshot = pipeline.snapshot
+        assert snapshot is not None
+        pid = holder(self.folder.lock_path)
+        return {
+            "track": str(self.folder.root),
+            "grader": pipeline.grader.identity["grader"],
+            "grader_identity": identity_digest(pipeline.grader.identity).hex(),
+            "watched_by": None if pid is None else f"process {pid}",
+            "queries": len(snapshot.bank.query_ids),
+            "items": len(snapshot.bank),
+            "runs": len(snapshot.runs),
+            **asdict(pipeline.gradebook.counts()),
+            "stored_grades": pipeline.store.count(),
+            "official_judgments": 0 if snapshot.official is None else len(snapshot.official),
+            "rejected": len(pipeline.rejected),
+        }
+
+    def _loaded(self) -> Pipeline:
+        self._pipeline.load()
+        return self._pipeline
+
+
+def _names(measures: Sequence[MeasureLike] | None) -> list[str] | None:
+    return None if measures is None else [str(measure) for measure in measures]

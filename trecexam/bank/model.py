@@ -1,0 +1,57 @@
+"""The items of each query, in the order that item indices refer to."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from converters.records import Item
+
+
+@dataclass(frozen=True)
+class Bank:
+    """The items of every query.
+
+    Attributes:
+        items: query_id -> its items, in file order; an item's 1-based place is its item index.
+    """
+
+    items: Mapping[str, tuple[Item, ...]]
+
+    @classmethod
+    def from_items(cls, items: Iterable[Item]) -> Bank:
+        """Groups items by query.
+
+        Raises:
+            ValueError: an item id stands twice.
+        """
+        grouped: dict[str, list[Item]] = {}
+        seen: set[str] = set()
+        for item in items:
+            if item.item_id in seen:
+                raise ValueError(f"item id '{item.item_id}' stands twice in the bank; ids must differ")
+            seen.add(item.item_id)
+            grouped.setdefault(item.query_id, []).append(item)
+        return cls({query_id: tuple(grouped[query_id]) for query_id in sorted(grouped)})
+
+    @property
+    def query_ids(self) -> tuple[str, ...]:
+        """All queries that have items, sorted."""
+        return tuple(self.items)
+
+    def __len__(self) -> int:
+        """The number of items."""
+        return sum(map(len, self.items.values()))
+
+
+def item_digest(item: Item) -> bytes:
+    """sha256 of what a grader is asked about an item: its text, kind and answer key (not its id)."""
+    asked = [item.kind, item.text, list(item.gold_answers), [list(choice) for choice in item.choices]]
+    return hashlib.sha256(json.dumps(asked, ensure_ascii=False, separators=(",", ":")).encode()).digest()
+
+
+def passage_digest(text: str) -> bytes:
+    """sha256 of a passage's text, whatever its id."""
+    return hashlib.sha256(text.encode()).digest()

@@ -1,0 +1,104 @@
+"""`trecexam export`."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+from converters.trec_qrels import write_qrels
+
+from trecexam.api import Track, open_track
+from trecexam.cli.options import track_argument
+from trecexam.reports import files
+
+
+@click.group(epilog="Example: trecexam export qrels mytrack --binary -o rubric.qrels")
+def export() -> None:
+    """Write what trec_eval, ndeval and other tools read."""
+
+
+output_option = click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Instead of standard output; replaced as a whole.",
+)
+min_rating_option = click.option(
+    "--min-rating",
+    type=click.IntRange(1, 5),
+    metavar="N",
+    help="From this rating on, a passage reaches an item [default: the track's, 4].",
+)
+
+
+@export.command(epilog="Example: trecexam export qrels mytrack --label count --min-rating 4 -o rubric.qrels")
+@track_argument
+@output_option
+@click.option(
+    "--label",
+    type=click.Choice(["max", "count"]),
+    help="A label is the passage's best rating, or the number of items it reaches.",
+)
+@min_rating_option
+@click.option(
+    "--min-answers",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Items a passage must reach [default: the track's, 1].",
+)
+@click.option("--binary", is_flag=True, help="Label 1 for passages that reach enough items, 0 for the rest.")
+def qrels(
+    track: Path,
+    output: Path | None,
+    label: Literal["max", "count"] | None,
+    min_rating: int | None,
+    min_answers: int | None,
+    binary: bool,
+) -> None:
+    """Rubric-Qrels of TRACK, as trec_eval takes them."""
+    with open_track(track) as opened:
+        rows = opened.qrels(label=label, min_rating=min_rating, min_answers=min_answers, binary=binary)
+        _write_qrels(rows, output)
+
+
+@export.command(epilog="Example: trecexam export subtopics mytrack -o rubric.subtopics.qrels")
+@track_argument
+@output_option
+@min_rating_option
+def subtopics(track: Path, output: Path | None, min_rating: int | None) -> None:
+    """Which passage reaches which item, as ndeval takes it: query, item index, document, 0 or 1."""
+    with open_track(track) as opened:
+        _write_qrels(opened.subtopics(min_rating=min_rating), output)
+
+
+@export.command(epilog="Example: trecexam export grades mytrack -o grades.jsonl")
+@track_argument
+@output_option
+def grades(track: Path, output: Path | None) -> None:
+    """Every grade of TRACK's pool as JSONL; the `recorded` grader reads it back."""
+    with open_track(track) as opened:
+        _emit(_grade_lines(opened), output)
+
+
+def _grade_lines(track: Track) -> bytes:
+    import orjson
+
+    return b"".join(orjson.dumps(row) + b"\n" for row in track.grades())
+
+
+def _write_qrels(rows: Any, output: Path | None) -> None:
+    buffer = io.BytesIO()
+    write_qrels(rows, buffer)
+    _emit(buffer.getvalue(), output)
+
+
+def _emit(content: bytes, output: Path | None) -> None:
+    if output is None:
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+    else:
+        files.replace(output, content)

@@ -1,0 +1,62 @@
+"""`trecexam init`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from trecexam.graders import available
+from trecexam.scaffold import Sources, make_track
+
+FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+ANY = click.Path(path_type=Path, exists=True)
+
+
+@click.command(
+    epilog="Example: trecexam init mytrack --queries queries.tsv --bank bank.jsonl --passages passages.jsonl "
+    "--qrels qrels.txt --runs runs/"
+)
+@click.argument("track", type=click.Path(path_type=Path, file_okay=False), metavar="TRACK")
+@click.option("--queries", type=FILE, help="Queries: `query_id<TAB>text`, or JSONL.")
+@click.option(
+    "--bank", type=FILE, multiple=True, help="Test bank, JSONL: questions or nuggets. May be repeated."
+)
+@click.option("--passages", type=FILE, help="Passages: JSONL with docid and text.")
+@click.option("--qrels", type=FILE, help="Official judgments, to compare with.")
+@click.option(
+    "--runs", type=ANY, multiple=True, metavar="DIR|FILE", help="Runs to start with. May be repeated."
+)
+@click.option(
+    "--dataset", metavar="ID", help="An ir_datasets id for queries, passages and qrels not given as files."
+)
+@click.option(
+    "--grader", metavar="NAME", help="See `trecexam graders` [default: embedding; recorded with --recorded]."
+)
+@click.option(
+    "--recorded", type=FILE, help="Grades that exist already: a Rubric graded pool or a grades export."
+)
+@click.option("--link", is_flag=True, help="Link the files instead of copying them.")
+def init(
+    track: Path,
+    queries: Path | None,
+    bank: tuple[Path, ...],
+    passages: Path | None,
+    qrels: Path | None,
+    runs: tuple[Path, ...],
+    dataset: str | None,
+    grader: str | None,
+    recorded: Path | None,
+    link: bool,
+) -> None:
+    """Make the folder TRACK: the given files, a drop folder runs/, and a commented trecexam.toml."""
+    if grader is not None and grader not in available():
+        raise click.BadParameter(f"'{grader}'; known here: {', '.join(available())}", param_hint="--grader")
+    made = make_track(track, Sources(queries, bank, passages, qrels, runs, recorded, dataset, grader, link))
+    if made:
+        click.echo(
+            f"made {track} with {len(made)} files; settings are in {track / 'trecexam.toml'}", err=True
+        )
+    else:
+        click.echo(f"{track} is as it should be; nothing to do", err=True)
+    click.echo(f"next: trecexam watch {track} --once", err=True)

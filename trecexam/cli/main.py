@@ -1,0 +1,98 @@
+"""The `trecexam` command: finds the sub-command, turns errors into one line and an exit status."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+import trecexam
+
+#: sub-command -> (module, function, help line). The line stands here so that --help imports none of them.
+COMMANDS = {
+    "init": ("trecexam.cli.init", "init", "Make a track folder from your files."),
+    "watch": ("trecexam.cli.watch", "watch", "Grade what is new and keep out/ up to date."),
+    "status": ("trecexam.cli.status", "status", "What the track holds and how far grading is."),
+    "leaderboard": ("trecexam.cli.scores", "leaderboard", "Runs, best first."),
+    "correlate": (
+        "trecexam.cli.scores",
+        "correlate",
+        "How far this leaderboard agrees with the official one.",
+    ),
+    "export": ("trecexam.cli.export", "export", "Write qrels, subtopics or grades for other tools."),
+    "graders": ("trecexam.cli.graders", "graders", "What can grade here, and what the rest needs."),
+}
+
+
+class _LazyGroup(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, function, _ = COMMANDS[cmd_name]
+        command: click.Command = getattr(import_module(module), function)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, _, line) in COMMANDS.items()])
+
+
+@click.group(
+    cls=_LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog="Example: trecexam init mytrack --queries q.tsv --bank bank.jsonl --passages p.jsonl "
+    "--runs runs/  then  trecexam watch mytrack --once  then  trecexam leaderboard mytrack. "
+    'Shell completion: eval "$(_TRECEXAM_COMPLETE=bash_source trecexam)".',
+)
+@click.version_option(trecexam.__version__, prog_name="trecexam")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def cli(debug: bool) -> None:
+    """Autograding of retrieve/generate systems: drop runs into a folder, read a leaderboard."""
+
+
+def main(args: list[str] | None = None) -> None:
+    """Runs the command line and exits: 0 success, 1 something was rejected, 2 an error, 130 Ctrl-C."""
+    arguments = sys.argv[1:] if args is None else args
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str]) -> int:
+    """Runs the command line and returns the exit status."""
+    debug = "--debug" in arguments
+    try:
+        status: Any = cli.main(
+            args=[a for a in arguments if a != "--debug"], prog_name="trecexam", standalone_mode=False
+        )
+    except click.Abort:
+        return 130
+    except KeyboardInterrupt:
+        return 130
+    except click.ClickException as error:
+        context = getattr(error, "ctx", None)
+        hint = f" (see `{context.command_path} --help`)" if context else ""
+        click.echo(f"trecexam: {error.format_message().rstrip('.')}{hint}", err=True)
+        return error.exit_code
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except BrokenPipeError:
+        # The reader (head, less) went away: that is no error. Python must not flush into the pipe again.
+        sys.stdout = None
+        return 0
+    except Exception as error:
+        if debug or not _is_user_error(error):
+            raise
+        click.echo(f"trecexam: {error}", err=True)
+        return 2
+    return status if isinstance(status, int) else 0
+
+
+def _is_user_error(error: Exception) -> bool:
+    from converters.errors import ConversionError
+    from trecexam.errors import TrecexamError
+
+    return isinstance(error, TrecexamError | ConversionError)

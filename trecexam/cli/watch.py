@@ -1,0 +1,84 @@
+"""`trecexam watch`."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import click
+
+from trecexam.api import open_track
+from trecexam.cli import show
+from trecexam.cli.options import track_argument
+from trecexam.daemon import Daemon, describe
+
+
+@click.command(epilog="Example: trecexam watch mytrack --once")
+@track_argument
+@click.option("--once", is_flag=True, help="Bring out/ up to date with all files there are, and end.")
+@click.option(
+    "--poll", is_flag=True, help="Look every few seconds; use no file events (network file systems)."
+)
+@click.option(
+    "--settle",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="A dropped file counts when it has been still for so long [default: the track's, 2].",
+)
+def watch(track: Path, once: bool, poll: bool, settle: float | None) -> int:
+    """Grade what is new in TRACK and keep TRACK/out up to date.
+
+    Without --once it goes on until Ctrl-C or SIGTERM, which finish the batch in hand and write the outputs.
+
+    Exit status: 0, or 1 when an input was rejected (see out/rejected.tsv; --once only), 130 after Ctrl-C.
+    """
+    if once:
+        return _once(track)
+    with show.grading() as progress:
+        daemon = Daemon(track, poll=poll, settle=settle, log=show.log, progress=progress)
+        with _signals(daemon.stop) as caught:
+            daemon.run()
+    show.log("stopped")
+    return 130 if signal.SIGINT in caught else 0
+
+
+def _once(root: Path) -> int:
+    stopped: list[bool] = []
+    with (
+        open_track(root) as track,
+        show.grading() as progress,
+        _signals(lambda: stopped.append(True)) as caught,
+    ):
+        update = track.update(progress=progress, stop=lambda: bool(stopped))
+    for row in update.rejected:
+        where = row.file if row.line is None else f"{row.file}:{row.line}"
+        click.echo(f"not taken: {where}: {row.reason}", err=True)
+    if update.changed:
+        click.echo(describe(update), err=True)
+    else:
+        click.echo(f"nothing new; {track.folder.out} is up to date", err=True)
+    if caught:
+        return 128 + caught[0]
+    return 1 if update.rejected else 0
+
+
+@contextmanager
+def _signals(stop: Callable[[], object]) -> Iterator[list[int]]:
+    """Calls `stop` on SIGINT and SIGTERM; a second SIGINT interrupts at once. Yields the signals caught."""
+    caught: list[int] = []
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        caught.append(number)
+        stop()
+        if caught.count(signal.SIGINT) > 1:
+            raise KeyboardInterrupt
+
+    old = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield caught
+    finally:
+        for number, previous in old.items():
+            signal.signal(number, previous)

@@ -1,0 +1,242 @@
+"""trecexam.toml -> TrackConfig. Every field has its unit and default here; `init` writes them out."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from trecexam.errors import ConfigError
+
+CONFIG_NAME = "trecexam.toml"
+UnparsedPolicy = Literal["zero", "skip", "seed"]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TrackSection(_Section):
+    """What belongs to the track. Paths are relative to the folder of trecexam.toml."""
+
+    queries: str | None = Field(
+        None, description="Queries, TSV or JSONL. Unset: queries.tsv or queries.jsonl, else the bank's own."
+    )
+    passages: str | None = Field(
+        None, description="Passages, JSONL, may be .gz. Unset: passages.jsonl or passages.jsonl.gz."
+    )
+    bank: list[str] | None = Field(
+        None, description="Test bank files, JSONL, may be .gz; * is allowed. Unset: bank.*.jsonl and .gz."
+    )
+    qrels: str | None = Field(None, description="Official judgments, optional. Unset: qrels.txt if there.")
+    official_leaderboard: str | None = Field(
+        None,
+        description='Official ranking, optional: {"run": rank} JSON or `run<TAB>rank` TSV, rank 1 is best. '
+        "Unset: official_leaderboard.json or .tsv if there.",
+    )
+    dataset: str | None = Field(
+        None, description="An ir_datasets id; stands in for queries, passages and qrels not given as files."
+    )
+    runs: str = Field("runs", description="The drop folder, searched with its sub-folders.")
+    depth: int = Field(20, ge=1, description="Passages of each run and query that enter the pool (ranks).")
+    min_text: int = Field(1, ge=1, description="Passages with fewer characters than this are not graded.")
+
+
+class GraderSection(_Section):
+    """Who grades, and with what. Only settings that can change an answer enter the grader's identity."""
+
+    name: str = Field("embedding", description="One of `trecexam graders`.")
+    model: str | None = Field(
+        None,
+        description="embedding: a sentence-transformers model, as a folder or hub id (unset: the extra "
+        "'offline'). recorded: which model's grades to take, where the recording has several.",
+    )
+    revision: str | None = Field(None, description="Revision of a hub model: a commit, tag or branch.")
+    prompt: str | None = Field(
+        None, description="recorded: which prompt's grades to take, where the recording has several."
+    )
+    recorded: str | None = Field(
+        None, description="recorded: a Rubric graded pool or a `trecexam export grades` file, may be .gz."
+    )
+    cut_points: list[float] | None = Field(
+        None, description="embedding: the five cosines from which the rating is 1, 2, 3, 4, 5. Unset: fitted."
+    )
+    device: str | None = Field(None, description="embedding: cpu, cuda, cuda:1, mps. Unset: the best there.")
+    batch_size: int = Field(64, ge=1, description="embedding: passages embedded at once.")
+
+    @field_validator("cut_points")
+    @classmethod
+    def _five_rising(cls, value: list[float] | None) -> list[float] | None:
+        if value is not None and (len(value) != 5 or sorted(value) != value):
+            raise ValueError("give five cosines in rising order, for the ratings 1, 2, 3, 4, 5")
+        return value
+
+
+class ScoresSection(_Section):
+    """How grades become labels and scores."""
+
+    min_rating: int = Field(
+        4, ge=1, le=5, description="From this rating on, a passage reaches an item (0..5)."
+    )
+    label: Literal["max", "count"] = Field(
+        "max",
+        description='A passage\'s label: its best rating ("max"), or how many items it reaches ("count").',
+    )
+    min_answers: int = Field(
+        1, ge=1, description="Items a passage must reach: the label is its best rating on so many items."
+    )
+    unparsed: UnparsedPolicy = Field(
+        "skip",
+        description='An answer with no rating in it counts as "zero" (0), "seed" (1), or not ("skip").',
+    )
+    measures: list[str] | None = Field(
+        None,
+        description="As ir_measures prints them; the first sorts the leaderboard. Unset: chosen by depth.",
+    )
+    official_measures: list[str] | None = Field(
+        None,
+        description="Measures on the official judgments. Unset: nDCG@10, and AP and P with min_relevant.",
+    )
+    min_relevant: int = Field(1, ge=1, description="From this official label on, a passage is relevant.")
+    average: Literal["all", "answered"] = Field(
+        "all",
+        description='Means are over all queries ("all", as trec_eval -c), or over those a run answered '
+        '("answered", as the published Rubric workbench; flatters runs that skip queries).',
+    )
+
+
+class WatchSection(_Section):
+    """The daemon's patience."""
+
+    settle: float = Field(2.0, ge=0, description="A file counts when it has been still for so many seconds.")
+    poll: float = Field(5.0, gt=0, description="Seconds between looks at the folder.")
+
+
+class TrackConfig(_Section):
+    """A whole trecexam.toml."""
+
+    track: TrackSection = TrackSection()  # type: ignore[call-arg]
+    grader: GraderSection = GraderSection()  # type: ignore[call-arg]
+    scores: ScoresSection = ScoresSection()  # type: ignore[call-arg]
+    watch: WatchSection = WatchSection()  # type: ignore[call-arg]
+
+    def measures(self) -> list[str]:
+        """The rubric measures, in leaderboard order."""
+        if self.scores.measures is not None:
+            return self.scores.measures
+        k, t = self.track.depth, self.scores.min_rating
+        rel = t if self.scores.label == "max" else 1
+        return [
+            f"P(rel={rel})@{k}",
+            f"nDCG@{k}",
+            f"AP(rel={rel})",
+            f"Cover(rel={t})@{k}",
+            f"nCover(rel={t})@{k}",
+            # ndeval computes its measures down to rank 20 only.
+            f"alpha_nDCG@{min(k, 20)}",
+        ]
+
+    def official_measures(self) -> list[str]:
+        """The measures that the official judgments are evaluated with."""
+        if self.scores.official_measures is not None:
+            return self.scores.official_measures
+        rel = self.scores.min_relevant
+        return ["nDCG@10", f"AP(rel={rel})", f"P(rel={rel})@{self.track.depth}"]
+
+
+def load_config(path: Path) -> TrackConfig:
+    """Reads and checks a trecexam.toml.
+
+    Raises:
+        ConfigError: with path and line; an unknown key names the nearest known one.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        data = tomllib.loads(text)
+    except FileNotFoundError:
+        raise ConfigError(
+            f"not a track folder: no {CONFIG_NAME}; make one with `trecexam init`", path=path.parent
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        found = re.search(r"\(at line (\d+)", str(error))
+        raise ConfigError(
+            f"not valid TOML: {error}", path=path, line=int(found[1]) if found else None
+        ) from None
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {error.strerror}", path=path) from None
+    try:
+        return TrackConfig.model_validate(data)
+    except ValidationError as error:
+        raise _explain(error, path, text) from None
+
+
+def _explain(error: ValidationError, path: Path, text: str) -> ConfigError:
+    first = error.errors()[0]
+    location = [str(part) for part in first["loc"]]
+    line = _line_of(text, location)
+    name = location[-1] if len(location) == 1 else f"{location[0]}.{location[1]}"
+    if first["type"] == "extra_forbidden":
+        section = TrackConfig if len(location) == 1 else TrackConfig.model_fields[location[0]].annotation
+        assert isinstance(section, type)
+        assert issubclass(section, BaseModel)
+        known = list(section.model_fields)
+        near = difflib.get_close_matches(location[-1], known, n=1, cutoff=0.5)
+        what = "section" if len(location) == 1 else "setting"
+        hint = f"did you mean `{near[0]}`?" if near else f"known here: {', '.join(known)}"
+        return ConfigError(f"unknown {what} `{name}`; {hint}", path=path, line=line)
+    return ConfigError(
+        f"`{name}` = {json.dumps(first['input'], default=str)}: {first['msg']}", path=path, line=line
+    )
+
+
+def _line_of(text: str, location: list[str]) -> int | None:
+    """The line on which a key stands, found by eye: tomllib keeps no positions."""
+    section = None
+    for number, line in enumerate(text.splitlines(), 1):
+        header = re.match(r"\s*\[+\s*([^\]]+?)\s*\]+", line)
+        if header:
+            section = header[1].strip("\"'")
+            if len(location) == 1 and section == location[0]:
+                return number
+            continue
+        key = re.match(r"\s*[\"']?([\w.-]+)[\"']?\s*=", line)
+        if key and (
+            (len(location) == 1 and section is None and key[1] == location[0])
+            or (len(location) > 1 and section == location[0] and key[1] == location[1])
+            or (section is None and key[1] == ".".join(location[:2]))
+        ):
+            return number
+    return None
+
+
+def render_config(values: dict[str, dict[str, Any]]) -> str:
+    """A commented trecexam.toml: `values` are set, every other setting stands there as a comment.
+
+    Args:
+        values: section name -> setting name -> value.
+    """
+    lines = ["# Settings of a trecexam track. A line that starts with # shows a default."]
+    for section, info in TrackConfig.model_fields.items():
+        model = info.annotation
+        assert isinstance(model, type)
+        assert issubclass(model, BaseModel)
+        lines += ["", f"[{section}]"]
+        for key, field in model.model_fields.items():
+            lines.append(f"# {field.description}")
+            if key in values.get(section, {}):
+                lines.append(f"{key} = {_toml(values[section][key])}")
+            elif field.default is None:
+                lines.append(f"# {key} =")
+            else:
+                lines.append(f"# {key} = {_toml(field.default)}")
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    # JSON's strings, numbers, booleans and flat lists are TOML too.
+    return json.dumps(value, ensure_ascii=False)

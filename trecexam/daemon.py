@@ -1,0 +1,162 @@
+"""The watch-folder daemon: something changed -> scan -> grade what is missing -> write what changed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from converters.errors import ConversionError
+from trecexam.errors import TrecexamError
+from trecexam.events import Hints, watching
+from trecexam.inputs import Stamp, stamp
+from trecexam.lock import TrackLock
+from trecexam.pipeline import Pipeline, Progress, Update
+from trecexam.settle import Settler
+from trecexam.track import TrackFolder
+
+#: Seconds until an update that failed is tried again though nothing changed (a full disk may be mended).
+RETRY = 60.0
+
+
+class Daemon:
+    """Keeps one track's outputs up to date until it is told to stop.
+
+    Args:
+        root: the track folder.
+        poll: True to look every few seconds only, without the operating system's file events.
+        settle: seconds a file must be still; None for the track's setting.
+        log: takes one line for each thing worth saying.
+        progress: called after each graded batch.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        poll: bool = False,
+        settle: float | None = None,
+        log: Callable[[str], None],
+        progress: Callable[[Progress], None] | None = None,
+    ) -> None:
+        self.root = root
+        self.poll = poll
+        self.settle = settle
+        self.log = log
+        self.progress = progress
+        self.updates = 0
+        self._stop = threading.Event()
+        self._wake = threading.Event()
+        self._pipeline: Pipeline | None = None
+        self._config_stamp: Stamp | None = None
+        self._settler: Settler | None = None
+        self._failure: tuple[object, float] | None = None
+
+    def stop(self) -> None:
+        """Asks it to finish the batch in hand, write the outputs and return. Safe in a signal handler."""
+        self._stop.set()
+        self._wake.set()
+
+    def run(self) -> None:
+        """Watches until `stop` is called.
+
+        Raises:
+            LockedError: another process grades this track.
+            TrecexamError: the folder is no track, or its settings are wrong at the start.
+        """
+        folder = TrackFolder.open(self.root)
+        with TrackLock(folder.lock_path):
+            folder.runs.mkdir(parents=True, exist_ok=True)
+            hints = Hints(self._wake)
+            if self.poll:
+                self._loop(folder, hints)
+            else:
+                with watching(self.root, folder.runs, hints, self.log):
+                    self._loop(folder, hints)
+
+    def _loop(self, folder: TrackFolder, hints: Hints) -> None:
+        self._open(folder)
+        self.log(f"watching {folder.runs}")
+        try:
+            while not self._stop.is_set():
+                self._wake.clear()
+                wait = self._step(hints)
+                if self._stop.is_set():
+                    break
+                self._wake.wait(wait)
+        finally:
+            if self._pipeline is not None:
+                self._pipeline.close()
+
+    def _open(self, folder: TrackFolder) -> None:
+        if self._pipeline is not None:
+            self._pipeline.close()
+        self._config_stamp = stamp(folder.config_path)
+        self._pipeline = Pipeline(folder)
+        patience = folder.config.watch.settle if self.settle is None else self.settle
+        if self._settler is None or self._settler.settle != patience:
+            self._settler = Settler(patience)
+
+    def _step(self, hints: Hints) -> float:
+        """One look at the folder; returns the seconds until the next one is due."""
+        assert self._pipeline is not None
+        assert self._settler is not None
+        pipeline = self._pipeline
+        poll = pipeline.config.watch.poll
+        try:
+            if stamp(pipeline.folder.config_path) != self._config_stamp:
+                self._open(TrackFolder.open(self.root))
+                pipeline = self._pipeline
+                self.log("settings changed")
+            stamps = pipeline.inputs.stamps()
+        except TrecexamError as error:
+            self._fail(str(error), error)
+            return poll
+        waiting = self._settler.unsettled(stamps, hints.take(), time.monotonic(), time.time())
+        runs = pipeline.folder.runs
+        if any(not path.is_relative_to(runs) for path in waiting):
+            # A bank or a passages file is being written: wait for it, then do all at once.
+            return min(poll, *waiting.values())
+        key = (tuple(sorted(stamps.items())), tuple(sorted(waiting)))
+        if self._failure is None or self._failure[0] != key or time.monotonic() > self._failure[1] + RETRY:
+            try:
+                self._report(pipeline.update(self.progress, self._stop.is_set, hold=tuple(waiting)))
+                self._failure = None
+            except (TrecexamError, ConversionError) as error:
+                self._fail(key, error)
+        return min([poll, *waiting.values()])
+
+    def _fail(self, key: object, error: Exception) -> None:
+        if self._failure is None or self._failure[0] != key:
+            self.log(f"cannot go on until this is mended: {error}")
+        self._failure = (key, time.monotonic())
+
+    def _report(self, update: Update) -> None:
+        if not update.changed:
+            return
+        self.updates += 1
+        for row in update.rejected:
+            where = row.file if row.line is None else f"{row.file}:{row.line}"
+            self.log(f"not taken: {where}: {row.reason}")
+        self.log(describe(update))
+
+
+def describe(update: Update) -> str:
+    """One line on what an update did."""
+    counts = update.counts
+    parts = [f"graded {update.graded:,} cells" if update.graded else "nothing to grade"]
+    if counts.missing:
+        parts.append(f"{counts.missing:,} of {counts.cells:,} without a grade")
+    for name in ("unparsed", "refused", "error"):
+        if getattr(counts, name):
+            parts.append(f"{getattr(counts, name):,} {name}")
+    if counts.no_text:
+        parts.append(f"{counts.no_text:,} pooled passages without a text")
+    if update.rejected:
+        parts.append(f"{len(update.rejected):,} rejected (out/rejected.tsv)")
+    if not update.complete:
+        parts.append("stopped before the end")
+    names = ", ".join(path.name for path in update.written)
+    parts.append(f"wrote {names}" if names else "outputs unchanged")
+    return "; ".join(parts)

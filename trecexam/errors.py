@@ -1,0 +1,41 @@
+"""Errors that a user can cause and mend: shown as one line, without a traceback."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class TrecexamError(Exception):
+    """Something a user can mend. The message is one line that says what is wrong and what to do."""
+
+    def __init__(self, reason: str, *, path: Path | str | None = None, line: int | None = None) -> None:
+        self.reason = " ".join(reason.split())
+        self.path = None if path is None else str(path)
+        self.line = line
+        super().__init__(self.reason)
+
+    def __str__(self) -> str:
+        if self.path is None:
+            return self.reason
+        where = self.path if self.line is None else f"{self.path}:{self.line}"
+        return f"{where}: {self.reason}"
+
+
+class ConfigError(TrecexamError):
+    """A setting in trecexam.toml that cannot be used."""
+
+
+class TrackError(TrecexamError):
+    """A track folder that lacks something a command needs."""
+
+
+class StoreError(TrecexamError):
+    """The grade store cannot be opened, read or written."""
+
+
+class GraderError(TrecexamError):
+    """A grader that is not known, not installed, or cannot do what it is asked."""
+
+
+class LockedError(TrecexamError):
+    """Another process is already grading this track."""

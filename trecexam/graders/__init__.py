@@ -1,0 +1,5 @@
+"""Graders: who answers, for each cell, how well a passage answers an item (0..5)."""
+
+from trecexam.graders.base import Answer, Cell, Factory, Grader, available, create
+
+__all__ = ["Answer", "Cell", "Factory", "Grader", "available", "create"]

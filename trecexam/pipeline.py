@@ -1,0 +1,330 @@
+"""The line: inputs -> pool -> cells -> grades -> scores -> out/. The daemon calls it again and again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import trecexam
+from trecexam.config import TrackConfig
+from trecexam.errors import ConfigError, TrecexamError
+from trecexam.gradebook import Counts, Gradebook
+from trecexam.graders import Grader, create
+from trecexam.graders.base import Answer, Cell, identity_digest, identity_json
+from trecexam.inputs import Inputs, Rejected, Snapshot, fingerprint, stamp
+from trecexam.pool import pool
+from trecexam.scoring import ValueCache, Values
+from trecexam.store import GradeStore
+from trecexam.track import TrackFolder
+
+if TYPE_CHECKING:
+    from trecexam.scores.leaderboard import Leaderboard
+    from trecexam.scores.ratings import QueryRatings
+
+Batches = Iterator[Sequence[tuple[Cell, Answer]]]
+
+
+class Progress(NamedTuple):
+    """How far grading is. `cells` is what this update has to grade."""
+
+    graded: int
+    cells: int
+
+
+@dataclass(frozen=True)
+class Update:
+    """What an update did.
+
+    Attributes:
+        changed: False where nothing was new and nothing was done.
+        graded: cells graded now.
+        counts: the pool's cells by what became of them.
+        rejected: inputs that were not taken.
+        complete: False where it was stopped before all cells were asked for.
+        written: output files that changed.
+    """
+
+    changed: bool
+    graded: int
+    counts: Counts
+    rejected: tuple[Rejected, ...]
+    complete: bool
+    written: tuple[Path, ...]
+
+
+class Pipeline:
+    """One track's line, with what it has read and computed kept for the next update.
+
+    Use it as a context manager: it holds the store open.
+    """
+
+    def __init__(self, folder: TrackFolder, grader: Grader | None = None) -> None:
+        self.folder = folder
+        self.inputs = Inputs(folder)
+        self._given_grader = grader
+        self._store: GradeStore | None = None
+        self._rubric = ValueCache()
+        self._official = ValueCache()
+        self.snapshot: Snapshot | None = None
+        self.digests: dict[str, str] = {}
+        self.rejected: tuple[Rejected, ...] = ()
+
+    def __enter__(self) -> Pipeline:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the store."""
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+        self.__dict__.pop("gradebook", None)
+
+    @property
+    def config(self) -> TrackConfig:
+        return self.folder.config
+
+    @cached_property
+    def grader(self) -> Grader:
+        return self._given_grader or create(self.config.grader, self.folder.root)
+
+    @cached_property
+    def gradebook(self) -> Gradebook:
+        self._store = GradeStore(self.folder.store_path)
+        grader_id = self._store.grader_id(
+            identity_digest(self.grader.identity), identity_json(self.grader.identity)
+        )
+        return Gradebook(self._store, grader_id, self.config.track.min_text)
+
+    @property
+    def store(self) -> GradeStore:
+        _ = self.gradebook
+        assert self._store is not None
+        return self._store
+
+    def load(self, hold: Collection[Path] = ()) -> Snapshot:
+        """Reads what changed and builds the pool; grades nothing.
+
+        Args:
+            hold: run files that are being written now.
+
+        Raises:
+            TrecexamError, ConversionError: the bank or the passages are missing or unreadable.
+        """
+        self.check_measures()
+        snapshot = self.inputs.read(hold)
+        pooled = pool(snapshot.runs.values(), snapshot.bank.query_ids, self.config.track.depth)
+        wanted = {doc_id for docs in pooled.values() for doc_id in docs}
+        texts, bad_passages = self.inputs.texts(wanted)
+        self.gradebook.set_pool(snapshot.bank, pooled, texts)
+        self.snapshot = snapshot
+        self.digests = self.inputs.digests(hold)
+        self.rejected = (*snapshot.rejected, *bad_passages)
+        return snapshot
+
+    def check_measures(self) -> None:
+        """Refuses measures that cannot be computed, before hours of grading go by.
+
+        Raises:
+            ConfigError: with the reason.
+        """
+        from trecexam.scores.evaluate import measure
+
+        for key, names in (
+            ("measures", self.config.measures()),
+            ("official_measures", self.config.official_measures()),
+        ):
+            for name in names:
+                try:
+                    measure(name, official=key == "official_measures")
+                except ValueError as error:
+                    raise ConfigError(f"[scores] {key}: {error}", path=self.folder.config_path) from None
+
+    def grade(
+        self, progress: Callable[[Progress], None] | None = None, stop: Callable[[], bool] | None = None
+    ) -> tuple[int, bool]:
+        """Grades the cells that have no grade yet, committing batch by batch.
+
+        Args:
+            progress: called after each batch.
+            stop: asked between batches; when it says True, grading ends after the batch in hand.
+
+        Returns:
+            How many cells were graded, and whether all were asked for.
+        """
+        assert self.snapshot is not None
+        cells = self.gradebook.counts().missing
+        graded, complete = 0, True
+        if not cells:
+            return graded, complete
+        batches = self.grader.grade(self.gradebook.missing(self.snapshot.query_texts))
+        try:
+            for batch in batches:
+                self.gradebook.record(batch)
+                graded += len(batch)
+                if progress:
+                    progress(Progress(graded, cells))
+                if stop and stop():
+                    complete = False
+                    break
+        finally:
+            close = getattr(batches, "close", None)
+            if close:
+                close()
+            self.gradebook.refresh()
+        return graded, complete
+
+    def ratings(self, query_ids: Sequence[str] | None = None) -> list[QueryRatings]:
+        """The ratings of these queries, or of all of the bank."""
+        assert self.snapshot is not None
+        policy = self.config.scores.unparsed
+        queries = self.snapshot.bank.query_ids if query_ids is None else query_ids
+        return [self.gradebook.ratings(query_id, policy) for query_id in queries]
+
+    def rubric_values(self, measures: Sequence[str] | None = None) -> Values:
+        """run -> query -> measure -> value on the rubric labels, over all queries of the bank."""
+        from trecexam.scores.evaluate import RubricJudgments
+
+        assert self.snapshot is not None
+        scores = self.config.scores
+
+        def judgments(query_ids: Sequence[str]) -> RubricJudgments:
+            return RubricJudgments(
+                self.ratings(query_ids),
+                rule=scores.label,
+                min_rating=scores.min_rating,
+                min_answers=scores.min_answers,
+            )
+
+        names = self.config.measures() if measures is None else list(measures)
+        cache = self._rubric if measures is None else ValueCache()
+        versions = {q: self.gradebook.version(q) for q in self.snapshot.bank.query_ids}
+        return cache.values(self.snapshot.runs, self.snapshot.run_contents, names, versions, judgments)
+
+    def official_values(
+        self, measures: Sequence[str] | None = None, query_ids: Collection[str] | None = None
+    ) -> Values:
+        """run -> query -> measure -> value on the official judgments.
+
+        Args:
+            query_ids: only those of these queries that are judged; None for all judged queries.
+
+        Raises:
+            TrecexamError: the track has no official judgments.
+        """
+        from trecexam.scores.evaluate import OfficialJudgments
+
+        assert self.snapshot is not None
+        if self.snapshot.official is None:
+            raise TrecexamError(
+                "no official judgments: put qrels.txt here or name a file with `qrels` in [track]",
+                path=self.folder.root,
+            )
+        official = self.snapshot.official
+        token = self.folder.qrels() and stamp(self.folder.qrels() or Path())
+        judged = sorted({qrel.query_id for qrel in official})
+        queries = [q for q in judged if query_ids is None or q in query_ids]
+        names = self.config.official_measures() if measures is None else list(measures)
+        cache = self._official if measures is None and query_ids is not None else ValueCache()
+
+        def judgments(wanted: Sequence[str]) -> OfficialJudgments:
+            kept = set(wanted)
+            return OfficialJudgments(qrel for qrel in official if qrel.query_id in kept)
+
+        return cache.values(
+            self.snapshot.runs, self.snapshot.run_contents, names, dict.fromkeys(queries, token), judgments
+        )
+
+    def leaderboard(self, measures: Sequence[str] | None = None, *, official: bool = False) -> Leaderboard:
+        """The leaderboard on the rubric labels, or on the official judgments.
+
+        Means are over all queries of the bank (official: of the judgments), as trec_eval -c.
+        """
+        from trecexam.scores.evaluate import measure
+        from trecexam.scores.leaderboard import leaderboard
+
+        assert self.snapshot is not None
+        values = self.official_values(measures) if official else self.rubric_values(measures)
+        default = self.config.official_measures() if official else self.config.measures()
+        names = [str(measure(name)) for name in (default if measures is None else measures)]
+        if official:
+            assert self.snapshot.official is not None
+            query_ids: Sequence[str] = sorted({qrel.query_id for qrel in self.snapshot.official})
+        else:
+            query_ids = self.snapshot.bank.query_ids
+        answered = {name: [q for q in query_ids if q in run] for name, run in self.snapshot.runs.items()}
+        return leaderboard(values, names, query_ids, answered, average=self.config.scores.average)
+
+    def update(
+        self,
+        progress: Callable[[Progress], None] | None = None,
+        stop: Callable[[], bool] | None = None,
+        hold: Collection[Path] = (),
+    ) -> Update:
+        """Brings grades and outputs up to date with the folder. Nothing new: nothing is done.
+
+        Raises:
+            TrecexamError, ConversionError: what stands in the way; outputs are as they were.
+        """
+        from trecexam.outputs import Outputs
+
+        outputs = Outputs(self.folder)
+        seen = self._fingerprint(hold)
+        last = outputs.last(seen)
+        if last is not None:
+            return Update(
+                False,
+                0,
+                Counts(**last["counts"]),
+                tuple(Rejected(*row) for row in last["rejected"]),
+                True,
+                (),
+            )
+        self.inputs.forget_missing()
+        self.load(hold)
+        graded, complete = self.grade(progress, stop)
+        counts = self.gradebook.counts()
+        written = outputs.write(self, counts, complete=complete)
+        if complete:
+            outputs.remember(seen, counts, self.rejected)
+        return Update(True, graded, counts, self.rejected, complete, tuple(written))
+
+    def _fingerprint(self, hold: Collection[Path]) -> str:
+        """Equal for two updates exactly when the second has nothing to do."""
+        state = [
+            trecexam.__version__,
+            self.config.model_dump(mode="json"),
+            identity_json(self.grader.identity),
+            # A file that is being written changes at every look; what counts of it does not.
+            fingerprint({path: value for path, value in self.inputs.stamps().items() if path not in hold}),
+            sorted(map(str, hold)),
+        ]
+        return hashlib.sha256(json.dumps(state).encode()).hexdigest()
+
+
+@contextmanager
+def opened(root: Path | str, grader: Grader | None = None) -> Iterator[Pipeline]:
+    """The pipeline of the track in `root`, closed again at the end."""
+    with Pipeline(TrackFolder.open(root), grader) as pipeline:
+        yield pipeline
+
+
+def versions() -> Mapping[str, Any]:
+    """Versions of what scores come from, for the manifest."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found: dict[str, Any] = {"trecexam": trecexam.__version__}
+    for package in ("ir_measures", "pytrec_eval-terrier", "pyndeval", "scipy", "numpy"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = None
+    return found

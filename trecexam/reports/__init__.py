@@ -1,0 +1,1 @@
+"""Rendering only: tables, JSON, files. No computation."""

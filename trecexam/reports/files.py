@@ -1,0 +1,56 @@
+"""Output files: each is either the old one or the new one, never half of one."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from pathlib import Path
+
+from trecexam.errors import TrecexamError
+
+
+def replace(path: Path, content: bytes) -> bool:
+    """Writes a file by renaming a finished one into its place.
+
+    Returns:
+        Whether anything was written: a file that already has this content is left alone.
+
+    Raises:
+        TrecexamError: it cannot be written (full disk, no permission); the old file is as it was.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        if path.is_file() and path.read_bytes() == content:
+            return False
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with temporary.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise
+    except OSError as error:
+        raise TrecexamError(
+            f"cannot be written: {error.strerror}; the old file is as it was", path=path
+        ) from None
+    return True
+
+
+def remove(path: Path) -> None:
+    """Removes an output that no longer applies."""
+    path.unlink(missing_ok=True)
+
+
+def sweep(folder: Path) -> None:
+    """Removes what a killed writer left behind."""
+    for path in folder.glob(".*.tmp"):
+        path.unlink(missing_ok=True)
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,72 @@
+"""Tables as rows of values, and their three renderings: TSV for programs, aligned for people, JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+Value = str | int | float | None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Column names and rows. A None or NaN is an empty field in TSV, null in JSON."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[Value, ...], ...]
+
+    def records(self) -> list[dict[str, Value]]:
+        """The rows as JSON-ready objects."""
+        return [dict(zip(self.header, map(_finite, row), strict=True)) for row in self.rows]
+
+
+def to_tsv(table: Table) -> str:
+    """A header line and a line a row; floats with six digits; tabs and line ends in a value become spaces."""
+    lines = ["\t".join(table.header)]
+    lines += ["\t".join(_text(value, 6) for value in row) for row in table.rows]
+    return "\n".join(lines) + "\n"
+
+
+def to_aligned(table: Table) -> str:
+    """Columns padded with spaces, numbers to the right; floats with four digits."""
+    cells = [list(table.header)] + [[_text(value, 4) for value in row] for row in table.rows]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(table.header))]
+    numeric = [
+        any(isinstance(row[column], int | float) for row in table.rows) for column in range(len(table.header))
+    ]
+    lines = []
+    for row in cells:
+        padded = (
+            value.rjust(width) if right else value.ljust(width)
+            for value, width, right in zip(row, widths, numeric, strict=True)
+        )
+        lines.append("  ".join(padded).rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def to_json(value: Any) -> str:
+    """Indented JSON in which NaN and infinity are null, so that every parser takes it."""
+    return json.dumps(_clean(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _text(value: Value, digits: int) -> str:
+    value = _finite(value)
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.{digits}f}"
+    return " ".join(str(value).split()) if isinstance(value, str) else str(value)
+
+
+def _finite(value: Value) -> Value:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _clean(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_clean(inner) for inner in value]
+    return _finite(value)

@@ -1,0 +1,153 @@
+"""Makes a track folder from a user's files."""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from trecexam.config import CONFIG_NAME, TrackConfig, render_config
+from trecexam.errors import TrackError
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What `trecexam init` was given. Everything is optional: files can be put into the folder later."""
+
+    queries: Path | None = None
+    bank: Sequence[Path] = ()
+    passages: Path | None = None
+    qrels: Path | None = None
+    runs: Sequence[Path] = ()
+    recorded: Path | None = None
+    dataset: str | None = None
+    grader: str | None = None
+    link: bool = False
+    settings: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+def make_track(root: Path, sources: Sources) -> list[Path]:
+    """Makes the folder, copies (or links) the files in, and writes a commented trecexam.toml.
+
+    Doing it twice with the same files changes nothing.
+
+    Returns:
+        The files that were made.
+
+    Raises:
+        TrackError: a source is missing, or a different file already stands where one would go; nothing is
+            written then.
+    """
+    plan = _plan(root, sources)
+    config = _config(root, sources, plan)
+    for source, target in plan:
+        if not source.exists():
+            raise TrackError("no such file", path=source)
+        if target.exists() and not _same(source, target):
+            raise TrackError(
+                "a different file stands here already; move it away or choose another folder", path=target
+            )
+    config_path = root / CONFIG_NAME
+    if config_path.exists() and config_path.read_text(encoding="utf-8") != config:
+        raise TrackError(
+            "is there already, with other settings; edit it, or choose another folder", path=config_path
+        )
+    made = []
+    try:
+        for folder in (root / "runs", root / ".trecexam"):
+            folder.mkdir(parents=True, exist_ok=True)
+        for source, target in plan:
+            if not target.exists():
+                _place(source, target, link=sources.link)
+                made.append(target)
+        if not config_path.exists():
+            config_path.write_text(config, encoding="utf-8")
+            made.append(config_path)
+    except OSError as error:
+        raise TrackError(f"cannot be written: {error.strerror}", path=error.filename or root) from None
+    return made
+
+
+def _plan(root: Path, sources: Sources) -> list[tuple[Path, Path]]:
+    plan: list[tuple[Path, Path]] = []
+    if sources.queries:
+        plan.append((sources.queries, root / _named("queries", sources.queries, ".tsv")))
+    if sources.passages:
+        plan.append((sources.passages, root / _named("passages", sources.passages, ".jsonl")))
+    if sources.qrels:
+        gz = ".gz" if sources.qrels.name.endswith(".gz") else ""
+        plan.append((sources.qrels, root / f"qrels.txt{gz}"))
+    for path in sources.bank:
+        plan.append((path, root / _bank_name(path)))
+    if sources.recorded:
+        plan.append((sources.recorded, root / sources.recorded.name))
+    for given in sources.runs:
+        if given.is_dir():
+            plan += [
+                (path, root / "runs" / path.relative_to(given))
+                for path in sorted(given.rglob("*"))
+                if path.is_file() and not path.name.startswith(".")
+            ]
+        else:
+            plan.append((given, root / "runs" / given.name))
+    targets: dict[Path, Path] = {}
+    for source, target in plan:
+        if target in targets:
+            raise TrackError(
+                f"{targets[target]} and {source} would both be copied here; rename one", path=target
+            )
+        targets[target] = source
+    return plan
+
+
+def _named(stem: str, source: Path, default: str) -> str:
+    """`stem` with the source's own extension, so that its format stays visible."""
+    name = source.name.removesuffix(".gz")
+    suffix = Path(name).suffix
+    extension = suffix if suffix in {".tsv", ".jsonl"} else default
+    return stem + extension + (".gz" if source.name.endswith(".gz") else "")
+
+
+def _bank_name(source: Path) -> str:
+    if source.name.startswith("bank.") and ".jsonl" in source.name:
+        return source.name
+    gz = ".gz" if source.name.endswith(".gz") else ""
+    stem = source.name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json").strip(".")
+    return f"bank.jsonl{gz}" if stem == "bank" else f"bank.{stem}.jsonl{gz}"
+
+
+def _config(root: Path, sources: Sources, plan: list[tuple[Path, Path]]) -> str:
+    values: dict[str, dict[str, Any]] = {section: {} for section in TrackConfig.model_fields}
+    targets = {source: target.relative_to(root).as_posix() for source, target in plan}
+    if sources.queries:
+        values["track"]["queries"] = targets[sources.queries]
+    if sources.passages:
+        values["track"]["passages"] = targets[sources.passages]
+    if sources.bank:
+        values["track"]["bank"] = [targets[path] for path in sources.bank]
+    if sources.qrels:
+        values["track"]["qrels"] = targets[sources.qrels]
+    if sources.dataset:
+        values["track"]["dataset"] = sources.dataset
+    values["grader"]["name"] = sources.grader or ("recorded" if sources.recorded else "embedding")
+    if sources.recorded:
+        values["grader"]["recorded"] = targets[sources.recorded]
+    for section, settings in sources.settings.items():
+        values[section].update(settings)
+    return render_config(values)
+
+
+def _same(source: Path, target: Path) -> bool:
+    return target.is_file() and (target.samefile(source) or filecmp.cmp(source, target, shallow=False))
+
+
+def _place(source: Path, target: Path, *, link: bool) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if link:
+        target.symlink_to(os.path.abspath(source))  # noqa: PTH100 - resolve() would follow the user's own links
+    else:
+        shutil.copyfile(source, target)

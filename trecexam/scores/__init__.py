@@ -1,0 +1,58 @@
+"""Scores from ratings: labels, Rubric-Cover, evaluation, leaderboards, correlation.
+
+Knows no grader, no store and no file format. Importing this package is cheap: `Cover`, `nCover` and the
+other names below are loaded at their first use, and using `Cover` or `nCover` registers both with
+`ir_measures`:
+
+    >>> import ir_measures
+    >>> from ir_measures import nDCG
+    >>> from trecexam.scores import Cover
+    >>> ir_measures.calc_aggregate([nDCG@10, Cover(rel=4)@20], qrels, run)  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trecexam.scores.correlation import Correlation, correlate
+    from trecexam.scores.cover import Cover, nCover
+    from trecexam.scores.evaluate import OfficialJudgments, RubricJudgments
+    from trecexam.scores.labels import RubricQrel
+    from trecexam.scores.leaderboard import Leaderboard
+    from trecexam.scores.ratings import QueryRatings
+
+__all__ = [
+    "Correlation",
+    "Cover",
+    "Leaderboard",
+    "OfficialJudgments",
+    "QueryRatings",
+    "RubricJudgments",
+    "RubricQrel",
+    "correlate",
+    "nCover",
+]
+
+_HOME = {
+    "Correlation": "correlation",
+    "Cover": "cover",
+    "Leaderboard": "leaderboard",
+    "OfficialJudgments": "evaluate",
+    "QueryRatings": "ratings",
+    "RubricJudgments": "evaluate",
+    "RubricQrel": "labels",
+    "correlate": "correlation",
+    "nCover": "cover",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

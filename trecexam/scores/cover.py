@@ -1,0 +1,166 @@
+"""Rubric-Cover as `ir_measures` measures: `Cover(rel=t)@k` and `nCover(rel=t)@k`, and their provider.
+
+Importing this module registers both, with `ir_measures.parse_measure` and with the pipeline behind
+`ir_measures.calc`, `calc_aggregate`, `iter_calc` and `evaluator`. Doing it again changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import ir_measures
+import numpy as np
+from ir_measures import Measure, Metric, ParamInfo, measures, providers
+from ir_measures.providers import base as provider_base
+from ir_measures.util import TYPE_QREL, TYPE_RUN, QrelsConverter, RunConverter
+from numpy.typing import NDArray
+
+from trecexam.scores.cover_kernel import cover_values, trec_order
+
+DEFAULT_REL = 4
+
+
+class _Positive(ParamInfo):
+    """An int of at least 1."""
+
+    def validate(self, value: Any) -> bool:
+        if value is provider_base.NOT_PROVIDED:
+            return True
+        return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+class _CoverBase(Measure):
+    SUPPORTED_PARAMS = {  # noqa: RUF012
+        "cutoff": _Positive(dtype=int, desc="ranking cutoff threshold"),  # type: ignore[no-untyped-call]
+        "rel": _Positive(  # type: ignore[no-untyped-call]
+            dtype=int, default=DEFAULT_REL, desc="rating from which a passage reaches an item (inclusive)"
+        ),
+    }
+
+    def __repr__(self) -> str:
+        """The name, in which `rel` stands even where it has its default."""
+        params = {"rel": self["rel"], **self.params}
+        inner = ",".join(f"{key}={value!r}" for key, value in params.items() if key != self.AT_PARAM)
+        at = f"@{params[self.AT_PARAM]!r}" if self.AT_PARAM in params else ""
+        return f"{self.NAME}({inner}){at}"
+
+
+class _Cover(_CoverBase):
+    """Rubric-Cover (EXAM Cover): the share of the query's items that the first passages reach.
+
+    `Cover(rel=t)@k` is |union over the first k passages of {items rated t or better}| / |items of the
+    query|, 0..1. `rel` is 4 unless given; without a cutoff the whole ranking counts.
+
+    Qrels, by what they are:
+
+    - rows that carry `ratings` (`trecexam.scores.RubricQrel`): the items are those of the test bank;
+    - other rows with the item as iteration and the rating as relevance: the items are the distinct
+      iterations among the query's rows. A data frame's column `iteration` is the same;
+    - rows or a dict without iterations: one item, the passage's label.
+
+    Source: `trecexam.scores.cover_kernel.cover_values`.
+    """
+
+    __name__ = "Cover"
+    NAME = "Cover"
+    PRETTY_NAME = "Rubric-Cover"
+    SHORT_DESC = "The share of a query's test bank items that the top k passages reach."
+
+
+class _nCover(_CoverBase):  # noqa: N801
+    """Rubric-Cover divided by the best that the pool allows.
+
+    As `Cover`, but divided by the number of items that any passage of the qrels reaches; 0 where none
+    is reached. 0..1, and never below Cover.
+    """
+
+    __name__ = "nCover"
+    NAME = "nCover"
+    PRETTY_NAME = "Normalised Rubric-Cover"
+    SHORT_DESC = "The share of the items that any pooled passage reaches, that the top k passages reach."
+
+
+class _ItemTable:
+    """One query's ratings: a row for each passage of the qrels, a column for each item."""
+
+    def __init__(self, rows: list[Any]) -> None:
+        self.ratings: NDArray[np.int64]
+        carried = {row.doc_id: row.ratings for row in rows if hasattr(row, "ratings")}
+        if carried:
+            if not all(hasattr(row, "ratings") for row in rows):
+                raise ValueError(f"qrels of query {rows[0].query_id!r}: only some rows carry item ratings")
+            if len(set(map(len, carried.values()))) > 1:
+                raise ValueError(f"qrels of query {rows[0].query_id!r}: rows carry unequally many ratings")
+            self.ratings = np.array(list(carried.values()), np.int64).reshape(len(carried), -1)
+            self._row = {doc_id: number for number, doc_id in enumerate(carried)}
+            return
+        self._row = {}
+        column: dict[str, int] = {}
+        for row in rows:
+            self._row.setdefault(row.doc_id, len(self._row))
+            column.setdefault(getattr(row, "iteration", "0"), len(column))
+        self.ratings = np.full((len(self._row), len(column)), -1, np.int64)
+        for row in rows:
+            self.ratings[self._row[row.doc_id], column[getattr(row, "iteration", "0")]] = row.relevance
+
+    def rows(self, ranking: Iterable[str]) -> NDArray[np.intp]:
+        """The passages' row numbers; -1 for one that the qrels don't have."""
+        return np.array([self._row.get(doc_id, -1) for doc_id in ranking], np.intp)
+
+
+class CoverEvaluator(providers.Evaluator):
+    """Cover and nCover of runs on fixed qrels."""
+
+    def __init__(self, measures: Iterable[Measure], tables: dict[str, _ItemTable]) -> None:
+        super().__init__(list(measures), tables.keys())
+        self._tables = tables
+        self._wanted: dict[tuple[int, int | None], list[Measure]] = defaultdict(list)
+        for wanted in self.measures:
+            cutoff = wanted.params.get("cutoff")
+            self._wanted[wanted["rel"], cutoff].append(wanted)
+
+    def _iter_calc(self, run: TYPE_RUN) -> Iterator[Metric]:
+        scores = RunConverter(run).as_dict_of_dict()  # type: ignore[no-untyped-call]
+        for query_id, table in self._tables.items():
+            ranking = table.rows(trec_order(scores.get(query_id, {})))
+            for (rel, cutoff), wanted in self._wanted.items():
+                values = cover_values(table.ratings, ranking, rel, cutoff)
+                for one in wanted:
+                    yield Metric(query_id, one, values.cover if one.NAME == "Cover" else values.ncover)
+
+
+class CoverProvider(providers.Provider):
+    """Computes Cover and nCover."""
+
+    NAME = "trecexam"
+    SUPPORTED_MEASURES = [  # noqa: RUF012
+        _Cover(cutoff=provider_base.Any(), rel=provider_base.Any()),  # type: ignore[no-untyped-call]
+        _nCover(cutoff=provider_base.Any(), rel=provider_base.Any()),  # type: ignore[no-untyped-call]
+    ]
+
+    def _evaluator(self, measures: Iterable[Measure], qrels: TYPE_QREL) -> CoverEvaluator:
+        rows: dict[str, list[Any]] = defaultdict(list)
+        for row in QrelsConverter(qrels).as_namedtuple_iter():  # type: ignore[no-untyped-call]
+            rows[row.query_id].append(row)
+        return CoverEvaluator(measures, {query_id: _ItemTable(found) for query_id, found in rows.items()})
+
+    def qrel_inputs(self, measures: Iterable[Measure]) -> list[str]:
+        """The columns that qrels need."""
+        return ["query_id", "doc_id", "relevance", "iteration"]
+
+
+def register() -> None:
+    """Makes `ir_measures` know Cover and nCover; called when this module is imported."""
+    for new in (Cover, nCover):
+        measures.registry[new.NAME] = new
+    provider = CoverProvider()  # type: ignore[no-untyped-call]
+    providers.register(provider)  # type: ignore[no-untyped-call]
+    pipeline = ir_measures.DefaultPipeline.providers
+    pipeline[:] = [known for known in pipeline if known.NAME != provider.NAME] + [provider]
+
+
+Cover = _Cover()  # type: ignore[no-untyped-call]
+nCover = _nCover()  # type: ignore[no-untyped-call]  # noqa: N816
+register()

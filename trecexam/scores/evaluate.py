@@ -1,0 +1,207 @@
+"""Runs evaluated query by query, on rubric ratings or on official judgments, through `ir_measures`.
+
+Runs are rankings: trec_eval's order (score descending, ties by docno descending) is settled before they
+get here, and every provider sees the scores n, n-1, ..., 1, so none can break a tie in its own way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import ir_measures
+from ir_measures import Measure
+
+from converters.records import Qrel
+from trecexam.scores.labels import LabelRule, RubricQrel, label_qrels, rating_qrels, subtopic_qrels
+from trecexam.scores.measures import COVER, DIVERSITY, measure
+from trecexam.scores.ratings import QueryRatings
+
+__all__ = ["Evaluate", "Judgments", "OfficialJudgments", "RubricJudgments", "measure"]
+
+#: query_id -> its doc_ids, best first.
+Rankings = Mapping[str, Sequence[str]]
+#: Gives a run's values: query_id -> measure, as ir_measures prints it -> value.
+Evaluate = Callable[[Rankings], dict[str, dict[str, float]]]
+#: Measures that can share one pass over a run, and the qrels rows that they are computed on.
+_Group = tuple[list[Measure], Sequence[Any]]
+
+#: ir_measures' pytrec_eval provider mixes up measures that differ in other parameters than these
+#: when they are computed together.
+_SHAREABLE = frozenset(("cutoff", "rel"))
+#: What the second column of plain qrels holds.
+_NO_SUBTOPIC = frozenset(("0", "Q0"))
+_DUMMY_QUERY = "trecexam: two subtopics"
+
+
+class Judgments(Protocol):
+    """What a run is evaluated against."""
+
+    @property
+    def query_ids(self) -> tuple[str, ...]:
+        """The judged queries, sorted."""
+        ...
+
+    def evaluator(self, measures: Sequence[str | Measure], query_ids: Sequence[str]) -> Evaluate:
+        """A function that evaluates runs.
+
+        Its result has exactly these queries and measures. A query that a run skips, or that has no
+        judgments, gets 0, and so does an undefined (0/0) value.
+
+        Raises:
+            ValueError: a measure cannot be computed on these judgments; with the reason.
+        """
+        ...
+
+
+class RubricJudgments:
+    """Rubric ratings as judgments.
+
+    Cover and nCover are computed on the items' ratings. Diversity measures (alpha_nDCG and kin) take the
+    items as subtopics: with rel=1, the default, on the 0/1 rows that `subtopic_qrels` exports for
+    min_rating, so that ndeval gives the same on that file; with a greater rel on the ratings
+    themselves. All others are computed on the labels.
+
+    Args:
+        queries: the ratings of each query.
+        rule, min_rating, min_answers: as in `trecexam.scores.labels.labels`.
+    """
+
+    def __init__(
+        self,
+        queries: Iterable[QueryRatings],
+        rule: LabelRule = "max",
+        min_rating: int = 4,
+        min_answers: int = 1,
+    ) -> None:
+        self._queries = {q.query_id: q for q in queries}
+        self._rule: LabelRule = rule
+        self._min_rating = min_rating
+        self._min_answers = min_answers
+
+    @property
+    def query_ids(self) -> tuple[str, ...]:
+        """The queries, sorted."""
+        return tuple(sorted(self._queries))
+
+    def evaluator(self, measures: Sequence[str | Measure], query_ids: Sequence[str]) -> Evaluate:
+        """See `Judgments.evaluator`."""
+        wanted = [measure(name) for name in measures]
+        asked = [self._queries[known] for known in dict.fromkeys(query_ids) if known in self._queries]
+        rows: list[RubricQrel] = list(label_qrels(asked, self._rule, self._min_rating, self._min_answers))
+        subtopics = _Once(lambda: [row for q in asked for row in subtopic_qrels(q, self._min_rating)])
+        ratings = _Once(lambda: [row for q in asked for row in rating_qrels(q)])
+        groups: list[_Group] = []
+        for one in wanted:
+            if one.NAME in DIVERSITY:
+                at_min_rating = one["rel"] == 1
+                groups.append(([one], _quiet(subtopics.get() if at_min_rating else ratings.get())))
+        groups += _grouped([one for one in wanted if one.NAME not in DIVERSITY], rows)
+        return _evaluate(groups, wanted, query_ids)
+
+
+class OfficialJudgments:
+    """Official qrels as judgments.
+
+    Where a passage is judged several times for a query (once for each subtopic), measures that know no
+    subtopics take its best label.
+
+    Args:
+        qrels: rows with query_id, doc_id, relevance, iteration: of `converters` or of `ir_measures`.
+    """
+
+    def __init__(self, qrels: Iterable[Qrel | ir_measures.Qrel]) -> None:
+        self._labels: dict[str, dict[tuple[str, str], int]] = {}
+        for row in qrels:
+            judged = self._labels.setdefault(row.query_id, {})
+            key = (row.doc_id, row.iteration)
+            judged[key] = max(row.relevance, judged.get(key, row.relevance))
+
+    @property
+    def query_ids(self) -> tuple[str, ...]:
+        """The judged queries, sorted."""
+        return tuple(sorted(self._labels))
+
+    def evaluator(self, measures: Sequence[str | Measure], query_ids: Sequence[str]) -> Evaluate:
+        """See `Judgments.evaluator`. Diversity measures need subtopics in the qrels' second column."""
+        wanted = [measure(name, official=True) for name in measures]
+        diversity = [one for one in wanted if one.NAME in DIVERSITY]
+        if diversity and not self._has_subtopics():
+            raise ValueError(
+                f"{diversity[0]} needs subtopics, and the second column of the official judgments, which "
+                "would name them, is 0 in every row"
+            )
+        rows: list[Qrel] = []
+        best: dict[tuple[str, str], int] = {}
+        for query_id in dict.fromkeys(query_ids):
+            for (doc_id, iteration), label in self._labels.get(query_id, {}).items():
+                rows.append(Qrel(query_id, doc_id, label, iteration))
+                best[query_id, doc_id] = max(label, best.get((query_id, doc_id), label))
+        merged = [Qrel(query_id, doc_id, label) for (query_id, doc_id), label in best.items()]
+        groups = _grouped([one for one in wanted if one.NAME not in DIVERSITY], merged)
+        groups += [([one], _quiet(rows)) for one in diversity]
+        return _evaluate(groups, wanted, query_ids)
+
+    def _has_subtopics(self) -> bool:
+        return any(
+            iteration not in _NO_SUBTOPIC for judged in self._labels.values() for _, iteration in judged
+        )
+
+
+class _Once:
+    """Rows that are made when they are first asked for."""
+
+    def __init__(self, make: Callable[[], list[Qrel]]) -> None:
+        self._make = make
+        self._rows: list[Qrel] | None = None
+
+    def get(self) -> list[Qrel]:
+        if self._rows is None:
+            self._rows = self._make()
+        return self._rows
+
+
+def _grouped(wanted: Iterable[Measure], rows: Sequence[Any]) -> list[_Group]:
+    shared: list[Measure] = []
+    cover: list[Measure] = []
+    alone: list[list[Measure]] = []
+    for one in wanted:
+        if one.NAME in COVER:
+            cover.append(one)
+        elif one.params.keys() <= _SHAREABLE:
+            shared.append(one)
+        else:
+            alone.append([one])
+    return [(group, rows) for group in (shared, cover, *alone) if group]
+
+
+def _quiet(rows: list[Qrel]) -> list[Qrel]:
+    """The rows with one more query, which has two subtopics.
+
+    Without any such query ir_measures' ndeval provider writes a warning to stderr. Values are by query,
+    so that the added one, which no run answers, changes none.
+    """
+    return [*rows, Qrel(_DUMMY_QUERY, "d", 5, "1"), Qrel(_DUMMY_QUERY, "d", 5, "2")] if rows else []
+
+
+def _evaluate(groups: Iterable[_Group], wanted: Sequence[Measure], query_ids: Sequence[str]) -> Evaluate:
+    evaluators = [ir_measures.evaluator(measures, rows) for measures, rows in groups if rows]
+    defaults = {str(one): float(one.DEFAULT) for one in wanted}
+
+    def evaluate(rankings: Rankings) -> dict[str, dict[str, float]]:
+        values = {query_id: dict(defaults) for query_id in query_ids}
+        run = {query_id: _scores(rankings[query_id]) for query_id in values if rankings.get(query_id)}
+        for evaluator in evaluators:
+            for metric in evaluator.iter_calc(run):
+                if metric.query_id in values:
+                    value = float(metric.value)
+                    values[metric.query_id][str(metric.measure)] = value if math.isfinite(value) else 0.0
+        return values
+
+    return evaluate
+
+
+def _scores(ranking: Sequence[str]) -> dict[str, float]:
+    # Whole numbers up to 2**24 are exact as 32-bit floats, which trec_eval compares.
+    return {doc_id: float(score) for score, doc_id in enumerate(reversed(ranking), 1)}

@@ -1,0 +1,155 @@
+"""Rubric labels: a passage's ratings on the query's items condensed to one relevance label.
+
+Rubric-Qrels (EXAM Qrels) after Farzi & Dietz, "Pencils Down! Automatic Rubric-based Evaluation of
+Retrieve/Generate Systems", ICTIR 2024, and "A Workbench for Autograding Retrieve/Generate Systems",
+SIGIR 2024: the label is the passage's best rating over the items, or the number of items that it
+reaches. Passages without any rating are unjudged: they get no label and no row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
+
+import ir_measures
+import numpy as np
+from numpy.typing import NDArray
+
+from converters.records import Qrel
+from trecexam.scores.ratings import QueryRatings
+
+LabelRule = Literal["max", "count"]
+
+
+class RubricQrel(ir_measures.Qrel):
+    """An `ir_measures.Qrel` that also carries the passage's rating on each item, which Cover needs.
+
+    It equals a plain Qrel with the same four fields. `ratings` has one entry for each item of the
+    query, in the bank's order: 0..5, or -1 where there is no rating. `_make` gives a row without it.
+    """
+
+    ratings: tuple[int, ...]
+
+    def __new__(
+        cls, query_id: str, doc_id: str, relevance: int, iteration: str = "0", *, ratings: tuple[int, ...]
+    ) -> RubricQrel:
+        row = super().__new__(cls, query_id, doc_id, relevance, iteration)
+        row.ratings = ratings
+        return row
+
+    def __getnewargs_ex__(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        return tuple(self), {"ratings": self.ratings}
+
+    def _replace(self, **changes: Any) -> RubricQrel:
+        fields = {**self._asdict(), "ratings": self.ratings, **changes}
+        return RubricQrel(**fields)
+
+
+def labels(
+    q: QueryRatings, rule: LabelRule = "max", min_rating: int = 4, min_answers: int = 1
+) -> dict[str, int]:
+    """The label of every passage that has a rating.
+
+    Args:
+        rule: "max": the min_answers-th highest rating of the passage over the items (with
+            min_answers=1 its best), 0 where it has fewer ratings than that. "count": the number of
+            items on which it is rated min_rating or better, 0 where that is less than min_answers.
+        min_rating: for "count": from this rating on, a passage reaches an item; 0..5.
+        min_answers: at least 1.
+
+    Returns:
+        doc_id -> label, in the order of `q.doc_ids`; 0..5 for "max", 0..n_items for "count".
+
+    Raises:
+        ValueError: an unknown rule, or min_answers below 1.
+    """
+    if rule == "max":
+        values = _kth_highest(q.ratings, _at_least_one(min_answers))
+    elif rule == "count":
+        reached = (q.ratings >= max(min_rating, 0)).sum(axis=1)
+        values = np.where(reached >= _at_least_one(min_answers), reached, 0)
+    else:
+        raise ValueError(f'unknown label rule {rule!r}; there are "max" and "count"')
+    return _of_rated(q, values)
+
+
+def binary_labels(q: QueryRatings, min_rating: int, min_answers: int = 1) -> dict[str, int]:
+    """1 for each passage that at least min_answers items rate min_rating or better, 0 for the other rated.
+
+    Raises:
+        ValueError: min_answers below 1.
+    """
+    reached = (q.ratings >= max(min_rating, 0)).sum(axis=1)
+    return _of_rated(q, reached >= _at_least_one(min_answers))
+
+
+def label_qrels(
+    queries: Iterable[QueryRatings],
+    rule: LabelRule = "max",
+    min_rating: int = 4,
+    min_answers: int = 1,
+    *,
+    binary: bool = False,
+) -> Iterator[RubricQrel]:
+    """The labels as qrels rows, in the order of the queries and of their passages.
+
+    The labels are those of `labels`, or with `binary` those of `binary_labels`, whatever the rule.
+
+    A query without a rated passage has no row, so `ir_measures` leaves it out of its means; trecexam's
+    own evaluation keeps it, with 0.
+
+    Raises:
+        ValueError: as `labels`, when the first row is asked for.
+    """
+    for q in queries:
+        ratings = dict(zip(q.doc_ids, q.ratings.tolist(), strict=True))
+        found = (
+            binary_labels(q, min_rating, min_answers) if binary else labels(q, rule, min_rating, min_answers)
+        )
+        for doc_id, label in found.items():
+            yield RubricQrel(q.query_id, doc_id, label, ratings=tuple(ratings[doc_id]))
+
+
+def subtopic_qrels(q: QueryRatings, min_rating: int = 4) -> Iterator[Qrel]:
+    """Diversity qrels as ndeval reads them: the iteration is the item's index, counted from 1.
+
+    The relevance is 1 where the passage is rated min_rating or better on the item, else 0; there is a
+    row only where there is a rating. Rows are in the order of the items, then of the passages.
+    """
+    items, docs = np.nonzero(q.ratings.T >= 0)
+    for item, doc in zip(items.tolist(), docs.tolist(), strict=True):
+        yield Qrel(q.query_id, q.doc_ids[doc], int(q.ratings[doc, item] >= min_rating), str(item + 1))
+
+
+def rating_qrels(q: QueryRatings) -> Iterator[Qrel]:
+    """Every rating as a qrels row: the iteration is the item's index from 1, the relevance the rating.
+
+    From these rows Cover(rel=t), and the diversity measures with rel=t, can be computed for any t.
+    A passage's rows rise in rating: where a measure that knows no subtopics, like nDCG, meets the same
+    passage several times, `ir_measures` keeps the last row, which is the passage's best rating.
+    """
+    for doc_id, ratings in zip(q.doc_ids, q.ratings, strict=True):
+        for item in np.argsort(ratings, kind="stable").tolist():
+            if ratings[item] >= 0:
+                yield Qrel(q.query_id, doc_id, int(ratings[item]), str(item + 1))
+
+
+def _kth_highest(ratings: NDArray[np.int8], k: int) -> NDArray[np.int8]:
+    n_docs, n_items = ratings.shape
+    if k > n_items:
+        return np.zeros(n_docs, np.int8)
+    return np.maximum(np.sort(ratings, axis=1)[:, n_items - k], np.int8(0))
+
+
+def _of_rated(q: QueryRatings, values: NDArray[Any]) -> dict[str, int]:
+    return {
+        doc_id: int(value)
+        for doc_id, value, rated in zip(q.doc_ids, values.tolist(), q.rated.tolist(), strict=True)
+        if rated
+    }
+
+
+def _at_least_one(min_answers: int) -> int:
+    if min_answers < 1:
+        raise ValueError(f"min_answers = {min_answers}: at least 1 needed")
+    return min_answers

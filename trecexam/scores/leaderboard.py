@@ -1,0 +1,110 @@
+"""Leaderboards: means over queries with their standard errors, best run first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+#: Means that agree to so many decimals are ties: they differ by no more than how a sum was rounded.
+TIE_DECIMALS = 12
+
+Average = Literal["all", "answered"]
+
+
+@dataclass(frozen=True)
+class Score:
+    """A mean over queries and its standard error, stdev(n-1) / sqrt(n); 0 for fewer than two queries."""
+
+    mean: float
+    stderr: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run.
+
+    Attributes:
+        run: its name.
+        n_queries: how many queries its means are over.
+        n_answered: for how many of the leaderboard's queries it has results.
+        scores: in the order of the leaderboard's measures.
+    """
+
+    run: str
+    n_queries: int
+    n_answered: int
+    scores: tuple[Score, ...]
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """Runs, best first.
+
+    Attributes:
+        measures: as ir_measures prints them; the first orders the rows.
+        n_queries: how many queries there are.
+        average: "all" or "answered", see `leaderboard`.
+        rows: by the first measure's mean, best first; ties by the run's name.
+    """
+
+    measures: tuple[str, ...]
+    n_queries: int
+    average: Average
+    rows: tuple[Row, ...]
+
+
+def leaderboard(
+    values: Mapping[str, Mapping[str, Mapping[str, float]]],
+    measures: Sequence[str],
+    query_ids: Sequence[str],
+    answered: Mapping[str, Collection[str]],
+    average: Average = "all",
+) -> Leaderboard:
+    """The leaderboard of per-query values.
+
+    Every measure is averaged as a mean, counts such as NumRet too.
+
+    Args:
+        values: run -> query_id -> measure -> value; every run has every query and measure.
+        measures: the columns.
+        query_ids: the queries that means are over.
+        answered: run -> the queries that it has results for.
+        average: "all": over all queries, as `trec_eval -c`: a query that a run skips counts 0.
+            "answered": over the queries that the run answered, as the published Rubric workbench does;
+            a run that answered none has 0. It flatters runs that skip queries, and is here to
+            reproduce published numbers.
+
+    Raises:
+        ValueError: an unknown way to average.
+    """
+    if average not in ("all", "answered"):
+        raise ValueError(f'unknown average {average!r}; there are "all" and "answered"')
+    rows = []
+    for run, by_query in values.items():
+        here = set(answered.get(run, ()))
+        found = [query_id for query_id in query_ids if query_id in here]
+        over = query_ids if average == "all" else found
+        scores = tuple(score([by_query[query_id][name] for query_id in over]) for name in measures)
+        rows.append(Row(run, len(over), len(found), scores))
+    return Leaderboard(tuple(measures), len(query_ids), average, tuple(sorted(rows, key=_order)))
+
+
+def score(values: Sequence[float]) -> Score:
+    """Mean and standard error of one run's values; both 0 where there are none.
+
+    Sums are exact before one rounding, so the queries' order makes no difference.
+    """
+    n = len(values)
+    if n == 0:
+        return Score(0.0, 0.0)
+    mean = math.fsum(values) / n
+    if n == 1:
+        return Score(mean, 0.0)
+    variance = math.fsum((value - mean) ** 2 for value in values) / (n - 1)
+    return Score(mean, math.sqrt(variance / n))
+
+
+def _order(row: Row) -> tuple[float, str]:
+    return (-round(row.scores[0].mean, TIE_DECIMALS) if row.scores else 0.0, row.run)

@@ -1,0 +1,133 @@
+"""From a measure's name to a measure that can be computed here, or to a reason why not."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+import ir_measures
+from ir_measures import Measure
+from ir_measures.providers.base import NOT_PROVIDED
+
+import trecexam.scores.cover  # noqa: F401  registers Cover and nCover
+
+#: Measures on subtopics (here: items), computed by ndeval.
+DIVERSITY = frozenset(
+    ("alpha_nDCG", "alpha_DCG", "ERR_IA", "nERR_IA", "NRBP", "nNRBP", "AP_IA", "P_IA", "StRecall")
+)
+#: Measures on the items of a test bank.
+COVER = frozenset(("Cover", "nCover"))
+#: ndeval computes nothing below this rank.
+NDEVAL_DEPTH = 20
+#: The greatest cutoff or rel that the C programs beneath can hold.
+_MAX_INT = 2**31 - 1
+#: Takes labels up to 4 and numeric query ids alone, so that a 5 would stop an evaluation.
+_UNUSED_PROVIDERS = frozenset(("gdeval",))
+
+
+def measure(name: str | Measure, *, official: bool = False) -> Measure:
+    """The measure of this name, as ir_measures writes it: `nDCG@10`, `P(rel=4)@20`, `Cover(rel=4)@20`.
+
+    Args:
+        name: a name, or a measure, which is checked in the same way.
+        official: the measure is for official judgments, which have no items.
+
+    Raises:
+        ValueError: with the reason: not a measure's name (the nearest known one is named), a parameter
+            that it doesn't take or lacks, or a measure that nothing installed here computes.
+    """
+    found = name if isinstance(name, Measure) else _parse(name)
+    _check_parameters(found)
+    _check_provider(found)
+    if official and found.NAME in COVER:
+        raise ValueError(f"{found} needs ratings of a test bank's items, which official judgments don't have")
+    return found
+
+
+def _parse(name: str) -> Measure:
+    try:
+        return ir_measures.parse_measure(name.strip())
+    except NameError:
+        raise ValueError(f"unknown measure {name!r}; {_nearest(name)}") from None
+    except (ValueError, TypeError):
+        hint = _from_trec_eval(name) or "write it as Name(key=value)@cutoff, like nDCG@10 or Cover(rel=4)@20"
+        raise ValueError(f"measure {name!r} cannot be read; {hint}") from None
+
+
+def _nearest(name: str) -> str:
+    trec = _from_trec_eval(name)
+    if trec:
+        return trec
+    base = name.strip().split("@")[0].split("(")[0].strip()
+    known = {key.lower(): key for key in sorted(ir_measures.measures.registry)}
+    near = difflib.get_close_matches(base.lower(), known, n=1, cutoff=0.5)
+    if near:
+        return f"did you mean {known[near[0]]}?"
+    return f"known are {', '.join(sorted(ir_measures.measures.registry))}"
+
+
+def _from_trec_eval(name: str) -> str | None:
+    """A hint where the name is one of trec_eval's, like `ndcg_cut_10` or `map`."""
+    import pytrec_eval
+
+    if name in pytrec_eval.supported_nicknames:
+        return None
+    try:
+        found = ir_measures.parse_trec_measure(name)
+    except (ValueError, TypeError):
+        return None
+    return f"this is trec_eval's name, here it is {found[0]}" if len(found) == 1 else None
+
+
+def _check_parameters(found: Measure) -> None:
+    takes = _takes(found)
+    for key in found.params:
+        if key not in found.SUPPORTED_PARAMS:
+            raise ValueError(f"{found.NAME} has no parameter `{key}`; {takes}")
+    for key, info in found.SUPPORTED_PARAMS.items():
+        value = found.params.get(key, NOT_PROVIDED)
+        needed = info.required or (key == "cutoff" and found.NAME in DIVERSITY)
+        if value is NOT_PROVIDED:
+            if needed:
+                raise ValueError(f"{found.NAME} needs its parameter `{key}`; {takes}")
+            continue
+        boolean = isinstance(value, bool) and info.dtype is not bool
+        outside = key in ("cutoff", "rel") and isinstance(value, int) and not 1 <= value <= _MAX_INT
+        if boolean or outside or not info.validate(value):  # type: ignore[no-untyped-call]
+            raise ValueError(f"{found.NAME}: {key}={value!r} is not possible; {takes}")
+    if found.NAME in DIVERSITY and found.params.get("cutoff", 1) > NDEVAL_DEPTH:
+        raise ValueError(f"{found}: ndeval, which computes it, takes cutoffs up to {NDEVAL_DEPTH}")
+    if found.NAME in DIVERSITY and found.params.get("judged_only"):
+        raise ValueError(f"{found}: ir_measures cannot compute diversity measures with judged_only")
+    try:
+        found.validate_params()  # type: ignore[no-untyped-call]
+    except AssertionError as error:
+        raise ValueError(f"{found.NAME}: {error}; {takes}") from None
+
+
+def _takes(found: Measure) -> str:
+    known = [_describe(key, info) for key, info in found.SUPPORTED_PARAMS.items()]
+    at = f", and {found.NAME}@x sets `{found.AT_PARAM}`" if found.AT_PARAM in found.SUPPORTED_PARAMS else ""
+    return f"it takes {', '.join(known)}{at}" if known else "it takes no parameters"
+
+
+def _describe(key: str, info: Any) -> str:
+    kind = info.dtype.__name__ if isinstance(info.dtype, type) else "value"
+    if info.choices is not NOT_PROVIDED:
+        kind = " or ".join(map(repr, info.choices))
+    least = " of at least 1" if key in ("cutoff", "rel") else ""
+    default = f", default {info.default!r}" if info.default is not NOT_PROVIDED else ""
+    return f"{key} ({kind}{least}{default})"
+
+
+def _check_provider(found: Measure) -> None:
+    able = [p for p in ir_measures.DefaultPipeline.providers if p.supports(found)]
+    if any(p.is_available() and p.NAME not in _UNUSED_PROVIDERS for p in able):
+        return
+    reason = "no provider of ir_measures computes it with these parameters"
+    if any(p.NAME in _UNUSED_PROVIDERS for p in able):
+        reason = "only gdeval computes it, which takes no labels above 4 and no query ids but numbers"
+    missing = [p.install_instructions() for p in able if not p.is_available()]
+    if any(missing):
+        reason = f"what computes it is not installed: {' or '.join(filter(None, missing))}"
+    raise ValueError(f"{found}: {reason}")

@@ -1,0 +1,49 @@
+"""What scores are made from: the ratings of one query's pooled passages on its items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Stands in a ratings matrix where there is no rating.
+MISSING = -1
+#: The best rating there is.
+MAX_RATING = 5
+
+
+@dataclass(frozen=True, eq=False)
+class QueryRatings:
+    """The ratings of one query's pool.
+
+    Attributes:
+        query_id: the query.
+        doc_ids: the pooled passages, sorted.
+        n_items: how many items (questions, nuggets) the query's test bank has.
+        ratings: int8 of shape (len(doc_ids), n_items), items in the bank's order; 0..5, or -1 where
+            there is no rating.
+
+    Raises:
+        ValueError: the matrix has another shape or type, or a value outside -1..5.
+    """
+
+    query_id: str
+    doc_ids: tuple[str, ...]
+    n_items: int
+    ratings: NDArray[np.int8]
+
+    def __post_init__(self) -> None:
+        shape = (len(self.doc_ids), self.n_items)
+        if self.ratings.shape != shape or self.ratings.dtype != np.int8:
+            raise ValueError(
+                f"ratings of query {self.query_id!r}: int8 of shape {shape} needed, "
+                f"found {self.ratings.dtype} of shape {self.ratings.shape}"
+            )
+        if self.ratings.size and not (self.ratings.min() >= MISSING and self.ratings.max() <= MAX_RATING):
+            raise ValueError(f"ratings of query {self.query_id!r}: a value outside {MISSING}..{MAX_RATING}")
+
+    @property
+    def rated(self) -> NDArray[np.bool_]:
+        """For each passage, whether it has a rating on any item; shape (len(doc_ids),)."""
+        return np.asarray((self.ratings >= 0).any(axis=1), np.bool_)

@@ -1,0 +1,201 @@
+"""The grade store: every answer a grader ever gave, in one SQLite file.
+
+A grade's key is (grader identity, item digest, passage digest), so equal passages are graded once
+whatever their ids, and going back to an earlier setting finds its grades again. One batch is one
+transaction; `kill -9` loses at most the batch in flight.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from trecexam.errors import StoreError
+
+#: Applied in order to a store of a lower `user_version`; never edited once released, only added to.
+MIGRATIONS: tuple[str, ...] = (
+    """
+    CREATE TABLE grader  (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, identity TEXT NOT NULL);
+    CREATE TABLE item    (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE);
+    CREATE TABLE passage (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE);
+    CREATE TABLE grade (
+        grader_id  INTEGER NOT NULL REFERENCES grader(id),
+        item_id    INTEGER NOT NULL REFERENCES item(id),
+        passage_id INTEGER NOT NULL REFERENCES passage(id),
+        rating     INTEGER CHECK (rating BETWEEN 0 AND 5),
+        status     TEXT NOT NULL CHECK (status IN ('ok', 'unparsed', 'refused', 'error')),
+        answer     TEXT NOT NULL,
+        probabilities TEXT,
+        PRIMARY KEY (grader_id, item_id, passage_id),
+        CHECK ((rating IS NOT NULL) = (status = 'ok'))
+    ) WITHOUT ROWID;
+    """,
+)
+
+
+class GradeRow(NamedTuple):
+    """One stored grade. `rating` is 0..5 when `status` is "ok", else None."""
+
+    item_id: int
+    passage_id: int
+    rating: int | None
+    status: str
+    answer: str
+    probabilities: tuple[float, ...] | None = None
+
+
+class GradeStore:
+    """The grades of one track. One process writes at a time; any number may read meanwhile.
+
+    The ids it hands out (grader, item, passage) are row numbers of this file and of nothing else.
+
+    Raises (all methods):
+        StoreError: the file is no store, is newer than this program, cannot be written, or the disk is full.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with self._errors():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(path, isolation_level=None, timeout=60, check_same_thread=False)
+            try:
+                self._db.execute("PRAGMA journal_mode = WAL")
+                self._db.execute("PRAGMA synchronous = NORMAL")
+                self._migrate()
+            except BaseException:
+                self._db.close()
+                raise
+
+    def close(self) -> None:
+        self._db.close()
+
+    def __enter__(self) -> GradeStore:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def grader_id(self, digest: bytes, identity: str) -> int:
+        """The row of a grader identity, made where it is new. `identity` is its canonical JSON."""
+        with self._transaction():
+            self._db.execute(
+                "INSERT OR IGNORE INTO grader (digest, identity) VALUES (?, ?)", (digest, identity)
+            )
+        return int(self._db.execute("SELECT id FROM grader WHERE digest = ?", (digest,)).fetchone()[0])
+
+    def item_ids(self, digests: Sequence[bytes]) -> list[int]:
+        """The rows of item digests, in the order asked, made where they are new."""
+        return self._ids("item", digests)
+
+    def passage_ids(self, digests: Sequence[bytes]) -> list[int]:
+        """The rows of passage digests, in the order asked, made where they are new."""
+        return self._ids("passage", digests)
+
+    def _ids(self, table: str, digests: Sequence[bytes]) -> list[int]:
+        found: dict[bytes, int] = {}
+        with self._errors():
+            for digest in set(digests):
+                row = self._db.execute(f"SELECT id FROM {table} WHERE digest = ?", (digest,)).fetchone()
+                if row:
+                    found[digest] = row[0]
+        new = [digest for digest in dict.fromkeys(digests) if digest not in found]
+        if new:
+            with self._transaction():
+                for digest in new:
+                    cursor = self._db.execute(f"INSERT INTO {table} (digest) VALUES (?)", (digest,))
+                    assert cursor.lastrowid is not None
+                    found[digest] = cursor.lastrowid
+        return [found[digest] for digest in digests]
+
+    def add(self, grader_id: int, rows: Iterable[GradeRow]) -> None:
+        """Stores a batch in one transaction; a cell that has a grade gets the new one."""
+        values = [
+            (
+                grader_id,
+                r.item_id,
+                r.passage_id,
+                r.rating,
+                r.status,
+                r.answer,
+                None if r.probabilities is None else json.dumps(r.probabilities),
+            )
+            for r in rows
+        ]
+        with self._transaction():
+            self._db.executemany("INSERT OR REPLACE INTO grade VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+
+    def grades(self, grader_id: int, item_id: int) -> list[tuple[int, int | None, str]]:
+        """(passage id, rating, status) of every grade that this grader gave on this item."""
+        with self._errors():
+            return self._db.execute(
+                "SELECT passage_id, rating, status FROM grade WHERE grader_id = ? AND item_id = ?",
+                (grader_id, item_id),
+            ).fetchall()
+
+    def answers(self, grader_id: int, item_id: int) -> Mapping[int, GradeRow]:
+        """passage id -> the whole grade, raw answer too, of every grade on this item."""
+        with self._errors():
+            rows = self._db.execute(
+                "SELECT passage_id, rating, status, answer, probabilities FROM grade "
+                "WHERE grader_id = ? AND item_id = ?",
+                (grader_id, item_id),
+            )
+            return {
+                p: GradeRow(
+                    item_id, p, rating, status, answer, None if prob is None else tuple(json.loads(prob))
+                )
+                for p, rating, status, answer, prob in rows
+            }
+
+    def count(self, grader_id: int | None = None) -> int:
+        """How many grades are stored, by one grader or in all."""
+        with self._errors():
+            if grader_id is None:
+                return int(self._db.execute("SELECT count(*) FROM grade").fetchone()[0])
+            return int(
+                self._db.execute("SELECT count(*) FROM grade WHERE grader_id = ?", (grader_id,)).fetchone()[0]
+            )
+
+    def _migrate(self) -> None:
+        version = self._db.execute("PRAGMA user_version").fetchone()[0]
+        if version > len(MIGRATIONS):
+            raise StoreError(
+                f"made by a newer trecexam (store version {version}, known here: {len(MIGRATIONS)}); upgrade",
+                path=self.path,
+            )
+        for number, script in enumerate(MIGRATIONS[version:], version + 1):
+            # executescript commits what came before, so the transaction is part of the script.
+            self._db.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._errors():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._db.execute("COMMIT")
+            except BaseException:
+                # A full disk may have rolled back already.
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            hint = {
+                "database or disk is full": "free some space and start again: nothing stored is lost",
+                "file is not a database": "this is not a grade store; move it away and grade anew",
+                "attempt to write a readonly database": "make the folder writable",
+                "unable to open database file": "make the folder writable",
+                "database is locked": "another process holds it; wait or stop that one",
+            }.get(str(error), "the store may be damaged; restore a copy, or move it away and grade anew")
+            raise StoreError(f"{error}: {hint}", path=self.path) from error
+        except OSError as error:
+            raise StoreError(f"{error.strerror}: make the folder writable", path=self.path) from error

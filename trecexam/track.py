@@ -1,0 +1,141 @@
+"""A track folder: where things are. Nothing here reads a file's content but trecexam.toml."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from trecexam.config import CONFIG_NAME, TrackConfig, load_config
+from trecexam.errors import TrackError
+
+#: Files in the drop folder that a copy in progress or an editor leaves behind; they are never read.
+IGNORED_SUFFIXES = (".tmp", ".part", ".partial", ".crdownload", ".swp", ".filepart", "~")
+
+
+@dataclass(frozen=True)
+class TrackFolder:
+    """The paths of one track. Build it with `TrackFolder.open`."""
+
+    root: Path
+    config: TrackConfig
+
+    @classmethod
+    def open(cls, root: Path | str) -> TrackFolder:
+        """The track in folder `root`.
+
+        Raises:
+            TrackError: there is no such folder.
+            ConfigError: its trecexam.toml is missing or wrong.
+        """
+        root = Path(root)
+        if not root.is_dir():
+            raise TrackError("no such track folder; make one with `trecexam init`", path=root)
+        return cls(root, load_config(root / CONFIG_NAME))
+
+    @property
+    def config_path(self) -> Path:
+        return self.root / CONFIG_NAME
+
+    @property
+    def out(self) -> Path:
+        return self.root / "out"
+
+    @property
+    def state(self) -> Path:
+        return self.root / ".trecexam"
+
+    @property
+    def store_path(self) -> Path:
+        return self.state / "grades.sqlite"
+
+    @property
+    def lock_path(self) -> Path:
+        return self.state / "lock"
+
+    @property
+    def runs(self) -> Path:
+        return self.root / self.config.track.runs
+
+    def queries(self) -> Path | None:
+        return self._one(
+            "queries",
+            self.config.track.queries,
+            "queries.tsv",
+            "queries.jsonl",
+            "queries.tsv.gz",
+            "queries.jsonl.gz",
+        )
+
+    def passages(self) -> Path | None:
+        return self._one("passages", self.config.track.passages, "passages.jsonl", "passages.jsonl.gz")
+
+    def qrels(self) -> Path | None:
+        return self._one("qrels", self.config.track.qrels, "qrels.txt", "qrels.txt.gz")
+
+    def official_leaderboard(self) -> Path | None:
+        return self._one(
+            "official_leaderboard",
+            self.config.track.official_leaderboard,
+            "official_leaderboard.json",
+            "official_leaderboard.tsv",
+        )
+
+    def recorded(self) -> Path | None:
+        return self._one("recorded", self.config.grader.recorded, section="grader")
+
+    def bank(self) -> tuple[Path, ...]:
+        """The bank's files, sorted.
+
+        Raises:
+            TrackError: there is none, or a named one is missing.
+        """
+        patterns = self.config.track.bank
+        if patterns is None:
+            found = {p for pattern in ("bank.*jsonl", "bank.*jsonl.gz") for p in self.root.glob(pattern)}
+            if not found:
+                raise TrackError(
+                    "no test bank: put bank.<name>.jsonl here, one line a query with its questions",
+                    path=self.root,
+                )
+            return tuple(sorted(found))
+        files: list[Path] = []
+        for pattern in patterns:
+            glob = any(c in pattern for c in "*?[")
+            here = sorted(self.root.glob(pattern)) if glob else [self.root / pattern]
+            if not here or not here[0].exists():
+                raise TrackError(
+                    f"no such file, though [track] bank names it: {pattern}", path=self.config_path
+                )
+            files += here
+        return tuple(dict.fromkeys(files))
+
+    def run_files(self) -> tuple[Path, ...]:
+        """Every file in the drop folder and its sub-folders that may be a run, sorted."""
+        if not self.runs.is_dir():
+            return ()
+        return tuple(
+            sorted(
+                path
+                for path in self.runs.rglob("*")
+                if not any(part.startswith(".") for part in path.relative_to(self.runs).parts)
+                and not path.name.endswith(IGNORED_SUFFIXES)
+                and path.is_file()
+            )
+        )
+
+    def shown(self, path: Path) -> str:
+        """`path` as people see it: relative to the track where it is inside."""
+        try:
+            return path.relative_to(self.root).as_posix()
+        except ValueError:
+            return str(path)
+
+    def _one(self, key: str, named: str | None, *defaults: str, section: str = "track") -> Path | None:
+        if named is not None:
+            path = self.root / named
+            if not path.exists():
+                raise TrackError(
+                    f"no such file, though [{section}] {key} names it: {named}", path=self.config_path
+                )
+            return path
+        return next((self.root / name for name in defaults if (self.root / name).exists()), None)
