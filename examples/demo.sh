@@ -15,7 +15,7 @@ cp -R "$here/track/." "$work"
 
 "$trecexam" watch "$work" --once
 echo
-"$trecexam" leaderboard "$work" | column -t -s "$(printf '\t')" 2>/dev/null || "$trecexam" leaderboard "$work"
+"$trecexam" leaderboard "$work" -m 'P(rel=4)@10' -m nDCG@10 -m 'Cover(rel=4)@10'
 echo
 echo "outputs:      $work/out"
 echo "for trec_eval: trec_eval -c -m all_trec $work/out/rubric.qrels $work/runs/dense.run"

@@ -25,22 +25,33 @@ class TrackSection(_Section):
     """What belongs to the track. Paths are relative to the folder of trecexam.toml."""
 
     queries: str | None = Field(
-        None, description="Queries, TSV or JSONL. Unset: queries.tsv or queries.jsonl, else the bank's own."
+        None,
+        examples=["queries.tsv"],
+        description="Queries, TSV or JSONL. Unset: queries.tsv or queries.jsonl, else the bank's own.",
     )
     passages: str | None = Field(
-        None, description="Passages, JSONL, may be .gz. Unset: passages.jsonl or passages.jsonl.gz."
+        None,
+        examples=["passages.jsonl.gz"],
+        description="Passages, JSONL, may be .gz. Unset: passages.jsonl or passages.jsonl.gz.",
     )
     bank: list[str] | None = Field(
-        None, description="Test bank files, JSONL, may be .gz; * is allowed. Unset: bank.*.jsonl and .gz."
+        None,
+        examples=[["bank.questions.jsonl", "bank.nuggets.jsonl"]],
+        description="Test bank files, JSONL, may be .gz; * is allowed. Unset: bank.*.jsonl and .gz.",
     )
-    qrels: str | None = Field(None, description="Official judgments, optional. Unset: qrels.txt if there.")
+    qrels: str | None = Field(
+        None, examples=["qrels.txt"], description="Official judgments, optional. Unset: qrels.txt if there."
+    )
     official_leaderboard: str | None = Field(
         None,
+        examples=["official_leaderboard.json"],
         description='Official ranking, optional: {"run": rank} JSON or `run<TAB>rank` TSV, rank 1 is best. '
         "Unset: official_leaderboard.json or .tsv if there.",
     )
     dataset: str | None = Field(
-        None, description="An ir_datasets id; stands in for queries, passages and qrels not given as files."
+        None,
+        examples=["msmarco-passage/trec-dl-2019/judged"],
+        description="An ir_datasets id; stands in for queries, passages and qrels not given as files.",
     )
     runs: str = Field("runs", description="The drop folder, searched with its sub-folders.")
     depth: int = Field(20, ge=1, description="Passages of each run and query that enter the pool (ranks).")
@@ -53,20 +64,31 @@ class GraderSection(_Section):
     name: str = Field("embedding", description="One of `trecexam graders`.")
     model: str | None = Field(
         None,
+        examples=["sentence-transformers/all-mpnet-base-v2"],
         description="embedding: a sentence-transformers model, as a folder or hub id (unset: the extra "
         "'offline'). recorded: which model's grades to take, where the recording has several.",
     )
-    revision: str | None = Field(None, description="Revision of a hub model: a commit, tag or branch.")
+    revision: str | None = Field(
+        None, examples=["main"], description="Revision of a hub model: a commit, tag or branch."
+    )
     prompt: str | None = Field(
-        None, description="recorded: which prompt's grades to take, where the recording has several."
+        None,
+        examples=["QuestionSelfRatedUnanswerablePromptWithChoices"],
+        description="recorded: which prompt's grades to take, where the recording has several.",
     )
     recorded: str | None = Field(
-        None, description="recorded: a Rubric graded pool or a `trecexam export grades` file, may be .gz."
+        None,
+        examples=["graded.jsonl.gz"],
+        description="recorded: a Rubric graded pool or a `trecexam export grades` file, may be .gz.",
     )
     cut_points: list[float] | None = Field(
-        None, description="embedding: the five cosines from which the rating is 1, 2, 3, 4, 5. Unset: fitted."
+        None,
+        examples=[[0.52, 0.56, 0.59, 0.63, 0.74]],
+        description="embedding: the five cosines from which the rating is 1, 2, 3, 4, 5. Unset: fitted.",
     )
-    device: str | None = Field(None, description="embedding: cpu, cuda, cuda:1, mps. Unset: the best there.")
+    device: str | None = Field(
+        None, examples=["cuda"], description="embedding: cpu, cuda, cuda:1, mps. Unset: the best there."
+    )
     batch_size: int = Field(64, ge=1, description="embedding: passages embedded at once.")
 
     @field_validator("cut_points")
@@ -96,10 +118,12 @@ class ScoresSection(_Section):
     )
     measures: list[str] | None = Field(
         None,
+        examples=[["P(rel=4)@20", "nDCG@10", "Cover(rel=4)@20"]],
         description="As ir_measures prints them; the first sorts the leaderboard. Unset: chosen by depth.",
     )
     official_measures: list[str] | None = Field(
         None,
+        examples=[["nDCG@10", "AP(rel=2)"]],
         description="Measures on the official judgments. Unset: nDCG@10, and AP and P with min_relevant.",
     )
     min_relevant: int = Field(1, ge=1, description="From this official label on, a passage is relevant.")
@@ -220,7 +244,10 @@ def render_config(values: dict[str, dict[str, Any]]) -> str:
     Args:
         values: section name -> setting name -> value.
     """
-    lines = ["# Settings of a trecexam track. A line that starts with # shows a default."]
+    lines = [
+        "# Settings of a trecexam track. A setting behind # is not set: it shows the default, or an example",
+        "# where the text says what happens when it is unset.",
+    ]
     for section, info in TrackConfig.model_fields.items():
         model = info.annotation
         assert isinstance(model, type)
@@ -231,7 +258,7 @@ def render_config(values: dict[str, dict[str, Any]]) -> str:
             if key in values.get(section, {}):
                 lines.append(f"{key} = {_toml(values[section][key])}")
             elif field.default is None:
-                lines.append(f"# {key} =")
+                lines.append(f"# {key} = {_toml((field.examples or [''])[0])}")
             else:
                 lines.append(f"# {key} = {_toml(field.default)}")
     return "\n".join(lines) + "\n"

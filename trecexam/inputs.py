@@ -12,13 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from converters.bank import read_bank, read_bank_queries
-from converters.lines import iter_lines
-from converters.run import Run
-
 import converters
+from converters.bank import read_bank, read_bank_queries
 from converters.errors import ConversionError
+from converters.lines import iter_lines
 from converters.records import Passage, Qrel
+from converters.run import Run
 from trecexam.bank import Bank
 from trecexam.errors import TrackError
 from trecexam.track import TrackFolder
@@ -355,13 +354,16 @@ def _read_qrels(path: Path) -> tuple[Qrel, ...]:
 
 
 def _read_run(path: Path) -> Run:
-    kind = converters.sniff(path)
+    try:
+        kind = converters.sniff(path)
+    except ConversionError:
+        # In the drop folder what looks like nothing known is a run with a mistake: reading it names the line.
+        kind = "run"
     if kind != "run":
         raise ConversionError(
             path,
             None,
-            f"not a run: this looks like the format '{kind}'; "
-            "a run has lines `query_id Q0 doc_id rank score tag`",
+            f"not a run: this looks like the format '{kind}'; a run has lines `query_id Q0 doc_id rank score tag`",
         )
     run: Run = converters.read(path, "run")
     return run

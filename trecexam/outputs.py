@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from converters.trec_qrels import write_qrels
-
 from trecexam.comparison import compare
 from trecexam.gradebook import Counts
 from trecexam.inputs import Rejected, stamp

@@ -40,8 +40,8 @@ def finish(child: subprocess.Popen[str]) -> None:
 def stored(root: Path) -> list[tuple[object, ...]]:
     with sqlite3.connect(root / ".trecexam" / "grades.sqlite") as db:
         found = db.execute(
-            "SELECT hex(grader.digest), hex(item.digest), hex(passage.digest), rating, status, answer FROM grade "
-            "JOIN grader ON grader.id = grader_id JOIN item ON item.id = item_id "
+            "SELECT hex(grader.digest), hex(item.digest), hex(passage.digest), rating, status, answer "
+            "FROM grade JOIN grader ON grader.id = grader_id JOIN item ON item.id = item_id "
             "JOIN passage ON passage.id = passage_id ORDER BY 1, 2, 3"
         ).fetchall()
     db.close()

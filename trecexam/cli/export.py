@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import click
-from converters.trec_qrels import write_qrels
 
+from converters.trec_qrels import write_qrels
 from trecexam.api import Track, open_track
 from trecexam.cli.options import track_argument
 from trecexam.reports import files

@@ -16,7 +16,7 @@ from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Factory
 from trecexam.graders.cut_points import CUT_POINTS, rating
-from trecexam.graders.weights import HOW_TO_GET, model_folder, offline_folder, weights_digest
+from trecexam.graders.weights import HOW_TO_GET, config_digest, model_folder, offline_folder, weights_digest
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,6 +47,7 @@ class EmbeddingGrader:
         return {
             "grader": "embedding",
             "weights_sha256": weights_digest(self.folder),
+            "config_sha256": config_digest(self.folder),
             "cut_points": list(self.cut_points),
         }
 

@@ -63,6 +63,28 @@ def model_folder(model: str | None, revision: str | None, root: Path) -> Path:
         ) from error
 
 
+#: Beside the weights, what says how a text becomes a vector: truncation, pooling, normalisation, tokens.
+CONFIG_FILES = (
+    "config.json",
+    "modules.json",
+    "config_sentence_transformers.json",
+    "sentence_bert_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "vocab.txt",
+    "*/config.json",
+)
+
+
+def config_digest(folder: Path) -> str:
+    """sha256 (hex) over the model's configuration and tokenizer files, with their names."""
+    digest = hashlib.sha256()
+    for path in sorted({path for pattern in CONFIG_FILES for path in folder.glob(pattern)}):
+        content = path.read_bytes()
+        digest.update(f"{path.relative_to(folder).as_posix()} {len(content)}\n".encode() + content)
+    return digest.hexdigest()
+
+
 def weights_digest(folder: Path) -> str:
     """sha256 (hex) over the model's safetensors files, in name order.
 

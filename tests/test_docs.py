@@ -1,0 +1,138 @@
+"""Every command and every piece of Python in the README and in examples/*.md runs as written."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "examples").glob("*.md"))]
+#: Not ours, or run by other means: the two scripts are what CI and test_demo run.
+NOT_RUN = ("bash ", "pip ", "trec_eval ", "ndeval ", "eval ", "python -m pip ")
+
+pytest.importorskip("sentence_transformers", reason="the extra `offline` is not installed")
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files that the pages speak of, made from the demo track."""
+    folder = tmp_path_factory.mktemp("desk")
+    track = ROOT / "examples" / "track"
+    for name in ("queries.tsv", "passages.jsonl"):
+        shutil.copy(track / name, folder)
+    (folder / "passages.jsonl.gz").write_bytes(gzip.compress((track / "passages.jsonl").read_bytes()))
+    shutil.copy(track / "bank.questions.jsonl", folder / "bank.jsonl")
+    shutil.copy(track / "qrels.txt", folder / "qrels.txt")
+    shutil.copy(track / "qrels.txt", folder / "official.qrels")
+    shutil.copytree(track / "runs", folder / "runs")
+    shutil.copy(track / "runs" / "dense.run", folder / "my.run")
+    shutil.copy(track / "runs" / "dense.run", folder / "runs" / "my.run")
+    return folder
+
+
+def command(line: str) -> list[str]:
+    words = shlex.split(line, comments=True)
+    if words[0] == "trecexam":
+        return [sys.executable, "-m", "trecexam", *words[1:]]
+    if words[0] == "python":
+        return [sys.executable, *words[1:]]
+    if words[0] == "ir_measures":
+        return [sys.executable, "-m", "ir_measures", *words[1:]]
+    raise AssertionError(f"a command that this test does not know: {line}")
+
+
+def watch_until_written(words: list[str], desk: Path) -> None:
+    manifest = desk / "mytrack" / "out" / "manifest.json"
+    with subprocess.Popen(words, cwd=desk, stderr=subprocess.PIPE, text=True, env=environment()) as child:
+        end = time.monotonic() + 120
+        while not manifest.exists() and child.poll() is None and time.monotonic() < end:
+            time.sleep(0.2)
+        child.send_signal(signal.SIGTERM)
+        _, err = child.communicate(timeout=60)
+    assert child.returncode == 0, err
+    assert manifest.exists(), err
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_on_the_page_runs(page: Path, desk: Path) -> None:
+    shutil.rmtree(desk / "mytrack", ignore_errors=True)
+    ran = 0
+    if page.name == "trec-eval.md":
+        prepare(desk)
+    for block in blocks(page, "sh"):
+        for line in block.splitlines():
+            if not line.strip() or line.startswith("#") or line.startswith(NOT_RUN):
+                continue
+            words = command(line)
+            if "--recorded" in words:
+                record(desk)
+                shutil.rmtree(desk / "mytrack")
+            if words[3:5] == ["watch", "mytrack"] and "--once" not in words:
+                watch_until_written(words, desk)
+            else:
+                done = subprocess.run(
+                    words, cwd=desk, capture_output=True, text=True, env=environment(), check=False
+                )
+                assert done.returncode == 0, f"{line}\n{done.stderr}"
+            ran += 1
+    for code in blocks(page, "python"):
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", code],
+            cwd=desk,
+            capture_output=True,
+            text=True,
+            env=environment(),
+            check=False,
+        )
+        assert done.returncode == 0, f"{code}\n{done.stderr}"
+        ran += 1
+    assert ran
+
+
+def prepare(desk: Path) -> None:
+    """The track that pages about its outputs take for granted."""
+    for line in (
+        "trecexam init mytrack --passages passages.jsonl --bank bank.jsonl --runs runs/",
+        "trecexam watch mytrack --once",
+    ):
+        subprocess.run(command(line), cwd=desk, check=True, capture_output=True, env=environment())
+
+
+def record(desk: Path) -> None:
+    """graded.jsonl.gz, made from what the track has been graded with so far."""
+    words = command("trecexam export grades mytrack -o grades.jsonl")
+    subprocess.run(words, cwd=desk, check=True, capture_output=True, env=environment())
+    (desk / "graded.jsonl.gz").write_bytes(gzip.compress((desk / "grades.jsonl").read_bytes()))
+
+
+def test_the_readme_names_every_command() -> None:
+    from trecexam.cli.main import COMMANDS
+
+    text = (ROOT / "README.md").read_text()
+    for name in COMMANDS:
+        assert f"trecexam {name}" in text
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"

@@ -1,0 +1,66 @@
+"""Every output file, compared with the one in tests/golden.
+
+To make them anew after a wanted change, and then to read the diff:
+TRECEXAM_UPDATE_GOLDEN=1 pytest tests/test_golden.py
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import HashGrader, make_small_track, write_run
+
+import trecexam
+
+GOLDEN = Path(__file__).parent / "golden"
+NAMES = (
+    "rubric.qrels",
+    "rubric.subtopics.qrels",
+    "leaderboard.tsv",
+    "leaderboard.json",
+    "per_query.tsv",
+    "correlation.tsv",
+    "correlation.json",
+    "rejected.tsv",
+    "manifest.json",
+)
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = make_small_track(tmp_path_factory.mktemp("golden") / "track")
+    (root / "official_leaderboard.json").write_text('{"run0": 1, "run1": 2, "run2": 3}')
+    write_run(root / "runs" / "skips.run", {"q1": ["q1-d03", "q1-d00"], "q9": ["q1-d00"]})
+    (root / "runs" / "bad.run").write_text("q1 Q0 q1-d00 1 high bad\n")
+    grader = HashGrader()
+    grader.status = lambda cell: "unparsed" if cell.doc_id == "q2-d01" else "ok"
+    with trecexam.open_track(root, grader=grader) as track:
+        track.update()
+    return root / "out"
+
+
+def comparable(name: str, text: str) -> Any:
+    """Text as it is; JSON with floats to nine digits, without what depends on the installation."""
+    if not name.endswith(".json"):
+        return text
+    value = json.loads(text, parse_float=lambda number: round(float(number), 9))
+    if name == "manifest.json":
+        value["versions"] = sorted(value["versions"])
+        value["outputs"] = sorted(value["outputs"])
+    return value
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_output_is_as_it_was(out: Path, name: str) -> None:
+    text = (out / name).read_text()
+    if os.environ.get("TRECEXAM_UPDATE_GOLDEN"):
+        (GOLDEN / name).write_text(text)
+    assert comparable(name, text) == comparable(name, (GOLDEN / name).read_text())
+
+
+def test_there_are_no_other_outputs(out: Path) -> None:
+    assert sorted(path.name for path in out.iterdir()) == sorted(NAMES)
