@@ -8,8 +8,9 @@ correctKey`. Where an id is missing it is `query_id/md5(text)`.
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, BinaryIO
 
 from converters.errors import ConversionError
@@ -24,17 +25,29 @@ _TEXT_KEYS = {"question": ("question_text", "text"), "nugget": ("nugget_text", "
 Path = str | os.PathLike[str]
 
 
-def read_bank(path: Path) -> Iterator[Item]:
+def read_bank(path: Path, on_error: Callable[[ConversionError], None] | None = None) -> Iterator[Item]:
     """The items of a bank, in the file's order.
+
+    Published banks hold questions of nothing but blanks, which their generator left behind. Nobody can
+    answer them, so they are left out.
+
+    Args:
+        on_error: takes an error for each blank item; None logs how many there were, as a warning.
 
     Raises:
         ConversionError: with the line: bad JSON, no query id, no items, an item without text, the same
             item id twice, an empty file.
     """
     seen: dict[str, int] = {}
+    blank: list[ConversionError] = []
     for number, row in iter_objects(path):
         query_id = an_id(path, number, row, ("query_id",))
         for item in _items(path, number, row, query_id):
+            if not item.text.strip():
+                blank.append(
+                    ConversionError(path, number, f"an item of query '{query_id}' is blank: left out")
+                )
+                continue
             if item.item_id in seen:
                 raise ConversionError(
                     path,
@@ -44,6 +57,11 @@ def read_bank(path: Path) -> Iterator[Item]:
                 )
             seen[item.item_id] = number
             yield item
+    if on_error is not None:
+        for error in blank:
+            on_error(error)
+    elif blank:
+        logging.getLogger("converters").warning("%s (%d such lines)", blank[0], len(blank))
 
 
 def read_bank_queries(path: Path) -> Iterator[Query]:
@@ -94,7 +112,7 @@ def _items(path: Path, number: int, row: Mapping[str, Any], query_id: str) -> It
             raise ConversionError(path, number, f"an item of query '{query_id}' is no JSON object")
         kind = "nugget" if "nugget_text" in entry or "nugget_id" in entry else "question"
         kind = entry["kind"] if entry.get("kind") in _ID_KEYS else kind
-        text = a_text(path, number, entry, _TEXT_KEYS[kind], f"an item of query '{query_id}'")
+        text = a_text(path, number, entry, _TEXT_KEYS[kind], f"an item of query '{query_id}'", blank=True)
         facet = entry.get("facet_id") if entry.get("facet_id") is not None else row.get("facet_id")
         yield Item(
             query_id,
@@ -108,7 +126,8 @@ def _items(path: Path, number: int, row: Mapping[str, Any], query_id: str) -> It
 
 
 def _single(path: Path, number: int, row: Mapping[str, Any], query_id: str) -> Item:
-    text = a_text(path, number, row, ("question", "question_text"), f"a question of query '{query_id}'")
+    what = f"a question of query '{query_id}'"
+    text = a_text(path, number, row, ("question", "question_text"), what, blank=True)
     return Item(
         query_id,
         _item_id(path, number, row, ("qid", "question_id"), query_id, text),

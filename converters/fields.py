@@ -29,8 +29,13 @@ def an_id(path: Path, line: int, row: Mapping[str, Any], keys: Sequence[str]) ->
     raise ConversionError(path, line, f"no {_or(keys)} in it")
 
 
-def a_text(path: Path, line: int, row: Mapping[str, Any], keys: Sequence[str], what: str) -> str:
+def a_text(
+    path: Path, line: int, row: Mapping[str, Any], keys: Sequence[str], what: str, *, blank: bool = False
+) -> str:
     """The first of `keys` that the object has, as a string with something in it.
+
+    Args:
+        blank: a string of nothing but white space is taken too.
 
     Raises:
         ConversionError: it has none, or only white space.
@@ -41,7 +46,7 @@ def a_text(path: Path, line: int, row: Mapping[str, Any], keys: Sequence[str], w
             continue
         if not isinstance(value, str):
             raise ConversionError(path, line, f'"{key}" of {what} is no text')
-        if value.strip():
+        if blank or value.strip():
             return value
     raise ConversionError(path, line, f"{what} has no text ({_or(keys)})")
 

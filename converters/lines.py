@@ -49,7 +49,7 @@ def open_bytes(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     with raw:
         stream: Any = raw
         if raw.peek(2)[:2] == _GZIP:
-            stream = io.BufferedReader(gzip.GzipFile(fileobj=raw), 1 << 20)  # type: ignore[arg-type]
+            stream = io.BufferedReader(gzip.GzipFile(fileobj=raw), 1 << 20)
         with reading(path, 1):
             start = stream.peek(3)[:3]
         if start[:2] in _UTF16_BOMS:
@@ -110,9 +110,7 @@ def head(path: str | os.PathLike[str]) -> Head:
         ConversionError: the file cannot be read, is binary, or is empty.
     """
     with open_bytes(path) as stream, reading(path, 1):
-        start = stream.read1(HEAD)
-        while len(start) < HEAD and (more := stream.read1(HEAD - len(start))):
-            start += more
+        start = stream.read(HEAD)
     if b"\0" in start:
         line = start[: start.index(b"\0")].count(b"\n") + 1
         raise ConversionError(path, line, "a NUL byte: this is no text file")

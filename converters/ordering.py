@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 from converters.run import Run
@@ -65,7 +66,8 @@ def _break_ties(
 
     tied = (codes[1:] == codes[:-1]) & (compared[1:] == compared[:-1])
     edges = np.flatnonzero(np.diff(tied, prepend=False, append=False))
-    pieces, done = [], 0
+    pieces: list[Any] = []
+    done = 0
     for start, end in zip(edges[::2].tolist(), (edges[1::2] + 1).tolist(), strict=True):
         group = doc_ids[start:end]
         docs = group.to_pylist()
@@ -96,7 +98,7 @@ def _suspects(offsets: NDArray[np.int64], doc_ids: Any) -> list[int]:
         )
         bounds = (offsets[query : end + 1] - offsets[query]).tolist()
         hashes = _hashes(doc_ids[int(offsets[query]) : int(offsets[end])])
-        for start, stop in zip(bounds[:-1], bounds[1:], strict=True):
+        for start, stop in itertools.pairwise(bounds):
             hashes[start:stop].sort()
         equal = (hashes[1:] == hashes[:-1]).nonzero()[0]
         left, right = (np.searchsorted(bounds, places, side="right") - 1 for places in (equal, equal + 1))

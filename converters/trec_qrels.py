@@ -12,6 +12,7 @@ from converters.lines import Head, decode, iter_lines
 from converters.records import Qrel
 from converters.registry import Format
 
+
 class Judgment(Protocol):
     """What a written row must have; both `converters.Qrel` and `ir_measures.Qrel` do."""
 

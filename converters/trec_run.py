@@ -65,8 +65,16 @@ def write_run(entries: Iterable[RunEntry], file: BinaryIO) -> None:
 
 
 def _sniff(start: Head) -> bool:
-    columns = start.lines[0].split()
-    return len(columns) >= 6 and _score(columns[4]) is not None
+    # A mistake on one line must not hide that the file is a run, so a few lines are asked.
+    return any(map(_looks_like_a_run, start.lines[:5]))
+
+
+def _looks_like_a_run(line: bytes) -> bool:
+    columns = line.split()
+    if len(columns) < 5 or line.lstrip()[:1] in (b"{", b"["):
+        return False
+    numbered = columns[3].isdigit() and len(columns) >= 6 and _score(columns[4]) is not None
+    return numbered or (columns[1].upper() == b"Q0" and (columns[3].isdigit() or len(columns) >= 6))
 
 
 def _score(text: bytes) -> float | None:

@@ -16,7 +16,7 @@ import converters
 from converters.bank import read_bank, read_bank_queries
 from converters.errors import ConversionError
 from converters.lines import iter_lines
-from converters.records import Passage, Qrel
+from converters.records import Item, Passage, Qrel
 from converters.run import Run
 from trecexam.bank import Bank
 from trecexam.errors import TrackError
@@ -112,7 +112,7 @@ class Inputs:
             TrackError: there is no bank.
         """
         rejected: list[Rejected] = []
-        bank, bank_queries = self._bank()
+        bank, bank_queries = self._bank(rejected)
         texts = dict(bank_queries)
         texts.update(self._optional(self.folder.queries(), "queries", _read_queries, rejected) or {})
         official = self._optional(self.folder.qrels(), "qrels", _read_qrels, rejected)
@@ -159,27 +159,25 @@ class Inputs:
             self._sought |= wanted
         return self._texts, self._texts_rejected
 
-    def _bank(self) -> tuple[Bank, dict[str, str]]:
-        paths = self.folder.bank()
-        items = []
+    def _bank(self, rejected: list[Rejected]) -> tuple[Bank, dict[str, str]]:
+        items: list[Item] = []
         first: dict[str, str] = {}
         queries: dict[str, str] = {}
-        for path in paths:
-            for item in self._cached("bank", path, lambda p: tuple(read_bank(p))):
-                if item.item_id in first:
+        for path in self.folder.bank():
+            here, texts, blank = self._cached("bank", path, _read_bank)
+            shown = self.folder.shown(path)
+            for item in here:
+                if first.setdefault(item.item_id, shown) != shown:
+                    other = first[item.item_id]
                     raise ConversionError(
                         path,
                         None,
-                        f"item id '{item.item_id}' stands in {first[item.item_id]} too; "
+                        f"item id '{item.item_id}' stands in {other} too; "
                         "ids must differ over all bank files",
                     )
-                items.append(item)
-            first.update({item.item_id: self.folder.shown(path) for item in items[len(first) :]})
-            queries.update(
-                self._cached(
-                    "bank queries", path, lambda p: {q.query_id: q.text for q in read_bank_queries(p)}
-                )
-            )
+            items += here
+            queries.update(texts)
+            rejected += (Rejected(shown, error.line, error.reason) for error in blank)
         return Bank.from_items(items), queries
 
     def _runs(
@@ -345,6 +343,12 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def _read_bank(path: Path) -> tuple[tuple[Item, ...], dict[str, str], list[ConversionError]]:
+    blank: list[ConversionError] = []
+    items = tuple(read_bank(path, blank.append))
+    return items, {query.query_id: query.text for query in read_bank_queries(path)}, blank
+
+
 def _read_queries(path: Path) -> dict[str, str]:
     return {query.query_id: query.text for query in converters.read(path, "queries")}
 
@@ -363,7 +367,8 @@ def _read_run(path: Path) -> Run:
         raise ConversionError(
             path,
             None,
-            f"not a run: this looks like the format '{kind}'; a run has lines `query_id Q0 doc_id rank score tag`",
+            f"not a run: this looks like the format '{kind}'; "
+            "a run has lines `query_id Q0 doc_id rank score tag`",
         )
     run: Run = converters.read(path, "run")
     return run

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import SHARED
+
+import converters
+from converters import ConversionError, Item
+from converters.bank import read_bank, read_bank_queries
+from converters.rubric_jsonl import read_graded_passages
+
+
+def put(tmp_path: Path, *rows: Any) -> Path:
+    path = tmp_path / "bank.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def shared(name: str) -> Path:
+    path = SHARED / name
+    if not path.exists():
+        pytest.skip(f"../shared/{name} is not here")
+    return path
+
+
+def md5(text: str) -> str:
+    return hashlib.md5(text.encode()).hexdigest()
+
+
+def test_a_line_a_query_with_questions_and_nuggets(tmp_path: Path) -> None:
+    path = put(
+        tmp_path,
+        {"query_id": "q1", "query_text": "a query", "facet_id": "f",
+         "questions": [{"question_id": "a", "question_text": "x?", "gold_answers": ["y", "z"]},
+                       {"question_text": "no id?", "facet_id": "g"}]},
+        {"query_id": "q2", "items": [{"nugget_id": "n", "nugget_text": "a fact"}]},
+    )  # fmt: skip
+    assert list(converters.read(path)) == [
+        Item("q1", "a", "x?", "question", ("y", "z"), "f"),
+        Item("q1", f"q1/{md5('no id?')}", "no id?", "question", (), "g"),
+        Item("q2", "n", "a fact", "nugget"),
+    ]
+    assert list(read_bank_queries(path)) == [converters.Query("q1", "a query")]
+
+
+def test_a_line_a_question_with_choices_and_key(tmp_path: Path) -> None:
+    path = put(
+        tmp_path,
+        {"query_id": "q1", "qid": "a", "question": "x?", "facet_id": "f", "choices": {"A": "yes", "B": "no"},
+         "correct": "yes", "correctKey": "A"},
+        {"query_id": "q1", "question": "y?", "choices": ["one", "two"], "correct": None, "facet_id": 7},
+    )  # fmt: skip
+    assert list(converters.read(path)) == [
+        Item("q1", "a", "x?", "question", ("yes",), "f", (("A", "yes"), ("B", "no"))),
+        Item("q1", f"q1/{md5('y?')}", "y?", "question", (), "7", (("A", "one"), ("B", "two"))),
+    ]
+
+
+def test_blank_questions_are_left_out_and_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    rows = [{"query_id": "q1", "qid": "same", "question": text} for text in ("x?", "  ", "    ")]
+    path = put(tmp_path, *rows)
+    errors: list[ConversionError] = []
+    assert [item.text for item in read_bank(path, errors.append)] == ["x?"]
+    assert [error.line for error in errors] == [2, 3]
+    with caplog.at_level(logging.WARNING, "converters"):
+        list(read_bank(path))
+    assert "bank.jsonl:2: an item of query 'q1' is blank: left out (2 such lines)" in caplog.text
+
+
+def test_the_dl19_bank_has_ids_of_query_and_md5() -> None:
+    items = list(converters.read(shared("dl19/bank.questions.jsonl.gz")))
+    assert len(items) == 210
+    assert all(item.item_id == f"{item.query_id}/{md5(item.text)}" for item in items)
+
+
+def test_the_older_car_bank_is_read_but_for_its_blank_questions() -> None:
+    errors: list[ConversionError] = []
+    items = list(read_bank(shared("car-y3/bank.genq.jsonl.gz"), errors.append))
+    assert (len(items), len(errors)) == (1984, 16)
+    assert errors[0].line == 1570
+    assert items[0].facet_id == "T_0016"
+
+
+def test_the_real_graded_pool_gives_every_grade() -> None:
+    path = shared("dl19/graded.flan-t5-large.jsonl.gz")
+    assert converters.sniff(path) == "rubric"
+    grades = list(converters.read(path))
+    assert len(grades) == 43_390
+    assert {(g.model, g.prompt) for g in grades} == {
+        ("google/flan-t5-large", "QuestionSelfRatedUnanswerablePromptWithChoices")
+    }
+    assert all(g.rating is not None and g.answer and g.text for g in grades)
+    texts = {p.doc_id: p.text for p in converters.read(shared("dl19/passages.jsonl.gz"))}
+    assert {p.doc_id: p.text for p in read_graded_passages(path)} == texts
+
+
+def test_answers_without_ratings_are_grades_without_a_rating(tmp_path: Path) -> None:
+    grading = {"llm": "m", "prompt_info": {"prompt_class": "P"}, "answers": [["i", "because"]]}
+    path = put(tmp_path, ["q1", [{"paragraph_id": "d", "text": "t", "exam_grades": [grading]}]])
+    assert list(converters.read(path, "rubric")) == [
+        converters.RecordedGrade("q1", "d", "i", None, "because", "m", "P", "t")
+    ]
+
+
+def test_a_paragraph_without_text_or_grades_is_no_error(tmp_path: Path) -> None:
+    path = put(
+        tmp_path, ["q1", [{"paragraph_id": "d", "text": None}, {"paragraph_id": "e", "exam_grades": None}]]
+    )
+    assert list(converters.read(path)) == []
+    assert list(read_graded_passages(path)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "records"),
+    [
+        ("dl19/queries.tsv", "queries", 21),
+        ("dl19/passages.jsonl.gz", "passages", 4335),
+        ("dl19/qrels.txt", "qrels", 4339),
+        ("dl19/runs/UNH_bm25.run", "run", 371),
+        ("rag24/bm25.raggy-dev.run.gz", "run", 12_000),
+        ("rag25/topics.tsv", "queries", 22),
+        ("rag25/umbrela.qwen3.5-9b.qrels.gz", "qrels", 26_341),
+    ],
+)
+def test_real_files_are_recognised_and_read(name: str, kind: str, records: int) -> None:
+    path = shared(name)
+    assert converters.sniff(path) == kind
+    assert len(list(converters.read(path))) == records
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "kind"),
+    [
+        ("queries.jsonl", '{"id": "1", "text": "x"}', "queries"),
+        ("corpus.jsonl", '{"id": "1", "text": "x"}', "passages"),
+        ("x.jsonl", '{"qid": "1", "title": "x"}', "queries"),
+        ("x.jsonl", '{"docid": "1", "title": "t", "segment": "x"}', "passages"),
+        ("x.jsonl", '{"id": "1", "contents": "x"}', "passages"),
+        ("x.tsv", "19335\tthe 5 best 6 things 7\n", "queries"),
+        ("x.txt", "q1 0 d1 1\n", "qrels"),
+        ("x.txt", "q1 3 d1 1\n", "qrels"),
+    ],
+)
+def test_content_tells_the_format(tmp_path: Path, name: str, content: str, kind: str) -> None:
+    (tmp_path / name).write_text(content)
+    assert converters.sniff(tmp_path / name) == kind
+
+
+def test_queries_keep_leading_zeros_take_numbers_and_skip_a_header(tmp_path: Path) -> None:
+    path = tmp_path / "queries"
+    path.write_text("query_id\ttext\n007\tx\ty\n\n7\tz\n")
+    assert list(converters.read(path)) == [converters.Query("007", "x\ty"), converters.Query("7", "z")]
+    path.write_text('{"qid": 7, "query": "x"}\n{"id": "007", "title": "y"}\n')
+    assert list(converters.read(path)) == [converters.Query("7", "x"), converters.Query("007", "y")]
+
+
+def test_formats_have_examples_that_are_recognised_as_themselves(tmp_path: Path) -> None:
+    for known in converters.formats():
+        path = tmp_path / known.name
+        path.write_text(known.example.replace("<TAB>", "\t") + "\n")
+        if "..." not in known.example:
+            assert converters.sniff(path) == known.name
+            assert list(converters.read(path))

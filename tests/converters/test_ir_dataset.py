@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import ir_datasets
+import pytest
+from conftest import HashGrader, make_small_track, write_run
+
+import trecexam
+from converters import ConversionError, Passage, Qrel, Query
+from converters.ir_dataset import dataset_passages, dataset_qrels, dataset_queries
+
+
+class Doc(NamedTuple):
+    doc_id: str
+    text: str
+
+    def default_text(self) -> str:
+        return self.text
+
+
+class AQuery(NamedTuple):
+    query_id: str
+    text: str
+
+    def default_text(self) -> str:
+        return self.text
+
+
+class AQrel(NamedTuple):
+    query_id: str
+    doc_id: str
+    relevance: int
+    iteration: str
+
+
+class Store:
+    def __init__(self, docs: dict[str, Doc]) -> None:
+        self.docs = docs
+
+    def get_many(self, doc_ids: list[str]) -> dict[str, Doc]:
+        return {d: self.docs[d] for d in doc_ids if d in self.docs}
+
+
+class Dataset:
+    """As much of an ir_datasets dataset as is asked for."""
+
+    def __init__(self, broken: bool = False) -> None:
+        self.broken = broken
+
+    def has_queries(self) -> bool:
+        return True
+
+    has_docs = has_qrels = has_queries
+
+    def queries_iter(self) -> Iterator[AQuery]:
+        if self.broken:
+            raise RuntimeError("download failed: no network\nsecond line")
+        yield from (AQuery(f"q{n}", f"dataset query {n}") for n in (1, 2, 3))
+
+    def qrels_iter(self) -> Iterator[AQrel]:
+        yield AQrel("q1", "q1-d00", 2, "0")
+
+    def docs_store(self) -> Store:
+        return Store(
+            {f"q{q}-d{d:02}": Doc(f"q{q}-d{d:02}", f"text {d} of {q}") for q in (1, 2, 3) for d in range(12)}
+        )
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    known: dict[str, Any] = {"tiny/one": Dataset(), "tiny/broken": Dataset(broken=True)}
+    monkeypatch.setattr(ir_datasets, "load", lambda name: known[name])
+
+
+def test_queries_qrels_and_asked_passages_come_as_records() -> None:
+    assert next(iter(dataset_queries("tiny/one"))) == Query("q1", "dataset query 1")
+    assert list(dataset_qrels("tiny/one")) == [Qrel("q1", "q1-d00", 2)]
+    assert dataset_passages("tiny/one", {"q1-d00", "nowhere"}) == {"q1-d00": Passage("q1-d00", "text 0 of 1")}
+
+
+def test_an_unknown_dataset_is_said() -> None:
+    with pytest.raises(
+        ConversionError, match="ir_datasets:tiny/none: no such dataset; see `ir_datasets list`"
+    ):
+        list(dataset_queries("tiny/none"))
+
+
+def test_data_that_does_not_load_is_said_on_one_line_with_what_to_do() -> None:
+    with pytest.raises(
+        ConversionError, match=r"did not load \(download failed: no network\); fetch it"
+    ) as caught:
+        list(dataset_queries("tiny/broken"))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_track_takes_queries_passages_and_judgments_from_a_dataset(tmp_path: Any) -> None:
+    root = make_small_track(tmp_path / "t", config='[track]\ndataset = "tiny/one"\ndepth = 5\n')
+    for name in ("queries.tsv", "passages.jsonl", "qrels.txt"):
+        (root / name).unlink()
+    grader = HashGrader()
+    with trecexam.open_track(root, grader=grader) as track:
+        done = track.update()
+        assert done.counts.no_text == 0
+        assert done.counts.missing == 0
+        assert {cell.query_text for cell in grader.asked} == {f"dataset query {n}" for n in (1, 2, 3)}
+        assert all(cell.text.startswith("text ") for cell in grader.asked)
+        write_run(root / "runs" / "new.run", {"q1": ["q1-d11", "q1-d10"]})
+        assert track.update().counts.missing == 0
+    assert (root / "out" / "correlation.tsv").exists()

@@ -1,0 +1,233 @@
+"""Bad input of every kind, for every reader: one line that names path, line and reason, and nothing else."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import converters
+from converters import ConversionError
+from converters.lines import MAX_LINE
+from converters.passages import read_passages
+
+GOOD = {
+    "run": b"q1 Q0 d1 1 2.5 tag\nq1 Q0 d2 2 1.5 tag\n",
+    "qrels": b"q1 0 d1 1\nq1 0 d2 0\n",
+    "queries": b"q1\tfirst query\nq2\tsecond query\n",
+    "passages": b'{"docid": "d1", "text": "one"}\n{"docid": "d2", "text": "two"}\n',
+    "bank": b'{"query_id": "q1", "questions": [{"question_id": "a", "question_text": "x?"}]}\n'
+    b'{"query_id": "q2", "questions": [{"question_id": "b", "question_text": "y?"}]}\n',
+    "rubric": b'["q1", [{"paragraph_id": "d1", "text": "t"}]]\n["q2", []]\n',
+    "grades": b'{"query_id": "q1", "doc_id": "d", "item_id": "i", "rating": 3}\n'
+    b'{"query_id": "q1", "doc_id": "d", "item_id": "j", "rating": null}\n',
+}
+FORMATS = sorted(GOOD)
+
+
+def refused(path: Path, name: str) -> ConversionError:
+    with pytest.raises(ConversionError) as caught:
+        list(converters.read(path, name))
+    error = caught.value
+    assert error.path == str(path)
+    assert "\n" not in str(error)
+    assert str(error).startswith(f"{path}:{error.line}: " if error.line else f"{path}: ")
+    return error
+
+
+def put(tmp_path: Path, content: bytes, name: str = "file") -> Path:
+    path = tmp_path / name
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_good_file_is_read_and_recognised(tmp_path: Path, name: str) -> None:
+    path = put(tmp_path, GOOD[name])
+    list(converters.read(path, name))
+    assert converters.sniff(path) == name
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_gzip_is_told_by_content_not_by_name(tmp_path: Path, name: str) -> None:
+    plain = put(tmp_path, GOOD[name], "plain.gz")
+    packed = put(tmp_path, gzip.compress(GOOD[name]), "packed.txt")
+    assert list(converters.read(plain)) == list(converters.read(packed))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_crlf_a_byte_order_mark_and_no_final_newline_make_no_difference(tmp_path: Path, name: str) -> None:
+    expected = list(converters.read(put(tmp_path, GOOD[name], "a")))
+    changed = b"\xef\xbb\xbf" + GOOD[name].replace(b"\n", b"\r\n").rstrip(b"\r\n")
+    assert list(converters.read(put(tmp_path, changed, "b"))) == expected
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("content", [b"", b"\n", b" \n\t\n"])
+def test_an_empty_file_is_refused(tmp_path: Path, name: str, content: bytes) -> None:
+    assert refused(put(tmp_path, content), name).line is None
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_truncated_gzip_is_refused(tmp_path: Path, name: str) -> None:
+    packed = gzip.compress(GOOD[name] + random.Random(1).randbytes(5000).hex().encode())
+    assert "ends early" in refused(put(tmp_path, packed[:-900]), name).reason
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_damaged_gzip_is_refused(tmp_path: Path, name: str) -> None:
+    packed = bytearray(gzip.compress(GOOD[name] * 200))
+    packed[40] ^= 0xFF
+    assert "gzip" in refused(put(tmp_path, bytes(packed)), name).reason
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_binary_junk_is_refused_with_a_line(tmp_path: Path, name: str) -> None:
+    error = refused(put(tmp_path, GOOD[name] + b"\x00\x01\x02\xff" * 50 + b"\n"), name)
+    assert error.line == 3
+    assert "NUL" in error.reason
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_latin_1_is_refused_with_what_to_do(tmp_path: Path, name: str) -> None:
+    path = put(tmp_path, GOOD[name] + GOOD[name].splitlines()[0].replace(b"1", b"\xe9") + b"\n")
+    error = refused(path, name)
+    assert error.line == 3
+    assert "iconv" in error.reason
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_utf_16_is_refused_with_what_to_do(tmp_path: Path, name: str) -> None:
+    error = refused(put(tmp_path, GOOD[name].decode().encode("utf-16")), name)
+    assert "UTF-16" in error.reason
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_100_mb_line_is_refused_in_bounded_memory(tmp_path: Path, name: str) -> None:
+    import tracemalloc
+
+    path = tmp_path / "long.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(GOOD[name])
+        for _ in range(100):
+            file.write(b"x" * 1_000_000)
+    tracemalloc.start()
+    error = refused(path, name)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert error.line == 3
+    assert "longer than 16 MiB" in error.reason
+    assert peak < 4 * MAX_LINE
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path, name: str) -> None:
+    assert refused(tmp_path / "nowhere", name).reason == "no such file"
+    assert "folder" in refused(tmp_path, name).reason
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "reason"),
+    [
+        ("run", "q1 Q0 d3 3 0.5", "has 5 columns, a run line has 6"),
+        ("run", "q1 Q0 d3 3 high tag", "the score (column 5) is no number: 'high'"),
+        ("run", "q1 Q0 d3 3 nan tag", "the score (column 5) is not finite: 'nan'"),
+        ("run", "q1 Q0 d3 3 -inf tag", "the score (column 5) is not finite: '-inf'"),
+        ("run", "q1 Q0 d3 3 1e999 tag", "the score (column 5) is not finite"),
+        ("run", "q1 Q0 d3 3 1_0 tag", "the score (column 5) is no number: '1_0'"),
+        ("run", "q1 Q0 d1 3 0.5 tag", "document 'd1' stands twice for query 'q1' (first on line 1)"),
+        ("qrels", "q1 0 d3", "has 3 columns, a qrels line has 4"),
+        ("qrels", "q1 0 d3 1 0.5", "has 5 columns, a qrels line has 4"),
+        ("qrels", "q1 0 d3 2.7", "the label (column 4) is no whole number: '2.7'"),
+        ("qrels", "q1 0 d3 yes", "the label (column 4) is no whole number: 'yes'"),
+        ("qrels", "q1 0 d2 1", "document 'd2' is judged twice for query 'q1' (first on line 2)"),
+        ("queries", "q3 no tab", "no tab"),
+        ("queries", "q3\t ", "query 'q3' has no text"),
+        ("queries", "\ttext", "no query id"),
+        ("queries", "q2\tagain", "query 'q2' stands twice (first on line 2)"),
+        ("passages", '{"docid": "d3"}', "passage 'd3' has no text"),
+        ("passages", '{"docid": "d3", "text": "  "}', "passage 'd3' has no text"),
+        ("passages", '{"text": "x"}', 'no "docid" or "doc_id" or "id"'),
+        ("passages", '{"docid": 1.5, "text": "x"}', '"docid" is no id'),
+        ("passages", '{"docid": "d3", "text": 5}', "is no text"),
+        ("passages", "[1, 2]", "not a JSON object"),
+        ("passages", '{"docid": ', "not valid JSON"),
+        ("passages", "[" * 5000, "not valid JSON"),
+        ("bank", '{"query_id": "q3", "questions": []}', "query 'q3' has no questions"),
+        ("bank", '{"query_id": "q3", "questions": [5]}', "is no JSON object"),
+        ("bank", '{"questions": [{"question_text": "x?"}]}', 'no "query_id"'),
+        ("bank", GOOD["bank"].decode().splitlines()[0], "item id 'a' stands twice (first on line 1)"),
+        ("bank", '{"query_id": "q3", "qid": "z", "question": "x?", "choices": 5}', '"choices" is neither'),
+        ("rubric", '{"query_id": "q3"}', "as graded pools have it"),
+        ("rubric", '["q3", [5]]', "no list of JSON objects"),
+        ("rubric", '["q3", [{"text": "no id"}]]', 'no "paragraph_id"'),
+        ("grades", '{"query_id": "q", "doc_id": "d", "item_id": "i", "rating": 6}', "neither 0..5 nor null"),
+        ("grades", '{"query_id": "q", "doc_id": "d", "rating": 3}', 'no "item_id"'),
+    ],
+)  # fmt: skip
+def test_a_bad_line_is_named(tmp_path: Path, name: str, line: str, reason: str) -> None:
+    error = refused(put(tmp_path, GOOD[name] + line.encode() + b"\n"), name)
+    assert error.line == 3
+    assert reason in error.reason
+
+
+@pytest.mark.parametrize("rating", [6, -1, "4", 3.5, True, None])
+def test_a_recorded_rating_that_is_not_0_to_5_is_refused(tmp_path: Path, rating: object) -> None:
+    grading = {"llm": "m", "self_ratings": [{"question_id": "i", "self_rating": rating}]}
+    line = json.dumps(["q1", [{"paragraph_id": "d1", "text": "t", "exam_grades": [grading]}]])
+    assert "the rating is not 0..5" in refused(put(tmp_path, line.encode()), "rubric").reason
+
+
+def test_passages_go_on_after_a_bad_line_when_asked(tmp_path: Path) -> None:
+    content = GOOD["passages"] + b'{"docid": "d3"}\n{"docid": "d4", "text": "four"}\nnot json\n'
+    errors: list[ConversionError] = []
+    found = list(read_passages(put(tmp_path, content), errors.append))
+    assert [passage.doc_id for passage in found] == ["d1", "d2", "d4"]
+    assert [error.line for error in errors] == [3, 5]
+
+
+def test_a_file_of_no_known_format_lists_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(ConversionError, match=r"not in a format known here \(run, qrels"):
+        converters.read(put(tmp_path, b"Dear all,\nplease find attached\n"))
+
+
+def test_an_unknown_format_names_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(ConversionError, match="did you mean 'qrels'"):
+        converters.read(put(tmp_path, GOOD["qrels"]), "qrel")
+
+
+@pytest.mark.parametrize("content", [b"q1 Q0 d1 1 high tag\n", b"q1 Q0 d1 1 2.5\n", b"q1 Q0 d1 1 nan tag\n"])
+def test_a_run_with_a_bad_first_line_is_still_told_to_be_a_run(tmp_path: Path, content: bytes) -> None:
+    path = put(tmp_path, content)
+    assert converters.sniff(path) == "run"
+    assert refused(path, "run").line == 1
+
+
+Writer = Callable[..., Any]
+
+
+@pytest.mark.parametrize(
+    ("name", "records", "reason"),
+    [
+        ("run", [converters.RunEntry("q 1", "d", 1, 1.0, "t")], "white space"),
+        ("run", [converters.RunEntry("q1", "", 1, 1.0, "t")], "empty"),
+        ("qrels", [converters.Qrel("q1", "d\u00a01", 1)], "white space"),
+        ("qrels", [converters.Qrel("q1", "d", 1), converters.Qrel("q1", "d", 2)], "stands twice"),
+        ("queries", [converters.Query("q\t1", "text")], "TSV"),
+    ],
+)
+def test_what_a_format_cannot_hold_is_not_written(
+    tmp_path: Path, name: str, records: list[Any], reason: str
+) -> None:
+    with pytest.raises(ValueError, match=reason):
+        converters.write(records, tmp_path / "x", name)
+
+
+def test_a_format_that_is_only_read_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ConversionError, match="only read"):
+        converters.write([], tmp_path / "x", "rubric")

@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import gzip
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import converters
+from converters import ConversionError, Run
+from converters.ordering import DuplicateError, ordered
+from converters.trec_run import _careful, _fast, _RefusedError, read_run
+
+
+def put(tmp_path: Path, content: str | bytes, name: str = "a.run") -> Path:
+    path = tmp_path / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def rows(run: Run) -> list[tuple[str, str, int, float]]:
+    return [(e.query_id, e.doc_id, e.rank, e.score) for e in run]
+
+
+PLAIN = "q1 Q0 d1 1 2.5 tag\nq1 Q0 d2 2 1.5 tag\nq2 Q0 d1 1 1 tag\n"
+EXPECTED = [("q1", "d1", 1, 2.5), ("q1", "d2", 2, 1.5), ("q2", "d1", 1, 1.0)]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        PLAIN,
+        PLAIN.replace(" ", "\t"),
+        PLAIN.replace(" ", "   "),
+        PLAIN.replace(" Q0 ", "\t Q0\t\t"),
+        "\n\n" + PLAIN.replace("\n", "\n\n"),
+        PLAIN.replace("q1", "  q1"),
+        PLAIN.replace("tag", "tag "),
+        PLAIN.replace(" tag", " tag extra columns here"),
+        PLAIN.replace(" tag", " tag extra", 1),
+        PLAIN.replace("\n", "\r\n"),
+        PLAIN.replace("2.5", "+2.5").replace("1.5", "15e-1"),
+        PLAIN.rstrip("\n"),
+        "\ufeff" + PLAIN,
+    ],
+)
+def test_any_white_space_and_extra_columns_are_taken(tmp_path: Path, content: str) -> None:
+    run = read_run(put(tmp_path, content))
+    assert rows(run) == EXPECTED
+    assert run.name == "tag"
+    assert len(run) == 3
+    assert rows(read_run(put(tmp_path, gzip.compress(content.encode()), "b.gz"))) == EXPECTED
+
+
+def test_ranks_and_q0_are_not_looked_at(tmp_path: Path) -> None:
+    assert rows(read_run(put(tmp_path, "q1 zero d1 last 2.5 t\nq1 0 d2 - 3 t\n"))) == [
+        ("q1", "d2", 1, 3.0), ("q1", "d1", 2, 2.5)]  # fmt: skip
+
+
+def test_the_last_lines_tag_names_the_run(tmp_path: Path) -> None:
+    assert read_run(put(tmp_path, "q1 Q0 d1 1 2 first\nq1 Q0 d2 2 1 last\n")).name == "last"
+
+
+def test_ties_are_ordered_by_docno_descending(tmp_path: Path) -> None:
+    run = read_run(
+        put(tmp_path, "".join(f"q Q0 {d} 1 5.0 t\n" for d in ["a", "c", "B", "b", "é", "10", "9"]))
+    )
+    assert run.ranking("q") == ["é", "c", "b", "a", "B", "9", "10"]
+
+
+def test_scores_that_differ_only_past_float_precision_are_a_tie(tmp_path: Path) -> None:
+    run = read_run(put(tmp_path, "q Q0 a 1 11.998191205319017 t\nq Q0 b 2 11.99819084838964 t\n"))
+    assert run.ranking("q") == ["b", "a"]
+    assert run.scores.tolist() == [11.99819084838964, 11.998191205319017]
+
+
+def test_queries_may_be_interleaved_and_ids_keep_leading_zeros_quotes_and_hashes(tmp_path: Path) -> None:
+    content = '007 Q0 "d" 1 1 t\n07 Q0 d#1 1 9 t\n007 Q0 NA 2 3 t\n07 Q0 null 2 8 t\n'
+    run = read_run(put(tmp_path, content))
+    assert run.query_ids == ("007", "07")
+    assert (run.ranking("007"), run.ranking("07", 1)) == (["NA", '"d"'], ["d#1"])
+    assert run.ranking("7") == []
+    assert "07" in run
+    assert "7" not in run
+
+
+def test_a_lone_carriage_return_is_white_space(tmp_path: Path) -> None:
+    assert rows(read_run(put(tmp_path, b"q1 Q0 d1 1 2.5 t\rq1 Q0 d2 2 1.5 t\n"))) == [("q1", "d1", 1, 2.5)]
+
+
+def test_iterating_and_writing_gives_the_same_run_again(tmp_path: Path) -> None:
+    run = read_run(put(tmp_path, "q1 Q0 a 1 0.1 t\nq1 Q0 b 1 0.30000000000000004 t\nq2 Q0 a 3 -1e-300 t\n"))
+    converters.write(run, tmp_path / "b.run.gz", "run")
+    again = read_run(tmp_path / "b.run.gz")
+    assert list(again) == list(run)
+
+
+def test_the_order_is_that_of_trec_eval(tmp_path: Path) -> None:
+    import pytrec_eval
+
+    rng = random.Random(5)
+    for _ in range(20):
+        docs = rng.sample([f"d{n}" for n in range(40)] + ["D1", "é", "#x", "10", "9"], 12)
+        scores = {d: rng.choice([0.5, 0.5, 1.0, 1.0000000001, 2.5, -1.0, 3e38]) for d in docs}
+        path = put(tmp_path, "".join(f"q Q0 {d} 0 {s!r} t\n" for d, s in scores.items()))
+        order = read_run(path).ranking("q")
+        for rank, doc_id in enumerate(order, 1):
+            found = pytrec_eval.RelevanceEvaluator({"q": {doc_id: 1}}, ["recip_rank"]).evaluate({"q": scores})
+            assert found["q"]["recip_rank"] == pytest.approx(1 / rank)
+
+
+def test_a_bad_line_deep_in_a_large_file_is_named_exactly(tmp_path: Path) -> None:
+    lines = [f"q{n // 100} Q0 d{n} {n % 100 + 1} {1000 - n % 100} t\n" for n in range(250_000)]
+    lines[234_566] = lines[234_566].replace(" t\n", "\n")
+    with pytest.raises(ConversionError, match=r":234567: has 5 columns"):
+        read_run(put(tmp_path, "".join(lines)))
+
+
+token = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=6)
+score = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([0.0, 1.0, 1.0000000001, -2.5])
+entries = st.lists(st.tuples(st.sampled_from(["q1", "02", "ü"]), token, score), min_size=1, max_size=40,
+                   unique_by=lambda e: e[:2])  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(entries, st.sampled_from([" ", "\t"]), st.booleans())
+def test_the_fast_and_the_careful_way_agree(
+    tmp_path_factory: pytest.TempPathFactory, found: list[tuple[str, str, float]], space: str, packed: bool
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "agree.run"
+    content = "".join(space.join((q, "Q0", d, "1", repr(s), "tag")) + "\n" for q, d, s in found).encode()
+    path.write_bytes(gzip.compress(content) if packed else content)
+    careful = ordered(*_careful(path))
+    try:
+        fast = ordered(*_fast(path))
+    except _RefusedError:
+        # Only unusual white space may make the fast way refuse a good file.
+        assert any(set(d) & set("\t\v\f \0") for _, d, _ in found)
+        return
+    assert list(fast) == list(careful) == list(read_run(path))
+    brute = sorted(
+        found, key=lambda e: (np.float32(e[2]) if abs(e[2]) < 3e38 else np.sign(e[2]) * np.inf, e[1])
+    )
+    for query_id in careful.query_ids:
+        assert careful.ranking(query_id) == [d for q, d, _ in reversed(brute) if q == query_id]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.text(max_size=20)), max_size=60))
+def test_duplicates_are_found_and_only_duplicates(pairs: list[tuple[str, str]]) -> None:
+    run = [(q, d, float(n)) for n, (q, d) in enumerate(pairs)]
+    if len(set(pairs)) == len(pairs):
+        assert len(Run.from_entries("t", run)) == len(pairs)
+    else:
+        with pytest.raises(ValueError, match="stands twice"):
+            Run.from_entries("t", run)
+
+
+def test_the_duplicate_that_is_named_stands_twice() -> None:
+    import pyarrow as pa
+
+    docs = pa.array(["x" * 30, "y", "x" * 29, "y"], pa.large_string())
+    with pytest.raises(DuplicateError) as caught:
+        ordered("t", ("q",), np.zeros(4, np.int32), docs, np.arange(4.0))
+    assert caught.value.doc_id == "y"
+
+
+def test_a_run_made_from_entries_refuses_scores_that_are_not_finite() -> None:
+    with pytest.raises(ValueError, match="not a finite number"):
+        Run.from_entries("t", [("q", "d", float("nan"))])
