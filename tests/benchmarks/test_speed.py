@@ -74,8 +74,9 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def fresh(what: str, path: Path) -> tuple[float, float]:
-    done = subprocess.run([sys.executable, "-c", MEASURE.format(what=what), str(path)], check=True,
-                          capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})  # fmt: skip
+    words = [sys.executable, "-c", MEASURE.format(what=what), str(path)]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(words, check=True, capture_output=True, text=True, env=env)
     seconds, megabytes = done.stdout.split()
     return float(seconds), float(megabytes)
 
@@ -92,8 +93,8 @@ def test_a_run_of_3_million_lines_takes_twice_pyarrows_time_at_most(
     peak = max(megabytes for _, megabytes in ours)
     report.append(
         f"Reading, checking and ordering a run of 3,000,000 lines ({large.stat().st_size / 1e6:.0f} MB): "
-        f"median {seconds:.2f} s, fastest {fastest:.2f} s of 15 fresh processes; pyarrow's CSV reader on the same "
-        f"file {base:.2f} s and {base_fastest:.2f} s: {seconds / base:.2f} times (fastest: "
+        f"median {seconds:.2f} s, fastest {fastest:.2f} s of 15 fresh processes; pyarrow's CSV reader on the "
+        f"same file {base:.2f} s and {base_fastest:.2f} s: {seconds / base:.2f} times (fastest: "
         f"{fastest / base_fastest:.2f}). Peak memory {peak:.0f} MB."
     )
     benchmark.pedantic(read_run, (large,), rounds=3)
