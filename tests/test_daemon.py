@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from conftest import hashed_rating, make_small_track, write_run
+from support import hashed_rating, make_small_track, write_run
 
 from trecexam.daemon import Daemon
 from trecexam.errors import LockedError

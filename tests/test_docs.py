@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from support import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "examples").glob("*.md"))]
 #: Not ours, or run by other means: the two scripts are what CI and test_demo run.

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import HashGrader, make_small_track, write_run
+from support import HashGrader, make_small_track, write_run
 
 import trecexam
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from support import ROOT
 
 #: From upstream to downstream; a module may import from its own group and from those before it.
 LAYERS = (

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from conftest import HashGrader, hashed_rating, make_small_track, write_run
+from support import HashGrader, hashed_rating, make_small_track, write_run
 
 import trecexam
 from converters.errors import ConversionError

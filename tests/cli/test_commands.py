@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, make_small_track, write_run
+from support import ROOT, make_small_track, write_run
 
 import trecexam
 from trecexam.cli.main import COMMANDS, run
@@ -23,7 +23,7 @@ RECORDED = '[track]\ndepth = 8\n[grader]\nname = "recorded"\nrecorded = "grades.
 @pytest.fixture
 def graded(tmp_path: Path) -> Path:
     """A track that the `recorded` grader has graded; every pooled cell is in the recording."""
-    from conftest import HashGrader
+    from support import HashGrader
 
     root = make_small_track(tmp_path / "track")
     with trecexam.open_track(root, grader=HashGrader()) as track:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import SHARED
+from support import SHARED
 
 import converters
 from converters import ConversionError, Item

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import ir_datasets
 import pytest
-from conftest import HashGrader, make_small_track, write_run
+from support import HashGrader, make_small_track, write_run
 
 import trecexam
 from converters import ConversionError, Passage, Qrel, Query

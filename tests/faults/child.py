@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
 
-from conftest import HashGrader  # noqa: E402
+from support import HashGrader  # noqa: E402
 
 import trecexam  # noqa: E402
 from trecexam.graders import Answer, Cell  # noqa: E402

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import make_small_track
+from support import make_small_track
 
 CHILD = Path(__file__).with_name("child.py")
 ROUNDS = 20

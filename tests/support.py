@@ -1,0 +1,111 @@
+"""Small tracks, a grader whose answers can be worked out by hand, and where shared data is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from trecexam.graders import Answer, Cell
+
+ROOT = Path(__file__).resolve().parents[1]
+SHARED = ROOT.parent / "shared"
+
+
+def hashed_rating(text: str, item: str) -> int:
+    """0..5, the same for the same passage and item, on any machine."""
+    return hashlib.md5(f"{text}\0{item}".encode()).digest()[0] % 6
+
+
+class HashGrader:
+    """Grades by a hash; counts what it is asked, and can be told to leave cells out or fail."""
+
+    def __init__(self, batch: int = 7, version: int = 1) -> None:
+        self.batch = batch
+        self.version = version
+        self.asked: list[Cell] = []
+        self.batches = 0
+        self.fail_after: int | None = None
+        self.status: Callable[[Cell], str] = lambda cell: "ok"
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        return {"grader": "hash", "version": self.version}
+
+    def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
+        batch: list[tuple[Cell, Answer]] = []
+        for cell in cells:
+            self.asked.append(cell)
+            rating = hashed_rating(cell.text, cell.item.text)
+            status = self.status(cell)
+            batch.append((cell, Answer(rating if status == "ok" else None, status, f"says {rating}")))
+            if len(batch) == self.batch:
+                yield self._done(batch)
+                batch = []
+        if batch:
+            yield self._done(batch)
+
+    def _done(self, batch: list[tuple[Cell, Answer]]) -> list[tuple[Cell, Answer]]:
+        if self.fail_after is not None and self.batches >= self.fail_after:
+            raise RuntimeError("the grader broke")
+        self.batches += 1
+        return batch
+
+
+def write_run(path: Path, ranking: dict[str, Sequence[str]], tag: str | None = None) -> Path:
+    """A run file that ranks the documents in the order given."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(
+        "".join(
+            f"{query_id} Q0 {doc_id} {rank} {1000 - rank} {tag or path.stem}\n"
+            for query_id, doc_ids in ranking.items()
+            for rank, doc_id in enumerate(doc_ids, 1)
+        )
+    )
+    return path
+
+
+def make_small_track(
+    root: Path, *, config: str = "", queries: int = 3, docs: int = 12, items: int = 4
+) -> Path:
+    """A track with `queries` queries, 3 runs over `docs` passages each, and official judgments."""
+    root.mkdir(parents=True, exist_ok=True)
+    qids = [f"q{n}" for n in range(1, queries + 1)]
+    (root / "queries.tsv").write_text("".join(f"{q}\tquery number {q}\n" for q in qids))
+    (root / "passages.jsonl").write_text(
+        "".join(
+            json.dumps({"docid": f"{q}-d{d:02}", "text": f"passage {d} about {q}"}) + "\n"
+            for q in qids
+            for d in range(docs)
+        )
+    )
+    (root / "bank.questions.jsonl").write_text(
+        "".join(
+            json.dumps(
+                {
+                    "query_id": q,
+                    "query_text": f"query number {q}",
+                    "questions": [
+                        {"question_id": f"{q}/{i}", "question_text": f"question {i} of {q}?"}
+                        for i in range(items)
+                    ],
+                }
+            )
+            + "\n"
+            for q in qids
+        )
+    )
+    (root / "qrels.txt").write_text(
+        "".join(f"{q} 0 {q}-d{d:02} {(d * 7 + len(q)) % 4}\n" for q in qids for d in range(docs))
+    )
+    (root / "trecexam.toml").write_text(config or "[track]\ndepth = 8\n")
+    for number in range(3):
+        write_run(
+            root / "runs" / f"run{number}.run",
+            {q: [f"{q}-d{(d * (number + 1) * 5 + number) % docs:02}" for d in range(docs)] for q in qids}
+            if docs % 5 and docs % 2
+            else {q: [f"{q}-d{(d + number * 3) % docs:02}" for d in range(docs - 2)] for q in qids},
+        )
+    return root
