@@ -6,7 +6,7 @@
 """
 
 from converters.errors import ConversionError
-from converters.records import Item, Passage, Qrel, Query, RecordedGrade, RunEntry
+from converters.records import Item, Passage, Qrel, Query, RecordedGrade, RunEntry, RunRank
 from converters.registry import Format, formats, read, sniff, write
 from converters.run import Run
 
@@ -20,6 +20,7 @@ __all__ = [
     "RecordedGrade",
     "Run",
     "RunEntry",
+    "RunRank",
     "formats",
     "read",
     "sniff",

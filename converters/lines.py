@@ -134,29 +134,41 @@ def decode(path: str | os.PathLike[str], number: int, line: bytes) -> str:
         ) from None
 
 
+def parse_json(path: str | os.PathLike[str], number: int, line: bytes) -> Any:
+    """The JSON value on a line.
+
+    Raises:
+        ConversionError: it is not JSON, or not UTF-8.
+    """
+    import orjson
+
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        decode(path, number, line)
+        raise ConversionError(path, number, f"not valid JSON: {error.msg} (column {error.colno})") from None
+
+
+def parse_object(path: str | os.PathLike[str], number: int, line: bytes) -> dict[str, Any]:
+    """The JSON object on a line.
+
+    Raises:
+        ConversionError: it is no JSON, or no object.
+    """
+    value = parse_json(path, number, line)
+    if not isinstance(value, dict):
+        raise ConversionError(path, number, "not a JSON object ({...})")
+    return value
+
+
 def iter_json(path: str | os.PathLike[str]) -> Iterator[tuple[int, Any]]:
     """(line number, value) of every line of a JSON Lines file; blank lines are skipped.
 
     Raises:
         ConversionError: a line is not JSON, or there is none.
     """
-    import orjson
-
-    empty = True
-    for number, line in iter_lines(path):
-        if not line.strip():
-            continue
-        empty = False
-        try:
-            value = orjson.loads(line)
-        except orjson.JSONDecodeError as error:
-            decode(path, number, line)
-            raise ConversionError(
-                path, number, f"not valid JSON: {error.msg} (column {error.colno})"
-            ) from None
-        yield number, value
-    if empty:
-        raise ConversionError(path, None, "the file is empty")
+    for number, line in iter_filled(path):
+        yield number, parse_json(path, number, line)
 
 
 def iter_objects(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -165,10 +177,23 @@ def iter_objects(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, 
     Raises:
         ConversionError: one is not.
     """
-    for number, value in iter_json(path):
-        if not isinstance(value, dict):
-            raise ConversionError(path, number, "not a JSON object ({...})")
-        yield number, value
+    for number, line in iter_filled(path):
+        yield number, parse_object(path, number, line)
+
+
+def iter_filled(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
+    """As `iter_lines`, without blank lines.
+
+    Raises:
+        ConversionError: there are no others.
+    """
+    empty = True
+    for number, line in iter_lines(path):
+        if line.strip():
+            empty = False
+            yield number, line
+    if empty:
+        raise ConversionError(path, None, "the file is empty")
 
 
 def first_object(head: Head) -> dict[str, Any] | None:

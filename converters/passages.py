@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from converters.errors import ConversionError
 from converters.fields import a_text, an_id
-from converters.lines import Head, decode, first_object, iter_lines
+from converters.lines import Head, first_object, iter_filled, parse_object
 from converters.records import Passage
 from converters.registry import Format
 
@@ -28,23 +28,9 @@ def read_passages(
     Raises:
         ConversionError: with the line: bad JSON, no id, no text; a damaged or empty file in any case.
     """
-    import orjson
-
-    empty = True
-    for number, line in iter_lines(path):
-        if not line.strip():
-            continue
-        empty = False
+    for number, line in iter_filled(path):
         try:
-            try:
-                row = orjson.loads(line)
-            except orjson.JSONDecodeError as error:
-                decode(path, number, line)
-                raise ConversionError(
-                    path, number, f"not valid JSON: {error.msg} (column {error.colno})"
-                ) from None
-            if not isinstance(row, dict):
-                raise ConversionError(path, number, "not a JSON object ({...})")
+            row = parse_object(path, number, line)
             doc_id = an_id(path, number, row, ID_KEYS)
             passage = Passage(doc_id, a_text(path, number, row, TEXT_KEYS, f"passage '{doc_id}'"))
         except ConversionError as error:
@@ -53,8 +39,6 @@ def read_passages(
             on_error(error)
             continue
         yield passage
-    if empty:
-        raise ConversionError(path, None, "no passages: the file is empty")
 
 
 def write_passages(passages: Iterable[Passage], file: BinaryIO) -> None:

@@ -66,6 +66,13 @@ class Item(NamedTuple):
     choices: tuple[tuple[str, str], ...] = ()
 
 
+class RunRank(NamedTuple):
+    """A run's place on an official leaderboard; 1 is best."""
+
+    run: str
+    rank: float
+
+
 class RecordedGrade(NamedTuple):
     """A grade that was made elsewhere and is read from a file.
 

@@ -27,6 +27,7 @@ BUILT_IN = {
     "grades": "converters.grades_jsonl",
     "passages": "converters.passages",
     "queries": "converters.queries",
+    "leaderboard": "converters.leaderboard",
 }
 
 

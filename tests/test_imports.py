@@ -19,6 +19,7 @@ LAYERS = (
     ("trecexam.graders",),
     ("trecexam.scores",),
     ("trecexam.reports",),
+    ("trecexam.run_names",),
     ("trecexam.inputs", "trecexam.scoring"),
     ("trecexam.gradebook", "trecexam.scaffold"),
     ("trecexam.pipeline", "trecexam.comparison", "trecexam.outputs"),

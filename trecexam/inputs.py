@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from converters.records import Item, Passage, Qrel
 from converters.run import Run
 from trecexam.bank import Bank
 from trecexam.errors import TrackError
+from trecexam.run_names import name_runs
 from trecexam.track import TrackFolder
 
 T = TypeVar("T")
@@ -118,7 +118,7 @@ class Inputs:
         official = self._optional(self.folder.qrels(), "qrels", _read_qrels, rejected)
         if self.folder.config.track.dataset is not None:
             texts, official = self._dataset(texts, official, rejected)
-        ranks = self._optional(self.folder.official_leaderboard(), "ranks", read_ranks, rejected)
+        ranks = self._optional(self.folder.official_leaderboard(), "ranks", _read_ranks, rejected)
         runs, files = self._runs(bank, hold, rejected)
         contents = {name: (path, self._cache["run", path][0]) for name, path in files.items()}
         return Snapshot(
@@ -280,64 +280,6 @@ class Inputs:
             del self._cache[key]
 
 
-def name_runs(tags: Mapping[Path, str], folder: Path) -> dict[Path, str]:
-    """A display name for each run file.
-
-    The run tag, as trec_eval shows it; where several files carry the same tag (Pyserini writes "Anserini"
-    into all), each of them is named by its path in the drop folder without the extension.
-    """
-    count: dict[str, int] = {}
-    for tag in tags.values():
-        count[tag] = count.get(tag, 0) + 1
-    names = {path: tag for path, tag in tags.items() if count[tag] == 1}
-    used = set(names.values())
-    for path in sorted(tags.keys() - names.keys()):
-        full = path.relative_to(folder).as_posix()
-        short = full.removesuffix(".gz")
-        short = short.rsplit(".", 1)[0] if "." in Path(short).name else short
-        names[path] = short if short not in used else full
-        while names[path] in used:
-            names[path] += "'"
-        used.add(names[path])
-    return names
-
-
-def read_ranks(path: Path) -> dict[str, float]:
-    """An official leaderboard: run name -> rank, from `{"run": rank}` JSON or `run<TAB>rank` TSV.
-
-    Raises:
-        ConversionError: it is neither, or a run stands twice.
-    """
-    lines = [(number, converters.lines.decode(path, number, line)) for number, line in iter_lines(path)]
-    text = "\n".join(line for _, line in lines)
-    if text.lstrip().startswith("{"):
-        try:
-            data = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise ConversionError(path, error.lineno, f"not valid JSON: {error.msg}") from None
-        for run, rank in data.items():
-            if isinstance(rank, bool) or not isinstance(rank, int | float):
-                raise ConversionError(path, None, f"run '{run}': the rank is no number")
-        return {str(run): float(rank) for run, rank in data.items()}
-    ranks: dict[str, float] = {}
-    for number, line in lines:
-        if not line.strip():
-            continue
-        columns = line.split("\t")
-        try:
-            run, rank = columns[0], float(columns[1])
-        except (IndexError, ValueError):
-            if not ranks and number == 1:
-                continue  # a header
-            raise ConversionError(path, number, "not `run<TAB>rank`") from None
-        if run in ranks:
-            raise ConversionError(path, number, f"run '{run}' stands twice")
-        ranks[run] = rank
-    if not ranks:
-        raise ConversionError(path, None, 'no runs in it: give {"run": rank} JSON or `run<TAB>rank` lines')
-    return ranks
-
-
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -351,6 +293,10 @@ def _read_bank(path: Path) -> tuple[tuple[Item, ...], dict[str, str], list[Conve
 
 def _read_queries(path: Path) -> dict[str, str]:
     return {query.query_id: query.text for query in converters.read(path, "queries")}
+
+
+def _read_ranks(path: Path) -> dict[str, float]:
+    return {entry.run: entry.rank for entry in converters.read(path, "leaderboard")}
 
 
 def _read_qrels(path: Path) -> tuple[Qrel, ...]:

@@ -166,3 +166,37 @@ def test_formats_have_examples_that_are_recognised_as_themselves(tmp_path: Path)
         if "..." not in known.example:
             assert converters.sniff(path) == known.name
             assert list(converters.read(path))
+
+
+@pytest.mark.parametrize(
+    "content",
+    ['{\n "b": 2,\n "a": 1.5\n}\n', "b\t2\na\t1.5\n", "run\trank\n\nb\t2\na\t1.5", '{"b": 2, "a": 1.5}'],
+)
+def test_official_leaderboards_are_json_or_tsv(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "official"
+    path.write_text(content)
+    ranks = [converters.RunRank("b", 2.0), converters.RunRank("a", 1.5)]
+    assert list(converters.read(path, "leaderboard")) == ranks
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "reason"),
+    [
+        ('{"a": 1, "a": 2}', None, "run 'a' stands twice"),
+        ('{"a": "first"}', None, "the rank is no number"),
+        ('{"a": 1,\n oops', 2, "not valid JSON"),
+        ("a\t1\nb first\n", 2, "not `run<TAB>rank`"),
+        ("a\t1\na\t2\n", 2, "stands twice"),
+        ("a\tnan\n", 1, "no finite number"),
+        ("{}", None, "no runs in it"),
+    ],
+)
+def test_a_bad_official_leaderboard_is_named(
+    tmp_path: Path, content: str, line: int | None, reason: str
+) -> None:
+    path = tmp_path / "official"
+    path.write_text(content)
+    with pytest.raises(ConversionError) as caught:
+        list(converters.read(path, "leaderboard"))
+    assert caught.value.line == line
+    assert reason in caught.value.reason

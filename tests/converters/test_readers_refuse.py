@@ -27,7 +27,10 @@ GOOD = {
     "grades": b'{"query_id": "q1", "doc_id": "d", "item_id": "i", "rating": 3}\n'
     b'{"query_id": "q1", "doc_id": "d", "item_id": "j", "rating": null}\n',
 }
+GOOD["leaderboard"] = b'{"run1": 1,\n "run2": 2}\n'
 FORMATS = sorted(GOOD)
+#: Formats in which a line stands for itself, so that one can be added at the end.
+BY_LINE = [name for name in FORMATS if name != "leaderboard"]
 
 
 def refused(path: Path, name: str) -> ConversionError:
@@ -86,7 +89,7 @@ def test_a_damaged_gzip_is_refused(tmp_path: Path, name: str) -> None:
     assert "gzip" in refused(put(tmp_path, bytes(packed)), name).reason
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", BY_LINE)
 def test_binary_junk_is_refused_with_a_line(tmp_path: Path, name: str) -> None:
     error = refused(put(tmp_path, GOOD[name] + b"\x00\x01\x02\xff" * 50 + b"\n"), name)
     assert error.line == 3
@@ -168,6 +171,7 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path, name: str) -> N
         ("rubric", '["q3", [{"text": "no id"}]]', 'no "paragraph_id"'),
         ("grades", '{"query_id": "q", "doc_id": "d", "item_id": "i", "rating": 6}', "neither 0..5 nor null"),
         ("grades", '{"query_id": "q", "doc_id": "d", "rating": 3}', 'no "item_id"'),
+        ("leaderboard", "x", "not valid JSON"),
     ],
 )  # fmt: skip
 def test_a_bad_line_is_named(tmp_path: Path, name: str, line: str, reason: str) -> None:

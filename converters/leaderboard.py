@@ -1,0 +1,88 @@
+"""Official leaderboards: the rank of each run, as `{"run": rank}` JSON or `run<TAB>rank` lines."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator
+
+from converters.errors import ConversionError
+from converters.lines import Head, decode, iter_lines
+from converters.records import RunRank
+from converters.registry import Format
+
+EXAMPLE = '{"bm25": 2, "dense": 1}'
+
+
+def read_leaderboard(path: str | os.PathLike[str]) -> Iterator[RunRank]:
+    """The ranks in an official leaderboard, in its order; 1 is best, ties and gaps are fine.
+
+    Raises:
+        ConversionError: it is neither form, a rank is no number, a run stands twice, the file is empty.
+    """
+    lines = [(number, decode(path, number, line)) for number, line in iter_lines(path)]
+    found = _json_ranks if any(text.strip()[:1] == "{" for _, text in lines[:1]) else _tsv_ranks
+    seen: set[str] = set()
+    for number, run, rank in found(path, lines):
+        if run in seen:
+            raise ConversionError(path, number, f"run '{run}' stands twice")
+        if not math.isfinite(rank):
+            raise ConversionError(path, number, f"run '{run}': the rank is no finite number")
+        seen.add(run)
+        yield RunRank(run, rank)
+    if not seen:
+        raise ConversionError(path, None, 'no runs in it: give {"run": rank} JSON or `run<TAB>rank` lines')
+
+
+def _json_ranks(
+    path: str | os.PathLike[str], lines: list[tuple[int, str]]
+) -> Iterator[tuple[int | None, str, float]]:
+    try:
+        pairs = json.loads("\n".join(text for _, text in lines), object_pairs_hook=list)
+    except (json.JSONDecodeError, RecursionError) as error:
+        line = getattr(error, "lineno", None)
+        raise ConversionError(
+            path, line, f"not valid JSON: {getattr(error, 'msg', 'nested too deeply')}"
+        ) from None
+    for run, rank in pairs:
+        if isinstance(rank, bool) or not isinstance(rank, int | float):
+            raise ConversionError(path, None, f"run '{run}': the rank is no number")
+        yield None, run, float(rank)
+
+
+def _tsv_ranks(
+    path: str | os.PathLike[str], lines: list[tuple[int, str]]
+) -> Iterator[tuple[int | None, str, float]]:
+    for number, text in lines:
+        if not text.strip():
+            continue
+        run, _, rank = text.partition("\t")
+        try:
+            yield number, run, float(rank)
+        except ValueError:
+            if number == 1 and "\t" in text:
+                continue  # a header
+            raise ConversionError(path, number, "not `run<TAB>rank`") from None
+
+
+def _sniff(start: Head) -> bool:
+    text = b"\n".join(start.lines)
+    if not text.lstrip().startswith(b"{"):
+        return False
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return bool(value) and all(isinstance(rank, int | float) for rank in value.values())
+
+
+FORMAT = Format(
+    "leaderboard",
+    (".json", ".tsv"),
+    "official leaderboard, JSON or TSV",
+    EXAMPLE,
+    _sniff,
+    read_leaderboard,
+    None,
+)
