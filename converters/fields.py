@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from converters.errors import ConversionError
 
 Path = str | os.PathLike[str]
+# What C's isspace, bytes.split and so the readers split at; str.split would split at a no-break space too.
+_SPACE = re.compile(r"[ \t\n\r\v\f\0]")
 
 
 def an_id(path: Path, line: int, row: Mapping[str, Any], keys: Sequence[str]) -> str:
@@ -61,6 +64,6 @@ def column(value: str, what: str) -> str:
     Raises:
         ValueError: it is empty or has white space in it.
     """
-    if not value or value.split() != [value]:
+    if not value or _SPACE.search(value):
         raise ValueError(f"{what} {value!r} is empty or has white space: it cannot stand in this format")
     return value

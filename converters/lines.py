@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,14 +14,15 @@ from typing import Any, BinaryIO, NamedTuple
 
 from converters.errors import ConversionError
 
-#: The longest line a reader takes, in bytes.
-MAX_LINE = 16 * 1024 * 1024
+#: The longest line a reader takes, in bytes: a graded pool has all passages of a query on one.
+MAX_LINE = 64 * 1024 * 1024
 #: What `head` looks at, in bytes.
 HEAD = 64 * 1024
 
 _GZIP = b"\x1f\x8b"
 _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+_TOKEN = re.compile(rb'"(?P<key>(?:[^"\\]|\\.)*+)"\s*+:|"(?:[^"\\]|\\.)*+"?|[{}\[\]]')
 
 
 class Head(NamedTuple):
@@ -48,7 +50,9 @@ def open_bytes(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise ConversionError(path, None, f"cannot be opened: {error.strerror}") from None
     with raw:
         stream: Any = raw
-        if raw.peek(2)[:2] == _GZIP:
+        with reading(path, None):
+            packed = raw.peek(2)[:2] == _GZIP
+        if packed:
             stream = io.BufferedReader(gzip.GzipFile(fileobj=raw), 1 << 20)
         with reading(path, 1):
             start = stream.peek(3)[:3]
@@ -75,8 +79,12 @@ def reading(path: str | os.PathLike[str], line: int | None) -> Iterator[None]:
 
 
 def is_gzip(path: str | os.PathLike[str]) -> bool:
-    """Whether a file's content is gzip, whatever its name."""
-    with Path(path).open("rb") as file:
+    """Whether a file's content is gzip, whatever its name.
+
+    Raises:
+        ConversionError: it cannot be read, perhaps because it has been taken away meanwhile.
+    """
+    with reading(path, None), Path(path).open("rb") as file:
         return file.read(2) == _GZIP
 
 
@@ -161,6 +169,19 @@ def parse_object(path: str | os.PathLike[str], number: int, line: bytes) -> dict
     return value
 
 
+def columns_of(path: str | os.PathLike[str], number: int, line: bytes) -> list[bytes]:
+    """The white-space separated columns of a line.
+
+    Raises:
+        ConversionError: a carriage return stands inside it: lines would be taken for columns.
+    """
+    if b"\r" in line:
+        raise ConversionError(
+            path, number, r"a carriage return inside the line; convert old Mac line ends: tr '\r' '\n'"
+        )
+    return line.split()
+
+
 def iter_json(path: str | os.PathLike[str]) -> Iterator[tuple[int, Any]]:
     """(line number, value) of every line of a JSON Lines file; blank lines are skipped.
 
@@ -197,13 +218,31 @@ def iter_filled(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
 
 
 def first_object(head: Head) -> dict[str, Any] | None:
-    """The object on the first line of a file's head, or None where there is none."""
+    """The object on the first line of a file's head, or None where there is none.
+
+    Of a line that is cut or damaged, the top-level keys that can be seen, each with None: a long text or
+    a mistake on the first line must not hide what the file is.
+    """
     value = first_json(head)
+    if value is None and head.lines[0].lstrip().startswith(b"{"):
+        return dict.fromkeys(_top_level_keys(head.lines[0]))
     return value if isinstance(value, dict) else None
 
 
+def _top_level_keys(line: bytes) -> Iterator[str]:
+    depth = 0
+    for token in _TOKEN.finditer(line):
+        if token["key"] is not None:
+            if depth == 1:
+                yield token["key"].decode(errors="replace")
+        elif token[0] in (b"{", b"["):
+            depth += 1
+        elif token[0] in (b"}", b"]"):
+            depth -= 1
+
+
 def first_json(head: Head) -> Any:
-    """The JSON value on the first line of a file's head, or None; keys alone where the line is cut."""
+    """The JSON value on the first line of a file's head, or None where it is cut or no JSON."""
     import orjson
 
     try:

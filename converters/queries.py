@@ -45,10 +45,17 @@ def write_queries(queries: Iterable[Query], file: BinaryIO) -> None:
     Raises:
         ValueError: an id has a tab or a line end in it, or is empty.
     """
-    for query in queries:
+    for place, query in enumerate(queries):
+        if place == 0 and _is_header(query.query_id, query.text):
+            # A first query that reads as a header line would be skipped as one.
+            file.write(b"query_id\ttext\n")
         if not query.query_id.strip() or any(c in query.query_id for c in "\t\r\n"):
             raise ValueError(f"query id {query.query_id!r} cannot stand in a TSV file")
         file.write(f"{query.query_id}\t{' '.join(query.text.split())}\n".encode())
+
+
+def _is_header(query_id: str, text: str) -> bool:
+    return query_id.strip().lower() in _HEADER_IDS and text.strip().lower() in _HEADER_TEXTS
 
 
 def _tsv_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
@@ -57,7 +64,7 @@ def _tsv_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
         if not text.strip():
             continue
         query_id, tab, query = text.partition("\t")
-        if number == 1 and query_id.lower() in _HEADER_IDS and query.strip().lower() in _HEADER_TEXTS:
+        if number == 1 and _is_header(query_id, query):
             continue
         if not tab:
             raise ConversionError(path, number, "no tab: a line is `query_id<TAB>text`")

@@ -72,7 +72,9 @@ def _grades(
     for entry in _dicts(path, number, grading.get("self_ratings"), "self_ratings"):
         item_id = an_id(path, number, entry, ("question_id", "nugget_id"))
         rating = entry.get("self_rating")
-        if isinstance(rating, bool) or not isinstance(rating, int) or not 0 <= rating <= 5:
+        if rating is not None and (
+            isinstance(rating, bool) or not isinstance(rating, int) or not 0 <= rating <= 5
+        ):
             raise ConversionError(
                 path,
                 number,

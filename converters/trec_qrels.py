@@ -8,7 +8,7 @@ from typing import BinaryIO, Protocol
 
 from converters.errors import ConversionError
 from converters.fields import column
-from converters.lines import Head, decode, iter_lines
+from converters.lines import Head, columns_of, decode, iter_lines
 from converters.records import Qrel
 from converters.registry import Format
 
@@ -38,7 +38,8 @@ def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
     """
     seen: dict[tuple[str, str, str], int] = {}
     for number, line in iter_lines(path):
-        columns = decode(path, number, line).split()
+        decode(path, number, line)
+        columns = [value.decode() for value in columns_of(path, number, line)]
         if not columns:
             continue
         if len(columns) != 4:
@@ -94,8 +95,9 @@ def _label(text: str) -> int | None:
 
 
 def _sniff(start: Head) -> bool:
-    columns = start.lines[0].decode(errors="replace").split()
-    return len(columns) == 4 and not start.lines[0].lstrip().startswith((b"{", b"["))
+    # A query of three words after its tab has four columns too.
+    line = start.lines[0]
+    return len(line.split()) == 4 and line.count(b"\t") != 1 and not line.lstrip().startswith((b"{", b"["))
 
 
 FORMAT = Format("qrels", (".qrels", ".txt"), "TREC qrels", EXAMPLE, _sniff, read_qrels, write_qrels)

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 from converters.errors import ConversionError
 from converters.fields import column
-from converters.lines import Head, decode, is_gzip, iter_lines, open_bytes, reading
+from converters.lines import Head, columns_of, decode, is_gzip, iter_lines, open_bytes, reading
 from converters.ordering import DuplicateError, ordered
 from converters.records import RunEntry
 from converters.registry import Format
@@ -61,7 +61,7 @@ def write_run(entries: Iterable[RunEntry], file: BinaryIO) -> None:
     for entry in entries:
         query_id, doc_id = column(entry.query_id, "query id"), column(entry.doc_id, "document id")
         tag = column(entry.run, "run tag")
-        file.write(f"{query_id} Q0 {doc_id} {entry.rank} {entry.score!r} {tag}\n".encode())
+        file.write(f"{query_id} Q0 {doc_id} {entry.rank} {float(entry.score)!r} {tag}\n".encode())
 
 
 def _sniff(start: Head) -> bool:
@@ -72,6 +72,9 @@ def _sniff(start: Head) -> bool:
 def _looks_like_a_run(line: bytes) -> bool:
     columns = line.split()
     if len(columns) < 5 or line.lstrip()[:1] in (b"{", b"["):
+        return False
+    if line.count(b"\t") == 1:
+        # A query and its words.
         return False
     numbered = columns[3].isdigit() and len(columns) >= 6 and _score(columns[4]) is not None
     return numbered or (columns[1].upper() == b"Q0" and (columns[3].isdigit() or len(columns) >= 6))
@@ -88,12 +91,18 @@ def _score(text: bytes) -> float | None:
 
 
 class _Plain:
-    """A stream for the fast way, which must not see any white space that it would take for text."""
+    """A stream for the fast way, which must not see white space that it would take for something else.
+
+    That is any other than single delimiters and LF or CR LF: two delimiters in a row would make an empty
+    column and move the score into the rank's place, a lone CR would end a line.
+    """
 
     def __init__(self, stream: BinaryIO, path: Path, delimiter: bytes) -> None:
         self._stream = stream
         self._path = path
         self._refused = [byte for byte in (b" ", b"\t", b"\v", b"\f", b"\0") if byte != delimiter]
+        self._double = delimiter * 2
+        self._last = b""
         self.closed = False
 
     def read(self, size: int = -1) -> bytes:
@@ -110,8 +119,23 @@ class _Plain:
                 self._check(buffer if count == _BLOCK else buffer[:count])
 
     def _check(self, block: bytes | bytearray) -> None:
+        import numpy as np
+
         if any(byte in block for byte in self._refused):
             raise _RefusedError
+        # What stands across two blocks is looked at with the second one.
+        seam = self._last + bytes(block[:1])
+        self._last = bytes(block[-1:])
+        if seam == self._double or (b"\r" in seam[:-1] and seam != b"\r\n"):
+            raise _RefusedError
+        if b"\r" in block and block.count(b"\r") != block.count(b"\r\n") + block.endswith(b"\r"):
+            raise _RefusedError
+        pair = int.from_bytes(self._double, "little")
+        for start in (0, 1):
+            # Two bytes as one number: five times as fast as looking for the pair in the bytes.
+            count = (len(block) - start) // 2
+            if count > 0 and (np.frombuffer(block, "<u2", count, start) == pair).any():
+                raise _RefusedError
 
 
 def _fast(path: Path) -> tuple[str, tuple[str, ...], Any, Any, Any]:
@@ -155,7 +179,7 @@ def _fast(path: Path) -> tuple[str, tuple[str, ...], Any, Any, Any]:
                     strings_can_be_null=False,
                 ),
             )
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError, UnicodeDecodeError, OSError):
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError, UnicodeError, OSError):
             raise _RefusedError from None
     if not table.num_rows:
         raise _RefusedError
@@ -194,7 +218,7 @@ def _careful(path: Path) -> tuple[str, tuple[str, ...], Any, Any, Any]:
             scores.clear()
 
     for number, line in iter_lines(path):
-        columns = line.split()
+        columns = columns_of(path, number, line)
         if not columns:
             continue
         if len(columns) < 6:

@@ -124,8 +124,8 @@ def test_a_100_mb_line_is_refused_in_bounded_memory(tmp_path: Path, name: str) -
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert error.line == 3
-    assert "longer than 16 MiB" in error.reason
-    assert peak < 4 * MAX_LINE
+    assert "longer than 64 MiB" in error.reason
+    assert peak < 3 * MAX_LINE
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -180,7 +180,7 @@ def test_a_bad_line_is_named(tmp_path: Path, name: str, line: str, reason: str) 
     assert reason in error.reason
 
 
-@pytest.mark.parametrize("rating", [6, -1, "4", 3.5, True, None])
+@pytest.mark.parametrize("rating", [6, -1, "4", 3.5, True])
 def test_a_recorded_rating_that_is_not_0_to_5_is_refused(tmp_path: Path, rating: object) -> None:
     grading = {"llm": "m", "self_ratings": [{"question_id": "i", "self_rating": rating}]}
     line = json.dumps(["q1", [{"paragraph_id": "d1", "text": "t", "exam_grades": [grading]}]])
@@ -220,7 +220,7 @@ Writer = Callable[..., Any]
     [
         ("run", [converters.RunEntry("q 1", "d", 1, 1.0, "t")], "white space"),
         ("run", [converters.RunEntry("q1", "", 1, 1.0, "t")], "empty"),
-        ("qrels", [converters.Qrel("q1", "d\u00a01", 1)], "white space"),
+        ("qrels", [converters.Qrel("q1", "d\v1", 1)], "white space"),
         ("qrels", [converters.Qrel("q1", "d", 1), converters.Qrel("q1", "d", 2)], "stands twice"),
         ("queries", [converters.Query("q\t1", "text")], "TSV"),
     ],

@@ -87,10 +87,6 @@ def test_queries_may_be_interleaved_and_ids_keep_leading_zeros_quotes_and_hashes
     assert "7" not in run
 
 
-def test_a_lone_carriage_return_is_white_space(tmp_path: Path) -> None:
-    assert rows(read_run(put(tmp_path, b"q1 Q0 d1 1 2.5 t\rq1 Q0 d2 2 1.5 t\n"))) == [("q1", "d1", 1, 2.5)]
-
-
 def test_iterating_and_writing_gives_the_same_run_again(tmp_path: Path) -> None:
     run = read_run(put(tmp_path, "q1 Q0 a 1 0.1 t\nq1 Q0 b 1 0.30000000000000004 t\nq2 Q0 a 3 -1e-300 t\n"))
     converters.write(run, tmp_path / "b.run.gz", "run")

@@ -1,0 +1,125 @@
+"""What readers must not misread: aligned columns, stray carriage returns, odd names, cut first lines."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import converters
+from converters import ConversionError, Passage, Qrel, Query, RunEntry
+from converters.trec_qrels import write_qrels
+from converters.trec_run import write_run
+
+
+def put(tmp_path: Path, content: str | bytes, name: str = "file") -> Path:
+    path = tmp_path / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+@pytest.mark.parametrize("delimiter", [" ", "\t"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_column_set_off_by_two_delimiters_on_every_line_moves_no_score(
+    tmp_path: Path, delimiter: str, pack: type[bytes]
+) -> None:
+    lines = (delimiter.join(("q", "Q0", f"d{n}", "", str(n), str(9 - n), "t\n")) for n in (1, 2, 3))
+    run = converters.read(put(tmp_path, pack("".join(lines).encode())), "run")
+    assert [(e.doc_id, e.score, e.run) for e in run] == [("d1", 8, "t"), ("d2", 7, "t"), ("d3", 6, "t")]
+
+
+@pytest.mark.parametrize("line", ["q  d2 2 1 t", "q Q0 d2  1 t", "q Q0 d2 2 1 "])
+def test_a_line_of_five_columns_is_named_wherever_the_sixth_is_missing(tmp_path: Path, line: str) -> None:
+    with pytest.raises(ConversionError, match=r":2: has 5 columns"):
+        converters.read(put(tmp_path, f"q Q0 d1 1 2 t\n{line}\n"), "run")
+
+
+def test_two_delimiters_across_two_blocks_are_seen(tmp_path: Path) -> None:
+    block = 4 * 1024 * 1024
+    head = "q Q0 d1 1 9 " + "t" * 60 + "\n"
+    filler = "".join(f"q{n} Q0 d 1 1 t\n" for n in range(10**6))[: block - 200].rpartition("\n")[0] + "\n"
+    start = head + filler
+    for shift in (0, 1):
+        pad = f"x Q0 {'d' * (block - len(start) - len('x Q0 ') - 1 + shift)}"
+        bad = start + pad + "  1 1 t\n"
+        with pytest.raises(ConversionError, match="has 5 columns"):
+            converters.read(put(tmp_path, bad.replace("  1 1 t", "  1 t"), f"{shift}.run"), "run")
+
+
+@pytest.mark.parametrize(
+    ("name", "line"), [("run", "q Q0 {} 1 1 t"), ("qrels", "q 0 {} 1"), ("run", "q\tQ0\t{}\t1\t1\tt")]
+)
+@pytest.mark.parametrize("end", ["\r", "\r\n"])
+def test_old_mac_line_ends_are_refused_and_not_read_as_one_line(
+    tmp_path: Path, name: str, line: str, end: str
+) -> None:
+    path = put(tmp_path, line.format("d0") + end + line.format("d1") + "\r" + line.format("d2") + end)
+    with pytest.raises(ConversionError, match="carriage return") as caught:
+        list(converters.read(path, name))
+    assert caught.value.line == (1 if end == "\r" else 2)
+
+
+@pytest.mark.parametrize("space", ["\u00a0", "\u2003", "\x1c", "\x85"])
+def test_what_c_takes_for_no_white_space_may_stand_in_ids(tmp_path: Path, space: str) -> None:
+    doc_id = f"d{space}1"
+    (entry,) = converters.read(put(tmp_path, f"q Q0 {doc_id} 1 1 t\n"), "run")
+    file = io.BytesIO()
+    write_qrels([Qrel(entry.query_id, entry.doc_id, 1)], file)
+    assert list(converters.read(put(tmp_path, file.getvalue()), "qrels")) == [Qrel("q", doc_id, 1)]
+
+
+def test_numpy_scores_are_written_as_numbers() -> None:
+    file = io.BytesIO()
+    write_run([RunEntry("q", "d", 1, np.float64(2.5), "t")], file)
+    assert file.getvalue() == b"q Q0 d 1 2.5 t\n"
+
+
+def test_a_file_name_that_is_not_utf8_is_no_matter(tmp_path: Path) -> None:
+    path = put(tmp_path, "q Q0 d 1 1 t\n", os.fsdecode(b"a\xff.run"))
+    assert len(converters.read(path)) == 1
+
+
+def test_a_query_of_three_words_is_no_judgment(tmp_path: Path) -> None:
+    path = put(tmp_path, "156493\tdo goldfish grow\n")
+    assert converters.sniff(path) == "queries"
+    assert converters.sniff(put(tmp_path, "7\ttop 5 3 2.5 1\n")) == "queries"
+    assert converters.sniff(put(tmp_path, "q\t0\td\t1\n")) == "qrels"
+
+
+@pytest.mark.parametrize(
+    ("row", "kind"),
+    [
+        ({"docid": "d", "text": "word {[ \" " * 20_000}, "passages"),
+        ({"title": {"text": "x" * 70_000}, "docid": "d", "text": "y"}, None),
+        ({"qid": "q", "text": "word " * 20_000}, "queries"),
+        ({"query_id": "q", "doc_id": "d", "item_id": "i", "rating": 1, "answer": "a" * 70_000}, "grades"),
+        ({"query_id": "q", "questions": [{"question_text": "word " * 20_000}]}, "bank"),
+    ],
+)  # fmt: skip
+def test_a_first_line_longer_than_what_is_looked_at_tells_its_format_by_its_keys(
+    tmp_path: Path, row: dict[str, object], kind: str | None
+) -> None:
+    path = put(tmp_path, json.dumps(row) + "\n")
+    if kind is None:
+        with pytest.raises(ConversionError, match="not in a format known here"):
+            converters.sniff(path)
+    else:
+        assert converters.sniff(path) == kind
+
+
+def test_a_mistake_on_the_first_line_does_not_hide_that_they_are_passages(tmp_path: Path) -> None:
+    path = put(tmp_path, '{"docid": "a", "text": }\n{"docid": "b", "text": "x"}\n')
+    with pytest.raises(ConversionError, match=":1: not valid JSON"):
+        list(converters.read(path))
+    assert list(converters.read(put(tmp_path, '{"docid": "b", "text": "x"}\n'))) == [Passage("b", "x")]
+
+
+def test_a_first_query_that_reads_like_a_header_comes_back(tmp_path: Path) -> None:
+    queries = [Query("id", "query"), Query("2", "b")]
+    converters.write(queries, tmp_path / "q.tsv", "queries")
+    assert list(converters.read(tmp_path / "q.tsv", "queries")) == queries
