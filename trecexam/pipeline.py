@@ -299,13 +299,14 @@ class Pipeline:
 
     def _fingerprint(self, hold: Collection[Path]) -> str:
         """Equal for two updates exactly when the second has nothing to do."""
+        # A file that is being written changes at every look; what counts of it does not.
+        inputs = {path: value for path, value in self.inputs.stamps().items() if path not in hold}
         state = [
             trecexam.__version__,
             self.config.model_dump(mode="json"),
-            identity_json(self.grader.identity),
-            # A file that is being written changes at every look; what counts of it does not.
-            fingerprint({path: value for path, value in self.inputs.stamps().items() if path not in hold}),
+            fingerprint(inputs),
             sorted(map(str, hold)),
+            identity_json(self.grader.identity),
         ]
         return hashlib.sha256(json.dumps(state).encode()).hexdigest()
 
