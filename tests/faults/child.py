@@ -10,7 +10,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
+sys.path[:0] = [
+    str(Path(__file__).resolve().parents[1] / "helpers"),
+    str(Path(__file__).resolve().parents[2]),
+]
 
 from support import HashGrader  # noqa: E402
 

@@ -39,6 +39,8 @@ def finish(child: subprocess.Popen[str]) -> None:
 
 def stored(root: Path) -> list[tuple[object, ...]]:
     with sqlite3.connect(root / ".trecexam" / "grades.sqlite") as db:
+        if not db.execute("PRAGMA user_version").fetchone()[0]:
+            return []  # killed before its tables were made
         found = db.execute(
             "SELECT hex(grader.digest), hex(item.digest), hex(passage.digest), rating, status, answer "
             "FROM grade JOIN grader ON grader.id = grader_id JOIN item ON item.id = item_id "

@@ -10,7 +10,7 @@ from typing import Any
 
 from trecexam.graders import Answer, Cell
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
 
 
