@@ -58,6 +58,11 @@ def _or(keys: Sequence[str]) -> str:
     return " or ".join(f'"{key}"' for key in keys)
 
 
+def counted(columns: Sequence[object]) -> str:
+    """How many columns a line has, in words."""
+    return "1 column" if len(columns) == 1 else f"{len(columns)} columns"
+
+
 def column(value: str, what: str) -> str:
     """An id as it can stand in a white-space separated file.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO, Protocol
 
 from converters.errors import ConversionError
-from converters.fields import column
+from converters.fields import column, counted
 from converters.lines import Head, columns_of, decode, iter_lines
 from converters.records import Qrel
 from converters.registry import Format
@@ -44,7 +44,9 @@ def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
             continue
         if len(columns) != 4:
             raise ConversionError(
-                path, number, f"has {len(columns)} columns, a qrels line has 4: query_id 0 doc_id label"
+                path,
+                number,
+                f"has {counted(columns)}, a qrels line has 4: query_id 0 doc_id label",
             )
         query_id, iteration, doc_id, text = columns
         label = _label(text)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from converters.errors import ConversionError
-from converters.fields import column
+from converters.fields import column, counted
 from converters.lines import Head, columns_of, decode, is_gzip, iter_lines, open_bytes, reading
 from converters.ordering import DuplicateError, ordered
 from converters.records import RunEntry
@@ -225,7 +225,7 @@ def _careful(path: Path) -> tuple[str, tuple[str, ...], Any, Any, Any]:
             raise ConversionError(
                 path,
                 number,
-                f"has {len(columns)} columns, a run line has 6: query_id Q0 doc_id rank score tag",
+                f"has {counted(columns)}, a run line has 6: query_id Q0 doc_id rank score tag",
             )
         if not line.isascii():
             decode(path, number, line)

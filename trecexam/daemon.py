@@ -10,7 +10,7 @@ from pathlib import Path
 from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
 from trecexam.events import Hints, watching
-from trecexam.inputs import Stamp, stamp
+from trecexam.inputs import Rejected, Stamp, stamp
 from trecexam.lock import TrackLock
 from trecexam.pipeline import Pipeline, Progress, Update
 from trecexam.settle import Settler
@@ -51,6 +51,7 @@ class Daemon:
         self._pipeline: Pipeline | None = None
         self._config_stamp: Stamp | None = None
         self._settler: Settler | None = None
+        self._told: frozenset[Rejected] = frozenset()
         self._failure: tuple[object, float] | None = None
 
     def stop(self) -> None:
@@ -137,15 +138,20 @@ class Daemon:
             return
         self.updates += 1
         for row in update.rejected:
-            where = row.file if row.line is None else f"{row.file}:{row.line}"
-            self.log(f"not taken: {where}: {row.reason}")
-        self.log(describe(update))
+            if row not in self._told:
+                self.log(f"not taken: {row}")
+        self._told = frozenset(update.rejected)
+        if update.graded or update.written or not update.complete:
+            self.log(describe(update))
 
 
 def describe(update: Update) -> str:
     """One line on what an update did."""
     counts = update.counts
-    parts = [f"graded {update.graded:,} cells" if update.graded else "nothing to grade"]
+    parts = [
+        f"{update.runs} runs",
+        f"{update.graded:,} cells graded" if update.graded else "nothing to grade",
+    ]
     if counts.missing:
         parts.append(f"{counts.missing:,} of {counts.cells:,} without a grade")
     for name in ("unparsed", "refused", "error"):
@@ -157,6 +163,5 @@ def describe(update: Update) -> str:
         parts.append(f"{len(update.rejected):,} rejected (out/rejected.tsv)")
     if not update.complete:
         parts.append("stopped before the end")
-    names = ", ".join(path.name for path in update.written)
-    parts.append(f"wrote {names}" if names else "outputs unchanged")
+    parts.append(f"{len(update.written)} files written to out/" if update.written else "outputs unchanged")
     return "; ".join(parts)

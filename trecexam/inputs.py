@@ -40,6 +40,10 @@ class Rejected(NamedTuple):
     line: int | None
     reason: str
 
+    def __str__(self) -> str:
+        where = self.file if self.line is None else f"{self.file}:{self.line}"
+        return f"{where}: {self.reason}"
+
 
 @dataclass(frozen=True)
 class Snapshot:

@@ -57,19 +57,30 @@ class Outputs:
             written.append(out / MANIFEST)
         return written
 
-    def last(self, seen: str) -> dict[str, Any] | None:
-        """What the last complete update left, if nothing has changed since, outputs included; else None."""
+    def last(self, seen: str) -> tuple[int, Counts, tuple[Rejected, ...]] | None:
+        """Runs, counts and rejected inputs of the last complete update, or None.
+
+        None where anything has changed since, outputs included.
+        """
         try:
-            memory: dict[str, Any] = json.loads(self._memory.read_bytes())
+            memory = json.loads(self._memory.read_bytes())
             if memory["seen"] == seen and memory["outputs"] == self._stamps():
-                return memory
+                rejected = tuple(Rejected(*row) for row in memory["rejected"])
+                return memory["runs"], Counts(**memory["counts"]), rejected
         except (OSError, ValueError, KeyError, TypeError):
+            # Missing, or of another version: then everything is looked at again.
             pass
         return None
 
-    def remember(self, seen: str, counts: Counts, rejected: tuple[Rejected, ...]) -> None:
+    def remember(self, seen: str, runs: int, counts: Counts, rejected: tuple[Rejected, ...]) -> None:
         """Notes that the outputs are up to date with these inputs."""
-        memory = {"seen": seen, "outputs": self._stamps(), "counts": asdict(counts), "rejected": rejected}
+        memory = {
+            "seen": seen,
+            "outputs": self._stamps(),
+            "runs": runs,
+            "counts": asdict(counts),
+            "rejected": rejected,
+        }
         files.replace(self._memory, json.dumps(memory).encode())
 
     def _stamps(self) -> dict[str, list[int]]:

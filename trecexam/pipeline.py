@@ -44,6 +44,7 @@ class Update:
     Attributes:
         changed: False where nothing was new and nothing was done.
         graded: cells graded now.
+        runs: runs on the leaderboard.
         counts: the pool's cells by what became of them.
         rejected: inputs that were not taken.
         complete: False where it was stopped before all cells were asked for.
@@ -52,6 +53,7 @@ class Update:
 
     changed: bool
     graded: int
+    runs: int
     counts: Counts
     rejected: tuple[Rejected, ...]
     complete: bool
@@ -280,22 +282,15 @@ class Pipeline:
         seen = self._fingerprint(hold)
         last = outputs.last(seen)
         if last is not None:
-            return Update(
-                False,
-                0,
-                Counts(**last["counts"]),
-                tuple(Rejected(*row) for row in last["rejected"]),
-                True,
-                (),
-            )
+            return Update(False, 0, *last, complete=True, written=())
         self.inputs.forget_missing()
-        self.load(hold)
+        runs = len(self.load(hold).runs)
         graded, complete = self.grade(progress, stop)
         counts = self.gradebook.counts()
         written = outputs.write(self, counts, complete=complete)
         if complete:
-            outputs.remember(seen, counts, self.rejected)
-        return Update(True, graded, counts, self.rejected, complete, tuple(written))
+            outputs.remember(seen, runs, counts, self.rejected)
+        return Update(True, graded, runs, counts, self.rejected, complete, tuple(written))
 
     def _fingerprint(self, hold: Collection[Path]) -> str:
         """Equal for two updates exactly when the second has nothing to do."""

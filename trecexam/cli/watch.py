@@ -54,8 +54,7 @@ def _once(root: Path) -> int:
     ):
         update = track.update(progress=progress, stop=lambda: bool(stopped))
     for row in update.rejected:
-        where = row.file if row.line is None else f"{row.file}:{row.line}"
-        click.echo(f"not taken: {where}: {row.reason}", err=True)
+        click.echo(f"not taken: {row}", err=True)
     if update.changed:
         click.echo(describe(update), err=True)
     else:
