@@ -12,11 +12,11 @@ from trecexam.store import MIGRATIONS, GradeRow, GradeStore
 def test_a_grade_is_found_again_after_reopening(tmp_path: Path) -> None:
     path = tmp_path / "grades.sqlite"
     with GradeStore(path) as store:
-        grader = store.grader_id(b"g", "{}")
-        item, passage = store.item_ids([b"i"])[0], store.passage_ids([b"p"])[0]
+        grader = store.add_grader(b"g", "{}")
+        item, passage = store.add_items([b"i"])[0], store.add_passages([b"p"])[0]
         store.add(grader, [GradeRow(item, passage, 4, "ok", "4.", (0.0, 0.1, 0.1, 0.1, 0.6, 0.1))])
     with GradeStore(path) as store:
-        assert store.grader_id(b"g", "{}") == grader
+        assert store.grader_id(b"g") == grader
         assert store.grades(grader, item) == [(passage, 4, "ok")]
         assert store.answers(grader, item)[passage].answer == "4."
         assert store.answers(grader, item)[passage].probabilities == (0.0, 0.1, 0.1, 0.1, 0.6, 0.1)
@@ -24,14 +24,14 @@ def test_a_grade_is_found_again_after_reopening(tmp_path: Path) -> None:
 
 def test_ids_come_back_in_the_order_asked_and_equal_digests_share_one(tmp_path: Path) -> None:
     with GradeStore(tmp_path / "s") as store:
-        first = store.passage_ids([b"a", b"b", b"a"])
+        first = store.add_passages([b"a", b"b", b"a"])
         assert first[0] == first[2] != first[1]
-        assert store.passage_ids([b"b", b"c", b"a"])[::2] == [first[1], first[0]]
+        assert store.passage_ids([b"b", b"c", b"a"]) == [first[1], None, first[0]]
 
 
 def test_graders_do_not_see_each_others_grades(tmp_path: Path) -> None:
     with GradeStore(tmp_path / "s") as store:
-        one, two = store.grader_id(b"1", "{}"), store.grader_id(b"2", "{}")
+        one, two = store.add_grader(b"1", "{}"), store.add_grader(b"2", "{}")
         store.add(one, [GradeRow(1, 1, 3, "ok", "3")])
         assert store.grades(two, 1) == []
         assert (store.count(one), store.count(two), store.count()) == (1, 0, 1)
@@ -95,3 +95,23 @@ def test_readers_see_the_last_commit_while_a_writer_is_in_a_batch(tmp_path: Path
         assert reader.count() == 1
         writer._db.execute("COMMIT")
         assert reader.count() == 2
+
+
+def test_reading_makes_no_file_and_writes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "s"
+    with GradeStore(path, write=False) as store:
+        assert store.count() == 0
+        assert store.grader_id(b"g") is None
+    assert not path.parent.exists()
+    with GradeStore(path) as store:
+        store.add(1, [GradeRow(1, 1, 3, "ok", "3")])
+    with GradeStore(path, write=False) as store:
+        assert store.count() == 1
+        with pytest.raises(StoreError, match="readonly"):
+            store.add(1, [GradeRow(1, 2, 3, "ok", "3")])
+
+
+def test_a_reader_sees_what_a_writer_commits_meanwhile(tmp_path: Path) -> None:
+    with GradeStore(tmp_path / "s") as writer, GradeStore(tmp_path / "s", write=False) as reader:
+        writer.add(1, [GradeRow(1, 1, 3, "ok", "3")])
+        assert reader.count() == 1

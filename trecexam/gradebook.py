@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from converters.records import Item
 from trecexam.bank.model import Bank, item_digest, passage_digest
-from trecexam.graders.base import Answer, Cell
+from trecexam.graders.base import Answer, Cell, identity_digest, identity_json
 from trecexam.store import GradeRow, GradeStore
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 #: Codes of a cell without a rating; ratings themselves are 0..5.
 MISSING, UNPARSED, REFUSED, ERROR = -1, -2, -3, -4
+#: Never the same number twice in a process, whichever gradebook asks.
+_VERSIONS = itertools.count(1)
 _CODE = {"unparsed": UNPARSED, "refused": REFUSED, "error": ERROR}
 
 
@@ -31,8 +34,6 @@ class _Sheet:
     doc_ids: tuple[str, ...]
     texts: tuple[str | None, ...]
     items: tuple[Item, ...]
-    passage_ids: list[int | None]
-    item_ids: list[int]
     codes: NDArray[np.int8]
     version: int
 
@@ -54,14 +55,11 @@ class Counts:
 class Gradebook:
     """The grades that one grader has given to the cells of a pool."""
 
-    def __init__(self, store: GradeStore, grader_id: int, min_text: int) -> None:
+    def __init__(self, store: GradeStore, identity: Mapping[str, Any], min_text: int) -> None:
         self._store = store
-        self._grader_id = grader_id
+        self._identity = identity
         self._min_text = min_text
         self._sheets: dict[str, _Sheet] = {}
-        self._item_rows: dict[Item, int] = {}
-        self._passage_rows: dict[str, int] = {}
-        self._versions = 0
 
     def set_pool(self, bank: Bank, pool: Mapping[str, tuple[str, ...]], texts: Mapping[str, str]) -> None:
         """Takes a new pool; only queries whose passages, texts or items changed are looked up again."""
@@ -77,51 +75,45 @@ class Gradebook:
 
     def missing(self, query_texts: Mapping[str, str]) -> Iterator[Cell]:
         """Every cell that has a text and no grade of any kind, passage by passage; equal cells once."""
-        uses = Counter(item_id for sheet in self._sheets.values() for item_id in sheet.item_ids)
-        asked: set[tuple[int, int]] = set()
+        uses = Counter(item_digest(item) for sheet in self._sheets.values() for item in sheet.items)
+        asked: set[tuple[str, bytes]] = set()
         for query_id, sheet in self._sheets.items():
-            seen: set[int] = set()
-            for row, passage_id in enumerate(sheet.passage_ids):
-                text = sheet.texts[row]
-                if passage_id is None or text is None or passage_id in seen:
+            seen: set[str] = set()
+            digests = [item_digest(item) for item in sheet.items]
+            for row, text in enumerate(sheet.texts):
+                if text is None or text in seen:
                     continue
-                seen.add(passage_id)
+                seen.add(text)
                 for column in (sheet.codes[row] == MISSING).nonzero()[0]:
-                    item_id = sheet.item_ids[column]
                     # Only items that stand more than once can ask the same thing twice.
-                    if uses[item_id] > 1:
-                        if (passage_id, item_id) in asked:
+                    if uses[digests[column]] > 1:
+                        if (text, digests[column]) in asked:
                             continue
-                        asked.add((passage_id, item_id))
+                        asked.add((text, digests[column]))
                     yield Cell(
                         query_id, query_texts.get(query_id, ""), sheet.doc_ids[row], text, sheet.items[column]
                     )
 
     def record(self, batch: Sequence[tuple[Cell, Answer]]) -> None:
         """Stores a batch of answers in one transaction. `refresh` makes the ratings show them."""
-        self._store.add(
-            self._grader_id,
-            (
-                GradeRow(
-                    self._item_rows[cell.item],
-                    self._passage_rows[cell.text],
-                    answer.rating,
-                    answer.status,
-                    answer.raw,
-                    answer.probabilities,
-                )
-                for cell, answer in batch
-            ),
+        items = list(dict.fromkeys(cell.item for cell, _ in batch))
+        texts = list(dict.fromkeys(cell.text for cell, _ in batch))
+        grader_id = self._store.add_grader(identity_digest(self._identity), identity_json(self._identity))
+        item_rows = dict(zip(items, self._store.add_items([item_digest(i) for i in items]), strict=True))
+        passage_rows = dict(
+            zip(texts, self._store.add_passages([passage_digest(t) for t in texts]), strict=True)
         )
+        rows = (GradeRow(item_rows[cell.item], passage_rows[cell.text], *answer) for cell, answer in batch)
+        self._store.add(grader_id, rows)
 
     def refresh(self) -> None:
         """Looks up again the grades of every query that had cells without one."""
         for sheet in self._sheets.values():
             if not (sheet.codes == MISSING).any():
                 continue
-            codes = self._codes(sheet.passage_ids, sheet.item_ids)
+            codes = self._codes(sheet.texts, sheet.items)
             if (codes != sheet.codes).any():
-                sheet.codes, sheet.version = codes, self._next_version()
+                sheet.codes, sheet.version = codes, next(_VERSIONS)
 
     def version(self, query_id: str) -> int:
         """A number that changes exactly when the query's cells or their grades change."""
@@ -155,15 +147,18 @@ class Gradebook:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Every grade of the pool, for `export grades`: ids, rating, status, answer, digests."""
+        grader_id = self._store.grader_id(identity_digest(self._identity))
         for query_id, sheet in self._sheets.items():
-            for item, item_id in zip(sheet.items, sheet.item_ids, strict=True):
-                answers = self._store.answers(self._grader_id, item_id)
-                for doc_id, text, passage_id in zip(
-                    sheet.doc_ids, sheet.texts, sheet.passage_ids, strict=True
-                ):
-                    if text is None or passage_id is None or passage_id not in answers:
+            digests = [None if text is None else passage_digest(text) for text in sheet.texts]
+            passages = self._store.passage_ids([digest or b"" for digest in digests])
+            for item, item_row in zip(sheet.items, self._item_rows(sheet.items), strict=True):
+                if grader_id is None or item_row is None:
+                    continue
+                answers = self._store.answers(grader_id, item_row)
+                for doc_id, digest, row in zip(sheet.doc_ids, digests, passages, strict=True):
+                    if digest is None or row is None or row not in answers:
                         continue
-                    grade = answers[passage_id]
+                    grade = answers[row]
                     yield {
                         "query_id": query_id,
                         "doc_id": doc_id,
@@ -172,7 +167,7 @@ class Gradebook:
                         "status": grade.status,
                         "answer": grade.answer,
                         "probabilities": grade.probabilities,
-                        "passage_sha256": passage_digest(text).hex(),
+                        "passage_sha256": digest.hex(),
                         "item_sha256": item_digest(item).hex(),
                     }
 
@@ -182,38 +177,27 @@ class Gradebook:
     def _sheet(
         self, doc_ids: tuple[str, ...], texts: tuple[str | None, ...], items: tuple[Item, ...]
     ) -> _Sheet:
-        item_ids = self._store.item_ids([item_digest(item) for item in items])
-        known = [text for text in texts if text is not None]
-        rows = dict(
-            zip(known, self._store.passage_ids([passage_digest(text) for text in known]), strict=True)
-        )
-        passage_ids = [None if text is None else rows[text] for text in texts]
-        self._passage_rows.update(rows)
-        self._item_rows.update(zip(items, item_ids, strict=True))
-        return _Sheet(
-            doc_ids,
-            texts,
-            items,
-            passage_ids,
-            item_ids,
-            self._codes(passage_ids, item_ids),
-            self._next_version(),
-        )
+        return _Sheet(doc_ids, texts, items, self._codes(texts, items), next(_VERSIONS))
 
-    def _codes(self, passage_ids: list[int | None], item_ids: list[int]) -> NDArray[np.int8]:
+    def _codes(self, texts: Sequence[str | None], items: Sequence[Item]) -> NDArray[np.int8]:
         import numpy as np
 
-        codes = np.full((len(passage_ids), len(item_ids)), MISSING, dtype=np.int8)
+        codes = np.full((len(texts), len(items)), MISSING, dtype=np.int8)
+        grader_id = self._store.grader_id(identity_digest(self._identity))
+        if grader_id is None:
+            return codes
+        known = [(row, passage_digest(text)) for row, text in enumerate(texts) if text is not None]
         rows: dict[int, list[int]] = {}
-        for row, passage_id in enumerate(passage_ids):
-            if passage_id is not None:
-                rows.setdefault(passage_id, []).append(row)
-        for column, item_id in enumerate(item_ids):
-            for passage_id, rating, status in self._store.grades(self._grader_id, item_id):
-                if passage_id in rows:
-                    codes[rows[passage_id], column] = rating if rating is not None else _CODE[status]
+        for (row, _), passage in zip(known, self._store.passage_ids([d for _, d in known]), strict=True):
+            if passage is not None:
+                rows.setdefault(passage, []).append(row)
+        for column, item in enumerate(self._item_rows(items)):
+            if item is None:
+                continue
+            for passage, rating, status in self._store.grades(grader_id, item):
+                if passage in rows:
+                    codes[rows[passage], column] = rating if rating is not None else _CODE[status]
         return codes
 
-    def _next_version(self) -> int:
-        self._versions += 1
-        return self._versions
+    def _item_rows(self, items: Sequence[Item]) -> list[int | None]:
+        return self._store.item_ids([item_digest(item) for item in items])

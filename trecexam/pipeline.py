@@ -16,7 +16,7 @@ from trecexam.config import TrackConfig
 from trecexam.errors import ConfigError, TrecexamError
 from trecexam.gradebook import Counts, Gradebook
 from trecexam.graders import Grader, create
-from trecexam.graders.base import Answer, Cell, identity_digest, identity_json
+from trecexam.graders.base import Answer, Cell, identity_json
 from trecexam.inputs import Inputs, Rejected, Snapshot, fingerprint, stamp
 from trecexam.pool import pool
 from trecexam.scoring import ValueCache, Values
@@ -71,6 +71,7 @@ class Pipeline:
         self.inputs = Inputs(folder)
         self._given_grader = grader
         self._store: GradeStore | None = None
+        self._book: Gradebook | None = None
         self._rubric = ValueCache()
         self._official = ValueCache()
         self.snapshot: Snapshot | None = None
@@ -87,8 +88,7 @@ class Pipeline:
         """Closes the store."""
         if self._store is not None:
             self._store.close()
-            self._store = None
-        self.__dict__.pop("gradebook", None)
+        self._store, self._book = None, None
 
     @property
     def config(self) -> TrackConfig:
@@ -98,19 +98,22 @@ class Pipeline:
     def grader(self) -> Grader:
         return self._given_grader or create(self.config.grader, self.folder.root)
 
-    @cached_property
+    @property
     def gradebook(self) -> Gradebook:
-        self._store = GradeStore(self.folder.store_path)
-        grader_id = self._store.grader_id(
-            identity_digest(self.grader.identity), identity_json(self.grader.identity)
-        )
-        return Gradebook(self._store, grader_id, self.config.track.min_text)
+        """The grades; the store is opened for reading only until `update` needs to write."""
+        return self._book or self._open(write=False)
 
     @property
     def store(self) -> GradeStore:
         _ = self.gradebook
         assert self._store is not None
         return self._store
+
+    def _open(self, *, write: bool) -> Gradebook:
+        self.close()
+        self._store = GradeStore(self.folder.store_path, write=write)
+        self._book = Gradebook(self._store, self.grader.identity, self.config.track.min_text)
+        return self._book
 
     def load(self, hold: Collection[Path] = ()) -> Snapshot:
         """Reads what changed and builds the pool; grades nothing.
@@ -284,6 +287,8 @@ class Pipeline:
         if last is not None:
             return Update(False, 0, *last, complete=True, written=())
         self.inputs.forget_missing()
+        if self._store is None or not self._store.write:
+            self._open(write=True)
         runs = len(self.load(hold).runs)
         graded, complete = self.grade(progress, stop)
         counts = self.gradebook.counts()

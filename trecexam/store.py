@@ -13,6 +13,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 from trecexam.errors import StoreError
 
@@ -57,18 +58,54 @@ class GradeStore:
         StoreError: the file is no store, is newer than this program, cannot be written, or the disk is full.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, write: bool = True) -> None:
+        """Opens the store; makes or migrates it when it is opened for writing.
+
+        Args:
+            write: False never writes to disk: also a store in a folder that may only be read can be read.
+        """
         self.path = path
+        self.write = write
         with self._errors():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, isolation_level=None, timeout=60, check_same_thread=False)
+            self._db = self._connect() if write else self._connect_read_only()
+
+    def _connect(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        db = sqlite3.connect(self.path, isolation_level=None, timeout=60, check_same_thread=False)
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = NORMAL")
+            self._migrate(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _connect_read_only(self) -> sqlite3.Connection:
+        place = f"file:{quote(str(self.path.absolute()))}"
+        # Beside a WAL, SQLite wants to make a file even to read, unless told that nobody writes.
+        for mode in ("?mode=ro", "?immutable=1"):
+            if not self.path.exists():
+                break
+            db = sqlite3.connect(
+                place + mode, uri=True, isolation_level=None, timeout=60, check_same_thread=False
+            )
             try:
-                self._db.execute("PRAGMA journal_mode = WAL")
-                self._db.execute("PRAGMA synchronous = NORMAL")
-                self._migrate()
+                if self._version(db):
+                    return db
+                db.close()
+                break
+            except sqlite3.OperationalError:
+                db.close()
+                if mode == "?immutable=1":
+                    raise
             except BaseException:
-                self._db.close()
+                db.close()
                 raise
+        # There is none yet, or it was killed before its tables were made: one without grades.
+        empty = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        self._migrate(empty)
+        return empty
 
     def close(self) -> None:
         self._db.close()
@@ -79,37 +116,52 @@ class GradeStore:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def grader_id(self, digest: bytes, identity: str) -> int:
+    def grader_id(self, digest: bytes) -> int | None:
+        """The row of a grader identity, or None where it never graded."""
+        with self._errors():
+            row = self._db.execute("SELECT id FROM grader WHERE digest = ?", (digest,)).fetchone()
+        return None if row is None else int(row[0])
+
+    def add_grader(self, digest: bytes, identity: str) -> int:
         """The row of a grader identity, made where it is new. `identity` is its canonical JSON."""
         with self._transaction():
             self._db.execute(
                 "INSERT OR IGNORE INTO grader (digest, identity) VALUES (?, ?)", (digest, identity)
             )
-        return int(self._db.execute("SELECT id FROM grader WHERE digest = ?", (digest,)).fetchone()[0])
+        found = self.grader_id(digest)
+        assert found is not None
+        return found
 
-    def item_ids(self, digests: Sequence[bytes]) -> list[int]:
-        """The rows of item digests, in the order asked, made where they are new."""
+    def item_ids(self, digests: Sequence[bytes]) -> list[int | None]:
+        """The rows of item digests, in the order asked; None where one is new."""
         return self._ids("item", digests)
 
-    def passage_ids(self, digests: Sequence[bytes]) -> list[int]:
-        """The rows of passage digests, in the order asked, made where they are new."""
+    def passage_ids(self, digests: Sequence[bytes]) -> list[int | None]:
+        """The rows of passage digests, in the order asked; None where one is new."""
         return self._ids("passage", digests)
 
-    def _ids(self, table: str, digests: Sequence[bytes]) -> list[int]:
-        found: dict[bytes, int] = {}
+    def add_items(self, digests: Sequence[bytes]) -> list[int]:
+        """As `item_ids`, and rows are made for new ones."""
+        return self._add_ids("item", digests)
+
+    def add_passages(self, digests: Sequence[bytes]) -> list[int]:
+        """As `passage_ids`, and rows are made for new ones."""
+        return self._add_ids("passage", digests)
+
+    def _ids(self, table: str, digests: Sequence[bytes]) -> list[int | None]:
+        query = f"SELECT id FROM {table} WHERE digest = ?"
         with self._errors():
-            for digest in set(digests):
-                row = self._db.execute(f"SELECT id FROM {table} WHERE digest = ?", (digest,)).fetchone()
-                if row:
-                    found[digest] = row[0]
-        new = [digest for digest in dict.fromkeys(digests) if digest not in found]
+            rows = [self._db.execute(query, (digest,)).fetchone() for digest in digests]
+        return [None if row is None else row[0] for row in rows]
+
+    def _add_ids(self, table: str, digests: Sequence[bytes]) -> list[int]:
+        new = [
+            (digest,) for digest, row in zip(digests, self._ids(table, digests), strict=True) if row is None
+        ]
         if new:
             with self._transaction():
-                for digest in new:
-                    cursor = self._db.execute(f"INSERT INTO {table} (digest) VALUES (?)", (digest,))
-                    assert cursor.lastrowid is not None
-                    found[digest] = cursor.lastrowid
-        return [found[digest] for digest in digests]
+                self._db.executemany(f"INSERT OR IGNORE INTO {table} (digest) VALUES (?)", new)
+        return [row for row in self._ids(table, digests) if row is not None]
 
     def add(self, grader_id: int, rows: Iterable[GradeRow]) -> None:
         """Stores a batch in one transaction; a cell that has a grade gets the new one."""
@@ -160,16 +212,20 @@ class GradeStore:
                 self._db.execute("SELECT count(*) FROM grade WHERE grader_id = ?", (grader_id,)).fetchone()[0]
             )
 
-    def _migrate(self) -> None:
-        version = self._db.execute("PRAGMA user_version").fetchone()[0]
+    def _version(self, db: sqlite3.Connection) -> int:
+        version = int(db.execute("PRAGMA user_version").fetchone()[0])
         if version > len(MIGRATIONS):
             raise StoreError(
                 f"made by a newer trecexam (store version {version}, known here: {len(MIGRATIONS)}); upgrade",
                 path=self.path,
             )
+        return version
+
+    def _migrate(self, db: sqlite3.Connection) -> None:
+        version = self._version(db)
         for number, script in enumerate(MIGRATIONS[version:], version + 1):
             # executescript commits what came before, so the transaction is part of the script.
-            self._db.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
+            db.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
