@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trecexam.comparison import Comparison, compare
+from trecexam.gradebook import Counts
 from trecexam.graders.base import identity_digest
 from trecexam.lock import TrackLock, holder
 from trecexam.pipeline import Pipeline, Progress, Update
@@ -129,6 +130,10 @@ class Track:
         snapshot = self._pipeline.snapshot or self._loaded().snapshot
         assert snapshot is not None
         return snapshot.run_files
+
+    def counts(self) -> Counts:
+        """The cells of the pool by what became of them."""
+        return self._loaded().gradebook.counts()
 
     def status(self) -> dict[str, Any]:
         """Counts of what the track holds and of its cells, the grader, and who grades it now."""

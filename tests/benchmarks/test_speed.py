@@ -139,6 +139,17 @@ def test_a_scan_that_finds_nothing_new(track: Path, benchmark: Any, report: list
     assert seconds < 0.3
 
 
+def test_a_scan_in_a_fresh_process(track: Path, benchmark: Any, report: list[str]) -> None:
+    words = [sys.executable, "-m", "trecexam", "watch", str(track), "--once"]
+    subprocess.run(words, check=True, capture_output=True, cwd=ROOT)
+    benchmark.pedantic(
+        subprocess.run, (words,), {"capture_output": True, "check": True, "cwd": ROOT}, rounds=10
+    )
+    seconds = benchmark.stats.stats.median
+    report.append(f"That scan by `trecexam watch --once` in a fresh process: {seconds * 1000:.0f} ms.")
+    assert seconds < 0.3
+
+
 def test_the_37th_run(track: Path, benchmark: Any, report: list[str]) -> None:
     last = track / "runs" / "UNH_bm25.run"
     aside = track / "UNH_bm25.run"
@@ -155,3 +166,13 @@ def test_the_37th_run(track: Path, benchmark: Any, report: list[str]) -> None:
     report.append(
         f"Dropping the 37th run into it, all grades stored: {seconds * 1000:.0f} ms to new outputs."
     )
+
+
+def test_help(benchmark: Any, report: list[str]) -> None:
+    words = [sys.executable, "-m", "trecexam", "--help"]
+    benchmark.pedantic(
+        subprocess.run, (words,), {"capture_output": True, "check": True, "cwd": ROOT}, rounds=10
+    )
+    seconds = benchmark.stats.stats.median
+    report.append(f"`trecexam --help`: {seconds * 1000:.0f} ms.")
+    assert seconds < 0.3

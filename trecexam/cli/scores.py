@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from trecexam.api import open_track
+from trecexam.api import Track, open_track
 from trecexam.cli import show
 from trecexam.cli.options import json_option, measure_option, track_argument
 from trecexam.errors import TrecexamError
@@ -27,6 +27,7 @@ def leaderboard(track: Path, measures: tuple[str, ...], official: bool, as_json:
     with open_track(track) as opened, _bad_measures():
         board = opened.leaderboard(measures or None, official=official)
         files = {name: opened.folder.shown(path) for name, path in opened.run_files().items()}
+        _say_what_is_missing(opened)
     if not board.rows:
         click.echo(f"no runs yet: drop some into {opened.folder.runs}", err=True)
     show.table(
@@ -58,6 +59,7 @@ def correlate(
     """
     with open_track(track) as opened, _bad_measures():
         comparison = opened.correlate(measures or None, official_measures or None, per_query=per_query)
+        _say_what_is_missing(opened)
     if comparison is None:
         raise TrecexamError(
             "nothing to compare: it needs runs, and official judgments (qrels.txt) or an official "
@@ -65,6 +67,16 @@ def correlate(
             path=track,
         )
     show.table(comparison.table(), as_json=as_json, json_value=comparison.as_json())
+
+
+def _say_what_is_missing(track: Track) -> None:
+    counts = track.counts()
+    if counts.missing:
+        click.echo(
+            f"{counts.missing:,} of {counts.cells:,} cells have no grade; "
+            f"`trecexam watch {track.folder.root}` grades them",
+            err=True,
+        )
 
 
 class _bad_measures:  # noqa: N801 - reads as a block, not as a class
