@@ -167,6 +167,8 @@ class Gradebook:
                         "status": grade.status,
                         "answer": grade.answer,
                         "probabilities": grade.probabilities,
+                        "model": str(self._identity.get("model") or self._identity.get("grader") or ""),
+                        "prompt": str(self._identity.get("prompt") or ""),
                         "passage_sha256": digest.hex(),
                         "item_sha256": item_digest(item).hex(),
                     }
