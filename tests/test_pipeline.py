@@ -11,7 +11,7 @@ from support import HashGrader, hashed_rating, make_small_track, write_run
 import trecexam
 from converters.errors import ConversionError
 from trecexam.errors import ConfigError, LockedError, TrackError, TrecexamError
-from trecexam.lock import TrackLock
+from trecexam.watching.lock import TrackLock
 
 
 def update(root: Path, grader: HashGrader) -> trecexam.pipeline.Update:  # type: ignore[name-defined]

@@ -7,12 +7,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trecexam.comparison import Comparison, compare
-from trecexam.gradebook import Counts
 from trecexam.graders.base import identity_digest
-from trecexam.lock import TrackLock, holder
 from trecexam.pipeline import Pipeline, Progress, Update
+from trecexam.stages.comparison import Comparison, compare
+from trecexam.stages.gradebook import Counts
 from trecexam.track import TrackFolder
+from trecexam.watching.lock import TrackLock, holder
 
 if TYPE_CHECKING:
     import ir_measures

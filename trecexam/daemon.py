@@ -9,12 +9,12 @@ from pathlib import Path
 
 from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
-from trecexam.events import Hints, watching
-from trecexam.inputs import Rejected, Stamp, stamp
-from trecexam.lock import TrackLock
 from trecexam.pipeline import Pipeline, Progress, Update
-from trecexam.settle import Settler
+from trecexam.stages.inputs import Rejected, Stamp, stamp
 from trecexam.track import TrackFolder
+from trecexam.watching.events import Hints, watching
+from trecexam.watching.lock import TrackLock
+from trecexam.watching.settle import Settler
 
 #: Seconds until an update that failed is tried again though nothing changed (a full disk may be mended).
 RETRY = 60.0

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import trecexam
 from trecexam.config import TrackConfig
 from trecexam.errors import ConfigError, TrecexamError
-from trecexam.gradebook import Counts, Gradebook
 from trecexam.graders import Grader, create
 from trecexam.graders.base import Answer, Cell, identity_json
-from trecexam.inputs import Inputs, Rejected, Snapshot, fingerprint, stamp
 from trecexam.pool import pool
-from trecexam.scoring import ValueCache, Values
+from trecexam.stages.gradebook import Counts, Gradebook
+from trecexam.stages.inputs import Inputs, Rejected, Snapshot, fingerprint, stamp
+from trecexam.stages.scoring import ValueCache, Values
 from trecexam.store import GradeStore
 from trecexam.track import TrackFolder
 
@@ -279,7 +279,7 @@ class Pipeline:
         Raises:
             TrecexamError, ConversionError: what stands in the way; outputs are as they were.
         """
-        from trecexam.outputs import Outputs
+        from trecexam.stages.outputs import Outputs
 
         outputs = Outputs(self.folder)
         seen = self._fingerprint(hold)
@@ -316,16 +316,3 @@ def opened(root: Path | str, grader: Grader | None = None) -> Iterator[Pipeline]
     """The pipeline of the track in `root`, closed again at the end."""
     with Pipeline(TrackFolder.open(root), grader) as pipeline:
         yield pipeline
-
-
-def versions() -> Mapping[str, Any]:
-    """Versions of what scores come from, for the manifest."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    found: dict[str, Any] = {"trecexam": trecexam.__version__}
-    for package in ("ir_measures", "pytrec_eval-terrier", "pyndeval", "scipy", "numpy"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = None
-    return found

@@ -14,7 +14,7 @@ from support import ROOT, make_small_track, write_run
 import trecexam
 from trecexam.cli.main import COMMANDS, run
 from trecexam.config import load_config
-from trecexam.lock import TrackLock
+from trecexam.watching.lock import TrackLock
 
 RECORDED = '[track]\ndepth = 8\n[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n'
 

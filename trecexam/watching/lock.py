@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from pathlib import Path
 from types import TracebackType
 
@@ -31,9 +32,7 @@ class TrackLock:
             raise TrecexamError(
                 f"cannot be opened: {error.strerror}; make the folder writable", path=self.path
             ) from None
-        try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not self._take():
             pid = os.pread(self._fd, 32, 0).decode(errors="replace").strip() or "unknown"
             os.close(self._fd)
             raise LockedError(
@@ -42,6 +41,16 @@ class TrackLock:
         os.ftruncate(self._fd, 0)
         os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
         return self
+
+    def _take(self) -> bool:
+        # `holder` takes the lock for an instant; that must not turn a writer away.
+        for pause in (0.02, 0.1, 0.0):
+            try:
+                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return True
+            except OSError:
+                time.sleep(pause)
+        return False
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from trecexam.errors import LockedError
-from trecexam.lock import TrackLock, holder
+from trecexam.watching.lock import TrackLock, holder
 
 
 def test_a_second_holder_is_refused_and_told_the_pid(tmp_path: Path) -> None:
@@ -26,7 +26,7 @@ def test_a_second_holder_is_refused_and_told_the_pid(tmp_path: Path) -> None:
 def test_kill_9_frees_the_lock(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     code = (
-        "import sys, time, pathlib; from trecexam.lock import TrackLock\n"
+        "import sys, time, pathlib; from trecexam.watching.lock import TrackLock\n"
         "with TrackLock(pathlib.Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
     )
     with subprocess.Popen(

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trecexam.inputs import Stamp
-from trecexam.settle import Settler
+from trecexam.stages.inputs import Stamp
+from trecexam.watching.settle import Settler
 
 A = Path("runs/a.run")
 

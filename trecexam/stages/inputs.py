@@ -19,7 +19,7 @@ from converters.records import Item, Passage, Qrel
 from converters.run import Run
 from trecexam.bank import Bank
 from trecexam.errors import TrackError
-from trecexam.run_names import name_runs
+from trecexam.stages.run_names import name_runs
 from trecexam.track import TrackFolder
 
 T = TypeVar("T")
@@ -82,6 +82,8 @@ class Inputs:
     def __init__(self, folder: TrackFolder) -> None:
         self.folder = folder
         self._cache: dict[tuple[str, Path], tuple[Stamp | None, Any]] = {}
+        self._dataset_queries: dict[str, str] | None = None
+        self._dataset_qrels: tuple[Qrel, ...] | None = None
         self._texts: dict[str, str] = {}
         self._sought: set[str] = set()
         self._texts_stamp: object = None
@@ -231,9 +233,13 @@ class Inputs:
         assert dataset is not None
         try:
             if self.folder.queries() is None:
-                texts = {**texts, **{query.query_id: query.text for query in dataset_queries(dataset)}}
+                if self._dataset_queries is None:
+                    self._dataset_queries = {query.query_id: query.text for query in dataset_queries(dataset)}
+                texts = {**texts, **self._dataset_queries}
             if self.folder.qrels() is None:
-                official = tuple(dataset_qrels(dataset)) or None
+                if self._dataset_qrels is None:
+                    self._dataset_qrels = tuple(dataset_qrels(dataset))
+                official = self._dataset_qrels or None
         except ConversionError as error:
             rejected.append(Rejected(error.path, error.line, error.reason))
         return texts, official

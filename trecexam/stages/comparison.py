@@ -12,7 +12,7 @@ from trecexam.reports.tables import Table
 if TYPE_CHECKING:
     from trecexam.pipeline import Pipeline
     from trecexam.scores.correlation import Correlation
-    from trecexam.scoring import Values
+    from trecexam.stages.scoring import Values
 
 #: What an official leaderboard file is called beside official measures.
 LEADERBOARD = "official_leaderboard"

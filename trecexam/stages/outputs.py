@@ -9,12 +9,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import trecexam
 from converters.trec_qrels import write_qrels
-from trecexam.comparison import compare
-from trecexam.gradebook import Counts
-from trecexam.inputs import Rejected, stamp
 from trecexam.reports import files, results
 from trecexam.reports.tables import Table, to_json, to_tsv
+from trecexam.stages.comparison import compare
+from trecexam.stages.gradebook import Counts
+from trecexam.stages.inputs import Rejected, stamp
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
@@ -122,8 +123,6 @@ class Outputs:
     def _manifest(
         self, pipeline: Pipeline, counts: Counts, hashes: dict[str, str], *, complete: bool
     ) -> dict[str, Any]:
-        from trecexam.pipeline import versions
-
         snapshot = pipeline.snapshot
         assert snapshot is not None
         return {
@@ -140,5 +139,18 @@ class Outputs:
             "unparsed_policy": pipeline.config.scores.unparsed,
             "inputs": pipeline.digests,
             "outputs": hashes,
-            "versions": versions(),
+            "versions": _versions(),
         }
+
+
+def _versions() -> dict[str, Any]:
+    """Versions of what scores come from."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found: dict[str, Any] = {"trecexam": trecexam.__version__}
+    for package in ("ir_measures", "pytrec_eval-terrier", "pyndeval", "scipy", "numpy"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = None
+    return found

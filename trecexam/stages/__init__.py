@@ -1,0 +1,1 @@
+"""The stages between files and outputs; `trecexam.pipeline` joins them."""
