@@ -400,3 +400,28 @@ def test_a_changed_passage_text_is_graded_anew(small_track: Path, hash_grader: H
     update(small_track, again)
     assert {cell.text for cell in again.asked} == {"quite another text"}
     assert len(again.asked) == 4
+
+
+def test_a_passages_file_that_starts_with_junk_is_still_read_line_by_line(
+    small_track: Path, hash_grader: HashGrader
+) -> None:
+    passages = small_track / "passages.jsonl"
+    passages.write_text("junk\n" + passages.read_text())
+    done = update(small_track, hash_grader)
+    assert [(row.file, row.line) for row in done.rejected] == [("passages.jsonl", 1)]
+    assert done.counts.no_text == 0
+
+
+def test_a_file_of_another_format_in_the_drop_folder_is_named(
+    small_track: Path, hash_grader: HashGrader
+) -> None:
+    (small_track / "runs" / "official.qrels").write_text("q1 0 q1-d00 1\n")
+    (row,) = update(small_track, hash_grader).rejected
+    assert (row.file, row.line) == ("runs/official.qrels", 1)
+    assert "looks like the format 'qrels'" in row.reason
+
+
+def test_a_drop_folder_that_is_a_file_is_said(tmp_path: Path, hash_grader: HashGrader) -> None:
+    root = make_small_track(tmp_path / "t", config='[track]\nruns = "queries.tsv"\n')
+    with pytest.raises(TrackError, match=r"queries\.tsv: the drop folder for runs is a file"):
+        update(root, hash_grader)

@@ -110,9 +110,15 @@ class TrackFolder:
         return tuple(dict.fromkeys(files))
 
     def run_files(self) -> tuple[Path, ...]:
-        """Every file in the drop folder and its sub-folders that may be a run, sorted."""
-        if not self.runs.is_dir():
+        """Every file in the drop folder and its sub-folders that may be a run, sorted.
+
+        Raises:
+            TrackError: the drop folder is a file.
+        """
+        if not self.runs.exists():
             return ()
+        if not self.runs.is_dir():
+            raise TrackError("the drop folder for runs is a file; move it away", path=self.runs)
         return tuple(
             sorted(
                 path

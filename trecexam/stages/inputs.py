@@ -313,16 +313,20 @@ def _read_qrels(path: Path) -> tuple[Qrel, ...]:
     return tuple(converters.read(path, "qrels"))
 
 
-def _read_run(path: Path) -> Run:
+def _sniffed(path: Path) -> str | None:
+    """The format, or None where it looks like none: then reading it as what it should be names the line."""
     try:
-        kind = converters.sniff(path)
+        return converters.sniff(path)
     except ConversionError:
-        # In the drop folder what looks like nothing known is a run with a mistake: reading it names the line.
-        kind = "run"
+        return None
+
+
+def _read_run(path: Path) -> Run:
+    kind = _sniffed(path) or "run"
     if kind != "run":
         raise ConversionError(
             path,
-            None,
+            1,
             f"not a run: this looks like the format '{kind}'; "
             "a run has lines `query_id Q0 doc_id rank score tag`",
         )
@@ -362,7 +366,7 @@ def _read_passages(path: Path, on_error: Callable[[ConversionError], None]) -> I
     from converters.passages import read_passages
     from converters.rubric_jsonl import read_graded_passages
 
-    if converters.sniff(path) == "rubric":
+    if _sniffed(path) == "rubric":
         return iter(read_graded_passages(path))
     return iter(read_passages(path, on_error))
 
