@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,6 +53,8 @@ def watching(root: Path, runs: Path, hints: Hints, log: Callable[[str], None]) -
         return
     from watchdog.observers import Observer
 
+    # watchdog 7 warns, in a thread of its own, when a folder shows up while it adds the folder's parent.
+    warnings.filterwarnings("ignore", "Callback with id .* already exists", RuntimeWarning)
     observer = Observer()
     handler = _handler(hints, ignored={root / "out", root / ".trecexam"})
     try:
