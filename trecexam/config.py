@@ -64,9 +64,10 @@ class GraderSection(_Section):
     name: str = Field("embedding", description="One of `trecexam graders`.")
     model: str | None = Field(
         None,
-        examples=["sentence-transformers/all-mpnet-base-v2"],
-        description="embedding: a sentence-transformers model, as a folder or hub id (unset: the extra "
-        "'offline'). recorded: which model's grades to take, where the recording has several.",
+        examples=["google/flan-t5-large"],
+        description="A folder or hub id. embedding: a sentence-transformers model (unset: the extra 'offline'). "
+        "seq2seq: a T5 (unset: google/flan-t5-large). causal: a decoder-only model. recorded: which model's "
+        "grades to take, where the recording has several.",
     )
     revision: str | None = Field(
         None, examples=["main"], description="Revision of a hub model: a commit, tag or branch."
@@ -74,7 +75,34 @@ class GraderSection(_Section):
     prompt: str | None = Field(
         None,
         examples=["QuestionSelfRatedUnanswerablePromptWithChoices"],
-        description="recorded: which prompt's grades to take, where the recording has several.",
+        description="seq2seq, causal: one of `trecexam graders --prompts`, or a .toml or .jinja file here (unset: "
+        "the paper's self-rating of questions and of nuggets). recorded: which prompt's grades to take.",
+    )
+    decode: Literal["choices", "beam"] | None = Field(
+        None,
+        examples=["beam"],
+        description='seq2seq, causal: "choices" scores each permitted answer; "beam" is the papers\' beam search, '
+        "free text. Unset: choices, where the prompt has permitted answers.",
+    )
+    beams: int = Field(5, ge=1, description='Beams of `decode = "beam"`.')
+    max_new_tokens: int = Field(512, ge=1, description='Tokens that an answer of `decode = "beam"` may have.')
+    max_length: int | None = Field(
+        None,
+        ge=16,
+        examples=[512],
+        description="seq2seq, causal: tokens of a prompt; longer passages are cut. Unset: what the model takes "
+        "(T5: 512).",
+    )
+    passage_first: bool | None = Field(
+        None,
+        examples=[True],
+        description="Put the passage before the question, where the prompt allows. Unset: causal does, so that "
+        "a passage is read once for all its questions; seq2seq does not, as published.",
+    )
+    compat: Literal["workbench"] | None = Field(
+        None,
+        examples=["workbench"],
+        description="Read answers as the Rubric workbench's released code does, not as its paper says.",
     )
     recorded: str | None = Field(
         None,
@@ -87,7 +115,16 @@ class GraderSection(_Section):
         description="embedding: the five cosines from which the rating is 1, 2, 3, 4, 5. Unset: fitted.",
     )
     device: str | None = Field(
-        None, examples=["cuda"], description="embedding: cpu, cuda, cuda:1, mps. Unset: the best there."
+        None, examples=["cuda"], description="cpu, cuda, cuda:1, mps. Unset: the best there is."
+    )
+    dtype: Literal["auto", "float32", "bfloat16"] = Field(
+        "auto", description='seq2seq, causal: "auto" is bfloat16 where the device computes in it, else float32.'
+    )
+    max_batch_tokens: int | None = Field(
+        None,
+        ge=1,
+        examples=[16384],
+        description="seq2seq, causal: tokens of a batch, padding counted. Unset: what suits the device.",
     )
     batch_size: int = Field(64, ge=1, description="embedding: passages embedded at once.")
 

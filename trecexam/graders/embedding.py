@@ -16,7 +16,7 @@ from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Factory
 from trecexam.graders.cut_points import CUT_POINTS, rating
-from trecexam.graders.weights import HOW_TO_GET, config_digest, model_folder, offline_folder, weights_digest
+from trecexam.graders.weights import HOW_TO_GET, config_digest, embedding_folder, offline_folder, weights_digest
 
 if TYPE_CHECKING:
     import numpy as np
@@ -131,7 +131,7 @@ def _missing() -> str:
 
 def create_embedding(settings: GraderSection, root: Path) -> EmbeddingGrader:
     """An embedding grader from its settings; the model is not loaded yet."""
-    folder = model_folder(settings.model, settings.revision, root)
+    folder = embedding_folder(settings.model, settings.revision, root)
     return EmbeddingGrader(folder, settings.cut_points or CUT_POINTS, settings.device, settings.batch_size)
 
 

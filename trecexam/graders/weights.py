@@ -1,8 +1,12 @@
-"""Where the embedding model's files are, and what they are: found and hashed without loading them."""
+"""Where a model's files are, and what they are: found and hashed without loading them."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import json
+import os
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -25,8 +29,8 @@ def offline_folder() -> Path | None:
     return Path(spec.origin).parent / "model"
 
 
-def model_folder(model: str | None, revision: str | None, root: Path) -> Path:
-    """The local folder of a model.
+def embedding_folder(model: str | None, revision: str | None, root: Path) -> Path:
+    """The local folder of an embedding model.
 
     Args:
         model: a folder (absolute or relative to `root`), a hub id, or None for the extra `offline`.
@@ -39,27 +43,41 @@ def model_folder(model: str | None, revision: str | None, root: Path) -> Path:
         if folder is None:
             raise GraderError(f"the `embedding` grader has no model here: {HOW_TO_GET}")
         return folder
+    return model_folder(model, revision, root, "embedding", HOW_TO_GET)
+
+
+def model_folder(model: str, revision: str | None, root: Path, grader: str, how_to_get: str) -> Path:
+    """The local folder of a model's files; those of a hub id are fetched where they are not here yet.
+
+    Args:
+        model: a folder (absolute or relative to `root`), or a hub id.
+        grader: its name, for the message.
+        how_to_get: what to do where the model cannot be had, for the message.
+
+    Raises:
+        GraderError: it is not here and cannot be fetched.
+    """
     for candidate in (root / model, Path(model)):
         if candidate.is_dir():
             return candidate
     try:
         from huggingface_hub import snapshot_download
     except ImportError:
-        raise GraderError(f"the `embedding` grader is not installed: {HOW_TO_GET}") from None
+        raise GraderError(f"the `{grader}` grader is not installed: {how_to_get}") from None
     try:
         # Pickled weights (*.bin, *.pt) can run code when loaded: they are not even fetched.
         return Path(
             snapshot_download(
                 model,
                 revision=revision,
-                allow_patterns=["*.json", "*.txt", "*.safetensors", "*.model", "**/config.json"],
+                allow_patterns=["*.json", "*.txt", "*.jinja", "*.safetensors", "*.model", "**/config.json"],
             )
         )
     except Exception as error:
         # The hub's client raises a dozen kinds of errors, from bad ids to no network; all end the same way.
         reason = str(error).split("\n", 1)[0]
         raise GraderError(
-            f"model '{model}' is no folder and did not come from the hub ({reason}): {HOW_TO_GET}"
+            f"model '{model}' is no folder and did not come from the hub ({reason}): {how_to_get}"
         ) from error
 
 
@@ -76,17 +94,36 @@ CONFIG_FILES = (
 )
 
 
-def config_digest(folder: Path) -> str:
+#: The same for a language model.
+LANGUAGE_FILES = (
+    "config.json",
+    "generation_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "chat_template.*",
+    "spiece.model",
+    "tokenizer.model",
+    "vocab.json",
+    "merges.txt",
+)
+
+
+def config_digest(folder: Path, patterns: Sequence[str] = CONFIG_FILES) -> str:
     """sha256 (hex) over the model's configuration and tokenizer files, with their names."""
     digest = hashlib.sha256()
-    for path in sorted({path for pattern in CONFIG_FILES for path in folder.glob(pattern)}):
+    for path in sorted({path for pattern in patterns for path in folder.glob(pattern)}):
         content = path.read_bytes()
         digest.update(f"{path.relative_to(folder).as_posix()} {len(content)}\n".encode() + content)
     return digest.hexdigest()
 
 
-def weights_digest(folder: Path) -> str:
+def weights_digest(folder: Path, memory: Path | None = None) -> str:
     """sha256 (hex) over the model's safetensors files, in name order.
+
+    Args:
+        memory: a JSON file that keeps the hashes of files by size and time: a large model takes a minute.
 
     Raises:
         GraderError: there are none (pickled weights are never loaded), or those of the extra `offline`
@@ -97,10 +134,7 @@ def weights_digest(folder: Path) -> str:
         raise GraderError(
             "no *.safetensors file; pickled weights are not loaded: convert the model", path=folder
         )
-    digests = []
-    for path in files:
-        with path.open("rb") as file:
-            digests.append(hashlib.file_digest(file, "sha256").hexdigest())
+    digests = _digests(files, memory)
     digest = digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
     if folder == offline_folder() and digest != MINILM_SHA256:
         raise GraderError(
@@ -109,3 +143,29 @@ def weights_digest(folder: Path) -> str:
             path=files[0],
         )
     return digest
+
+
+def _digests(files: Sequence[Path], memory: Path | None) -> list[str]:
+    known: dict[str, list[object]] = {}
+    if memory is not None:
+        with contextlib.suppress(OSError, ValueError):
+            known = json.loads(memory.read_bytes())
+    found: dict[str, list[object]] = {}
+    for path in files:
+        stat = path.stat()
+        key = str(path.resolve())
+        kept = known.get(key)
+        if isinstance(kept, list) and kept[:2] == [stat.st_size, stat.st_mtime_ns]:
+            found[key] = kept
+            continue
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        found[key] = [stat.st_size, stat.st_mtime_ns, digest]
+    if memory is not None and found != known:
+        # A folder that may only be read loses nothing but time.
+        with contextlib.suppress(OSError):
+            memory.parent.mkdir(parents=True, exist_ok=True)
+            part = memory.with_name(f".{memory.name}.{os.getpid()}")
+            part.write_text(json.dumps(found))
+            part.replace(memory)
+    return [str(entry[2]) for entry in found.values()]

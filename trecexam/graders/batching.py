@@ -1,0 +1,151 @@
+"""One queue of prompts, cut into batches of like length by a token budget. Knows no model.
+
+Prompts are taken in windows, tokenised one window ahead in a second thread, sorted by length and cut
+where `prompts x longest prompt` would pass the budget. What does not fit into memory is halved.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from typing import Generic, Protocol, TypeVar
+
+Cell_ = TypeVar("Cell_")
+Result = TypeVar("Result")
+
+#: Prompts in the first window, and in all later ones: the first is short so that the model starts soon.
+FIRST_WINDOW, WINDOW = 512, 16_384
+
+
+class OutOfMemoryError(Exception):
+    """A batch did not fit into the device's memory."""
+
+
+class Sized(Protocol):
+    """A tokenised prompt: its length in tokens, and a number that prompts share which go together."""
+
+    @property
+    def length(self) -> int: ...
+
+    @property
+    def group(self) -> int: ...
+
+
+Job = TypeVar("Job", bound=Sized)
+
+
+def plan(jobs: Sequence[Sized], max_tokens: int) -> list[list[int]]:
+    """Cuts jobs into batches.
+
+    Longest first (what does not fit shows at once), members of a group side by side, and in each batch
+    `jobs x longest job <= max_tokens`, except that a batch has at least one job.
+
+    Returns:
+        For each batch the places of its jobs in `jobs`; every place stands in exactly one batch.
+    """
+    longest: dict[int, int] = {}
+    for job in jobs:
+        longest[job.group] = max(longest.get(job.group, 0), job.length)
+    order = sorted(range(len(jobs)), key=lambda i: (-longest[jobs[i].group], jobs[i].group, i))
+    batches: list[list[int]] = []
+    widest = 0
+    for place in order:
+        widest = max(widest, jobs[place].length)
+        if batches and batches[-1] and (len(batches[-1]) + 1) * widest <= max_tokens:
+            batches[-1].append(place)
+        else:
+            batches.append([place])
+            widest = jobs[place].length
+    return batches
+
+
+def windows(items: Iterable[Cell_], first: int = FIRST_WINDOW, later: int = WINDOW) -> Iterator[list[Cell_]]:
+    """The items in lists of `first`, then of `later`; the last may be shorter."""
+    rest = iter(items)
+    size = first
+    while window := list(islice(rest, size)):
+        yield window
+        size = later
+
+
+class Batcher(Generic[Cell_, Job, Result]):
+    """Runs a queue through a model.
+
+    Args:
+        prepare: a window of cells -> their tokenised prompts; called in a second thread.
+        launch: starts a batch and returns a call that waits for its results, in the batch's order.
+            Either may raise `OutOfMemoryError`.
+        max_tokens: the budget of one batch, in tokens with padding.
+    """
+
+    def __init__(
+        self,
+        prepare: Callable[[list[Cell_]], Sequence[Job]],
+        launch: Callable[[Sequence[Job]], Callable[[], Sequence[Result]]],
+        max_tokens: int,
+    ) -> None:
+        self.prepare = prepare
+        self.launch = launch
+        self.max_tokens = max_tokens
+
+    def run(
+        self, cells: Iterable[Cell_], first: int = FIRST_WINDOW, later: int = WINDOW
+    ) -> Generator[list[tuple[Job, Result]], None, None]:
+        """Results batch by batch, as they come.
+
+        While one batch is stored by the caller, the next is already running on the device.
+
+        Raises:
+            OutOfMemoryError: a single prompt does not fit.
+        """
+        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="trecexam-tokenise") as pool:
+            ahead = windows(cells, first, later)
+            window = next(ahead, None)
+            prepared = None if window is None else pool.submit(self.prepare, window)
+            while prepared is not None:
+                jobs, prepared = prepared.result(), self._next(pool, ahead)
+                yield from self._window(jobs)
+
+    def _next(
+        self, pool: ThreadPoolExecutor, ahead: Iterator[list[Cell_]]
+    ) -> Future[Sequence[Job]] | None:
+        window = next(ahead, None)
+        return None if window is None else pool.submit(self.prepare, window)
+
+    def _window(self, jobs: Sequence[Job]) -> Generator[list[tuple[Job, Result]], None, None]:
+        work = self._planned(jobs)
+        waiting: tuple[list[Job], Callable[[], Sequence[Result]]] | None = None
+        while work or waiting:
+            running, failed = None, []
+            if work:
+                batch = work.popleft()
+                try:
+                    running = (batch, self.launch(batch))
+                except OutOfMemoryError:
+                    failed.append(batch)
+            if waiting is not None:
+                try:
+                    results = list(zip(waiting[0], waiting[1](), strict=True))
+                except OutOfMemoryError:
+                    failed.append(waiting[0])
+                else:
+                    yield results
+            if failed:
+                # A lone prompt may have failed for the sake of the batch that was on the device with it.
+                self._lower(failed, alone=waiting is None)
+                work = self._planned([job for batch in (*failed, *work) for job in batch])
+            waiting = running
+
+    def _planned(self, jobs: Sequence[Job]) -> deque[list[Job]]:
+        return deque([jobs[place] for place in places] for places in plan(jobs, self.max_tokens))
+
+    def _lower(self, failed: Sequence[list[Job]], *, alone: bool) -> None:
+        """Lowers the budget to half of the smallest batch that did not fit."""
+        for batch in failed:
+            longest = max(job.length for job in batch)
+            if len(batch) > 1:
+                self.max_tokens = max(1, min(self.max_tokens, len(batch) * longest // 2))
+            elif alone:
+                raise OutOfMemoryError(f"a single prompt of {longest} tokens does not fit")

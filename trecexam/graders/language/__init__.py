@@ -1,0 +1,1 @@
+"""What the graders that run a language model here share."""

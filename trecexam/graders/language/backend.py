@@ -1,0 +1,69 @@
+"""What a language model behind a grader does: tokens of prompts in, answers out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from trecexam.graders.base import Cell
+from trecexam.graders.prompts import Prompt
+
+
+class Job(NamedTuple):
+    """A tokenised prompt. Jobs of one `group` may share their first tokens."""
+
+    cell: Cell
+    prompt: Prompt
+    tokens: Sequence[int]
+    group: int
+
+    @property
+    def length(self) -> int:
+        """Tokens of the prompt."""
+        return len(self.tokens)
+
+
+class Said(NamedTuple):
+    """What a model said: its text, or in `choices` the best answer and each answer's probability."""
+
+    text: str
+    probabilities: tuple[float, ...] | None = None
+
+
+class Backend(Protocol):
+    """A model with its tokenizer. Nothing is loaded before it is needed."""
+
+    #: The grader's name.
+    name: str
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """The tokens of whole prompts, special tokens and chat template included. May run in any thread."""
+        ...
+
+    def token_ends(self, text: str) -> Sequence[int]:
+        """Where each token of a plain text ends in it."""
+        ...
+
+    def length_limit(self, new_tokens: int) -> int:
+        """How many tokens a prompt may have where `new_tokens` may follow."""
+        ...
+
+    def budget(self) -> int:
+        """Tokens of a batch that suit the device."""
+        ...
+
+    def score(self, jobs: Sequence[Job], answers: Sequence[str]) -> Callable[[], list[list[float]]]:
+        """Starts scoring; the call returned waits for log P(answer, end | prompt), per job and answer.
+
+        Raises:
+            OutOfMemoryError: here or in the call returned.
+        """
+        ...
+
+    def generate(self, jobs: Sequence[Job], beams: int, new_tokens: int) -> Callable[[], list[str]]:
+        """Starts free-text answering by beam search; the call returned waits for the texts."""
+        ...
+
+    def details(self) -> dict[str, Any]:
+        """What of this backend can change an answer, for the grader's identity."""
+        ...

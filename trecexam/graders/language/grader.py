@@ -1,0 +1,242 @@
+"""A grader that asks a language model: prompts out, batches through, answers read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from converters.records import Item
+from trecexam.config import GraderSection
+from trecexam.errors import GraderError
+from trecexam.graders.base import Answer, Cell, Scale
+from trecexam.graders.batching import Batcher, OutOfMemoryError
+from trecexam.graders.language.backend import Backend, Job, Said
+from trecexam.graders.language.truncation import NoRoomError, fitted
+from trecexam.graders.prompts import DEFAULT, Prompt, Reading, named
+from trecexam.graders.weights import LANGUAGE_FILES, config_digest, weights_digest
+
+#: Ratings that a stored distribution has a place for.
+RATINGS = 6
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """How answers come out of the model.
+
+    Attributes:
+        mode: "choices" (the most probable of the permitted answers) or "beam" (beam search, free text).
+        beams: beams of the search.
+        new_tokens: tokens that an answer may have in beam search.
+    """
+
+    mode: str = "choices"
+    beams: int = 5
+    new_tokens: int = 512
+
+    def identity(self) -> dict[str, Any]:
+        """What of it can change an answer."""
+        if self.mode == "choices":
+            return {"mode": "choices"}
+        return {"mode": "beam", "beams": self.beams, "new_tokens": self.new_tokens, "early_stopping": True}
+
+
+@dataclass(frozen=True)
+class _Unable:
+    """A cell that cannot be asked about, and why."""
+
+    cell: Cell
+    reason: str
+
+
+class LanguageGrader:
+    """Grades by asking a model.
+
+    Args:
+        prompts: one for each kind of item that is graded ("question", "nugget", or "query" alone).
+        model: the model's name, for the identity and exports.
+        folder: where its files are.
+        max_length: tokens of a prompt; None for what the model takes.
+        max_batch_tokens: tokens of a batch, padding counted; None for what suits the device.
+        compat: "workbench" reads answers as that code does.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        prompts: Sequence[Prompt],
+        decoding: Decoding,
+        model: str,
+        folder: Path,
+        *,
+        max_length: int | None = None,
+        max_batch_tokens: int | None = None,
+        compat: str | None = None,
+        memory: Path | None = None,
+    ) -> None:
+        self.backend = backend
+        self.prompts: Mapping[str, Prompt] = {prompt.asks: prompt for prompt in prompts}
+        self.decoding = decoding
+        self.model = model
+        self.folder = folder
+        self.compat = compat
+        self._asked_length = max_length
+        self._asked_budget = max_batch_tokens
+        self._memory = memory
+        self._answers = prompts[0].answers
+
+    @property
+    def asks(self) -> frozenset[str]:
+        """The kinds of items it grades."""
+        return frozenset(self.prompts)
+
+    @property
+    def scale(self) -> Scale:
+        """The scale of its ratings."""
+        prompts = self.prompts.values()
+        return Scale(max(p.max_rating for p in prompts), max(p.min_rating for p in prompts))
+
+    @cached_property
+    def identity(self) -> Mapping[str, Any]:
+        return {
+            "grader": self.backend.name,
+            "model": self.model,
+            "weights_sha256": weights_digest(self.folder, self._memory),
+            "config_sha256": config_digest(self.folder, LANGUAGE_FILES),
+            "prompts": [self.prompts[kind].identity() for kind in sorted(self.prompts)],
+            "decode": self.decoding.identity(),
+            "max_length": self.max_length,
+            "truncation": "end of passage, at a token",
+            **self.backend.details(),
+        }
+
+    @cached_property
+    def max_length(self) -> int:
+        """Tokens that a prompt may have."""
+        limit = self.backend.length_limit(self.decoding.new_tokens if self.decoding.mode == "beam" else 16)
+        return limit if self._asked_length is None else min(limit, self._asked_length)
+
+    def read(self, item: Item, text: str) -> Reading:
+        """The rating that an answer of this grader means, under `compat`."""
+        return self.prompts[item.kind].read(text, item, self.compat)
+
+    def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
+        unable: list[_Unable] = []
+        batcher: Batcher[Cell, Job, Said] = Batcher(
+            lambda window: self._prepare(window, unable),
+            self._launch,
+            self._asked_budget or self.backend.budget(),
+        )
+        try:
+            for batch in batcher.run(cells):
+                yield [(job.cell, self._answer(job, said)) for job, said in batch] + _taken(unable)
+        except OutOfMemoryError as error:
+            raise GraderError(
+                f"{error} into the memory of the device: set a smaller `max_length` in [grader], or another `device`"
+            ) from error
+        rest = _taken(unable)
+        if rest:
+            yield rest
+
+    def _prepare(self, window: list[Cell], unable: list[_Unable]) -> list[Job]:
+        """The window's prompts as tokens; what cannot be asked goes to `unable`."""
+        askable, texts = [], []
+        for cell in window:
+            prompt = self.prompts[cell.item.kind]
+            if prompt.needs_key and not cell.item.gold_answers:
+                unable.append(_Unable(cell, f"has no answer key, which prompt {prompt.name} needs"))
+                continue
+            askable.append((cell, prompt))
+            texts.append(prompt.text(cell.query_text, cell.item, cell.text))
+        groups: dict[str, int] = {}
+        jobs = []
+        for (cell, prompt), tokens in zip(askable, self.backend.encode(texts), strict=True):
+            if len(tokens) > self.max_length:
+                try:
+                    tokens, _ = fitted(
+                        lambda text, cell=cell, prompt=prompt: prompt.text(cell.query_text, cell.item, text),
+                        cell.text,
+                        _One(self.backend),
+                        self.max_length,
+                    )
+                except NoRoomError:
+                    reason = f"leaves no room for a passage in the {self.max_length} tokens of a prompt"
+                    unable.append(_Unable(cell, reason))
+                    continue
+            jobs.append(Job(cell, prompt, tokens, groups.setdefault(cell.text, len(groups))))
+        return jobs
+
+    def _launch(self, jobs: Sequence[Job]) -> Callable[[], Sequence[Said]]:
+        if self.decoding.mode == "beam":
+            texts = self.backend.generate(jobs, self.decoding.beams, self.decoding.new_tokens)
+            return lambda: [Said(text) for text in texts()]
+        answers = [answer for answer, _ in self._answers]
+        scores = self.backend.score(jobs, answers)
+        return lambda: [self._best(row) for row in scores()]
+
+    def _best(self, scores: Sequence[float]) -> Said:
+        """The most probable answer (the first of equals) and each answer's share."""
+        if any(math.isnan(score) for score in scores):
+            raise GraderError(
+                "the model gives no numbers (NaN): its weights are damaged, or do not bear this `dtype`",
+                path=self.folder,
+            )
+        top = max(scores)
+        shares = [math.exp(score - top) for score in scores]
+        total = sum(shares)
+        return Said(self._answers[scores.index(top)][0], tuple(share / total for share in shares))
+
+    def _answer(self, job: Job, said: Said) -> Answer:
+        if said.probabilities is None:
+            reading = job.prompt.read(said.text, job.cell.item)
+            return Answer(reading.rating, reading.status, said.text)
+        shares = [0.0] * RATINGS
+        for (_, rating), share in zip(job.prompt.answers, said.probabilities, strict=True):
+            shares[rating] += share
+        rating = dict(job.prompt.answers)[said.text]
+        return Answer(rating, "ok", said.text, tuple(round(share, 6) for share in shares))
+
+
+class _One:
+    """A backend's tokenizer, one text at a time."""
+
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+
+    def encode_prompt(self, text: str) -> list[int]:
+        return self.backend.encode([text])[0]
+
+    def token_ends(self, text: str) -> Sequence[int]:
+        return self.backend.token_ends(text)
+
+
+def _taken(unable: list[_Unable]) -> list[tuple[Cell, Answer]]:
+    """What `unable` holds now, as answers; it is empty afterwards. Another thread may add meanwhile."""
+    taken = []
+    while unable:
+        found = unable.pop(0)
+        taken.append((found.cell, Answer(None, "error", found.reason)))
+    return taken
+
+
+def chosen_prompts(settings: GraderSection, root: Path, *, passage_first: bool) -> list[Prompt]:
+    """The prompts that the settings name, or the paper's self-ratings."""
+    names = DEFAULT if settings.prompt is None else (settings.prompt,)
+    prompts = [named(name, root) for name in names]
+    return [prompt.passage_first() for prompt in prompts] if passage_first else prompts
+
+
+def chosen_decoding(settings: GraderSection, prompts: Sequence[Prompt]) -> Decoding:
+    """How to decode: as set, else `choices` where the prompt has permitted answers, else `beam`.
+
+    Raises:
+        GraderError: `choices` is set for a prompt that wants free text.
+    """
+    free = [prompt.name for prompt in prompts if not prompt.answers]
+    if settings.decode == "choices" and free:
+        raise GraderError(f'prompt {free[0]} wants free text: set `decode = "beam"` in [grader]')
+    mode = settings.decode or ("beam" if free else "choices")
+    return Decoding(mode, settings.beams, settings.max_new_tokens)

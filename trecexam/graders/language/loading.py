@@ -1,0 +1,157 @@
+"""Language models from a folder or the hub, on the best device there is."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trecexam.errors import GraderError
+from trecexam.graders.batching import OutOfMemoryError
+
+if TYPE_CHECKING:
+    import torch
+
+HOW_TO_GET = (
+    "set `model` in [grader] of trecexam.toml to a folder with the model, or to a hub id where a hub can be reached"
+)
+#: Stands for "no limit" where a model's files give none.
+NO_LIMIT = 10**9
+INSTALL = "pip install 'trecexam[models]'"
+
+
+def missing_packages() -> str:
+    """What must be installed before a language model can run here; "" where nothing is missing."""
+    missing = [name for name in ("torch", "transformers") if find_spec(name) is None]
+    return f"{', '.join(missing)} not installed: {INSTALL}" if missing else ""
+
+
+def best_device(wanted: str | None) -> str:
+    """The device asked for, or cuda, mps, cpu, whichever comes first here."""
+    import torch
+
+    if wanted is not None:
+        return wanted
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def best_dtype(wanted: str, device: str) -> torch.dtype:
+    """bfloat16 where the device computes in it, else float32; or the one asked for."""
+    import torch
+
+    if wanted != "auto":
+        found: torch.dtype = getattr(torch, wanted)
+        return found
+    if device.startswith("cuda"):
+        has = torch.cuda.is_bf16_supported(including_emulation=False)
+    elif device == "cpu":
+        able = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
+        has = bool(able.get("avx512_bf16") or able.get("amx_bf16"))
+    else:
+        has = False
+    return torch.bfloat16 if has else torch.float32
+
+
+def load_tokenizer(folder: Path) -> Any:
+    """The tokenizer in `folder`.
+
+    Raises:
+        GraderError: there is none, or it is a slow one, which cannot tell where its tokens end.
+    """
+    packages = missing_packages()
+    if packages:
+        raise GraderError(packages)
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
+    except Exception as error:
+        # From a missing file to a vocabulary of another kind, each with an error class of its own.
+        raise GraderError(f"no tokenizer can be loaded: {_line(error)}", path=folder) from error
+    if not tokenizer.is_fast:
+        raise GraderError("this model's tokenizer has no fast form (tokenizer.json)", path=folder)
+    return tokenizer
+
+
+def load_model(folder: Path, auto_class: str, device: str, dtype: torch.dtype) -> Any:
+    """The model in `folder`, ready to answer.
+
+    Args:
+        auto_class: "AutoModelForSeq2SeqLM" or "AutoModelForCausalLM".
+
+    Raises:
+        GraderError: it cannot be loaded, or does not fit the device.
+    """
+    import torch
+    import transformers
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        model = getattr(transformers, auto_class).from_pretrained(
+            str(folder),
+            dtype=dtype,
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+        )
+        return model.to(device).eval()
+    except torch.OutOfMemoryError as error:
+        raise GraderError(
+            f"the model does not fit into the memory of {device}: take a smaller one, or set `device`", path=folder
+        ) from error
+    except (OSError, ValueError, RuntimeError, KeyError, AssertionError) as error:
+        raise GraderError(f"the model cannot be loaded: {_line(error)}", path=folder) from error
+
+
+def written_limit(folder: Path) -> int:
+    """The prompt length that the tokenizer's files give, without loading it; huge where they give none."""
+    try:
+        found = json.loads((folder / "tokenizer_config.json").read_bytes()).get("model_max_length")
+    except (OSError, ValueError, AttributeError):
+        found = None
+    return int(min(found, NO_LIMIT)) if isinstance(found, int | float) and found > 0 else NO_LIMIT
+
+
+def beam_search(model: Any, beams: int, new_tokens: int, pad: int, ends: int | list[int]) -> Any:
+    """The papers' beam search, whatever the model's own files say of sampling."""
+    from transformers import GenerationConfig
+
+    return GenerationConfig(
+        num_beams=beams,
+        do_sample=False,
+        early_stopping=True,
+        max_new_tokens=new_tokens,
+        pad_token_id=pad,
+        eos_token_id=ends,
+        decoder_start_token_id=getattr(model.generation_config, "decoder_start_token_id", None),
+    )
+
+
+def _line(error: Exception) -> str:
+    return str(error).strip().split("\n", 1)[0] or type(error).__name__
+
+
+@contextlib.contextmanager
+def out_of_memory() -> Iterator[None]:
+    """Turns what torch raises for lack of memory into `OutOfMemoryError`."""
+    import torch
+
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        torch.cuda.empty_cache()
+        raise OutOfMemoryError(_line(error)) from error
+    except RuntimeError as error:
+        # The CPU's allocator has no class of its own.
+        if "memory" not in str(error) or "alloc" not in str(error):
+            raise
+        raise OutOfMemoryError(_line(error)) from error

@@ -1,0 +1,85 @@
+"""Texts to tokens and back, the same way for every model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from trecexam.errors import GraderError
+
+
+class PromptTokens:
+    """A tokenizer as a grader uses it.
+
+    Args:
+        tokenizer: a fast tokenizer of transformers.
+        chat: wrap each prompt in the tokenizer's chat template, where it has one.
+    """
+
+    def __init__(self, tokenizer: Any, *, chat: bool = False) -> None:
+        self.tokenizer = tokenizer
+        self.chat = chat and bool(getattr(tokenizer, "chat_template", None))
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """The tokens of whole prompts, never cut."""
+        if not texts:
+            return []
+        if self.chat:
+            texts = [self._chat(text) for text in texts]
+        # verbose=False: what is too long for the model is cut later, so that only the passage is.
+        found: list[list[int]] = self.tokenizer(
+            list(texts), add_special_tokens=not self.chat, truncation=False, padding=False, verbose=False
+        )["input_ids"]
+        return found
+
+    def ends(self, text: str) -> list[int]:
+        """Where each token of a plain text ends in it, without those of no width."""
+        offsets = self.tokenizer(
+            text, add_special_tokens=False, return_offsets_mapping=True, truncation=False, verbose=False
+        )["offset_mapping"]
+        # Characters of several tokens end several times: a cut is made only after a whole one.
+        return sorted({end for start, end in offsets if end > start})
+
+    def texts(self, rows: Sequence[Sequence[int]]) -> list[str]:
+        """What tokens say, without special tokens and white space around."""
+        found = self.tokenizer.batch_decode(rows, skip_special_tokens=True)
+        return [text.strip() for text in found]
+
+    def _chat(self, text: str) -> str:
+        rendered: str = self.tokenizer.apply_chat_template(
+            [{"role": "user", "content": text}], tokenize=False, add_generation_prompt=True
+        )
+        return rendered
+
+
+def answer_tokens(
+    tokenizer: Any, answers: Sequence[str], folder: Path, after: str | None = None
+) -> list[list[int]]:
+    """The tokens of permitted answers as a model writes them.
+
+    Args:
+        after: a text that the answer follows, a blank between; None where it stands alone.
+
+    Raises:
+        GraderError: the tokenizer cannot write an answer, or cannot tell two of them apart.
+    """
+    found = [_tokens(tokenizer, answer, after) for answer in answers]
+    unknown = tokenizer.unk_token_id
+    for answer, tokens in zip(answers, found, strict=True):
+        if not tokens or (unknown is not None and unknown in tokens):
+            raise GraderError(f"this model's tokenizer cannot write the answer '{answer}'", path=folder)
+        if found.count(tokens) > 1:
+            raise GraderError(f"this model's tokenizer writes the answer '{answer}' as another one", path=folder)
+    return found
+
+
+def _tokens(tokenizer: Any, answer: str, after: str | None) -> list[int]:
+    def plain(text: str) -> list[int]:
+        tokens: list[int] = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+        return tokens
+
+    if after is None:
+        return plain(answer)
+    before, whole = plain(after), plain(f"{after} {answer}")
+    return whole[len(before) :] if whole[: len(before)] == before else plain(f" {answer}")

@@ -1,0 +1,59 @@
+"""Cutting the passage, and nothing but the passage, so that a prompt fits the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+
+class NoRoomError(ValueError):
+    """The prompt without a passage already fills the model's length."""
+
+
+class Tokeniser(Protocol):
+    """What truncation needs of a tokenizer."""
+
+    def encode_prompt(self, text: str) -> list[int]:
+        """All tokens of a prompt as the model gets it, special ones too."""
+        ...
+
+    def token_ends(self, text: str) -> Sequence[int]:
+        """For each token of a plain text the place in the text after its last character, rising."""
+        ...
+
+
+def fitted(
+    render: Callable[[str], str], passage: str, tokeniser: Tokeniser, max_length: int
+) -> tuple[list[int], str]:
+    """The tokens of a prompt of at most `max_length` tokens, and the part of the passage in it.
+
+    The passage is cut at its end, after a whole token of its own, and keeps as many of them as fit.
+
+    Args:
+        render: the passage -> the prompt's text.
+
+    Raises:
+        NoRoomError: not even the first token of the passage fits.
+    """
+    tokens = tokeniser.encode_prompt(render(passage))
+    if len(tokens) <= max_length:
+        return tokens, passage
+    ends = tokeniser.token_ends(passage)
+    # In place, the passage's tokens may differ by a few from those it has alone: the count is a first guess.
+    keep = max(1, len(ends) - (len(tokens) - max_length))
+    while True:
+        part = passage[: ends[keep - 1]] if ends else ""
+        tokens = tokeniser.encode_prompt(render(part))
+        over = len(tokens) - max_length
+        if over <= 0 and ends:
+            break
+        if keep == 1:
+            raise NoRoomError
+        keep = max(1, keep - over)
+    while keep < len(ends):
+        longer = passage[: ends[keep]]
+        more = tokeniser.encode_prompt(render(longer))
+        if len(more) > max_length:
+            break
+        tokens, part, keep = more, longer, keep + 1
+    return tokens, part

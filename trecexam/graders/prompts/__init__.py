@@ -1,0 +1,36 @@
+"""Prompts: published ones by name, a user's own from a file in the track folder."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+from trecexam.errors import GraderError
+from trecexam.graders.prompts.custom import JINJA, load_prompt
+from trecexam.graders.prompts.model import Prompt
+from trecexam.graders.prompts.parsing import Reading
+from trecexam.graders.prompts.published import published
+
+#: Asked where the track names no prompt: the paper's self-rating of each kind of item.
+DEFAULT = ("QuestionSelfRatedUnanswerablePromptWithChoices", "NuggetSelfRatedPrompt")
+
+__all__ = ["DEFAULT", "Prompt", "Reading", "load_prompt", "named", "published"]
+
+
+def named(name: str, root: Path) -> Prompt:
+    """The published prompt of that name, or the one in a file of that name in the track folder `root`.
+
+    Raises:
+        GraderError: there is none; the message names the nearest.
+    """
+    if Path(name).suffix in (*JINJA, ".toml"):
+        path = root / name
+        if not path.is_file():
+            raise GraderError("no such prompt file; see `prompt` in [grader] of trecexam.toml", path=path)
+        return load_prompt(path)
+    found = published().get(name)
+    if found is None:
+        near = difflib.get_close_matches(name, published(), n=1)
+        known = f"did you mean '{near[0]}'?" if near else f"known are {', '.join(published())}"
+        raise GraderError(f"no prompt '{name}'; {known} Your own goes into a .toml or .jinja file")
+    return found

@@ -1,0 +1,118 @@
+"""A user's own prompt, from a TOML or a Jinja file in the track folder."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from trecexam.errors import GraderError
+from trecexam.graders.prompts.model import SLOTS, Prompt, compiled
+
+JINJA = (".jinja", ".jinja2", ".j2")
+#: From which rating on a passage counts, by the best rating of the scale.
+_COUNTS_FROM = {1: 1, 2: 1, 3: 2, 4: 3, 5: 4}
+
+
+class PromptFile(BaseModel):
+    """What a prompt's TOML file may say."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    template: str = Field(description="The text; {question}, {nugget}, {query} and {context} are filled in.")
+    name: str | None = Field(None, description="Unset: the file's name without its ending.")
+    version: str = Field("1", description="Change it when the same text is to be asked again.")
+    asks: Literal["question", "nugget", "query"] | None = Field(
+        None, description="What is graded. Unset: the slot that the text has."
+    )
+    parser: Literal["rating", "yes_no", "answer", "answer_key", "final_score"] = Field(
+        "rating", description="How an answer becomes a rating."
+    )
+    answers: dict[str, int] | None = Field(
+        None, description='The answers that `decode = "choices"` permits, and their ratings.'
+    )
+    max_rating: int = Field(5, ge=1, le=5, description="The best rating of the scale.")
+    min_rating: int | None = Field(None, ge=1, le=5, description="From this rating on a passage counts.")
+
+
+def load_prompt(path: Path) -> Prompt:
+    """A prompt from a `.toml` file, or from a Jinja template with a 0..5 scale.
+
+    Raises:
+        GraderError: the file cannot be read or used; the message says why.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise GraderError(f"this prompt cannot be read: {error}", path=path) from None
+    jinja = path.suffix in JINJA
+    try:
+        file = PromptFile(template=text) if jinja else PromptFile(**tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"\(at line (\d+)", str(error))
+        line = int(found[1]) if found else None
+        raise GraderError(f"this prompt is not valid TOML: {error}", path=path, line=line) from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(map(str, first["loc"]))
+        known = ", ".join(PromptFile.model_fields)
+        raise GraderError(f"`{name}`: {first['msg']}; a prompt has {known}", path=path) from None
+    return _prompt(file, path, jinja=jinja)
+
+
+def _prompt(file: PromptFile, path: Path, *, jinja: bool) -> Prompt:
+    template = file.template.removesuffix("\n")
+    slots = _jinja_slots(template, path) if jinja else set(re.findall(r"\{(\w+)\}", template))
+    unknown = sorted(slots - set(SLOTS))
+    if unknown and jinja:
+        raise GraderError(f"unknown variable '{unknown[0]}'; a prompt has {', '.join(SLOTS)}", path=path)
+    if not slots & {"context", "passage"}:
+        raise GraderError("this prompt has no place for the passage: write {context} into it", path=path)
+    asks = file.asks or next((kind for kind in ("question", "nugget", "query") if kind in slots), None)
+    if asks is None or asks not in slots:
+        raise GraderError(
+            "this prompt asks about nothing: write {question}, {nugget} or {query} into it", path=path
+        )
+    scale = 1 if file.parser in {"yes_no", "answer", "answer_key"} else file.max_rating
+    answers = file.answers
+    if answers is None:
+        answers = {
+            "rating": {str(rating): rating for rating in range(scale, -1, -1)},
+            "yes_no": {"Yes": 1, "No": 0},
+            "final_score": {f"##final score: {rating}": rating for rating in range(scale, -1, -1)},
+        }.get(file.parser, {})
+    wrong = [answer for answer, rating in answers.items() if not 0 <= rating <= scale or not answer.strip()]
+    if wrong:
+        raise GraderError(f"`answers`: '{wrong[0]}' has no rating on the scale 0..{scale}", path=path)
+    return Prompt(
+        name=file.name or path.stem,
+        version=file.version,
+        template=template,
+        asks=asks,
+        parser=file.parser,
+        answers=tuple(answers.items()),
+        max_rating=scale,
+        min_rating=file.min_rating or _COUNTS_FROM[scale],
+        source=path.name,
+        jinja=jinja,
+    )
+
+
+def _jinja_slots(template: str, path: Path) -> set[str]:
+    try:
+        import jinja2
+        from jinja2 import meta
+    except ImportError:
+        raise GraderError(
+            "a Jinja prompt needs jinja2: pip install 'trecexam[models]', or write it as TOML", path=path
+        ) from None
+    try:
+        compiled(template)
+        return set(meta.find_undeclared_variables(jinja2.Environment(autoescape=False).parse(template)))
+    except jinja2.TemplateSyntaxError as error:
+        raise GraderError(
+            f"this prompt is not valid Jinja: {error.message}", path=path, line=error.lineno
+        ) from None

@@ -1,0 +1,120 @@
+"""What a prompt is: a text with slots, what it asks about, and how its answers are read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any
+
+from converters.records import Item
+from trecexam.graders.prompts import parsing, workbench
+from trecexam.graders.prompts.parsing import Reading
+
+if TYPE_CHECKING:
+    import jinja2
+
+#: What a template may name. `context` and `passage` are the same: the passage's text.
+SLOTS = ("question", "nugget", "query", "context", "passage")
+#: How answers can be read.
+PARSERS = ("rating", "yes_no", "answer", "answer_key", "final_score")
+_SLOT = re.compile(r"\{(" + "|".join(SLOTS) + r")\}")
+_LABEL = re.compile(r"^\W*([0-9])\s*[:=]\s*(\S.*?)\s*$", re.M)
+_CONTEXT_LAST = " Context: {context}"
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A grading prompt.
+
+    Attributes:
+        name: as the field knows it.
+        version: changes when what the prompt means changes; part of the grader's identity, as is the text.
+        template: the text, with slots in braces (or Jinja's, where `jinja` is set).
+        asks: "question", "nugget", or "query": what is graded is an item of that kind, or the passage's
+            relevance to the query itself.
+        parser: how an answer becomes a rating, one of `PARSERS`.
+        answers: the answers it permits and their ratings, best first; empty where it wants free text.
+        max_rating: the best rating on its scale (the worst is 0).
+        min_rating: from this rating on a passage counts, where the track does not say.
+        source: where it was published.
+        jinja: the template is Jinja's.
+    """
+
+    name: str
+    version: str
+    template: str
+    asks: str
+    parser: str
+    answers: tuple[tuple[str, int], ...] = ()
+    max_rating: int = 5
+    min_rating: int = 4
+    source: str = ""
+    jinja: bool = False
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether it can only grade items that have an answer key."""
+        return self.parser == "answer_key"
+
+    @cached_property
+    def labels(self) -> Mapping[int, str]:
+        """What the prompt says of each rating, where its text has a scale."""
+        return {int(digit): text for digit, text in _LABEL.findall(self.template)}
+
+    def text(self, query: str, item: Item, passage: str) -> str:
+        """The prompt for one cell. A slot's name inside a question or passage stays as it is."""
+        values = {"query": query, "context": passage, "passage": passage, "question": "", "nugget": ""}
+        values[self.asks] = item.text
+        if self.jinja:
+            return compiled(self.template).render(values)
+        return _SLOT.sub(lambda slot: values[slot[1]], self.template)
+
+    def read(self, answer: str, item: Item, compat: str | None = None) -> Reading:
+        """The rating that an answer means.
+
+        Args:
+            compat: "workbench" reads as the Rubric workbench's released code does.
+        """
+        if self.parser == "rating":
+            if compat == "workbench":
+                return workbench.read_rating(answer, self.max_rating)
+            return parsing.read_rating(answer, self.max_rating, self.labels)
+        if self.parser == "yes_no":
+            return workbench.read_yes_no(answer) if compat == "workbench" else parsing.read_yes_no(answer)
+        if self.parser == "answer":
+            return workbench.read_answer(answer) if compat == "workbench" else parsing.read_answer(answer)
+        if self.parser == "answer_key":
+            return parsing.read_key(answer, item)
+        return parsing.read_final_score(answer, self.max_rating)
+
+    def passage_first(self) -> Prompt:
+        """The same prompt with the passage before everything else, where its text allows.
+
+        The items of one passage then begin with the same tokens, which a decoder-only model reads once.
+        """
+        if self.jinja or not self.template.endswith(_CONTEXT_LAST):
+            return self
+        rest = self.template.removesuffix(_CONTEXT_LAST)
+        return replace(self, template=f"Context: {{context}}\n{rest}", version=f"{self.version}-passage-first")
+
+    def identity(self) -> dict[str, Any]:
+        """All of it that can change an answer. How answers are read is not: that never runs a model."""
+        return {
+            "name": self.name,
+            "version": self.version,
+            "template": self.template,
+            "asks": self.asks,
+            "answers": [answer for answer, _ in self.answers],
+        }
+
+
+@cache
+def compiled(template: str) -> jinja2.Template:
+    """A Jinja template that cannot reach anything but its variables, and knows all it names."""
+    import jinja2
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    environment = ImmutableSandboxedEnvironment(undefined=jinja2.StrictUndefined, keep_trailing_newline=False)
+    return environment.from_string(template)

@@ -1,0 +1,55 @@
+"""How the Rubric workbench's released code reads answers, which is not how its paper does.
+
+Self-ratings: an expression of unanswerability becomes 1 and every other text 0, "5: The answer ..." too
+(`SelfRaterStrict.check_answer_rating`, whose test of `check_unanswer` is the wrong way round). Direct
+prompts: whatever is not "yes", "correct" or "true" becomes 0 (`DirectGradingPrompt.check_answer`).
+Kept for `compat = "workbench"`, so that published figures can be had again.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from trecexam.graders.prompts.parsing import Reading
+from trecexam.graders.prompts.wording import UNANSWERABLE, stemmer
+
+
+@cache
+def _expressions() -> tuple[str, ...]:
+    return tuple(_stemmed(expression) for expression in UNANSWERABLE)
+
+
+def _stemmed(text: str) -> str:
+    # The workbench stems the whole text as if it were one word.
+    return stemmer()(text.lower())
+
+
+def _answered(answer: str) -> bool:
+    from rapidfuzz.fuzz import ratio
+
+    stemmed = _stemmed(answer)
+    if answer in UNANSWERABLE or not stemmed:
+        return False
+    # Whole percents: fuzzywuzzy rounds.
+    return not any(round(ratio(stemmed, expression)) > 80 for expression in _expressions())
+
+
+def read_rating(answer: str, max_rating: int = 5) -> Reading:
+    """The rating that the workbench's code gives a self-rating."""
+    match = re.fullmatch(r"[^\w]*([0-9])[^\w]*", answer)
+    if match and int(match[1]) <= 5:
+        rating = int(match[1])
+    else:
+        rating = 0 if _answered(answer) else 1
+    return Reading(rating if rating <= max_rating else 0, "ok")
+
+
+def read_yes_no(answer: str) -> Reading:
+    """1 where the workbench's code takes a direct answer as relevant, else 0."""
+    return Reading(int(_answered(answer) and answer.lower() in {"yes", "correct", "true"}), "ok")
+
+
+def read_answer(answer: str) -> Reading:
+    """1 where the workbench's code takes an extracted answer as an answer, else 0."""
+    return Reading(int(_answered(answer)), "ok")
