@@ -11,6 +11,7 @@ from trecexam.graders.base import identity_digest
 from trecexam.pipeline import Pipeline, Progress, Update
 from trecexam.stages.comparison import Comparison, compare
 from trecexam.stages.gradebook import Counts
+from trecexam.stages.readings import Difference, difference
 from trecexam.track import TrackFolder
 from trecexam.watching.lock import TrackLock, holder
 
@@ -78,6 +79,16 @@ class Track:
     ) -> Leaderboard:
         """Means and standard errors per run, best first; on the official judgments with `official`."""
         return self._loaded().leaderboard(_names(measures), official=official)
+
+    def compare_readings(
+        self, compat: str = "workbench", measures: Sequence[MeasureLike] | None = None
+    ) -> Difference:
+        """What changes where the stored answers are read another way; runs no model.
+
+        Raises:
+            TrecexamError: the grader's answers can be read in one way only.
+        """
+        return difference(self._loaded(), compat, _names(measures))
 
     def correlate(
         self,

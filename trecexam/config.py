@@ -65,9 +65,9 @@ class GraderSection(_Section):
     model: str | None = Field(
         None,
         examples=["google/flan-t5-large"],
-        description="A folder or hub id. embedding: a sentence-transformers model (unset: the extra 'offline'). "
-        "seq2seq: a T5 (unset: google/flan-t5-large). causal: a decoder-only model. recorded: which model's "
-        "grades to take, where the recording has several.",
+        description="A folder or hub id. embedding: a sentence-transformers model (unset: the extra "
+        "'offline'). seq2seq: a T5 (unset: google/flan-t5-large). causal: a decoder-only model. recorded: "
+        "which model's grades to take, where the recording has several.",
     )
     revision: str | None = Field(
         None, examples=["main"], description="Revision of a hub model: a commit, tag or branch."
@@ -75,14 +75,15 @@ class GraderSection(_Section):
     prompt: str | None = Field(
         None,
         examples=["QuestionSelfRatedUnanswerablePromptWithChoices"],
-        description="seq2seq, causal: one of `trecexam graders --prompts`, or a .toml or .jinja file here (unset: "
-        "the paper's self-rating of questions and of nuggets). recorded: which prompt's grades to take.",
+        description="seq2seq, causal: one of `trecexam graders --prompts`, or a .toml or .jinja file here "
+        "(unset: the paper's self-rating of questions and of nuggets). recorded: which prompt's grades to "
+        "take.",
     )
     decode: Literal["choices", "beam"] | None = Field(
         None,
         examples=["beam"],
-        description='seq2seq, causal: "choices" scores each permitted answer; "beam" is the papers\' beam search, '
-        "free text. Unset: choices, where the prompt has permitted answers.",
+        description='seq2seq, causal: "choices" scores each permitted answer; "beam" is the papers\' beam '
+        "search, free text. Unset: choices, where the prompt has permitted answers.",
     )
     beams: int = Field(5, ge=1, description='Beams of `decode = "beam"`.')
     max_new_tokens: int = Field(512, ge=1, description='Tokens that an answer of `decode = "beam"` may have.')
@@ -90,14 +91,14 @@ class GraderSection(_Section):
         None,
         ge=16,
         examples=[512],
-        description="seq2seq, causal: tokens of a prompt; longer passages are cut. Unset: what the model takes "
-        "(T5: 512).",
+        description="seq2seq, causal: tokens of a prompt; longer passages are cut. Unset: what the model "
+        "takes (T5: 512).",
     )
     passage_first: bool | None = Field(
         None,
         examples=[True],
-        description="Put the passage before the question, where the prompt allows. Unset: causal does, so that "
-        "a passage is read once for all its questions; seq2seq does not, as published.",
+        description="Put the passage before the question, where the prompt allows. Unset: causal does, so "
+        "that a passage is read once for all its questions; seq2seq does not, as published.",
     )
     compat: Literal["workbench"] | None = Field(
         None,
@@ -118,7 +119,8 @@ class GraderSection(_Section):
         None, examples=["cuda"], description="cpu, cuda, cuda:1, mps. Unset: the best there is."
     )
     dtype: Literal["auto", "float32", "bfloat16"] = Field(
-        "auto", description='seq2seq, causal: "auto" is bfloat16 where the device computes in it, else float32.'
+        "auto",
+        description='seq2seq, causal: "auto" is bfloat16 where the device computes in it, else float32.',
     )
     max_batch_tokens: int | None = Field(
         None,
@@ -140,7 +142,11 @@ class ScoresSection(_Section):
     """How grades become labels and scores."""
 
     min_rating: int = Field(
-        4, ge=1, le=5, description="From this rating on, a passage reaches an item (0..5)."
+        4,
+        ge=1,
+        le=5,
+        description="From this rating on, a passage reaches an item. Unset: 4 of 0..5; less where a prompt's "
+        "scale is shorter.",
     )
     label: Literal["max", "count"] = Field(
         "max",
@@ -185,6 +191,23 @@ class TrackConfig(_Section):
     grader: GraderSection = GraderSection()  # type: ignore[call-arg]
     scores: ScoresSection = ScoresSection()  # type: ignore[call-arg]
     watch: WatchSection = WatchSection()  # type: ignore[call-arg]
+
+    def on_scale(self, max_rating: int, min_rating: int, path: Path) -> TrackConfig:
+        """These settings for grades of 0..`max_rating`; `min_rating` is the default on that scale.
+
+        Raises:
+            ConfigError: a min_rating is set that no grade can reach.
+        """
+        if "min_rating" not in self.scores.model_fields_set:
+            scores = self.scores.model_copy(update={"min_rating": min_rating})
+            return self.model_copy(update={"scores": scores})
+        if self.scores.min_rating > max_rating:
+            raise ConfigError(
+                f"`scores.min_rating` = {self.scores.min_rating}: the grader's prompt rates 0..{max_rating}; "
+                f"set {min_rating}, or leave it out",
+                path=path,
+            )
+        return self
 
     def measures(self) -> list[str]:
         """The rubric measures, in leaderboard order."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
 from trecexam.pipeline import Pipeline, Progress, Update
-from trecexam.stages.inputs import Rejected, Stamp, stamp
+from trecexam.stages.files import Rejected, stamp
 from trecexam.track import TrackFolder
 from trecexam.watching.events import Hints, watching
 from trecexam.watching.lock import TrackLock
@@ -49,7 +49,7 @@ class Daemon:
         self._stop = threading.Event()
         self._wake = threading.Event()
         self._pipeline: Pipeline | None = None
-        self._config_stamp: Stamp | None = None
+        self._config_stamp: object = None
         self._settler: Settler | None = None
         self._told: frozenset[Rejected] = frozenset()
         self._failure: tuple[object, float] | None = None
@@ -93,7 +93,7 @@ class Daemon:
     def _open(self, folder: TrackFolder) -> None:
         if self._pipeline is not None:
             self._pipeline.close()
-        self._config_stamp = stamp(folder.config_path)
+        self._config_stamp = _settings(folder)
         self._pipeline = Pipeline(folder)
         patience = folder.config.watch.settle if self.settle is None else self.settle
         if self._settler is None or self._settler.settle != patience:
@@ -106,7 +106,7 @@ class Daemon:
         pipeline = self._pipeline
         poll = pipeline.config.watch.poll
         try:
-            if stamp(pipeline.folder.config_path) != self._config_stamp:
+            if _settings(pipeline.folder) != self._config_stamp:
                 self._open(TrackFolder.open(self.root))
                 pipeline = self._pipeline
                 self.log("settings changed")
@@ -143,6 +143,12 @@ class Daemon:
         self._told = frozenset(update.rejected)
         if update.graded or update.written or not update.complete:
             self.log(describe(update))
+
+
+def _settings(folder: TrackFolder) -> object:
+    """Changes when trecexam.toml or the prompt file that it names changes."""
+    prompt = folder.prompt()
+    return stamp(folder.config_path), prompt and stamp(prompt)
 
 
 def describe(update: Update) -> str:

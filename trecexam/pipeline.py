@@ -15,11 +15,13 @@ import trecexam
 from trecexam.config import TrackConfig
 from trecexam.errors import ConfigError, TrecexamError
 from trecexam.graders import Grader, create
-from trecexam.graders.base import Answer, Cell, identity_json
+from trecexam.graders.base import Answer, Cell, asks_of, identity_json, scale_of
 from trecexam.pool import pool
+from trecexam.stages.files import Rejected, fingerprint, stamp
 from trecexam.stages.gradebook import Counts, Gradebook
-from trecexam.stages.inputs import Inputs, Rejected, Snapshot, fingerprint, stamp
+from trecexam.stages.inputs import Inputs, Snapshot
 from trecexam.stages.scoring import ValueCache, Values
+from trecexam.stages.texts import Texts
 from trecexam.store import GradeStore
 from trecexam.track import TrackFolder
 
@@ -68,7 +70,6 @@ class Pipeline:
 
     def __init__(self, folder: TrackFolder, grader: Grader | None = None) -> None:
         self.folder = folder
-        self.inputs = Inputs(folder)
         self._given_grader = grader
         self._store: GradeStore | None = None
         self._book: Gradebook | None = None
@@ -76,7 +77,7 @@ class Pipeline:
         self._official = ValueCache()
         self.snapshot: Snapshot | None = None
         self.digests: dict[str, str] = {}
-        self.rejected: tuple[Rejected, ...] = ()
+        self._not_taken: tuple[Rejected, ...] = ()
 
     def __enter__(self) -> Pipeline:
         return self
@@ -90,13 +91,26 @@ class Pipeline:
             self._store.close()
         self._store, self._book = None, None
 
-    @property
+    @cached_property
     def config(self) -> TrackConfig:
-        return self.folder.config
+        """The track's settings, on the scale of its grader.
+
+        Raises:
+            ConfigError: they do not go with that scale.
+        """
+        return self.folder.config.on_scale(*scale_of(self.grader), self.folder.config_path)
 
     @cached_property
     def grader(self) -> Grader:
-        return self._given_grader or create(self.config.grader, self.folder.root)
+        return self._given_grader or create(self.folder.config.grader, self.folder.root)
+
+    @cached_property
+    def texts(self) -> Texts:
+        return Texts(self.folder)
+
+    @cached_property
+    def inputs(self) -> Inputs:
+        return Inputs(self.folder, asks_of(self.grader))
 
     @property
     def gradebook(self) -> Gradebook:
@@ -112,8 +126,20 @@ class Pipeline:
     def _open(self, *, write: bool) -> Gradebook:
         self.close()
         self._store = GradeStore(self.folder.store_path, write=write)
-        self._book = Gradebook(self._store, self.grader.identity, self.config.track.min_text)
+        read = getattr(self.grader, "read", None) if getattr(self.grader, "compat", None) else None
+        self._book = Gradebook(self._store, self.grader.identity, self.config.track.min_text, read)
         return self._book
+
+    @property
+    def rejected(self) -> tuple[Rejected, ...]:
+        """Inputs that were not taken, and items that cannot be graded."""
+        where = self.folder.bank(optional=True)
+        file = self.folder.shown(where[0]) if len(where) == 1 else "the bank"
+        items = (
+            Rejected(file, None, f"item '{item.item_id}' {reason} ({cells:,} passages not graded on it)")
+            for item, reason, cells in self.gradebook.failed_items()
+        )
+        return (*self._not_taken, *items)
 
     def load(self, hold: Collection[Path] = ()) -> Snapshot:
         """Reads what changed and builds the pool; grades nothing.
@@ -128,11 +154,11 @@ class Pipeline:
         snapshot = self.inputs.read(hold)
         pooled = pool(snapshot.runs.values(), snapshot.bank.query_ids, self.config.track.depth)
         wanted = {doc_id for docs in pooled.values() for doc_id in docs}
-        texts, bad_passages = self.inputs.texts(wanted)
+        texts, bad_passages = self.texts.of(wanted)
         self.gradebook.set_pool(snapshot.bank, pooled, texts)
         self.snapshot = snapshot
         self.digests = self.inputs.digests(hold)
-        self.rejected = (*snapshot.rejected, *bad_passages)
+        self._not_taken = (*snapshot.rejected, *bad_passages)
         return snapshot
 
     def check_measures(self) -> None:

@@ -26,6 +26,8 @@ class Sources:
     recorded: Path | None = None
     dataset: str | None = None
     grader: str | None = None
+    model: str | None = None
+    prompt: str | None = None
     link: bool = False
     settings: dict[str, dict[str, Any]] = field(default_factory=dict)
 
@@ -134,6 +136,10 @@ def _config(root: Path, sources: Sources, plan: list[tuple[Path, Path]]) -> str:
     if sources.dataset:
         values["track"]["dataset"] = sources.dataset
     values["grader"]["name"] = sources.grader or ("recorded" if sources.recorded else "embedding")
+    if sources.model:
+        values["grader"]["model"] = sources.model
+    if sources.prompt:
+        values["grader"]["prompt"] = sources.prompt
     if sources.recorded:
         values["grader"]["recorded"] = targets[sources.recorded]
     for section, settings in sources.settings.items():

@@ -8,6 +8,8 @@ from pathlib import Path
 from trecexam.config import CONFIG_NAME, TrackConfig, load_config
 from trecexam.errors import TrackError
 
+#: A prompt of this ending is a file of the user's, not a published one.
+PROMPT_SUFFIXES = (".toml", ".jinja", ".jinja2", ".j2")
 #: Files in the drop folder that a copy in progress or an editor leaves behind; they are never read.
 IGNORED_SUFFIXES = (".tmp", ".part", ".partial", ".crdownload", ".swp", ".filepart", "~")
 
@@ -83,8 +85,18 @@ class TrackFolder:
     def recorded(self) -> Path | None:
         return self._one("recorded", self.config.grader.recorded, section="grader")
 
-    def bank(self) -> tuple[Path, ...]:
+    def prompt(self) -> Path | None:
+        """The file of the user's own prompt, where the grader has one."""
+        name = self.config.grader.prompt
+        if self.config.grader.name == "recorded" or name is None or Path(name).suffix not in PROMPT_SUFFIXES:
+            return None
+        return self.root / name
+
+    def bank(self, *, optional: bool = False) -> tuple[Path, ...]:
         """The bank's files, sorted.
+
+        Args:
+            optional: there may be none.
 
         Raises:
             TrackError: there is none, or a named one is missing.
@@ -92,7 +104,7 @@ class TrackFolder:
         patterns = self.config.track.bank
         if patterns is None:
             found = {p for pattern in ("bank.*jsonl", "bank.*jsonl.gz") for p in self.root.glob(pattern)}
-            if not found:
+            if not found and not optional:
                 raise TrackError(
                     "no test bank: put bank.<name>.jsonl here, one line a query with its questions",
                     path=self.root,

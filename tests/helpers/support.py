@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from converters.records import Item
 from trecexam.graders import Answer, Cell
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -109,3 +110,17 @@ def make_small_track(
             else {q: [f"{q}-d{(d + number * 3) % docs:02}" for d in range(docs - 2)] for q in qids},
         )
     return root
+
+
+def ask(
+    text: str,
+    question: str,
+    number: int = 0,
+    *,
+    doc_id: str = "d1",
+    kind: str = "question",
+    key: Sequence[str] = (),
+) -> Cell:
+    """A cell of query q1."""
+    item = Item("q1", f"q1/{number}", question, kind, tuple(key))
+    return Cell("q1", "the query", doc_id, text, item)

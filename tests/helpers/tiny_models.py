@@ -18,18 +18,18 @@ _TEXT = " ".join(prompt.template for prompt in published().values())
 
 def _corpus() -> list[str]:
     words = re.findall(r"\w+|[^\w\s]", _TEXT)
-    return [_TEXT, " ".join(words), "0 1 2 3 4 5 Yes No passage about question number of q1 q2 q3 d0 d1 " * 20]
+    return [_TEXT, " ".join(words), "1 2 3 4 5 Yes No passage about question number of q1 q2 q3 " * 200]
 
 
-def t5_tokenizer(words: int = 400) -> Any:
+def t5_tokenizer(words: int = 700) -> Any:
     """A sentence-piece-like tokenizer as T5 has it: digits are words, 0 is two tokens."""
-    from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers, processors
+    from tokenizers import Regex, Tokenizer, decoders, normalizers, pre_tokenizers, processors
     from tokenizers.models import Unigram
     from tokenizers.trainers import UnigramTrainer
     from transformers import PreTrainedTokenizerFast
 
     tokenizer = Tokenizer(Unigram())
-    tokenizer.normalizer = normalizers.Replace(__import__("tokenizers").Regex(r"\s+"), " ")
+    tokenizer.normalizer = normalizers.Replace(Regex(r"\s+"), " ")
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
     trainer = UnigramTrainer(
@@ -77,7 +77,7 @@ def bpe_tokenizer(words: int = 500, *, chat: bool) -> Any:
     return made
 
 
-def save_t5(folder: Path, *, favour: Sequence[str] = (), gated: bool = True, seed: int = 0) -> Path:
+def save_t5(folder: Path, *, favour: Sequence[str] = (), gated: bool = True, seed: int = 2) -> Path:
     """A T5 with two layers.
 
     Args:
@@ -103,15 +103,13 @@ def save_t5(folder: Path, *, favour: Sequence[str] = (), gated: bool = True, see
     )
     model = T5ForConditionalGeneration(config).eval()
     with torch.no_grad():
-        # Random models of this size say the same of everything unless their weights are larger.
+        # Random models of this size say the same of every prompt unless their weights are larger.
         for parameter in model.parameters():
             if parameter.dim() > 1:
-                parameter.mul_(2.0)
-        if favour:
-            # Their rows stand out along one direction that every last state has a part in.
-            liked = {token for word in favour for token in tokenizer(word)["input_ids"]}
-            for token in liked:
-                model.lm_head.weight[token] *= 4.0
+                parameter.mul_(3.0)
+        model.lm_head.weight.mul_(0.05)
+        for token in {token for word in favour for token in tokenizer(word)["input_ids"]}:
+            model.lm_head.weight[token] *= 4.0
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder

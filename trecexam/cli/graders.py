@@ -11,9 +11,19 @@ from trecexam.reports.tables import Table
 
 
 @click.command(epilog="Example: trecexam graders")
+@click.option("--prompts", is_flag=True, help="The published prompts that language models are asked.")
 @json_option
-def graders(as_json: bool) -> None:
+def graders(prompts: bool, as_json: bool) -> None:
     """What can grade here, and what the rest needs."""
+    if prompts:
+        from trecexam.graders.prompts import published
+
+        found = tuple(
+            (p.name, p.asks, f"0..{p.max_rating}", "choices, beam" if p.answers else "beam", p.source)
+            for p in published().values()
+        )
+        show.table(Table(("prompt", "asks about", "ratings", "decode", "source"), found), as_json=as_json)
+        return
     rows = tuple(
         (name, "yes" if not (missing := factory.missing()) else "no", factory.summary, missing)
         for name, factory in available().items()

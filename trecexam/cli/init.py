@@ -36,6 +36,10 @@ ANY = click.Path(path_type=Path, exists=True)
 @click.option(
     "--recorded", type=FILE, help="Grades that exist already: a Rubric graded pool or a grades export."
 )
+@click.option("--model", metavar="DIR|ID", help="The grader's model: a folder, or a hub id.")
+@click.option(
+    "--prompt", metavar="NAME", help="What a language model is asked; see `trecexam graders --prompts`."
+)
 @click.option("--link", is_flag=True, help="Link the files instead of copying them.")
 def init(
     track: Path,
@@ -47,12 +51,20 @@ def init(
     dataset: str | None,
     grader: str | None,
     recorded: Path | None,
+    model: str | None,
+    prompt: str | None,
     link: bool,
 ) -> None:
     """Make the folder TRACK: the given files, a drop folder runs/, and a commented trecexam.toml."""
     if grader is not None and grader not in available():
         raise click.BadParameter(f"'{grader}'; known here: {', '.join(available())}", param_hint="--grader")
-    made = make_track(track, Sources(queries, bank, passages, qrels, runs, recorded, dataset, grader, link))
+    # A folder is meant from where the command runs, but the settings are read from the track's folder.
+    if model is not None and Path(model).is_dir():
+        model = str(Path(model).resolve())
+    sources = Sources(
+        queries, bank, passages, qrels, runs, recorded, dataset, grader, model, prompt, link=link
+    )
+    made = make_track(track, sources)
     if made:
         click.echo(
             f"made {track} with {len(made)} files; settings are in {track / 'trecexam.toml'}", err=True

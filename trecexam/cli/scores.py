@@ -17,13 +17,30 @@ from trecexam.reports import results
 @track_argument
 @measure_option
 @click.option("--official", is_flag=True, help="On the official judgments instead of the grades.")
+@click.option(
+    "--compat",
+    type=click.Choice(["workbench"]),
+    help="Print what changes where answers are read as the workbench's released code does.",
+)
 @json_option
-def leaderboard(track: Path, measures: tuple[str, ...], official: bool, as_json: bool) -> None:
+def leaderboard(
+    track: Path, measures: tuple[str, ...], official: bool, compat: str | None, as_json: bool
+) -> None:
     """Runs of TRACK, best first by the first measure, with standard errors.
 
     Uses the grades that are there; `trecexam watch` makes them. Means are over all queries of the bank (with
     --official: of the official judgments), as trec_eval -c.
     """
+    if compat is not None:
+        if official:
+            raise click.UsageError("--compat is about the grades; --official uses none")
+        with open_track(track) as opened, _bad_measures():
+            difference = opened.compare_readings(compat, measures or None)
+        click.echo(
+            f"{difference.differ:,} of {difference.cells:,} ratings differ when read as '{compat}'", err=True
+        )
+        show.table(difference.table, as_json=as_json)
+        return
     with open_track(track) as opened, _bad_measures():
         board = opened.leaderboard(measures or None, official=official)
         files = {name: opened.folder.shown(path) for name, path in opened.run_files().items()}

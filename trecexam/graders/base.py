@@ -58,7 +58,7 @@ class Answer(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """A grader's ratings: 0..`max_rating`; from `min_rating` on a passage counts, where the track sets none."""
+    """A grader's ratings: 0..`max_rating`; from `min_rating` on one counts, where the track does not say."""
 
     max_rating: int = 5
     min_rating: int = 4

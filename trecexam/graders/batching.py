@@ -108,9 +108,7 @@ class Batcher(Generic[Cell_, Job, Result]):
                 jobs, prepared = prepared.result(), self._next(pool, ahead)
                 yield from self._window(jobs)
 
-    def _next(
-        self, pool: ThreadPoolExecutor, ahead: Iterator[list[Cell_]]
-    ) -> Future[Sequence[Job]] | None:
+    def _next(self, pool: ThreadPoolExecutor, ahead: Iterator[list[Cell_]]) -> Future[Sequence[Job]] | None:
         window = next(ahead, None)
         return None if window is None else pool.submit(self.prepare, window)
 

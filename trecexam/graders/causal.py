@@ -149,7 +149,7 @@ class CausalBackend:
         positions = torch.cat(
             [before + (mask.long().cumsum(1) - 1).clamp(min=0), after + depths[None] - 1], dim=1
         )
-        return self.model(
+        logits: Tensor = self.model(
             input_ids=torch.cat([tokens, nodes], dim=1),
             attention_mask=self._sees(prefix_mask[rows], mask, tree),
             position_ids=positions,
@@ -157,6 +157,7 @@ class CausalBackend:
             use_cache=True,
             logits_to_keep=len(tree.tokens) + 1,
         ).logits
+        return logits
 
     def _sees(self, prefix: Tensor, suffix: Tensor, tree: ChoiceTree) -> Tensor:
         """Which token of suffix and tree sees which of prefix, suffix and tree, as an additive mask."""

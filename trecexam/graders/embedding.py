@@ -16,7 +16,13 @@ from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Factory
 from trecexam.graders.cut_points import CUT_POINTS, rating
-from trecexam.graders.weights import HOW_TO_GET, config_digest, embedding_folder, offline_folder, weights_digest
+from trecexam.graders.weights import (
+    HOW_TO_GET,
+    config_digest,
+    embedding_folder,
+    offline_folder,
+    weights_digest,
+)
 
 if TYPE_CHECKING:
     import numpy as np

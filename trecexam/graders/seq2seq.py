@@ -56,7 +56,8 @@ class Seq2SeqBackend:
         found = type(model).__name__
         if found not in SUPPORTED:
             raise GraderError(
-                f"the `seq2seq` grader runs {' and '.join(SUPPORTED)}; this model is a {found}", path=self.folder
+                f"the `seq2seq` grader runs {' and '.join(SUPPORTED)}; this model is a {found}",
+                path=self.folder,
             )
         return model
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -55,10 +55,23 @@ class Counts:
 class Gradebook:
     """The grades that one grader has given to the cells of a pool."""
 
-    def __init__(self, store: GradeStore, identity: Mapping[str, Any], min_text: int) -> None:
+    def __init__(
+        self,
+        store: GradeStore,
+        identity: Mapping[str, Any],
+        min_text: int,
+        read: Callable[[Item, str], tuple[int | None, str]] | None = None,
+    ) -> None:
+        """The grades of the grader with this identity.
+
+        Args:
+            read: (item, raw answer) -> (rating, status); in place of the ratings that are stored with the
+                answers.
+        """
         self._store = store
         self._identity = identity
         self._min_text = min_text
+        self._read = read
         self._sheets: dict[str, _Sheet] = {}
 
     def set_pool(self, bank: Bank, pool: Mapping[str, tuple[str, ...]], texts: Mapping[str, str]) -> None:
@@ -145,6 +158,20 @@ class Gradebook:
                 total[name] += int((codes == code).sum())
         return Counts(**total)
 
+    def failed_items(self) -> Iterator[tuple[Item, str, int]]:
+        """Each item with cells that could not be graded: the item, the first one's reason, and how many."""
+        grader_id = self._store.grader_id(identity_digest(self._identity))
+        for sheet in self._sheets.values():
+            failed = (sheet.codes == ERROR).sum(axis=0)
+            for column in failed.nonzero()[0]:
+                item = sheet.items[column]
+                row = self._item_rows([item])[0]
+                if grader_id is None or row is None:
+                    continue
+                answers = self._store.answers(grader_id, row).values()
+                reason = next((grade.answer for grade in answers if grade.status == "error"), "")
+                yield item, reason, int(failed[column])
+
     def rows(self) -> Iterator[dict[str, Any]]:
         """Every grade of the pool, for `export grades`: ids, rating, status, answer, digests."""
         grader_id = self._store.grader_id(identity_digest(self._identity))
@@ -159,16 +186,17 @@ class Gradebook:
                     if digest is None or row is None or row not in answers:
                         continue
                     grade = answers[row]
+                    rating, status = self._reading(item, grade)
                     yield {
                         "query_id": query_id,
                         "doc_id": doc_id,
                         "item_id": item.item_id,
-                        "rating": grade.rating,
-                        "status": grade.status,
+                        "rating": rating,
+                        "status": status,
                         "answer": grade.answer,
                         "probabilities": grade.probabilities,
                         "model": str(self._identity.get("model") or self._identity.get("grader") or ""),
-                        "prompt": str(self._identity.get("prompt") or ""),
+                        "prompt": self._prompt(item.kind),
                         "passage_sha256": digest.hex(),
                         "item_sha256": item_digest(item).hex(),
                     }
@@ -196,10 +224,27 @@ class Gradebook:
         for column, item in enumerate(self._item_rows(items)):
             if item is None:
                 continue
-            for passage, rating, status in self._store.grades(grader_id, item):
+            for passage, rating, status in self._grades(grader_id, item, items[column]):
                 if passage in rows:
                     codes[rows[passage], column] = rating if rating is not None else _CODE[status]
         return codes
+
+    def _grades(self, grader_id: int, row: int, item: Item) -> Iterable[tuple[int, int | None, str]]:
+        if self._read is None:
+            return self._store.grades(grader_id, row)
+        answers = self._store.answers(grader_id, row)
+        return [(passage, *self._reading(item, grade)) for passage, grade in answers.items()]
+
+    def _reading(self, item: Item, grade: GradeRow) -> tuple[int | None, str]:
+        if self._read is None or grade.status not in {"ok", "unparsed"}:
+            return grade.rating, grade.status
+        return self._read(item, grade.answer)
+
+    def _prompt(self, kind: str) -> str:
+        for prompt in self._identity.get("prompts", ()):
+            if prompt["asks"] == kind:
+                return str(prompt["name"])
+        return str(self._identity.get("prompt") or "")
 
     def _item_rows(self, items: Sequence[Item]) -> list[int | None]:
         return self._store.item_ids([item_digest(item) for item in items])

@@ -4,45 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import converters
 from converters.bank import read_bank, read_bank_queries
 from converters.errors import ConversionError
 from converters.lines import iter_lines
-from converters.records import Item, Passage, Qrel
+from converters.records import Item, Qrel
 from converters.run import Run
 from trecexam.bank import Bank
+from trecexam.bank.asked import QUERY, asked
 from trecexam.errors import TrackError
+from trecexam.stages.files import Rejected, Stamp, sniffed, stamp
 from trecexam.stages.run_names import name_runs
 from trecexam.track import TrackFolder
 
 T = TypeVar("T")
-
-
-class Stamp(NamedTuple):
-    """What tells a changed file from an unchanged one without reading it."""
-
-    size: int
-    mtime_ns: int
-    inode: int
-
-
-class Rejected(NamedTuple):
-    """An input, or a line of one, that was not taken. `line` is None where the whole file is meant."""
-
-    file: str
-    line: int | None
-    reason: str
-
-    def __str__(self) -> str:
-        where = self.file if self.line is None else f"{self.file}:{self.line}"
-        return f"{where}: {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -67,27 +48,16 @@ class Snapshot:
     rejected: tuple[Rejected, ...]
 
 
-def stamp(path: Path) -> Stamp | None:
-    """The stamp of a file, or None where there is none (any more)."""
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return Stamp(status.st_size, status.st_mtime_ns, status.st_ino)
-
-
 class Inputs:
     """The files of one track, cached by stamp."""
 
-    def __init__(self, folder: TrackFolder) -> None:
+    def __init__(self, folder: TrackFolder, kinds: Collection[str] = ("question", "nugget")) -> None:
+        """Inputs of a track whose grader asks about items of these kinds; see `trecexam.bank.asked`."""
         self.folder = folder
+        self.kinds = kinds
         self._cache: dict[tuple[str, Path], tuple[Stamp | None, Any]] = {}
         self._dataset_queries: dict[str, str] | None = None
         self._dataset_qrels: tuple[Qrel, ...] | None = None
-        self._texts: dict[str, str] = {}
-        self._sought: set[str] = set()
-        self._texts_stamp: object = None
-        self._texts_rejected: tuple[Rejected, ...] = ()
 
     def stamps(self) -> dict[Path, Stamp]:
         """The stamp of every input file that is there now."""
@@ -98,9 +68,10 @@ class Inputs:
             folder.qrels(),
             folder.official_leaderboard(),
             folder.recorded(),
+            folder.prompt(),
         )
         paths = [
-            *folder.bank(),
+            *folder.bank(optional=self._bankless),
             *(p for p in optional if p is not None),
             *folder.run_files(),
             folder.config_path,
@@ -118,12 +89,13 @@ class Inputs:
             TrackError: there is no bank.
         """
         rejected: list[Rejected] = []
-        bank, bank_queries = self._bank(rejected)
+        whole, bank_queries = self._bank(rejected)
         texts = dict(bank_queries)
         texts.update(self._optional(self.folder.queries(), "queries", _read_queries, rejected) or {})
         official = self._optional(self.folder.qrels(), "qrels", _read_qrels, rejected)
         if self.folder.config.track.dataset is not None:
             texts, official = self._dataset(texts, official, rejected)
+        bank = self._asked(whole, texts, rejected)
         ranks = self._optional(self.folder.official_leaderboard(), "ranks", _read_ranks, rejected)
         runs, files = self._runs(bank, hold, rejected)
         contents = {name: (path, self._cache["run", path][0]) for name, path in files.items()}
@@ -131,45 +103,11 @@ class Inputs:
             bank, texts, runs, files, contents, official, ranks, tuple(sorted(rejected, key=_row_key))
         )
 
-    def texts(self, doc_ids: Iterable[str]) -> tuple[Mapping[str, str], tuple[Rejected, ...]]:
-        """The texts of these documents, as far as the track has them, and the passage lines not taken.
-
-        Raises:
-            TrackError: the track has no passages at all.
-        """
-        path = self.folder.passages()
-        recorded = self.folder.recorded()
-        dataset = self.folder.config.track.dataset
-        source: Path | None = path
-        if path is None and dataset is None:
-            if recorded is None:
-                raise TrackError(
-                    'no passages: put passages.jsonl here, one {"docid", "text"} a line, '
-                    "or set `dataset` in [track]",
-                    path=self.folder.root,
-                )
-            source = recorded
-        current = dataset if source is None else (source, stamp(source))
-        if current != self._texts_stamp:
-            self._texts, self._sought, self._texts_stamp = {}, set(), current
-        wanted = set(doc_ids) - self._sought
-        if wanted:
-            if source is None:
-                assert dataset is not None
-                self._texts.update(_dataset_texts(dataset, wanted))
-            else:
-                found, self._texts_rejected = _passages(
-                    source, wanted | self._texts.keys(), self.folder.shown(source)
-                )
-                self._texts.update(found)
-            self._sought |= wanted
-        return self._texts, self._texts_rejected
-
     def _bank(self, rejected: list[Rejected]) -> tuple[Bank, dict[str, str]]:
         items: list[Item] = []
         first: dict[str, str] = {}
         queries: dict[str, str] = {}
-        for path in self.folder.bank():
+        for path in self.folder.bank(optional=self._bankless):
             here, texts, blank = self._cached("bank", path, _read_bank)
             shown = self.folder.shown(path)
             for item in here:
@@ -185,6 +123,38 @@ class Inputs:
             queries.update(texts)
             rejected += (Rejected(shown, error.line, error.reason) for error in blank)
         return Bank.from_items(items), queries
+
+    @property
+    def _bankless(self) -> bool:
+        return QUERY in self.kinds
+
+    def _asked(self, bank: Bank, texts: Mapping[str, str], rejected: list[Rejected]) -> Bank:
+        """What of the bank is graded.
+
+        Raises:
+            TrackError: nothing is.
+        """
+        part = asked(bank, self.kinds, texts)
+        if part.query_ids:
+            if self._bankless:
+                mute = [query_id for query_id in bank.query_ids if query_id not in part.items]
+                rejected += (
+                    Rejected(self.folder.shown(self.folder.root), None, f"query '{query_id}' has no text")
+                    for query_id in mute
+                )
+            return part
+        if self._bankless:
+            raise TrackError(
+                "this prompt asks about the queries, and there are none: put queries.tsv here",
+                path=self.folder.root,
+            )
+        if not bank.query_ids:
+            return part
+        raise TrackError(
+            f"this prompt asks about {' and '.join(f'{kind}s' for kind in sorted(self.kinds))}, and the bank "
+            "has none; see `prompt` in [grader]",
+            path=self.folder.config_path,
+        )
 
     def _runs(
         self, bank: Bank, hold: Collection[Path], rejected: list[Rejected]
@@ -313,16 +283,8 @@ def _read_qrels(path: Path) -> tuple[Qrel, ...]:
     return tuple(converters.read(path, "qrels"))
 
 
-def _sniffed(path: Path) -> str | None:
-    """The format, or None where it looks like none: then reading it as what it should be names the line."""
-    try:
-        return converters.sniff(path)
-    except ConversionError:
-        return None
-
-
 def _read_run(path: Path) -> Run:
-    kind = _sniffed(path) or "run"
+    kind = sniffed(path) or "run"
     if kind != "run":
         raise ConversionError(
             path,
@@ -339,48 +301,5 @@ def _first_line(path: Path, query_id: str) -> int | None:
     return next((number for number, line in iter_lines(path) if line.split(None, 1)[:1] == [first]), None)
 
 
-def _passages(path: Path, wanted: Collection[str], shown: str) -> tuple[dict[str, str], tuple[Rejected, ...]]:
-    rejected: list[Rejected] = []
-
-    def refuse(error: ConversionError) -> None:
-        rejected.append(Rejected(shown, error.line, error.reason))
-
-    texts: dict[str, str] = {}
-    try:
-        for passage in _read_passages(path, refuse):
-            if passage.doc_id in wanted and texts.setdefault(passage.doc_id, passage.text) != passage.text:
-                rejected.append(
-                    Rejected(
-                        shown,
-                        None,
-                        f"passage '{passage.doc_id}' stands twice with different texts; the first one counts",
-                    )
-                )
-    except ConversionError as error:
-        # A truncated archive: what came before the end counts, the rest is named.
-        refuse(error)
-    return texts, tuple(rejected)
-
-
-def _read_passages(path: Path, on_error: Callable[[ConversionError], None]) -> Iterator[Passage]:
-    from converters.passages import read_passages
-    from converters.rubric_jsonl import read_graded_passages
-
-    if _sniffed(path) == "rubric":
-        return iter(read_graded_passages(path))
-    return iter(read_passages(path, on_error))
-
-
-def _dataset_texts(dataset: str, wanted: Collection[str]) -> dict[str, str]:
-    from converters.ir_dataset import dataset_passages
-
-    return {doc_id: passage.text for doc_id, passage in dataset_passages(dataset, wanted).items()}
-
-
 def _row_key(row: Rejected) -> tuple[str, int, str]:
     return row.file, row.line or 0, row.reason
-
-
-def fingerprint(stamps: Mapping[Path, Stamp]) -> list[list[Any]]:
-    """Stamps as sorted, JSON-ready rows: equal exactly when no input changed."""
-    return sorted([os.fspath(path), *value] for path, value in stamps.items())

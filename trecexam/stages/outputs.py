@@ -14,8 +14,8 @@ from converters.trec_qrels import write_qrels
 from trecexam.reports import files, results
 from trecexam.reports.tables import Table, to_json, to_tsv
 from trecexam.stages.comparison import compare
+from trecexam.stages.files import Rejected, stamp
 from trecexam.stages.gradebook import Counts
-from trecexam.stages.inputs import Rejected, stamp
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:

@@ -45,10 +45,9 @@ class ChoiceTree:
         for answer in answers:
             if not answer:
                 raise ValueError("an answer without tokens")
-            at, depth, path = -1, 0, []
-            for token in answer:
+            at, path = -1, []
+            for depth, token in enumerate(answer, 1):
                 path.append((at, token))
-                depth += 1
                 if (at, token) not in places:
                     places[at, token] = len(tokens)
                     tokens.append(token)

@@ -135,7 +135,8 @@ class LanguageGrader:
                 yield [(job.cell, self._answer(job, said)) for job, said in batch] + _taken(unable)
         except OutOfMemoryError as error:
             raise GraderError(
-                f"{error} into the memory of the device: set a smaller `max_length` in [grader], or another `device`"
+                f"{error} into the memory of the device: set a smaller `max_length` in [grader], "
+                "or another `device`"
             ) from error
         rest = _taken(unable)
         if rest:
@@ -156,18 +157,19 @@ class LanguageGrader:
         for (cell, prompt), tokens in zip(askable, self.backend.encode(texts), strict=True):
             if len(tokens) > self.max_length:
                 try:
-                    tokens, _ = fitted(
-                        lambda text, cell=cell, prompt=prompt: prompt.text(cell.query_text, cell.item, text),
-                        cell.text,
-                        _One(self.backend),
-                        self.max_length,
-                    )
+                    tokens = self._cut(prompt, cell)
                 except NoRoomError:
                     reason = f"leaves no room for a passage in the {self.max_length} tokens of a prompt"
                     unable.append(_Unable(cell, reason))
                     continue
             jobs.append(Job(cell, prompt, tokens, groups.setdefault(cell.text, len(groups))))
         return jobs
+
+    def _cut(self, prompt: Prompt, cell: Cell) -> list[int]:
+        def text(passage: str) -> str:
+            return prompt.text(cell.query_text, cell.item, passage)
+
+        return fitted(text, cell.text, _One(self.backend), self.max_length)[0]
 
     def _launch(self, jobs: Sequence[Job]) -> Callable[[], Sequence[Said]]:
         if self.decoding.mode == "beam":

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     import torch
 
 HOW_TO_GET = (
-    "set `model` in [grader] of trecexam.toml to a folder with the model, or to a hub id where a hub can be reached"
+    "set `model` in [grader] of trecexam.toml to a folder with the model, or to a hub id where a hub can "
+    "be reached"
 )
 #: Stands for "no limit" where a model's files give none.
 NO_LIMIT = 10**9
@@ -106,7 +107,8 @@ def load_model(folder: Path, auto_class: str, device: str, dtype: torch.dtype) -
         return model.to(device).eval()
     except torch.OutOfMemoryError as error:
         raise GraderError(
-            f"the model does not fit into the memory of {device}: take a smaller one, or set `device`", path=folder
+            f"the model does not fit into the memory of {device}: take a smaller one, or set `device`",
+            path=folder,
         ) from error
     except (OSError, ValueError, RuntimeError, KeyError, AssertionError) as error:
         raise GraderError(f"the model cannot be loaded: {_line(error)}", path=folder) from error
@@ -125,7 +127,7 @@ def beam_search(model: Any, beams: int, new_tokens: int, pad: int, ends: int | l
     """The papers' beam search, whatever the model's own files say of sampling."""
     from transformers import GenerationConfig
 
-    return GenerationConfig(
+    return GenerationConfig(  # type: ignore[no-untyped-call]
         num_beams=beams,
         do_sample=False,
         early_stopping=True,

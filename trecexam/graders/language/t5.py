@@ -153,7 +153,8 @@ class T5Scorer:
         return bias.masked_fill(~sees, torch.finfo(like.dtype).min)[None].contiguous()
 
     def _norm(self, hidden: Tensor, weight: Tensor) -> Tensor:
-        return functional.rms_norm(hidden, weight.shape, weight, self.epsilon)
+        normed: Tensor = torch.rms_norm(hidden, list(weight.shape), weight, self.epsilon)
+        return normed
 
     def _self_attention(self, hidden: Tensor, layer: _Attention, bias: Tensor) -> Tensor:
         prompts, length, _ = hidden.shape

@@ -70,7 +70,9 @@ def answer_tokens(
         if not tokens or (unknown is not None and unknown in tokens):
             raise GraderError(f"this model's tokenizer cannot write the answer '{answer}'", path=folder)
         if found.count(tokens) > 1:
-            raise GraderError(f"this model's tokenizer writes the answer '{answer}' as another one", path=folder)
+            raise GraderError(
+                f"this model's tokenizer writes the answer '{answer}' as another one", path=folder
+            )
     return found
 
 

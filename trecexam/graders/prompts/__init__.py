@@ -6,10 +6,11 @@ import difflib
 from pathlib import Path
 
 from trecexam.errors import GraderError
-from trecexam.graders.prompts.custom import JINJA, load_prompt
+from trecexam.graders.prompts.custom import load_prompt
 from trecexam.graders.prompts.model import Prompt
 from trecexam.graders.prompts.parsing import Reading
 from trecexam.graders.prompts.published import published
+from trecexam.track import PROMPT_SUFFIXES
 
 #: Asked where the track names no prompt: the paper's self-rating of each kind of item.
 DEFAULT = ("QuestionSelfRatedUnanswerablePromptWithChoices", "NuggetSelfRatedPrompt")
@@ -23,7 +24,7 @@ def named(name: str, root: Path) -> Prompt:
     Raises:
         GraderError: there is none; the message names the nearest.
     """
-    if Path(name).suffix in (*JINJA, ".toml"):
+    if Path(name).suffix in PROMPT_SUFFIXES:
         path = root / name
         if not path.is_file():
             raise GraderError("no such prompt file; see `prompt` in [grader] of trecexam.toml", path=path)

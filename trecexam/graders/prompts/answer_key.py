@@ -18,8 +18,9 @@ def is_correct(answer: str, key: Collection[str]) -> bool:
 
     Both are lower-cased, freed of punctuation and stop words, and Porter-stemmed. They are the same when
     the strings match (2 characters or more) or when their edit similarity (insertions and deletions, over
-    both lengths) is above 0.8 (the answer has 4 characters or more). Shorter answers must match as they are but for
-    case. A key that is just "true" takes yes, correct and true; "false" takes no, incorrect and false.
+    both lengths) is above 0.8 (the answer has 4 characters or more). Shorter answers must match as they
+    are but for case. A key that is just "true" takes yes, correct and true; "false" takes no, incorrect
+    and false.
 
     Source: EXAM (Farzi and Dietz, ICTIR 2024), section on answer verification; Rubric workbench,
     `AnswerKey2Verifier`.

@@ -12,7 +12,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from trecexam.errors import GraderError
 from trecexam.graders.prompts.model import SLOTS, Prompt, compiled
 
-JINJA = (".jinja", ".jinja2", ".j2")
 #: From which rating on a passage counts, by the best rating of the scale.
 _COUNTS_FROM = {1: 1, 2: 1, 3: 2, 4: 3, 5: 4}
 
@@ -48,9 +47,9 @@ def load_prompt(path: Path) -> Prompt:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise GraderError(f"this prompt cannot be read: {error}", path=path) from None
-    jinja = path.suffix in JINJA
+    jinja = path.suffix != ".toml"
     try:
-        file = PromptFile(template=text) if jinja else PromptFile(**tomllib.loads(text))
+        file = PromptFile.model_validate({"template": text} if jinja else tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"\(at line (\d+)", str(error))
         line = int(found[1]) if found else None

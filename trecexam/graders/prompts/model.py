@@ -97,7 +97,9 @@ class Prompt:
         if self.jinja or not self.template.endswith(_CONTEXT_LAST):
             return self
         rest = self.template.removesuffix(_CONTEXT_LAST)
-        return replace(self, template=f"Context: {{context}}\n{rest}", version=f"{self.version}-passage-first")
+        return replace(
+            self, template=f"Context: {{context}}\n{rest}", version=f"{self.version}-passage-first"
+        )
 
     def identity(self) -> dict[str, Any]:
         """All of it that can change an answer. How answers are read is not: that never runs a model."""

@@ -20,13 +20,16 @@ class Reading(NamedTuple):
 
 UNPARSED = Reading(None, "unparsed")
 
-# Currency, signs and comparisons are left out: "$4" and "<4" are no ratings.
-_LEAD = r"[\s\-–—•*#_.,:;!?'\"`“”‘’()\[\]{}|/\\]*"
+# Dashes and quotation marks of all kinds. Currency, signs and comparisons are left out: "$4" and "<4" are
+# no ratings.
+_DASH = r"\-\u2013\u2014"
+_MARKS = rf"\s{_DASH}*_.,:;!?'\"`\u201c\u201d\u2018\u2019()\[\]{{}}|"
+_LEAD = rf"[{_MARKS}\u2022#/\\]*"
 _NAME = r"(?:(?:the|my|final|overall|self)[\s-]+)*(?:self-?rating|rating|score|grade)\s*(?:is\b|[:=])?"
 _RATING = re.compile(rf"{_LEAD}(?:{_NAME})?{_LEAD}(?P<digit>[0-9])(?P<rest>(?![\w]).*)", re.I | re.S)
 #: After the digit: nothing but punctuation, or a mark that sets off its label.
-_END = re.compile(r"[\s\-–—*_.,:;!?'\"`“”‘’()\[\]{}|]*")
-_SET_OFF = re.compile(r"[*_'\"`)\]}]*(?:[:.)\]]|\s+[-–—:=])[*_'\"`]*\s+(?=[^\W\d])")
+_END = re.compile(rf"[{_MARKS}]*")
+_SET_OFF = re.compile(rf"[*_'\"`)\]}}]*(?:[:.)\]]|\s+[{_DASH}:=])[*_'\"`]*\s+(?=[^\W\d])")
 _SCORE = re.compile(r"#*\s*final\s+score\s*[:=]?\s*\**\s*([0-9])(?![\w.,/%])", re.I)
 
 
@@ -49,7 +52,7 @@ def read_rating(answer: str, max_rating: int = 5, labels: Mapping[int, str] | No
 
 
 def _is_label(rest: str, label: str | None) -> bool:
-    """Whether what follows a digit is what the prompt says of that rating, or the beginning or a part of it."""
+    """Whether what follows a digit is what the prompt says of that rating, or begins so, or is a part."""
     if label is None:
         return _SET_OFF.match(rest) is not None
     said, scale = _words(rest), _words(label)
@@ -66,7 +69,7 @@ def _words(text: str) -> list[str]:
 
 
 def read_yes_no(answer: str) -> Reading:
-    """1 for yes (true, correct, relevant), 0 for no or an expression of unanswerability, in the first word."""
+    """1 for yes (true, correct, relevant) in the first word, 0 for no or what means unanswerable."""
     words = re.findall(r"[^\W_]+", answer.casefold())
     if says_unanswerable(answer):
         return Reading(0, "ok")

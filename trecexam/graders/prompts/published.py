@@ -33,9 +33,7 @@ def _self_rating(name: str, asks: str) -> Prompt:
 
 
 def _free(name: str, asks: str, parser: str, source: str, text: str | None = None) -> Prompt:
-    return Prompt(
-        name, "1", _text(text or name), asks, parser, max_rating=1, min_rating=1, source=source
-    )
+    return Prompt(name, "1", _text(text or name), asks, parser, max_rating=1, min_rating=1, source=source)
 
 
 def _direct(name: str, source: str) -> Prompt:

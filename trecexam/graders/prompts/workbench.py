@@ -39,10 +39,8 @@ def read_rating(answer: str, max_rating: int = 5) -> Reading:
     """The rating that the workbench's code gives a self-rating."""
     match = re.fullmatch(r"[^\w]*([0-9])[^\w]*", answer)
     if match and int(match[1]) <= 5:
-        rating = int(match[1])
-    else:
-        rating = 0 if _answered(answer) else 1
-    return Reading(rating if rating <= max_rating else 0, "ok")
+        return Reading(int(match[1]) if int(match[1]) <= max_rating else 0, "ok")
+    return Reading(0 if _answered(answer) else 1, "ok")
 
 
 def read_yes_no(answer: str) -> Reading:

@@ -1,0 +1,34 @@
+"""The items that a grader asks about: those of its kinds, or the queries themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from converters.records import Item
+from trecexam.bank.model import Bank
+
+#: The kind of the one item that stands for a query where relevance is graded directly.
+QUERY = "query"
+
+
+def asked(bank: Bank, kinds: Collection[str], query_texts: Mapping[str, str]) -> Bank:
+    """The part of a bank that a grader of these kinds of items grades.
+
+    Args:
+        kinds: "question", "nugget"; or "query" alone: then each query of the bank (of all queries, where
+            the bank has none) has one item, its own text. A query without a text has none.
+    """
+    if QUERY in kinds:
+        query_ids = bank.query_ids or sorted(query_texts)
+        return Bank(
+            {
+                query_id: (Item(query_id, query_id, query_texts[query_id], QUERY),)
+                for query_id in query_ids
+                if query_texts.get(query_id, "").strip()
+            }
+        )
+    kept = {
+        query_id: tuple(item for item in items if item.kind in kinds)
+        for query_id, items in bank.items.items()
+    }
+    return Bank({query_id: items for query_id, items in kept.items() if items})

@@ -1,0 +1,53 @@
+"""What the stages say about input files: when one changed, what it looks like, why it was not taken."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import converters
+from converters.errors import ConversionError
+
+
+class Stamp(NamedTuple):
+    """What tells a changed file from an unchanged one without reading it."""
+
+    size: int
+    mtime_ns: int
+    inode: int
+
+
+class Rejected(NamedTuple):
+    """An input, or a line of one, that was not taken. `line` is None where the whole file is meant."""
+
+    file: str
+    line: int | None
+    reason: str
+
+    def __str__(self) -> str:
+        where = self.file if self.line is None else f"{self.file}:{self.line}"
+        return f"{where}: {self.reason}"
+
+
+def stamp(path: Path) -> Stamp | None:
+    """The stamp of a file, or None where there is none (any more)."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return Stamp(status.st_size, status.st_mtime_ns, status.st_ino)
+
+
+def sniffed(path: Path) -> str | None:
+    """The format, or None where it looks like none: then reading it as what it should be names the line."""
+    try:
+        return converters.sniff(path)
+    except ConversionError:
+        return None
+
+
+def fingerprint(stamps: Mapping[Path, Stamp]) -> list[list[Any]]:
+    """Stamps as sorted, JSON-ready rows: equal exactly when no input changed."""
+    return sorted([os.fspath(path), *value] for path, value in stamps.items())
