@@ -149,7 +149,7 @@ class T5Scorer:
         sees = torch.zeros_like(distances, dtype=torch.bool)
         sees[:, 0] = True
         sees[1:, 1:] = torch.tensor(tree.sees(), device=like.device)
-        bias = by_distance[:, distances.clamp(min=0)].to(like.dtype)
+        bias: Tensor = by_distance[:, distances.clamp(min=0)].to(like.dtype)
         return bias.masked_fill(~sees, torch.finfo(like.dtype).min)[None].contiguous()
 
     def _norm(self, hidden: Tensor, weight: Tensor) -> Tensor:
