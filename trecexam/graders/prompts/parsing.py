@@ -24,13 +24,14 @@ UNPARSED = Reading(None, "unparsed")
 # no ratings.
 _DASH = r"\-\u2013\u2014"
 _MARKS = rf"\s{_DASH}*_.,:;!?'\"`\u201c\u201d\u2018\u2019()\[\]{{}}|"
-_LEAD = rf"[{_MARKS}\u2022#/\\]*"
-_NAME = r"(?:(?:the|my|final|overall|self)[\s-]+)*(?:self-?rating|rating|score|grade)\s*(?:is\b|[:=])?"
-_RATING = re.compile(rf"{_LEAD}(?:{_NAME})?{_LEAD}(?P<digit>[0-9])(?P<rest>(?![\w]).*)", re.I | re.S)
+# Possessive quantifiers (*+): what was matched is never given back, so that no answer takes long to read.
+_LEAD = rf"[{_MARKS}\u2022#/\\]*+"
+_NAME = r"(?:(?:the|my|final|overall|self)[\s-]++)*+(?:self-?rating|rating|score|grade)\s*+(?:is\b|[:=])?"
+_RATING = re.compile(rf"{_LEAD}(?:{_NAME})?{_LEAD}(?P<digit>[0-9])(?P<rest>(?![^\W_]).*)", re.I | re.S)
 #: After the digit: nothing but punctuation, or a mark that sets off its label.
 _END = re.compile(rf"[{_MARKS}]*")
 _SET_OFF = re.compile(rf"[*_'\"`)\]}}]*(?:[:.)\]]|\s+[{_DASH}:=])[*_'\"`]*\s+(?=[^\W\d])")
-_SCORE = re.compile(r"#*\s*final\s+score\s*[:=]?\s*\**\s*([0-9])(?![\w.,/%])", re.I)
+_SCORE = re.compile(r"final\s++score\s*+[:=]?\s*+\**+\s*+([0-9])(?![\w.,/%])", re.I)
 
 
 def read_rating(answer: str, max_rating: int = 5, labels: Mapping[int, str] | None = None) -> Reading:

@@ -21,6 +21,7 @@ UNANSWERABLE = (
     "it does not say",
     "no relevant information",
 )
+_LONGEST = max(len(expression.split()) for expression in UNANSWERABLE)
 _PUNCTUATION = re.compile(r"[^\w\s]|_")
 
 
@@ -46,9 +47,17 @@ def normalised(text: str, *, without_stop_words: bool = False) -> str:
     Args:
         without_stop_words: leave these out as well.
     """
-    words = _PUNCTUATION.sub("", text.lower()).split()
+    words = _words(text)
     if without_stop_words:
         words = [word for word in words if word not in stop_words()]
+    return _stemmed(words)
+
+
+def _words(text: str) -> list[str]:
+    return _PUNCTUATION.sub("", text.lower()).split()
+
+
+def _stemmed(words: list[str]) -> str:
     stem = stemmer()
     return " ".join(stem(word) for word in words)
 
@@ -60,4 +69,6 @@ def _unanswerable() -> frozenset[str]:
 
 def says_unanswerable(answer: str) -> bool:
     """Whether an answer says nothing but that the passage does not answer."""
-    return normalised(answer) in _unanswerable()
+    words = _words(answer)
+    # Stemming is slow, and most answers are too long to be one of the expressions.
+    return len(words) <= _LONGEST and _stemmed(words) in _unanswerable()

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from converters.records import Item
+from trecexam.graders.prompts import published
+from trecexam.graders.prompts.answer_key import is_correct
+from trecexam.graders.prompts.wording import normalised, stop_words
+
+
+@pytest.mark.parametrize(
+    ("answer", "key"),
+    [
+        ("Paris", ["Paris"]),
+        ("paris.", ["Paris"]),
+        ("the Eiffel Tower", ["Eiffel Towers"]),
+        ("in the year of 1889", ["year 1889"]),
+        ("photosynthesis", ["photosynthesys"]),
+        ("It is running!", ["runs"]),
+        ("UK", ["uk"]),
+        ("b", ["B"]),
+        ("Lyon", ["Paris", "Lyon"]),
+    ],
+)
+def test_answers_that_are_the_same_but_for_form(answer: str, key: list[str]) -> None:
+    assert is_correct(answer, key)
+
+
+@pytest.mark.parametrize(
+    ("answer", "key"),
+    [
+        ("London", ["Paris"]),
+        ("", ["Paris"]),
+        ("cat", ["car"]),  # three letters: likeness does not count
+        ("1889", ["1989"]),  # 75%
+        ("the", ["a"]),  # stop words alone
+        ("Paris is the capital of France", ["Paris"]),
+        ("unanswerable", ["Paris"]),
+        ("anything", []),
+    ],
+)
+def test_answers_that_are_not(answer: str, key: list[str]) -> None:
+    assert not is_correct(answer, key)
+
+
+@pytest.mark.parametrize("answer", ["yes", "Yes.", "correct", "TRUE", "true"])
+def test_a_true_key_accepts_what_means_true(answer: str) -> None:
+    assert is_correct(answer, ["True"])
+    assert not is_correct(answer, ["false"])
+
+
+@pytest.mark.parametrize("answer", ["no", "No.", "incorrect", "false"])
+def test_a_false_key_accepts_what_means_false(answer: str) -> None:
+    assert is_correct(answer, ["False"])
+    assert not is_correct(answer, ["true"])
+
+
+def test_edit_similarity_must_be_above_four_fifths() -> None:
+    """Insertions and deletions over both lengths: 8 common letters of 9 and 11 are just 0.8."""
+    assert not is_correct("bcdfghjkqq", ["bcdfghjkww"])  # 2 * 8 / 20 = 0.8
+    assert is_correct("bcdfghjkmq", ["bcdfghjkmw"])  # 2 * 9 / 20 = 0.9
+
+
+@given(st.text(alphabet=string.ascii_letters + " ", min_size=1).filter(lambda t: len(normalised(t)) >= 2))
+def test_an_answer_is_right_by_itself_in_any_case_and_punctuation(text: str) -> None:
+    if normalised(text, without_stop_words=True) and text.strip().lower() not in {"true", "false"}:
+        assert is_correct(f" {text.upper()}!", [text])
+
+
+def test_the_stop_words_are_nltks() -> None:
+    assert len(stop_words()) == 179
+    assert {"the", "of", "shouldn't", "yourselves"} <= stop_words()
+
+
+def test_stemming_is_porters() -> None:
+    """Examples of Porter's paper of 1980."""
+    for word, stem in (("caresses", "caress"), ("ponies", "poni"), ("relational", "relat"), ("hopping", "hop"),
+                       ("electricity", "electr"), ("adjustable", "adjust"), ("controlling", "control")):  # fmt: skip
+        assert normalised(word) == stem
+
+
+def test_the_prompt_with_a_key_rates_right_answers_1() -> None:
+    prompt = published()["QuestionCompleteConcisePromptWithAnswerKey2"]
+    item = Item("q1", "q1/1", "Where is the Louvre?", "question", ("Paris",))
+    assert prompt.needs_key
+    assert prompt.read("paris", item) == (1, "ok")
+    assert prompt.read("unanswerable", item) == (0, "ok")

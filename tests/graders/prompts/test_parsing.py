@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trecexam.graders.prompts import Reading, published
+from trecexam.graders.prompts.parsing import (
+    UNPARSED,
+    read_answer,
+    read_final_score,
+    read_rating,
+    read_yes_no,
+)
+from trecexam.graders.prompts.wording import UNANSWERABLE, says_unanswerable
+
+LABELS = published()["QuestionSelfRatedUnanswerablePromptWithChoices"].labels
+NUGGET_LABELS = published()["NuggetSelfRatedPrompt"].labels
+MARKS = st.text(alphabet=" \n\t-*_.,:;!?'\"`()[]{}|", max_size=6)
+LEADS = st.one_of(
+    MARKS, st.sampled_from(["Rating: ", "rating ", "Score: ", "**Rating:** ", "The rating is ", "- "])
+)
+
+
+def test_the_scale_of_a_prompt_is_read_from_its_text() -> None:
+    assert LABELS[5] == "The answer is highly relevant, complete, and accurate."
+    assert set(LABELS) == set(NUGGET_LABELS) == set(range(6))
+    assert published()["Thomas"].labels[2] == "highly relevant, very helpful for this query"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["4", " 4 ", "4.", "- 4", "- 4:", "4:", "(4)", "**4**", '"4"', "Rating: 4", "rating: 4.", "Score: 4",
+     "The rating is 4", "My rating: 4", "Self-rating: 4", "4: The answer is mostly relevant and complete",
+     "- 4: The answer is mostly relevant and complete but may have minor gaps or inaccuracies.",
+     "4. The answer is mostly relevant", "4 - The answer is mostly relevant", "\u2022 4", "\u2013 4",
+     "4 The answer is mostly relevant and complete"],
+)  # fmt: skip
+def test_a_rating_alone_or_led_by_marks_or_followed_by_its_label_is_read(answer: str) -> None:
+    assert read_rating(answer, 5, LABELS) == (4, "ok")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["", " ", "-", "6", "9.", "10", "44", "4-6 weeks", "4 to 6 weeks", "4.5", "4,5", "4/5", "45%", "$4", "<4",
+     "4th", "4 and 5", "4 or 5", "a4", "in 1994", "The answer is 42", "yes", "relevant", "4: of the 5 states",
+     "5 million", "3 tablespoons", "Rating: high", "\u0664", "\u00b2"],
+)  # fmt: skip
+def test_other_text_is_unparsed(answer: str) -> None:
+    assert read_rating(answer, 5, LABELS) == UNPARSED
+
+
+@pytest.mark.parametrize("expression", UNANSWERABLE)
+@pytest.mark.parametrize("form", ["{}", "{}.", " {}! ", '"{}"'])
+def test_expressions_of_unanswerability_mean_0(expression: str, form: str) -> None:
+    for answer in (expression, expression.upper(), expression.capitalize()):
+        said = form.format(answer)
+        assert read_rating(said, 5, LABELS) == (0, "ok")
+        assert read_yes_no(said) == (0, "ok")
+        assert read_answer(said) == (0, "ok")
+
+
+def test_unanswerability_is_compared_stemmed() -> None:
+    for said in ("Unanswerables", "no answers", "it is not possible to telling", "It does not saying."):
+        assert says_unanswerable(said)
+    for said in ("nothing", "no answer but a hint", "It is unknown to many", "unanswered questions"):
+        assert not says_unanswerable(said)
+
+
+@given(st.integers(0, 5), LEADS, MARKS)
+def test_marks_around_a_digit_change_nothing(rating: int, lead: str, tail: str) -> None:
+    assert read_rating(f"{lead}{rating}{tail}", 5, LABELS) == (rating, "ok")
+
+
+@given(
+    st.integers(0, 5),
+    st.sampled_from(["{}: {}", "- {}: {}", "{}. {}", "({}) {}", "**{}**: {}"]),
+    st.booleans(),
+)
+def test_a_digit_with_its_own_label_is_that_rating(rating: int, form: str, nugget: bool) -> None:
+    labels = NUGGET_LABELS if nugget else LABELS
+    assert read_rating(form.format(rating, labels[rating]), 5, labels) == (rating, "ok")
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_read_and_ratings_stay_on_the_scale(answer: str) -> None:
+    for reading, best in (
+        (read_rating(answer, 5, LABELS), 5),
+        (read_rating(answer, 2), 2),
+        (read_final_score(answer), 3),
+        (read_yes_no(answer), 1),
+        (read_answer(answer), 1),
+    ):
+        assert reading == UNPARSED or (reading.status == "ok" and 0 <= (reading.rating or 0) <= best)
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Nd"]), max_size=60))
+def test_a_text_without_a_digit_is_never_above_0(answer: str) -> None:
+    assert read_rating(answer, 5, LABELS) in (UNPARSED, Reading(0, "ok"))
+
+
+@given(st.integers(6, 9) | st.integers(10, 10**6), MARKS)
+def test_numbers_off_the_scale_are_unparsed(number: int, marks: str) -> None:
+    assert read_rating(f"{marks}{number}{marks}", 5, LABELS) == UNPARSED
+
+
+def test_a_rating_above_a_smaller_scale_is_unparsed() -> None:
+    assert read_rating("2", 2) == (2, "ok")
+    assert read_rating("3", 2) == UNPARSED
+
+
+@pytest.mark.parametrize(
+    ("answer", "rating"),
+    [("Yes", 1), ("yes.", 1), (" YES ", 1), ("Yes, it does", 1), ("True", 1), ("Relevant", 1), ("No", 0),
+     ("no.", 0), ("No, it does not", 0), ("irrelevant", 0), ("Unanswerable", 0), ("false", 0)],
+)  # fmt: skip
+def test_yes_and_no_are_read_from_the_first_word(answer: str, rating: int) -> None:
+    assert read_yes_no(answer) == (rating, "ok")
+
+
+@pytest.mark.parametrize("answer", ["", "maybe", "The passage says yes", "1", "nope", "yesterday"])
+def test_neither_yes_nor_no_is_unparsed(answer: str) -> None:
+    assert read_yes_no(answer) == UNPARSED
+
+
+@pytest.mark.parametrize(
+    ("answer", "rating"),
+    [("##final score: 3", 3), ("## final score: 0", 0), ("M: 2 T: 1\n##final score: 2", 2), ("final score 1.", 1),
+     ("##final score: **2**", 2), ("##final score: 1\n##final score: 3", 3), ("3", 3), ("Score: 2", 2)],
+)  # fmt: skip
+def test_umbrelas_final_score_is_read(answer: str, rating: int) -> None:
+    assert read_final_score(answer) == (rating, "ok")
+
+
+@pytest.mark.parametrize(
+    "answer", ["##final score: 4", "##final score: 2.5", "##final score: 10", "M: 2 T: 3", ""]
+)
+def test_a_final_score_off_the_scale_is_unparsed(answer: str) -> None:
+    assert read_final_score(answer) == UNPARSED
+
+
+def test_very_long_answers_are_read_in_no_time() -> None:
+    began = time.perf_counter()
+    for answer in ("-" * 100_000, "the " * 50_000, "4" + " ." * 50_000 + "x", "4:" + " the" * 50_000, "#" * 100_000,
+                   "final score" * 20_000, "no " * 50_000, " " * 200_000 + "x", "my final " * 20_000 + "4"):  # fmt: skip
+        read_rating(answer, 5, LABELS)
+        read_final_score(answer)
+        read_yes_no(answer)
+        read_answer(answer)
+    assert time.perf_counter() - began < 10

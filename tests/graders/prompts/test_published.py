@@ -1,0 +1,179 @@
+"""The published texts, byte for byte: as the papers print them, and as the released files hold them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+import pytest
+from support import SHARED, ask
+
+from converters.records import Item
+from trecexam.errors import GraderError
+from trecexam.graders.prompts import DEFAULT, named, published
+from trecexam.graders.prompts.model import PARSERS
+
+QUESTION_RATING = """\
+Can the question be answered based on the available context? choose one:
+- 5: The answer is highly relevant, complete, and accurate.
+- 4: The answer is mostly relevant and complete but may have minor gaps or inaccuracies.
+- 3: The answer is partially relevant and complete, with noticeable gaps or inaccuracies.
+- 2: The answer has limited relevance and completeness, with significant gaps or inaccuracies.
+- 1: The answer is minimally relevant or complete, with substantial shortcomings.
+- 0: The answer is not relevant or complete at all.
+Question: {question} Context: {context}"""
+NUGGET_RATING = """\
+Given the context, evaluate the coverage of the specified key fact (nugget). Use this scale:
+- 5: Detailed, clear coverage.
+- 4: Sufficient coverage, minor omissions.
+- 3: Mentioned, some inaccuracies or lacks detail.
+- 2: Briefly mentioned, significant omissions or inaccuracies.
+- 1: Minimally mentioned, largely inaccurate.
+- 0: Not mentioned at all.
+Key Fact: {nugget} Context: {context}"""
+QUESTION_ANSWER = (
+    "provide a complete and concise answer to the question based on the context. "
+    "Question: {question} Context: {context}"
+)
+NUGGET_EXTRACTION = (
+    "Extract the passage from the text that best relates to the key fact (nugget), ensuring relevance and "
+    "clarity. Key Fact: {nugget} Context: {context}"
+)
+SUN = (
+    "Instruction: Given a passage and a query, predict whether the passage includes an answer to the query "
+    'by producing either "Yes" or "No".\nQuery: {query}\nPassage: {passage}\nAnswer:'
+)
+FAGB = (
+    "Instruction: Indicate if the passage is relevant for the question. Respond with 'Yes' or 'No'.\n\n"
+    "Question: {query}\nPassage: {passage}\nAnswer:"
+)
+THOMAS = (
+    "Instruction: You are a search quality rater evaluating the relevance of passages. Given a query and a "
+    "passages, you must provide a score on an integer scale of 0 to 2 with the following meanings:\n"
+    "2 = highly relevant, very helpful for this query\n"
+    "1 = relevant, may be partly helpful but might contain other irrelevant content\n"
+    "0 = not relevant, should never be shown for this query\n\n"
+    "Query: {query}\nPassage: {passage}\nAnswer:"
+)
+HELM = (
+    "Instruction: Does the passage answer the query? Respond with 'Yes' or 'No'.\n\n"
+    "Query: {query}\nPassage: {passage}\nAnswer:"
+)
+PRINTED = {
+    "QuestionSelfRatedUnanswerablePromptWithChoices": QUESTION_RATING,
+    "NuggetSelfRatedPrompt": NUGGET_RATING,
+    "QuestionCompleteConciseUnanswerablePromptWithChoices": QUESTION_ANSWER,
+    "QuestionCompleteConcisePromptWithAnswerKey2": QUESTION_ANSWER,
+    "NuggetExtractionPrompt": NUGGET_EXTRACTION,
+    "Sun": SUN,
+    "FagB": FAGB,
+    "Thomas": THOMAS,
+    "HELM": HELM,
+}
+#: Too long to print here: the sha256 of their texts.
+DIGESTS = {
+    "Sun_few": "60bb06788ee24ba545412b4e16bcfe52ba7060279bedb9d55bfbc5aef5a237ad",
+    "FagB_few": "489a74707f0669ba64d582f7dcc0eb8df57deae61b7c8a5ead1b27150eb69a23",
+    "UMBRELA": "c92537a4f97293dfe1fd5f3dccc3f7dea44e3ace65061a74dbf8afc833441546",
+}
+RELEASED = {
+    "Sun": "Sun",
+    "Sun_few": "Sun-few",
+    "FagB": "Fag",
+    "FagB_few": "Fag-few",
+    "Thomas": "Thom",
+    "HELM": "HELM",
+}
+
+
+def released(file: str) -> str:
+    path = SHARED / "prompts" / file
+    if not path.is_file():
+        pytest.skip("the folder ../shared/prompts with the released prompts is not here")
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_a_prompt_is_the_printed_one_byte_for_byte(name: str) -> None:
+    assert published()[name].template.encode() == PRINTED[name].encode()
+
+
+@pytest.mark.parametrize("name", DIGESTS)
+def test_a_long_prompt_has_not_changed_by_a_byte(name: str) -> None:
+    assert hashlib.sha256(published()[name].template.encode()).hexdigest() == DIGESTS[name]
+
+
+@pytest.mark.parametrize("name", RELEASED)
+def test_a_direct_prompt_is_the_released_one(name: str) -> None:
+    text = released(RELEASED[name]).replace("{{QUERY}}", "{query}").replace("{{PASSAGE}}", "{passage}")
+    if name == "Sun":
+        # The released file has a tab before the first line's end; the papers' table has none.
+        text = text.replace('"No".\t\n', '"No".\n')
+    assert published()[name].template == text.removesuffix("\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("QuestionSelfRatedUnanswerablePromptWithChoices", "exam-grading-self-rating"),
+        ("QuestionCompleteConciseUnanswerablePromptWithChoices", "exam-grading-qa"),
+    ],
+)
+def test_an_exam_prompt_is_the_papers_but_for_its_line_breaks(name: str, file: str) -> None:
+    assert published()[name].template.split() == released(file).split()
+
+
+def test_umbrela_is_the_released_user_message() -> None:
+    text = released("umbrela-zeroshot-bing.yaml").split("prefix_user: |-\n")[1]
+    lines = [line.removeprefix("  ") for line in text.rstrip("\n").split("\n")]
+    assert published()["UMBRELA"].template == "\n".join(lines)
+
+
+def test_every_prompt_names_its_source_its_scale_and_its_parser() -> None:
+    for name, prompt in published().items():
+        assert prompt.name == name
+        assert re.search(r"\b20\d\d\b|arXiv", prompt.source)
+        assert prompt.parser in PARSERS
+        assert prompt.asks in {"question", "nugget", "query"}
+        assert 1 <= prompt.min_rating <= prompt.max_rating
+        ratings = [rating for _, rating in prompt.answers]
+        assert not ratings or sorted(ratings, reverse=True) == list(range(prompt.max_rating, -1, -1))
+
+
+@pytest.mark.parametrize("name", sorted(published()))
+def test_slots_are_filled_once_and_texts_are_not_read_as_templates(name: str) -> None:
+    prompt = published()[name]
+    cell = ask("passage with {question}, {query} & {{x}} \\1", "what of {context}?", kind=prompt.asks)
+    text = prompt.text("the query {passage}", cell.item, cell.text)
+    assert text.count("passage with {question}, {query} & {{x}} \\1") == 1
+    assert "what of {context}?" in text
+    assert prompt.answers == () or prompt.read(prompt.answers[0][0], cell.item).rating == prompt.max_rating
+
+
+@pytest.mark.parametrize("name", sorted(published()))
+def test_each_permitted_answer_reads_as_its_own_rating(name: str) -> None:
+    prompt = published()[name]
+    item = Item("q1", "q1/1", "What is it?", prompt.asks)
+    for answer, rating in prompt.answers:
+        assert prompt.read(answer, item) == (rating, "ok")
+        assert prompt.read(answer, item, "workbench").rating == rating
+
+
+def test_the_default_is_the_papers_self_rating_of_each_kind() -> None:
+    assert [published()[name].asks for name in DEFAULT] == ["question", "nugget"]
+
+
+def test_an_unknown_prompt_names_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(GraderError, match="did you mean 'Thomas'"):
+        named("Thomass", tmp_path)
+    with pytest.raises(GraderError, match="known are Question"):
+        named("something else altogether", tmp_path)
+
+
+def test_the_passage_comes_first_only_where_the_text_allows() -> None:
+    moved = published()["NuggetSelfRatedPrompt"].passage_first()
+    assert moved.template.startswith("Context: {context}\nGiven the context")
+    assert moved.template.endswith("Key Fact: {nugget}")
+    assert moved.identity() != published()["NuggetSelfRatedPrompt"].identity()
+    assert published()["Sun"].passage_first() == published()["Sun"]
