@@ -1,11 +1,8 @@
-"""The `causal` grader: decoder-only language models, on transformers' classes.
-
-In `choices` a passage is read once: the tokens that its prompts begin with in common go through the model
-as one row, and what they kept (the key-value cache) is used for each of the prompts.
-"""
+"""The `causal` grader: decoder-only language models, on transformers' classes."""
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -23,7 +20,6 @@ from trecexam.graders.language.tokens import PromptTokens, answer_tokens
 from trecexam.graders.weights import model_folder
 
 if TYPE_CHECKING:
-    import torch
     from torch import Tensor
 
 BUDGET = {"cuda": 32_768, "cpu": 2_048}
@@ -76,22 +72,26 @@ class CausalBackend:
         return self.tokens.ends(text)
 
     def length_limit(self, new_tokens: int) -> int:
-        # Positions and windows are settings of the model; its tokenizer often gives no length.
+        # The positions are a setting of the model; its tokenizer often gives no length.
         limit = loading.written_limit(self.folder)
         try:
             config = json.loads((self.folder / "config.json").read_bytes())
         except (OSError, ValueError) as error:
             raise GraderError(f"no config.json of a model: {error}", path=self.folder) from None
-        for key in ("max_position_embeddings", "n_positions", "sliding_window"):
+        config = {**config, **(config.get("text_config") or {})}
+        for key in ("max_position_embeddings", "n_positions", "max_seq_len"):
             if isinstance(config.get(key), int):
                 limit = min(limit, config[key])
-        return max(limit - new_tokens, 1)
+        if limit <= new_tokens:
+            raise GraderError(
+                f"this model takes {limit} tokens, and an answer may have {new_tokens}: "
+                "set a smaller `max_new_tokens` in [grader]",
+                path=self.folder,
+            )
+        return limit - new_tokens
 
     def budget(self) -> int:
         return BUDGET.get(self.device.split(":")[0], BUDGET["cpu"])
-
-    def details(self) -> dict[str, Any]:
-        return {}
 
     def answers(self, texts: Sequence[str]) -> list[list[int]]:
         """The tokens of permitted answers as they follow a prompt."""
@@ -102,132 +102,79 @@ class CausalBackend:
     def score(self, jobs: Sequence[Job], answers: Sequence[str]) -> Callable[[], list[list[float]]]:
         import torch
 
-        tree = ChoiceTree.of(self.answers(answers))
+        from trecexam.graders.language.shared_prefix import can_share
+
+        tokens = self.answers(answers)
+        tree = ChoiceTree.of(tokens)
+        longest = max(job.length for job in jobs) + max(tree.depths)
+        share = can_share(self.model.config.get_text_config(), longest)
         with torch.inference_mode(), loading.out_of_memory():
-            logits = self._logits(jobs, tree).float()
-            total = torch.logsumexp(logits, dim=-1)
-            scores = []
-            for path, leaf in zip(tree.paths, tree.leaves, strict=True):
-                steps = torch.tensor([(place + 1, token) for place, token in path], device=self.device)
-                found = (logits[:, steps[:, 0], steps[:, 1]] - total[:, steps[:, 0]]).sum(dim=1)
-                end = torch.logsumexp(logits[:, leaf + 1, self.ends], dim=-1) - total[:, leaf + 1]
-                scores.append(found + end)
-            stacked = torch.stack(scores, dim=1)
+            scores = self._by_tree(jobs, tree) if share else self._one_by_one(jobs, tokens)
 
         def result() -> list[list[float]]:
             with loading.out_of_memory():
-                rows: list[list[float]] = stacked.tolist()
+                rows: list[list[float]] = scores.tolist()
             return rows
 
         return result
 
-    def _logits(self, jobs: Sequence[Job], tree: ChoiceTree) -> Tensor:
-        """Logits at the end of each prompt and at each node of the tree; shape (jobs, 1 + nodes, words)."""
-        import torch
-        from transformers import DynamicCache
-
-        rows, prefixes = _shared(jobs)
-        cache = DynamicCache()
-        prefix_tokens, prefix_mask = self._left(prefixes)
-        if prefix_tokens.shape[1]:
-            self.model(
-                input_ids=prefix_tokens,
-                attention_mask=prefix_mask.long(),
-                position_ids=(prefix_mask.long().cumsum(1) - 1).clamp(min=0),
-                past_key_values=cache,
-                use_cache=True,
-                logits_to_keep=1,
-            )
-            cache.batch_select_indices(torch.tensor(rows, device=self.device))
-        lengths = [len(prefixes[row]) for row in rows]
-        suffixes = [list(job.tokens[length:]) for job, length in zip(jobs, lengths, strict=True)]
-        tokens, mask = self._left(suffixes)
-        nodes = torch.tensor(tree.tokens, device=self.device).expand(len(jobs), -1)
-        before = torch.tensor(lengths, device=self.device)[:, None]
-        after = torch.tensor([job.length for job in jobs], device=self.device)[:, None]
-        depths = torch.tensor(tree.depths, device=self.device)
-        positions = torch.cat(
-            [before + (mask.long().cumsum(1) - 1).clamp(min=0), after + depths[None] - 1], dim=1
-        )
-        logits: Tensor = self.model(
-            input_ids=torch.cat([tokens, nodes], dim=1),
-            attention_mask=self._sees(prefix_mask[rows], mask, tree),
-            position_ids=positions,
-            past_key_values=cache,
-            use_cache=True,
-            logits_to_keep=len(tree.tokens) + 1,
-        ).logits
-        return logits
-
-    def _sees(self, prefix: Tensor, suffix: Tensor, tree: ChoiceTree) -> Tensor:
-        """Which token of suffix and tree sees which of prefix, suffix and tree, as an additive mask."""
+    def _by_tree(self, jobs: Sequence[Job], tree: ChoiceTree) -> Tensor:
+        """Shape (jobs, answers)."""
         import torch
 
-        jobs, length = suffix.shape
-        nodes = len(tree.tokens)
-        valid = torch.cat([prefix, suffix, suffix.new_ones(jobs, nodes)], dim=1)
-        order = torch.zeros(length + nodes, valid.shape[1], dtype=torch.bool, device=suffix.device)
-        order[:, : prefix.shape[1]] = True
-        own = order[:, prefix.shape[1] :]
-        own[:length, :length] = torch.ones(length, length, device=suffix.device).tril().bool()
-        own[length:, :length] = True
-        own[length:, length:] = torch.tensor(tree.sees(), device=suffix.device)
-        sees = order[None] & valid[:, None]
-        dtype = self.model.dtype
-        mask = torch.zeros(sees.shape, dtype=dtype, device=suffix.device)
-        return mask.masked_fill(~sees, torch.finfo(dtype).min)[:, None]
+        from trecexam.graders.language.shared_prefix import tree_logits
+
+        logits = tree_logits(self.model, jobs, tree, self.pad).float()
+        total = torch.logsumexp(logits, dim=-1)
+        scores = []
+        for path, leaf in zip(tree.paths, tree.leaves, strict=True):
+            steps = torch.tensor([(place + 1, token) for place, token in path], device=self.device)
+            found = (logits[:, steps[:, 0], steps[:, 1]] - total[:, steps[:, 0]]).sum(dim=1)
+            end = torch.logsumexp(logits[:, leaf + 1, self.ends], dim=-1) - total[:, leaf + 1]
+            scores.append(found + end)
+        return torch.stack(scores, dim=1)
+
+    def _one_by_one(self, jobs: Sequence[Job], answers: Sequence[Sequence[int]]) -> Tensor:
+        """Each prompt with each answer as a row of its own: slower, and right for every architecture.
+
+        Only prompts of one length go together, so that nothing is padded: not every model can leave
+        padding out.
+
+        Returns:
+            Shape (jobs, answers).
+        """
+        import torch
+
+        able = "logits_to_keep" in inspect.signature(self.model.forward).parameters
+        scores = torch.empty(len(jobs), len(answers), device=self.device)
+        places: dict[int, list[int]] = {}
+        for place, job in enumerate(jobs):
+            places.setdefault(job.length, []).append(place)
+        for same in places.values():
+            for column, answer in enumerate(answers):
+                rows = torch.tensor([[*jobs[place].tokens, *answer] for place in same], device=self.device)
+                keep = len(answer) + 1
+                only = {"logits_to_keep": keep} if able else {}
+                logits = self.model(input_ids=rows, use_cache=False, **only).logits[:, -keep:]
+                steps = torch.log_softmax(logits.float(), dim=-1)
+                wanted = torch.tensor(answer, device=self.device).expand(len(same), -1)[:, :, None]
+                found = steps[:, :-1].gather(2, wanted).sum(dim=(1, 2))
+                scores[same, column] = found + torch.logsumexp(steps[:, -1, self.ends], dim=-1)
+        return scores
 
     def generate(self, jobs: Sequence[Job], beams: int, new_tokens: int) -> Callable[[], list[str]]:
         import torch
 
+        from trecexam.graders.language.shared_prefix import left_padded
+
         with torch.inference_mode(), loading.out_of_memory():
-            tokens, mask = self._left([job.tokens for job in jobs])
+            tokens, mask = left_padded([job.tokens for job in jobs], self.pad, self.device)
             found = self.model.generate(
                 input_ids=tokens,
                 attention_mask=mask.long(),
                 generation_config=loading.beam_search(self.model, beams, new_tokens, self.pad, self.ends),
             )
         return lambda: self.tokens.texts(found[:, tokens.shape[1] :].tolist())
-
-    def _left(self, rows: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Tokens padded at the beginning, and True where there is a token; shape (rows, longest)."""
-        import torch
-
-        longest = max(map(len, rows))
-        padded = [[*[self.pad] * (longest - len(row)), *row] for row in rows]
-        mask = [[*[False] * (longest - len(row)), *[True] * len(row)] for row in rows]
-        return (
-            torch.tensor(padded, dtype=torch.long, device=self.device),
-            torch.tensor(mask, dtype=torch.bool, device=self.device),
-        )
-
-
-def _shared(jobs: Sequence[Job]) -> tuple[list[int], list[Sequence[int]]]:
-    """The prefix that each job reads from the cache.
-
-    Returns:
-        For each job the row of its prefix, and the prefixes: what all jobs of a group begin with, less
-        than any of them whole.
-    """
-    rows_of: dict[int, int] = {}
-    prefixes: list[Sequence[int]] = []
-    for job in jobs:
-        if job.group not in rows_of:
-            rows_of[job.group] = len(prefixes)
-            prefixes.append(job.tokens[:-1])
-            continue
-        row = rows_of[job.group]
-        prefixes[row] = _common(prefixes[row], job.tokens[:-1])
-    return [rows_of[job.group] for job in jobs], prefixes
-
-
-def _common(one: Sequence[int], two: Sequence[int]) -> Sequence[int]:
-    length = 0
-    for left, right in zip(one, two, strict=False):
-        if left != right:
-            break
-        length += 1
-    return one[:length]
 
 
 def _create(settings: GraderSection, root: Path) -> LanguageGrader:

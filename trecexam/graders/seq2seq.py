@@ -118,9 +118,6 @@ class Seq2SeqBackend:
             )
         return lambda: self.tokens.texts(found.tolist())
 
-    def details(self) -> dict[str, Any]:
-        return {}
-
     def _padded(self, jobs: Sequence[Job]) -> tuple[torch.Tensor, torch.Tensor]:
         """Tokens padded at the end, and True where there is a token; shape (jobs, longest)."""
         import torch

@@ -23,6 +23,7 @@ from trecexam.graders.prompts.wording import normalised, stop_words
         ("It is running!", ["runs"]),
         ("UK", ["uk"]),
         ("b", ["B"]),
+        ("U.S.", ["US"]),
         ("Lyon", ["Paris", "Lyon"]),
     ],
 )
@@ -47,9 +48,10 @@ def test_answers_that_are_not(answer: str, key: list[str]) -> None:
     assert not is_correct(answer, key)
 
 
-@pytest.mark.parametrize("answer", ["yes", "Yes.", "correct", "TRUE", "true"])
+@pytest.mark.parametrize("answer", ["yes", "Yes!", "correct", "TRUE", "'true'"])
 def test_a_true_key_accepts_what_means_true(answer: str) -> None:
     assert is_correct(answer, ["True"])
+    assert is_correct(answer, ["true", "Yes"])
     assert not is_correct(answer, ["false"])
 
 
@@ -78,8 +80,9 @@ def test_the_stop_words_are_nltks() -> None:
 
 def test_stemming_is_porters() -> None:
     """Examples of Porter's paper of 1980."""
-    for word, stem in (("caresses", "caress"), ("ponies", "poni"), ("relational", "relat"), ("hopping", "hop"),
-                       ("electricity", "electr"), ("adjustable", "adjust"), ("controlling", "control")):  # fmt: skip
+    for word, stem in (("caresses", "caress"), ("ponies", "poni"), ("relational", "relat"),
+                       ("hopping", "hop"), ("electricity", "electr"), ("adjustable", "adjust"),
+                       ("controlling", "control")):  # fmt: skip
         assert normalised(word) == stem
 
 

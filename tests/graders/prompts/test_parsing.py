@@ -36,7 +36,9 @@ def test_the_scale_of_a_prompt_is_read_from_its_text() -> None:
      "The rating is 4", "My rating: 4", "Self-rating: 4", "4: The answer is mostly relevant and complete",
      "- 4: The answer is mostly relevant and complete but may have minor gaps or inaccuracies.",
      "4. The answer is mostly relevant", "4 - The answer is mostly relevant", "\u2022 4", "\u2013 4",
-     "4 The answer is mostly relevant and complete"],
+     "4 The answer is mostly relevant and complete", "4: The answer is ...", "4\n\nExplanation: it says so.",
+     "Rating: 4\nThe passage says when, but not where.", "Rating:\n4", "4:\nThe answer is mostly relevant",
+     "4: The answer is mostly relevant, since it names the year"],
 )  # fmt: skip
 def test_a_rating_alone_or_led_by_marks_or_followed_by_its_label_is_read(answer: str) -> None:
     assert read_rating(answer, 5, LABELS) == (4, "ok")
@@ -46,6 +48,8 @@ def test_a_rating_alone_or_led_by_marks_or_followed_by_its_label_is_read(answer:
     "answer",
     ["", " ", "-", "6", "9.", "10", "44", "4-6 weeks", "4 to 6 weeks", "4.5", "4,5", "4/5", "45%", "$4", "<4",
      "4th", "4 and 5", "4 or 5", "a4", "in 1994", "The answer is 42", "yes", "relevant", "4: of the 5 states",
+     "1. The capital of France is Paris", "3: The Treaty of Versailles", "5: The answer is 3", "5\n4\n3\n2\n1\n0",
+     "5: The answer is not relevant or complete at all.", "\n".join(f"- {r}: {t}" for r, t in LABELS.items()),
      "5 million", "3 tablespoons", "Rating: high", "\u0664", "\u00b2"],
 )  # fmt: skip
 def test_other_text_is_unparsed(answer: str) -> None:
@@ -114,7 +118,8 @@ def test_a_rating_above_a_smaller_scale_is_unparsed() -> None:
 @pytest.mark.parametrize(
     ("answer", "rating"),
     [("Yes", 1), ("yes.", 1), (" YES ", 1), ("Yes, it does", 1), ("True", 1), ("Relevant", 1), ("No", 0),
-     ("no.", 0), ("No, it does not", 0), ("irrelevant", 0), ("Unanswerable", 0), ("false", 0)],
+     ("no.", 0), ("No, it does not", 0), ("irrelevant", 0), ("Not relevant", 0),
+     ("Unanswerable", 0), ("false", 0)],
 )  # fmt: skip
 def test_yes_and_no_are_read_from_the_first_word(answer: str, rating: int) -> None:
     assert read_yes_no(answer) == (rating, "ok")
@@ -127,8 +132,11 @@ def test_neither_yes_nor_no_is_unparsed(answer: str) -> None:
 
 @pytest.mark.parametrize(
     ("answer", "rating"),
-    [("##final score: 3", 3), ("## final score: 0", 0), ("M: 2 T: 1\n##final score: 2", 2), ("final score 1.", 1),
-     ("##final score: **2**", 2), ("##final score: 1\n##final score: 3", 3), ("3", 3), ("Score: 2", 2)],
+    [("##final score: 3", 3), ("## final score: 0", 0), ("M: 2 T: 1\n##final score: 2", 2),
+     ("final score 1.", 1),
+     ("##final score: **2**", 2), ("M: 2 T: 2 ##final score: 2.", 2),
+     ("M: 1\n##final score: [2], because", 2), ("M: 1 ##final score: <2>", 2),
+     ("##final score: 1\n##final score: 3", 3), ("3", 3), ("Score: 2", 2)],
 )  # fmt: skip
 def test_umbrelas_final_score_is_read(answer: str, rating: int) -> None:
     assert read_final_score(answer) == (rating, "ok")
@@ -143,8 +151,11 @@ def test_a_final_score_off_the_scale_is_unparsed(answer: str) -> None:
 
 def test_very_long_answers_are_read_in_no_time() -> None:
     began = time.perf_counter()
-    for answer in ("-" * 100_000, "the " * 50_000, "4" + " ." * 50_000 + "x", "4:" + " the" * 50_000, "#" * 100_000,
-                   "final score" * 20_000, "no " * 50_000, " " * 200_000 + "x", "my final " * 20_000 + "4"):  # fmt: skip
+    for answer in (
+        *("-" * 100_000, "the " * 50_000, "4" + " ." * 50_000 + "x", "4:" + " the" * 50_000, "#" * 100_000),
+        *("final score" * 20_000, "final score" + " " * 100_000 + "x", "no " * 50_000, " " * 200_000 + "x"),
+        *("my final " * 20_000 + "4", "4" + "*" * 100_000 + "x", "1\n" * 20_000, "4: the\n" * 20_000),
+    ):
         read_rating(answer, 5, LABELS)
         read_final_score(answer)
         read_yes_no(answer)

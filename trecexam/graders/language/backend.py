@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from trecexam.graders.base import Cell
 from trecexam.graders.prompts import Prompt
@@ -45,7 +45,11 @@ class Backend(Protocol):
         ...
 
     def length_limit(self, new_tokens: int) -> int:
-        """How many tokens a prompt may have where `new_tokens` may follow."""
+        """How many tokens a prompt may have where `new_tokens` may follow.
+
+        Raises:
+            GraderError: none.
+        """
         ...
 
     def budget(self) -> int:
@@ -62,8 +66,4 @@ class Backend(Protocol):
 
     def generate(self, jobs: Sequence[Job], beams: int, new_tokens: int) -> Callable[[], list[str]]:
         """Starts free-text answering by beam search; the call returned waits for the texts."""
-        ...
-
-    def details(self) -> dict[str, Any]:
-        """What of this backend can change an answer, for the grader's identity."""
         ...

@@ -110,7 +110,6 @@ class LanguageGrader:
             "decode": self.decoding.identity(),
             "max_length": self.max_length,
             "truncation": "end of passage, at a token",
-            **self.backend.details(),
         }
 
     @cached_property
@@ -159,8 +158,8 @@ class LanguageGrader:
                 try:
                     tokens = self._cut(prompt, cell)
                 except NoRoomError:
-                    reason = f"leaves no room for a passage in the {self.max_length} tokens of a prompt"
-                    unable.append(_Unable(cell, reason))
+                    room = f"leaves no room for a passage in the {self.max_length} tokens of a prompt"
+                    unable.append(_Unable(cell, f"{room}: shorten it"))
                     continue
             jobs.append(Job(cell, prompt, tokens, groups.setdefault(cell.text, len(groups))))
         return jobs

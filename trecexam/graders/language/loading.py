@@ -32,10 +32,21 @@ def missing_packages() -> str:
 
 
 def best_device(wanted: str | None) -> str:
-    """The device asked for, or cuda, mps, cpu, whichever comes first here."""
+    """The device asked for, or cuda, mps, cpu, whichever comes first here.
+
+    Raises:
+        GraderError: there is no such device here.
+    """
     import torch
 
     if wanted is not None:
+        try:
+            torch.empty(1, device=wanted)
+        except (RuntimeError, AssertionError, NotImplementedError) as error:
+            raise GraderError(
+                f"`device` '{wanted}' in [grader] cannot be used: {_line(error)}; leave it out for the best "
+                "there is"
+            ) from error
         return wanted
     if torch.cuda.is_available():
         return "cuda"
@@ -110,7 +121,8 @@ def load_model(folder: Path, auto_class: str, device: str, dtype: torch.dtype) -
             f"the model does not fit into the memory of {device}: take a smaller one, or set `device`",
             path=folder,
         ) from error
-    except (OSError, ValueError, RuntimeError, KeyError, AssertionError) as error:
+    except Exception as error:
+        # From a missing file to damaged weights, each with an error class of its own.
         raise GraderError(f"the model cannot be loaded: {_line(error)}", path=folder) from error
 
 

@@ -33,5 +33,5 @@ def named(name: str, root: Path) -> Prompt:
     if found is None:
         near = difflib.get_close_matches(name, published(), n=1)
         known = f"did you mean '{near[0]}'?" if near else f"known are {', '.join(published())}"
-        raise GraderError(f"no prompt '{name}'; {known} Your own goes into a .toml or .jinja file")
+        raise GraderError(f"no prompt '{name}'; {known} (your own goes into a .toml or .jinja file)")
     return found

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 
-from trecexam.graders.prompts.wording import normalised
+from trecexam.graders.prompts.wording import normalised, unpunctuated
 
 #: Above this edit similarity two normalised answers are the same (Rubric workbench: fuzz ratio > 80).
 SIMILAR = 80.0
@@ -18,8 +17,8 @@ def is_correct(answer: str, key: Collection[str]) -> bool:
 
     Both are lower-cased, freed of punctuation and stop words, and Porter-stemmed. They are the same when
     the strings match (2 characters or more) or when their edit similarity (insertions and deletions, over
-    both lengths) is above 0.8 (the answer has 4 characters or more). Shorter answers must match as they
-    are but for case. A key that is just "true" takes yes, correct and true; "false" takes no, incorrect
+    both lengths) is above 0.8 (the answer has 4 characters or more). What is shorter then must match
+    before stemming. A key that is just "true" takes yes, correct and true; "false" takes no, incorrect
     and false.
 
     Source: EXAM (Farzi and Dietz, ICTIR 2024), section on answer verification; Rubric workbench,
@@ -27,12 +26,10 @@ def is_correct(answer: str, key: Collection[str]) -> bool:
     """
     from rapidfuzz.fuzz import ratio
 
-    plain = _plain(answer)
-    keys = {_plain(entry) for entry in key}
-    if keys == {"true"}:
-        return plain in _TRUE
-    if keys == {"false"}:
-        return plain in _FALSE
+    plain, keys = unpunctuated(answer), {unpunctuated(entry) for entry in key}
+    for word, means in (("true", _TRUE), ("false", _FALSE)):
+        if word in keys and keys <= means:
+            return plain in means
     found = normalised(answer, without_stop_words=True)
     wanted = {normalised(entry, without_stop_words=True) for entry in key}
     if len(found) >= 2 and found in wanted:
@@ -40,7 +37,3 @@ def is_correct(answer: str, key: Collection[str]) -> bool:
     if len(found) >= 4:
         return any(ratio(found, entry) > SIMILAR for entry in wanted)
     return bool(plain) and plain in keys
-
-
-def _plain(text: str) -> str:
-    return re.sub(r"\s*\.$", "", text.strip()).casefold()

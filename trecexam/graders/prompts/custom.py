@@ -9,6 +9,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from converters.records import Item
 from trecexam.errors import GraderError
 from trecexam.graders.prompts.model import SLOTS, Prompt, compiled
 
@@ -52,7 +53,7 @@ def load_prompt(path: Path) -> Prompt:
         file = PromptFile.model_validate({"template": text} if jinja else tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"\(at line (\d+)", str(error))
-        line = int(found[1]) if found else None
+        line = int(found[1]) if found else len(text.splitlines())
         raise GraderError(f"this prompt is not valid TOML: {error}", path=path, line=line) from None
     except ValidationError as error:
         first = error.errors()[0]
@@ -86,7 +87,9 @@ def _prompt(file: PromptFile, path: Path, *, jinja: bool) -> Prompt:
     wrong = [answer for answer, rating in answers.items() if not 0 <= rating <= scale or not answer.strip()]
     if wrong:
         raise GraderError(f"`answers`: '{wrong[0]}' has no rating on the scale 0..{scale}", path=path)
-    return Prompt(
+    if file.min_rating is not None and file.min_rating > scale:
+        raise GraderError(f"`min_rating`: {file.min_rating} is not on the scale 0..{scale}", path=path)
+    prompt = Prompt(
         name=file.name or path.stem,
         version=file.version,
         template=template,
@@ -98,6 +101,9 @@ def _prompt(file: PromptFile, path: Path, *, jinja: bool) -> Prompt:
         source=path.name,
         jinja=jinja,
     )
+    # What cannot be filled in at all shows here, not after an hour of grading.
+    prompt.text("a query", Item("q1", "q1/1", "What is it?", asks), "A passage.")
+    return prompt
 
 
 def _jinja_slots(template: str, path: Path) -> set[str]:

@@ -9,6 +9,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from converters.records import Item
+from trecexam.errors import GraderError
 from trecexam.graders.prompts import parsing, workbench
 from trecexam.graders.prompts.parsing import Reading
 
@@ -64,11 +65,19 @@ class Prompt:
         return {int(digit): text for digit, text in _LABEL.findall(self.template)}
 
     def text(self, query: str, item: Item, passage: str) -> str:
-        """The prompt for one cell. A slot's name inside a question or passage stays as it is."""
+        """The prompt for one cell. A slot's name inside a question or passage stays as it is.
+
+        Raises:
+            GraderError: a Jinja template cannot be filled in with these values.
+        """
         values = {"query": query, "context": passage, "passage": passage, "question": "", "nugget": ""}
         values[self.asks] = item.text
         if self.jinja:
-            return compiled(self.template).render(values)
+            try:
+                return compiled(self.template).render(values)
+            except Exception as error:
+                # A template is a program of the user's: it can fail in any way.
+                raise GraderError(f"prompt {self.source} cannot be filled in: {error}") from error
         return _SLOT.sub(lambda slot: values[slot[1]], self.template)
 
     def read(self, answer: str, item: Item, compat: str | None = None) -> Reading:

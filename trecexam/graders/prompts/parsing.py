@@ -29,40 +29,69 @@ _LEAD = rf"[{_MARKS}\u2022#/\\]*+"
 _NAME = r"(?:(?:the|my|final|overall|self)[\s-]++)*+(?:self-?rating|rating|score|grade)\s*+(?:is\b|[:=])?"
 _RATING = re.compile(rf"{_LEAD}(?:{_NAME})?{_LEAD}(?P<digit>[0-9])(?P<rest>(?![^\W_]).*)", re.I | re.S)
 #: After the digit: nothing but punctuation, or a mark that sets off its label.
-_END = re.compile(rf"[{_MARKS}]*")
+_END = re.compile(rf"[{_MARKS}]*+")
 _SET_OFF = re.compile(rf"[*_'\"`)\]}}]*(?:[:.)\]]|\s+[{_DASH}:=])[*_'\"`]*\s+(?=[^\W\d])")
-_SCORE = re.compile(r"final\s++score\s*+[:=]?\s*+\**+\s*+([0-9])(?![\w.,/%])", re.I)
+_SCORE = re.compile(r"final\s++score[\s:=*_<(\[\"']*+([0-9])(?![^\W_]|[.,/]\d|%)", re.I)
 
 
 def read_rating(answer: str, max_rating: int = 5, labels: Mapping[int, str] | None = None) -> Reading:
     """A digit 0..max_rating, alone or led by punctuation or followed by its label; see the module's tests.
 
-    "4", "4.", "- 4:", "Rating: 4" and "4: The answer is mostly relevant" are 4. An answer that says that the
-    passage does not answer ("unanswerable", "no", ...) is 0 (Rubric paper, section 3.2). All else, such as
-    "4-6 weeks", is unparsed.
+    "4", "4.", "- 4:", "Rating: 4" and "4: The answer is mostly relevant" are 4; so is a rating on a line of
+    its own before an explanation. An answer that says that the passage does not answer ("unanswerable",
+    "no", ...) is 0 (Rubric paper, section 3.2). All else, such as "4-6 weeks", a digit before another
+    rating's label, or several ratings, is unparsed.
 
     Args:
         labels: rating -> what the prompt says of it; an answer may repeat it right after the digit.
     """
-    match = _RATING.fullmatch(answer)
-    if match and int(match["digit"]) <= max_rating:
-        rating, rest = int(match["digit"]), match["rest"]
-        if _END.fullmatch(rest) or _is_label(rest, (labels or {}).get(rating)):
-            return Reading(rating, "ok")
+    rating = _rating(answer, max_rating, labels or {})
+    lines = [line for line in answer.splitlines() if _words(line)]
+    if len(lines) > 1:
+        ratings = [_rating(line, max_rating, labels or {}) for line in lines]
+        rating = ratings[0] if rating is None else rating
+        if any(other is not None for other in ratings[1:]) and ratings[0] is not None:
+            rating = None
+    if rating is not None:
+        return Reading(rating, "ok")
     return Reading(0, "ok") if says_unanswerable(answer) else UNPARSED
 
 
-def _is_label(rest: str, label: str | None) -> bool:
-    """Whether what follows a digit is what the prompt says of that rating, or begins so, or is a part."""
-    if label is None:
-        return _SET_OFF.match(rest) is not None
-    said, scale = _words(rest), _words(label)
-    if not said:
+def _rating(text: str, max_rating: int, labels: Mapping[int, str]) -> int | None:
+    match = _RATING.fullmatch(text)
+    if match is None or int(match["digit"]) > max_rating:
+        return None
+    rating, rest = int(match["digit"]), match["rest"]
+    if _END.fullmatch(rest):
+        return rating
+    if not labels:
+        return rating if _SET_OFF.match(rest) else None
+    return rating if _is_label(rest, rating, labels) else None
+
+
+def _is_label(rest: str, rating: int, labels: Mapping[int, str]) -> bool:
+    """Whether what follows a digit is what the prompt says of that rating: a part of it, or its beginning.
+
+    A beginning that other ratings' labels share ("The answer is") tells nothing of what comes after it.
+    """
+    said, own = _words(rest), _words(labels.get(rating, ""))
+    if not said or not own:
         return False
-    if _SET_OFF.match(rest):
-        return said[0] == scale[0] or f" {' '.join(said)} " in f" {' '.join(scale)} "
-    # Nothing sets "4 The answer is mostly ..." off: it takes two words of the label to tell.
-    return len(said) >= 2 and said[:2] == scale[:2]
+    if f" {' '.join(said)} " in f" {' '.join(own)} ":
+        # Nothing sets "4 weeks" off from its digit: there it takes two words of the label to tell.
+        return len(said) >= 2 or _SET_OFF.match(rest) is not None
+    shared = _in_common(said, own)
+    return shared >= 2 and all(
+        shared > _in_common(said, _words(text)) for other, text in labels.items() if other != rating
+    )
+
+
+def _in_common(one: list[str], two: list[str]) -> int:
+    """How many words both begin with."""
+    return next(
+        (place for place, (left, right) in enumerate(zip(one, two, strict=False)) if left != right),
+        min(len(one), len(two)),
+    )
 
 
 def _words(text: str) -> list[str]:
@@ -71,12 +100,12 @@ def _words(text: str) -> list[str]:
 
 def read_yes_no(answer: str) -> Reading:
     """1 for yes (true, correct, relevant) in the first word, 0 for no or what means unanswerable."""
-    words = re.findall(r"[^\W_]+", answer.casefold())
+    words = _words(answer)
     if says_unanswerable(answer):
         return Reading(0, "ok")
     if words and words[0] in {"yes", "true", "correct", "relevant"}:
         return Reading(1, "ok")
-    if words and words[0] in {"no", "false", "incorrect", "irrelevant"}:
+    if words and (words[0] in {"no", "false", "incorrect", "irrelevant"} or words[:2] == ["not", "relevant"]):
         return Reading(0, "ok")
     return UNPARSED
 

@@ -47,14 +47,15 @@ def normalised(text: str, *, without_stop_words: bool = False) -> str:
     Args:
         without_stop_words: leave these out as well.
     """
-    words = _words(text)
+    words = unpunctuated(text).split()
     if without_stop_words:
         words = [word for word in words if word not in stop_words()]
     return _stemmed(words)
 
 
-def _words(text: str) -> list[str]:
-    return _PUNCTUATION.sub("", text.lower()).split()
+def unpunctuated(text: str) -> str:
+    """Lower-cased, without punctuation, single spaces between words."""
+    return " ".join(_PUNCTUATION.sub("", text.lower()).split())
 
 
 def _stemmed(words: list[str]) -> str:
@@ -69,6 +70,6 @@ def _unanswerable() -> frozenset[str]:
 
 def says_unanswerable(answer: str) -> bool:
     """Whether an answer says nothing but that the passage does not answer."""
-    words = _words(answer)
+    words = unpunctuated(answer).split()
     # Stemming is slow, and most answers are too long to be one of the expressions.
     return len(words) <= _LONGEST and _stemmed(words) in _unanswerable()

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support import ask
+
+from trecexam.errors import GraderError
+from trecexam.graders.prompts import load_prompt, named
+
+CELL = ask("some passage", "what is it?")
+TOML = """
+template = '''
+Rate the passage for the question.
+Question: {question}
+Passage: {passage}'''
+"""
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_toml_prompt_has_a_scale_answers_and_a_name_by_default(tmp_path: Path) -> None:
+    prompt = named("mine.toml", written(tmp_path / "mine.toml", TOML).parent)
+    assert (prompt.name, prompt.asks, prompt.max_rating, prompt.min_rating) == ("mine", "question", 5, 4)
+    assert [answer for answer, _ in prompt.answers] == ["5", "4", "3", "2", "1", "0"]
+    assert prompt.text("q", CELL.item, CELL.text).endswith("Question: what is it?\nPassage: some passage")
+
+
+def test_a_toml_prompt_says_its_own_answers_and_scale(tmp_path: Path) -> None:
+    prompt = load_prompt(
+        written(
+            tmp_path / "three.toml",
+            'template = "{query} {context}"\nname = "Three"\nversion = "2"\nmax_rating = 2\nmin_rating = 2\n'
+            "answers = { good = 2, fair = 1, bad = 0 }\n",
+        )
+    )
+    assert (prompt.name, prompt.version, prompt.asks) == ("Three", "2", "query")
+    assert prompt.answers == (("good", 2), ("fair", 1), ("bad", 0))
+    assert (prompt.max_rating, prompt.min_rating) == (2, 2)
+
+
+@pytest.mark.parametrize("parser", ["yes_no", "answer", "answer_key"])
+def test_parsers_of_two_outcomes_have_a_scale_of_1(tmp_path: Path, parser: str) -> None:
+    text = f'template = "{{question}} {{context}}"\nparser = "{parser}"\n'
+    assert load_prompt(written(tmp_path / "p.toml", text)).max_rating == 1
+
+
+def test_a_jinja_prompt_may_use_conditions_and_knows_its_slots(tmp_path: Path) -> None:
+    path = written(
+        tmp_path / "p.jinja", "{% if query %}About {{ query }}: {% endif %}{{ nugget }}? {{ context }}\n"
+    )
+    prompt = load_prompt(path)
+    cell = ask("a {{ passage }}", "a fact", kind="nugget")
+    assert prompt.asks == "nugget"
+    assert prompt.text("birds", cell.item, cell.text) == "About birds: a fact? a {{ passage }}"
+    assert prompt.text("", cell.item, cell.text) == "a fact? a {{ passage }}"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("p.toml", "template = 'x\n", r"p\.toml:1: this prompt is not valid TOML"),
+        ("p.toml", "name = 'x'\n", "`template`: Field required; a prompt has template, name"),
+        ("p.toml", "template = '{question} {context}'\ncolour = 1\n", "`colour`: Extra inputs"),
+        (
+            "p.toml",
+            "template = '{question} {context}'\nparser = 'maybe'\n",
+            "`parser`: Input should be 'rating'",
+        ),
+        ("p.toml", "template = '{question} {context}'\nmax_rating = 9\n", "`max_rating`"),
+        ("p.toml", "template = '{question}'\n", "no place for the passage"),
+        ("p.toml", "template = '{context}'\n", "asks about nothing"),
+        ("p.toml", "template = '{context} {question}'\nasks = 'query'\n", "asks about nothing"),
+        (
+            "p.toml",
+            "template = '{context} {question}'\nanswers = { yes = 7 }\n",
+            r"'yes' has no rating on the scale 0\.\.5",
+        ),
+        ("p.toml", "template = '{context} {question}'\nmax_rating = 2\nmin_rating = 4\n", "min_rating"),
+        ("p.jinja", "a\n{{ question }", r"p\.jinja:2: this prompt is not valid Jinja"),
+        (
+            "p.jinja",
+            "{{ question }} {{ context }} {{ title }}",
+            "unknown variable 'title'; a prompt has question",
+        ),
+        ("p.jinja", "{% include 'x' %}{{ question }} {{ context }}", "cannot be filled in"),
+    ],
+)
+def test_a_prompt_that_cannot_be_used_is_said_in_one_line(
+    tmp_path: Path, name: str, text: str, message: str
+) -> None:
+    with pytest.raises(GraderError, match=message) as caught:
+        load_prompt(written(tmp_path / name, text))
+    assert "\n" not in str(caught.value)
+    assert name in str(caught.value)
+
+
+def test_a_prompt_file_that_is_missing_or_no_text_is_said(tmp_path: Path) -> None:
+    with pytest.raises(GraderError, match="no such prompt file"):
+        named("none.toml", tmp_path)
+    (tmp_path / "p.jinja").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(GraderError, match="cannot be read"):
+        load_prompt(tmp_path / "p.jinja")
+
+
+def test_a_jinja_prompt_cannot_reach_outside_itself(tmp_path: Path) -> None:
+    path = written(tmp_path / "p.jinja", "{{ question.__class__.__mro__ }} {{ context }}")
+    with pytest.raises(GraderError, match="cannot be filled in"):
+        load_prompt(path)
+    path = written(
+        tmp_path / "q.jinja", "{% for x in range(10**9) %}a{% endfor %}{{ question }} {{ context }}"
+    )
+    with pytest.raises(GraderError, match="cannot be filled in"):
+        load_prompt(path)
