@@ -54,7 +54,8 @@ class Item(NamedTuple):
     """One entry of a test bank: an exam question or a nugget (key fact).
 
     `kind` is "question" or "nugget". `gold_answers` is the answer key, empty where the bank has none.
-    `choices` are the candidates of a multiple-choice question as (letter, text) pairs.
+    `choices` are the candidates of a multiple-choice question as (letter, text) pairs. `query_text` is
+    set where the grader is told the query's text as well; then it is a part of what is asked.
     """
 
     query_id: str
@@ -64,6 +65,7 @@ class Item(NamedTuple):
     gold_answers: tuple[str, ...] = ()
     facet_id: str | None = None
     choices: tuple[tuple[str, str], ...] = ()
+    query_text: str = ""
 
 
 class RunRank(NamedTuple):

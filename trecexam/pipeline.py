@@ -15,7 +15,7 @@ import trecexam
 from trecexam.config import TrackConfig
 from trecexam.errors import ConfigError, TrecexamError
 from trecexam.graders import Grader, create
-from trecexam.graders.base import Answer, Cell, asks_of, identity_json, scale_of
+from trecexam.graders.base import Answer, Cell, asks_of, identity_json, scale_of, told_query
 from trecexam.pool import pool
 from trecexam.stages.files import Rejected, fingerprint, stamp
 from trecexam.stages.gradebook import Counts, Gradebook
@@ -110,7 +110,7 @@ class Pipeline:
 
     @cached_property
     def inputs(self) -> Inputs:
-        return Inputs(self.folder, asks_of(self.grader))
+        return Inputs(self.folder, asks_of(self.grader), with_query=told_query(self.grader))
 
     @property
     def gradebook(self) -> Gradebook:
@@ -126,7 +126,8 @@ class Pipeline:
     def _open(self, *, write: bool) -> Gradebook:
         self.close()
         self._store = GradeStore(self.folder.store_path, write=write)
-        read = getattr(self.grader, "read", None) if getattr(self.grader, "compat", None) else None
+        # What a model wrote stays; what it means follows the prompt's parser as it is now.
+        read = getattr(self.grader, "read", None) if getattr(self.grader, "free_text", False) else None
         self._book = Gradebook(self._store, self.grader.identity, self.config.track.min_text, read)
         return self._book
 

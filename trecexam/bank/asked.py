@@ -11,12 +11,15 @@ from trecexam.bank.model import Bank
 QUERY = "query"
 
 
-def asked(bank: Bank, kinds: Collection[str], query_texts: Mapping[str, str]) -> Bank:
+def asked(
+    bank: Bank, kinds: Collection[str], query_texts: Mapping[str, str], *, with_query: bool = False
+) -> Bank:
     """The part of a bank that a grader of these kinds of items grades.
 
     Args:
         kinds: "question", "nugget"; or "query" alone: then each query of the bank (of all queries, where
             the bank has none) has one item, its own text. A query without a text has none.
+        with_query: the grader is told the query's text beside each item; a query without a text has no items.
     """
     if QUERY in kinds:
         query_ids = bank.query_ids or sorted(query_texts)
@@ -31,4 +34,10 @@ def asked(bank: Bank, kinds: Collection[str], query_texts: Mapping[str, str]) ->
         query_id: tuple(item for item in items if item.kind in kinds)
         for query_id, items in bank.items.items()
     }
+    if with_query:
+        kept = {
+            query_id: tuple(item._replace(query_text=query_texts[query_id]) for item in items)
+            for query_id, items in kept.items()
+            if query_texts.get(query_id, "").strip()
+        }
     return Bank({query_id: items for query_id, items in kept.items() if items})

@@ -49,6 +49,8 @@ class Bank:
 def item_digest(item: Item) -> bytes:
     """sha256 of what a grader is asked about an item: its text, kind and answer key (not its id)."""
     asked = [item.kind, item.text, list(item.gold_answers), [list(choice) for choice in item.choices]]
+    if item.query_text:
+        asked.append(item.query_text)
     return hashlib.sha256(json.dumps(asked, ensure_ascii=False, separators=(",", ":")).encode()).digest()
 
 

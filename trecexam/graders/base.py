@@ -113,6 +113,11 @@ def asks_of(grader: Grader) -> frozenset[str]:
     return getattr(grader, "asks", ITEM_KINDS)
 
 
+def told_query(grader: Grader) -> bool:
+    """Whether a grader is told the query's text beside each item."""
+    return getattr(grader, "told_query", False)
+
+
 def scale_of(grader: Grader) -> Scale:
     """The scale of a grader's ratings."""
     return getattr(grader, "scale", Scale())

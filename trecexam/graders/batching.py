@@ -89,6 +89,7 @@ class Batcher(Generic[Cell_, Job, Result]):
         self.prepare = prepare
         self.launch = launch
         self.max_tokens = max_tokens
+        self._one_at_a_time = False
 
     def run(
         self, cells: Iterable[Cell_], first: int = FIRST_WINDOW, later: int = WINDOW
@@ -117,33 +118,40 @@ class Batcher(Generic[Cell_, Job, Result]):
         waiting: tuple[list[Job], Callable[[], Sequence[Result]]] | None = None
         while work or waiting:
             running, failed = None, []
-            if work:
+            if work and not (waiting and self._one_at_a_time):
                 batch = work.popleft()
                 try:
                     running = (batch, self.launch(batch))
                 except OutOfMemoryError:
-                    failed.append(batch)
+                    failed.append((batch, waiting is None))
             if waiting is not None:
                 try:
                     results = list(zip(waiting[0], waiting[1](), strict=True))
                 except OutOfMemoryError:
-                    failed.append(waiting[0])
+                    failed.append((waiting[0], running is None and not failed))
                 else:
                     yield results
             if failed:
-                # A lone prompt may have failed for the sake of the batch that was on the device with it.
-                self._lower(failed, alone=waiting is None)
-                work = self._planned([job for batch in (*failed, *work) for job in batch])
+                self._lower(failed)
+                batches = [batch for batch, _ in failed]
+                work = self._planned([job for batch in (*batches, *work) for job in batch])
             waiting = running
 
     def _planned(self, jobs: Sequence[Job]) -> deque[list[Job]]:
         return deque([jobs[place] for place in places] for places in plan(jobs, self.max_tokens))
 
-    def _lower(self, failed: Sequence[list[Job]], *, alone: bool) -> None:
-        """Lowers the budget to half of the smallest batch that did not fit."""
-        for batch in failed:
+    def _lower(self, failed: Sequence[tuple[list[Job], bool]]) -> None:
+        """Lowers the budget to half of the smallest batch that did not fit.
+
+        Args:
+            failed: batches, each with whether it had the device for itself.
+        """
+        for batch, alone in failed:
             longest = max(job.length for job in batch)
             if len(batch) > 1:
                 self.max_tokens = max(1, min(self.max_tokens, len(batch) * longest // 2))
             elif alone:
                 raise OutOfMemoryError(f"a single prompt of {longest} tokens does not fit")
+            else:
+                # It may have failed for the sake of the batch that was on the device with it.
+                self._one_at_a_time = True

@@ -51,10 +51,17 @@ class Snapshot:
 class Inputs:
     """The files of one track, cached by stamp."""
 
-    def __init__(self, folder: TrackFolder, kinds: Collection[str] = ("question", "nugget")) -> None:
+    def __init__(
+        self,
+        folder: TrackFolder,
+        kinds: Collection[str] = ("question", "nugget"),
+        *,
+        with_query: bool = False,
+    ) -> None:
         """Inputs of a track whose grader asks about items of these kinds; see `trecexam.bank.asked`."""
         self.folder = folder
         self.kinds = kinds
+        self.with_query = with_query
         self._cache: dict[tuple[str, Path], tuple[Stamp | None, Any]] = {}
         self._dataset_queries: dict[str, str] | None = None
         self._dataset_qrels: tuple[Qrel, ...] | None = None
@@ -134,9 +141,9 @@ class Inputs:
         Raises:
             TrackError: nothing is.
         """
-        part = asked(bank, self.kinds, texts)
+        part = asked(bank, self.kinds, texts, with_query=self.with_query)
         if part.query_ids:
-            if self._bankless:
+            if self._bankless or self.with_query:
                 mute = [query_id for query_id in bank.query_ids if query_id not in part.items]
                 rejected += (
                     Rejected(self.folder.shown(self.folder.root), None, f"query '{query_id}' has no text")
@@ -150,6 +157,11 @@ class Inputs:
             )
         if not bank.query_ids:
             return part
+        if self.with_query and asked(bank, self.kinds, texts).query_ids:
+            raise TrackError(
+                "this prompt names {query}, and no query of the bank has a text: put queries.tsv here",
+                path=self.folder.root,
+            )
         raise TrackError(
             f"this prompt asks about {' and '.join(f'{kind}s' for kind in sorted(self.kinds))}, and the bank "
             "has none; see `prompt` in [grader]",

@@ -80,11 +80,17 @@ def test_a_jinja_prompt_may_use_conditions_and_knows_its_slots(tmp_path: Path) -
             r"'yes' has no rating on the scale 0\.\.5",
         ),
         ("p.toml", "template = '{context} {question}'\nmax_rating = 2\nmin_rating = 4\n", "min_rating"),
+        ("p.toml", "template = '{context} {querry}'\n", "unknown slot 'querry'; a prompt has question"),
+        ("p.toml", "template = '{context} {question} {nugget}'\n", "a question and a nugget at once"),
+        ("p.toml", "template = '{{context}} {{question}}'\n", "double braces are Jinja's"),
+        ("p.toml", "template = '{context} {question}'\nanswers = { yes = true }\n", "`answers.yes`"),
+        ("p.jinja", "{{ question }}", "write {{ context }} into it"),
+        ("p.jinja", "{{ question }} {{ context }} {{ lipsum() }}", "cannot be filled in: 'lipsum' is undefined"),
         ("p.jinja", "a\n{{ question }", r"p\.jinja:2: this prompt is not valid Jinja"),
         (
             "p.jinja",
             "{{ question }} {{ context }} {{ title }}",
-            "unknown variable 'title'; a prompt has question",
+            "unknown slot 'title'; a prompt has question",
         ),
         ("p.jinja", "{% include 'x' %}{{ question }} {{ context }}", "cannot be filled in"),
     ],
@@ -96,6 +102,31 @@ def test_a_prompt_that_cannot_be_used_is_said_in_one_line(
         load_prompt(written(tmp_path / name, text))
     assert "\n" not in str(caught.value)
     assert name in str(caught.value)
+
+
+def test_versions_may_be_numbers_and_files_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "P.TOML"
+    path.write_bytes(b"\xef\xbb\xbftemplate = '{question} {context}'\nversion = 2\n")
+    assert named("P.TOML", tmp_path).version == "2"
+
+
+def test_permitted_answers_mean_their_own_ratings_however_they_are_read(tmp_path: Path) -> None:
+    text = "template = '{question} {context}'\nanswers = { Good = 5, relevant = 3, No = 2 }\n"
+    prompt = load_prompt(written(tmp_path / "p.toml", text))
+    for answer, rating in (("Good", 5), ("relevant", 3), ("No", 2)):
+        assert prompt.read(answer, CELL.item).rating == rating
+        assert prompt.read(answer, CELL.item, "workbench").rating == rating
+    assert prompt.read(" good. ", CELL.item).rating == 5
+    assert prompt.read("$4", CELL.item).status == "unparsed"
+
+
+def test_a_prompt_that_names_the_query_beside_its_item_says_so(tmp_path: Path) -> None:
+    for name, text in (
+        ("p.toml", "template = '{query} {question} {context}'"),
+        ("p.jinja", "{{ query }} {{ question }} {{ context }}"),
+    ):
+        assert load_prompt(written(tmp_path / name, text)).told_query
+    assert not load_prompt(written(tmp_path / "q.toml", "template = '{query} {context}'")).told_query
 
 
 def test_a_prompt_file_that_is_missing_or_no_text_is_said(tmp_path: Path) -> None:

@@ -48,7 +48,8 @@ def test_a_rating_alone_or_led_by_marks_or_followed_by_its_label_is_read(answer:
     "answer",
     ["", " ", "-", "6", "9.", "10", "44", "4-6 weeks", "4 to 6 weeks", "4.5", "4,5", "4/5", "45%", "$4", "<4",
      "4th", "4 and 5", "4 or 5", "a4", "in 1994", "The answer is 42", "yes", "relevant", "4: of the 5 states",
-     "1. The capital of France is Paris", "3: The Treaty of Versailles", "5: The answer is 3", "5\n4\n3\n2\n1\n0",
+     "1. The capital of France is Paris", "3: The Treaty of Versailles", "5: The answer is 3",
+     "5\n4\n3\n2\n1\n0",
      "5: The answer is not relevant or complete at all.", "\n".join(f"- {r}: {t}" for r, t in LABELS.items()),
      "5 million", "3 tablespoons", "Rating: high", "\u0664", "\u00b2"],
 )  # fmt: skip

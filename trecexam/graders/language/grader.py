@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +37,10 @@ class Decoding:
     beams: int = 5
     new_tokens: int = 512
 
-    def identity(self) -> dict[str, Any]:
-        """What of it can change an answer."""
+    def identity(self, prompts: Iterable[Prompt]) -> dict[str, Any]:
+        """What of it can change an answer; in `choices` the permitted ones are a part of it."""
         if self.mode == "choices":
-            return {"mode": "choices"}
+            return {"mode": "choices", "answers": [prompt.answers for prompt in prompts]}
         return {"mode": "beam", "beams": self.beams, "new_tokens": self.new_tokens, "early_stopping": True}
 
 
@@ -87,11 +87,23 @@ class LanguageGrader:
         self._asked_budget = max_batch_tokens
         self._memory = memory
         self._answers = prompts[0].answers
+        # A model says the same few things of a million cells.
+        self._reading = lru_cache(maxsize=65_536)(self._read)
 
     @property
     def asks(self) -> frozenset[str]:
         """The kinds of items it grades."""
         return frozenset(self.prompts)
+
+    @property
+    def told_query(self) -> bool:
+        """Whether a prompt names the query's text beside the item."""
+        return any(prompt.told_query for prompt in self.prompts.values())
+
+    @property
+    def free_text(self) -> bool:
+        """Whether answers are the model's own words, to be read."""
+        return self.decoding.mode == "beam"
 
     @property
     def scale(self) -> Scale:
@@ -101,13 +113,14 @@ class LanguageGrader:
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
+        prompts = [self.prompts[kind] for kind in sorted(self.prompts)]
         return {
             "grader": self.backend.name,
             "model": self.model,
             "weights_sha256": weights_digest(self.folder, self._memory),
             "config_sha256": config_digest(self.folder, LANGUAGE_FILES),
-            "prompts": [self.prompts[kind].identity() for kind in sorted(self.prompts)],
-            "decode": self.decoding.identity(),
+            "prompts": [prompt.identity() for prompt in prompts],
+            "decode": self.decoding.identity(prompts),
             "max_length": self.max_length,
             "truncation": "end of passage, at a token",
         }
@@ -120,7 +133,10 @@ class LanguageGrader:
 
     def read(self, item: Item, text: str) -> Reading:
         """The rating that an answer of this grader means, under `compat`."""
-        return self.prompts[item.kind].read(text, item, self.compat)
+        return self._reading(item.kind, item.gold_answers, text)
+
+    def _read(self, kind: str, key: tuple[str, ...], text: str) -> Reading:
+        return self.prompts[kind].read(text, Item("", "", "", kind, key), self.compat)
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         unable: list[_Unable] = []

@@ -22,6 +22,7 @@ HOW_TO_GET = (
 )
 #: Stands for "no limit" where a model's files give none.
 NO_LIMIT = 10**9
+TOKENIZER_FILES = ("tokenizer.json", "spiece.model", "tokenizer.model", "vocab.json")
 INSTALL = "pip install 'trecexam[models]'"
 
 
@@ -83,6 +84,9 @@ def load_tokenizer(folder: Path) -> Any:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     from transformers import AutoTokenizer
 
+    if not any((folder / name).is_file() for name in TOKENIZER_FILES):
+        # transformers would make an empty one.
+        raise GraderError(f"no tokenizer here: none of {', '.join(TOKENIZER_FILES)}", path=folder)
     try:
         tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
     except Exception as error:
@@ -115,6 +119,16 @@ def load_model(folder: Path, auto_class: str, device: str, dtype: torch.dtype) -
             trust_remote_code=False,
             use_safetensors=True,
         )
+        damaged = next((name for name, weight in model.named_parameters() if weight.isnan().any()), None)
+        if damaged is not None:
+            raise ValueError(f"its weights '{damaged}' are not numbers (NaN)")
+        # Only what an answer is made of: penalties and sampling of the model's own files would change it.
+        own = model.generation_config
+        model.generation_config = transformers.GenerationConfig(  # type: ignore[no-untyped-call]
+            eos_token_id=own.eos_token_id,
+            pad_token_id=own.pad_token_id,
+            decoder_start_token_id=own.decoder_start_token_id,
+        )
         return model.to(device).eval()
     except torch.OutOfMemoryError as error:
         raise GraderError(
@@ -136,7 +150,7 @@ def written_limit(folder: Path) -> int:
 
 
 def beam_search(model: Any, beams: int, new_tokens: int, pad: int, ends: int | list[int]) -> Any:
-    """The papers' beam search, whatever the model's own files say of sampling."""
+    """The papers' beam search."""
     from transformers import GenerationConfig
 
     return GenerationConfig(  # type: ignore[no-untyped-call]

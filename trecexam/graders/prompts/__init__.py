@@ -24,7 +24,7 @@ def named(name: str, root: Path) -> Prompt:
     Raises:
         GraderError: there is none; the message names the nearest.
     """
-    if Path(name).suffix in PROMPT_SUFFIXES:
+    if Path(name).suffix.lower() in PROMPT_SUFFIXES:
         path = root / name
         if not path.is_file():
             raise GraderError("no such prompt file; see `prompt` in [grader] of trecexam.toml", path=path)

@@ -7,11 +7,11 @@ import tomllib
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError
 
 from converters.records import Item
 from trecexam.errors import GraderError
-from trecexam.graders.prompts.model import SLOTS, Prompt, compiled
+from trecexam.graders.prompts.model import SLOTS, Prompt, slots
 
 #: From which rating on a passage counts, by the best rating of the scale.
 _COUNTS_FROM = {1: 1, 2: 1, 3: 2, 4: 3, 5: 4}
@@ -24,14 +24,14 @@ class PromptFile(BaseModel):
 
     template: str = Field(description="The text; {question}, {nugget}, {query} and {context} are filled in.")
     name: str | None = Field(None, description="Unset: the file's name without its ending.")
-    version: str = Field("1", description="Change it when the same text is to be asked again.")
+    version: int | str = Field("1", description="Change it when the same text is to be asked again.")
     asks: Literal["question", "nugget", "query"] | None = Field(
         None, description="What is graded. Unset: the slot that the text has."
     )
     parser: Literal["rating", "yes_no", "answer", "answer_key", "final_score"] = Field(
         "rating", description="How an answer becomes a rating."
     )
-    answers: dict[str, int] | None = Field(
+    answers: dict[str, StrictInt] | None = Field(
         None, description='The answers that `decode = "choices"` permits, and their ratings.'
     )
     max_rating: int = Field(5, ge=1, le=5, description="The best rating of the scale.")
@@ -45,10 +45,10 @@ def load_prompt(path: Path) -> Prompt:
         GraderError: the file cannot be read or used; the message says why.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise GraderError(f"this prompt cannot be read: {error}", path=path) from None
-    jinja = path.suffix != ".toml"
+    jinja = path.suffix.lower() != ".toml"
     try:
         file = PromptFile.model_validate({"template": text} if jinja else tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
@@ -65,17 +65,18 @@ def load_prompt(path: Path) -> Prompt:
 
 def _prompt(file: PromptFile, path: Path, *, jinja: bool) -> Prompt:
     template = file.template.removesuffix("\n")
-    slots = _jinja_slots(template, path) if jinja else set(re.findall(r"\{(\w+)\}", template))
-    unknown = sorted(slots - set(SLOTS))
-    if unknown and jinja:
-        raise GraderError(f"unknown variable '{unknown[0]}'; a prompt has {', '.join(SLOTS)}", path=path)
-    if not slots & {"context", "passage"}:
-        raise GraderError("this prompt has no place for the passage: write {context} into it", path=path)
-    asks = file.asks or next((kind for kind in ("question", "nugget", "query") if kind in slots), None)
-    if asks is None or asks not in slots:
+    found = _slots(template, path, jinja=jinja)
+    left, right = ("{{ ", " }}") if jinja else ("{", "}")
+    if not found & {"context", "passage"}:
         raise GraderError(
-            "this prompt asks about nothing: write {question}, {nugget} or {query} into it", path=path
+            f"this prompt has no place for the passage: write {left}context{right} into it", path=path
         )
+    if {"question", "nugget"} <= found:
+        raise GraderError("this prompt asks about a question and a nugget at once: make it two", path=path)
+    asks = file.asks or next((kind for kind in ("question", "nugget", "query") if kind in found), None)
+    if asks is None or asks not in found:
+        wanted = f"{left}{file.asks or 'question'}{right}"
+        raise GraderError(f"this prompt asks about nothing: write {wanted} into it", path=path)
     scale = 1 if file.parser in {"yes_no", "answer", "answer_key"} else file.max_rating
     answers = file.answers
     if answers is None:
@@ -91,7 +92,7 @@ def _prompt(file: PromptFile, path: Path, *, jinja: bool) -> Prompt:
         raise GraderError(f"`min_rating`: {file.min_rating} is not on the scale 0..{scale}", path=path)
     prompt = Prompt(
         name=file.name or path.stem,
-        version=file.version,
+        version=str(file.version),
         template=template,
         asks=asks,
         parser=file.parser,
@@ -106,18 +107,24 @@ def _prompt(file: PromptFile, path: Path, *, jinja: bool) -> Prompt:
     return prompt
 
 
-def _jinja_slots(template: str, path: Path) -> set[str]:
+def _slots(template: str, path: Path, *, jinja: bool) -> frozenset[str]:
+    """The slots that a template has.
+
+    Raises:
+        GraderError: it is not valid, or has a slot that no prompt has.
+    """
     try:
-        import jinja2
-        from jinja2 import meta
+        found = slots(template, jinja=jinja)
     except ImportError:
         raise GraderError(
             "a Jinja prompt needs jinja2: pip install 'trecexam[models]', or write it as TOML", path=path
         ) from None
-    try:
-        compiled(template)
-        return set(meta.find_undeclared_variables(jinja2.Environment(autoescape=False).parse(template)))
-    except jinja2.TemplateSyntaxError as error:
-        raise GraderError(
-            f"this prompt is not valid Jinja: {error.message}", path=path, line=error.lineno
-        ) from None
+    except Exception as error:
+        line = getattr(error, "lineno", None)
+        raise GraderError(f"this prompt is not valid Jinja: {error}", path=path, line=line) from None
+    if not jinja and re.search(r"\{\{\s*[A-Za-z]+\s*\}\}", template):
+        raise GraderError("double braces are Jinja's: write {context}, or name the file .jinja", path=path)
+    unknown = sorted(found - set(SLOTS))
+    if unknown:
+        raise GraderError(f"unknown slot '{unknown[0]}'; a prompt has {', '.join(SLOTS)}", path=path)
+    return found

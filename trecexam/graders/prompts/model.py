@@ -59,6 +59,11 @@ class Prompt:
         """Whether it can only grade items that have an answer key."""
         return self.parser == "answer_key"
 
+    @property
+    def told_query(self) -> bool:
+        """Whether it names the query's text beside the item it asks about."""
+        return self.asks != "query" and "query" in slots(self.template, jinja=self.jinja)
+
     @cached_property
     def labels(self) -> Mapping[int, str]:
         """What the prompt says of each rating, where its text has a scale."""
@@ -81,11 +86,15 @@ class Prompt:
         return _SLOT.sub(lambda slot: values[slot[1]], self.template)
 
     def read(self, answer: str, item: Item, compat: str | None = None) -> Reading:
-        """The rating that an answer means.
+        """The rating that an answer means. A permitted answer means its own, whatever else is read.
 
         Args:
             compat: "workbench" reads as the Rubric workbench's released code does.
         """
+        if answer in self._ratings:
+            return Reading(self._ratings[answer], "ok")
+        if compat is None and (plain := _plain(answer)) in self._plain_ratings:
+            return Reading(self._plain_ratings[plain], "ok")
         if self.parser == "rating":
             if compat == "workbench":
                 return workbench.read_rating(answer, self.max_rating)
@@ -97,6 +106,14 @@ class Prompt:
         if self.parser == "answer_key":
             return parsing.read_key(answer, item)
         return parsing.read_final_score(answer, self.max_rating)
+
+    @cached_property
+    def _ratings(self) -> Mapping[str, int]:
+        return dict(self.answers)
+
+    @cached_property
+    def _plain_ratings(self) -> Mapping[str, int]:
+        return {_plain(answer): rating for answer, rating in self.answers}
 
     def passage_first(self) -> Prompt:
         """The same prompt with the passage before everything else, where its text allows.
@@ -111,14 +128,32 @@ class Prompt:
         )
 
     def identity(self) -> dict[str, Any]:
-        """All of it that can change an answer. How answers are read is not: that never runs a model."""
+        """All of it that can change what a model writes. How answers are read is not: that runs no model."""
         return {
             "name": self.name,
             "version": self.version,
             "template": self.template,
             "asks": self.asks,
-            "answers": [answer for answer, _ in self.answers],
         }
+
+
+def _plain(answer: str) -> str:
+    return answer.strip().removesuffix(".").casefold()
+
+
+def slots(template: str, *, jinja: bool) -> frozenset[str]:
+    """The names that a template wants filled in, known or not.
+
+    Raises:
+        ImportError: a Jinja template, and no jinja2 here.
+        jinja2.TemplateSyntaxError: it is not valid Jinja.
+    """
+    if not jinja:
+        return frozenset(re.findall(r"\{([A-Za-z]+)\}", template))
+    from jinja2 import Environment, meta
+
+    found: set[str] = meta.find_undeclared_variables(Environment(autoescape=False).parse(template))
+    return frozenset(found)
 
 
 @cache
@@ -128,4 +163,6 @@ def compiled(template: str) -> jinja2.Template:
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     environment = ImmutableSandboxedEnvironment(undefined=jinja2.StrictUndefined, keep_trailing_newline=False)
+    # The same cell must give the same prompt each time.
+    del environment.globals["lipsum"], environment.filters["random"]
     return environment.from_string(template)
