@@ -27,7 +27,7 @@ class Sources:
     dataset: str | None = None
     grader: str | None = None
     model: str | None = None
-    prompt: str | None = None
+    prompt: str | Path | None = None
     link: bool = False
     settings: dict[str, dict[str, Any]] = field(default_factory=dict)
 
@@ -87,6 +87,8 @@ def _plan(root: Path, sources: Sources) -> list[tuple[Path, Path]]:
         plan.append((path, root / _bank_name(path)))
     if sources.recorded:
         plan.append((sources.recorded, root / sources.recorded.name))
+    if isinstance(sources.prompt, Path):
+        plan.append((sources.prompt, root / sources.prompt.name))
     for given in sources.runs:
         if given.is_dir():
             plan += [
@@ -139,7 +141,8 @@ def _config(root: Path, sources: Sources, plan: list[tuple[Path, Path]]) -> str:
     if sources.model:
         values["grader"]["model"] = sources.model
     if sources.prompt:
-        values["grader"]["prompt"] = sources.prompt
+        prompt = sources.prompt
+        values["grader"]["prompt"] = targets[prompt] if isinstance(prompt, Path) else prompt
     if sources.recorded:
         values["grader"]["recorded"] = targets[sources.recorded]
     for section, settings in sources.settings.items():

@@ -7,9 +7,12 @@ from pathlib import Path
 import click
 
 from trecexam.graders import available
+from trecexam.graders.prompts import named
 from trecexam.scaffold import Sources, make_track
+from trecexam.track import PROMPT_SUFFIXES
 
 FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+LANGUAGE_MODELS = ("seq2seq", "causal")
 ANY = click.Path(path_type=Path, exists=True)
 
 
@@ -38,7 +41,9 @@ ANY = click.Path(path_type=Path, exists=True)
 )
 @click.option("--model", metavar="DIR|ID", help="The grader's model: a folder, or a hub id.")
 @click.option(
-    "--prompt", metavar="NAME", help="What a language model is asked; see `trecexam graders --prompts`."
+    "--prompt",
+    metavar="NAME|FILE",
+    help="What a language model is asked: see `trecexam graders --prompts`, or a .toml or .jinja file.",
 )
 @click.option("--link", is_flag=True, help="Link the files instead of copying them.")
 def init(
@@ -61,8 +66,15 @@ def init(
     # A folder is meant from where the command runs, but the settings are read from the track's folder.
     if model is not None and Path(model).is_dir():
         model = str(Path(model).resolve())
+    asked: str | Path | None = prompt
+    if prompt is not None:
+        if grader not in LANGUAGE_MODELS:
+            raise click.UsageError(f"--prompt is for --grader {' or '.join(LANGUAGE_MODELS)}")
+        # Read now: a prompt that cannot be used is said before a folder is made.
+        named(prompt, Path())
+        asked = Path(prompt) if Path(prompt).suffix.lower() in PROMPT_SUFFIXES else prompt
     sources = Sources(
-        queries, bank, passages, qrels, runs, recorded, dataset, grader, model, prompt, link=link
+        queries, bank, passages, qrels, runs, recorded, dataset, grader, model, asked, link=link
     )
     made = make_track(track, sources)
     if made:

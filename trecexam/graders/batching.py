@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import islice
 from typing import Generic, Protocol, TypeVar
 
@@ -70,6 +71,15 @@ def windows(items: Iterable[Cell_], first: int = FIRST_WINDOW, later: int = WIND
         size = later
 
 
+@dataclass(frozen=True)
+class _Running(Generic[Job, Result]):
+    """A batch on the device. `alone`: no other was there when it was started."""
+
+    batch: list[Job]
+    results: Callable[[], Sequence[Result]]
+    alone: bool
+
+
 class Batcher(Generic[Cell_, Job, Result]):
     """Runs a queue through a model.
 
@@ -115,20 +125,20 @@ class Batcher(Generic[Cell_, Job, Result]):
 
     def _window(self, jobs: Sequence[Job]) -> Generator[list[tuple[Job, Result]], None, None]:
         work = self._planned(jobs)
-        waiting: tuple[list[Job], Callable[[], Sequence[Result]]] | None = None
+        waiting: _Running[Job, Result] | None = None
         while work or waiting:
             running, failed = None, []
             if work and not (waiting and self._one_at_a_time):
                 batch = work.popleft()
                 try:
-                    running = (batch, self.launch(batch))
+                    running = _Running(batch, self.launch(batch), alone=waiting is None)
                 except OutOfMemoryError:
                     failed.append((batch, waiting is None))
             if waiting is not None:
                 try:
-                    results = list(zip(waiting[0], waiting[1](), strict=True))
+                    results = list(zip(waiting.batch, waiting.results(), strict=True))
                 except OutOfMemoryError:
-                    failed.append((waiting[0], running is None and not failed))
+                    failed.append((waiting.batch, waiting.alone and running is None and not failed))
                 else:
                     yield results
             if failed:

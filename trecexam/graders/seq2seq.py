@@ -79,6 +79,9 @@ class Seq2SeqBackend:
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         return self.tokens.encode(texts)
 
+    def plain(self, text: str) -> str:
+        return self.tokens.plain(text)
+
     def token_ends(self, text: str) -> Sequence[int]:
         return self.tokens.ends(text)
 

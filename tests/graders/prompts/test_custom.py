@@ -85,7 +85,11 @@ def test_a_jinja_prompt_may_use_conditions_and_knows_its_slots(tmp_path: Path) -
         ("p.toml", "template = '{{context}} {{question}}'\n", "double braces are Jinja's"),
         ("p.toml", "template = '{context} {question}'\nanswers = { yes = true }\n", "`answers.yes`"),
         ("p.jinja", "{{ question }}", "write {{ context }} into it"),
-        ("p.jinja", "{{ question }} {{ context }} {{ lipsum() }}", "cannot be filled in: 'lipsum' is undefined"),
+        (
+            "p.jinja",
+            "{{ question }} {{ context }} {{ lipsum() }}",
+            "cannot be filled in: 'lipsum' is undefined",
+        ),
         ("p.jinja", "a\n{{ question }", r"p\.jinja:2: this prompt is not valid Jinja"),
         (
             "p.jinja",

@@ -40,6 +40,10 @@ class Backend(Protocol):
         """The tokens of whole prompts, special tokens and chat template included. May run in any thread."""
         ...
 
+    def plain(self, text: str) -> str:
+        """The text with nothing in it that would be read as a special token."""
+        ...
+
     def token_ends(self, text: str) -> Sequence[int]:
         """Where each token of a plain text ends in it."""
         ...

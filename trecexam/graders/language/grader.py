@@ -166,11 +166,11 @@ class LanguageGrader:
                 unable.append(_Unable(cell, f"has no answer key, which prompt {prompt.name} needs"))
                 continue
             askable.append((cell, prompt))
-            texts.append(prompt.text(cell.query_text, cell.item, cell.text))
+            texts.append(self._text(prompt, cell, cell.text[: self._enough]))
         groups: dict[str, int] = {}
         jobs = []
         for (cell, prompt), tokens in zip(askable, self.backend.encode(texts), strict=True):
-            if len(tokens) > self.max_length:
+            if len(tokens) > self.max_length or len(cell.text) > self._enough:
                 try:
                     tokens = self._cut(prompt, cell)
                 except NoRoomError:
@@ -180,11 +180,27 @@ class LanguageGrader:
             jobs.append(Job(cell, prompt, tokens, groups.setdefault(cell.text, len(groups))))
         return jobs
 
-    def _cut(self, prompt: Prompt, cell: Cell) -> list[int]:
-        def text(passage: str) -> str:
-            return prompt.text(cell.query_text, cell.item, passage)
+    @property
+    def _enough(self) -> int:
+        """Characters that are more than a prompt can take, but for odd texts."""
+        return 16 * self.max_length
 
-        return fitted(text, cell.text, _One(self.backend), self.max_length)[0]
+    def _text(self, prompt: Prompt, cell: Cell, passage: str) -> str:
+        plain = self.backend.plain
+        item = cell.item._replace(text=plain(cell.item.text))
+        return prompt.text(plain(cell.query_text), item, plain(passage))
+
+    def _cut(self, prompt: Prompt, cell: Cell) -> list[int]:
+        characters = self._enough
+        while True:
+            # A passage of megabytes is not tokenised for the sake of its first page.
+            passage = self.backend.plain(cell.text[:characters])
+            tokens, part = fitted(
+                lambda part: self._text(prompt, cell, part), passage, _One(self.backend), self.max_length
+            )
+            if len(part) < len(passage) or characters >= len(cell.text):
+                return tokens
+            characters *= 4
 
     def _launch(self, jobs: Sequence[Job]) -> Callable[[], Sequence[Said]]:
         if self.decoding.mode == "beam":

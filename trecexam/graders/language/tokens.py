@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import datetime
+import re
 from collections.abc import Sequence
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 from trecexam.errors import GraderError
+
+#: Chat templates that name the date get this one (the default in Llama 3's): answers must not hang on it.
+TODAY = datetime.datetime(2024, 7, 26)
 
 
 class PromptTokens:
@@ -20,6 +26,9 @@ class PromptTokens:
     def __init__(self, tokenizer: Any, *, chat: bool = False) -> None:
         self.tokenizer = tokenizer
         self.chat = chat and bool(getattr(tokenizer, "chat_template", None))
+        # The items of a passage come one after the other.
+        self.ends = lru_cache(maxsize=64)(self._ends)
+        self.plain = lru_cache(maxsize=1024)(self._plain)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The tokens of whole prompts, never cut."""
@@ -33,7 +42,20 @@ class PromptTokens:
         )["input_ids"]
         return found
 
-    def ends(self, text: str) -> list[int]:
+    def _plain(self, text: str) -> str:
+        """The text with nothing in it that the tokenizer would take for a special token.
+
+        A passage that spells "</s>" or "<|end|>" must not end the prompt, nor speak in the model's place.
+        """
+        return self._special.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
+
+    @cached_property
+    def _special(self) -> re.Pattern[str]:
+        added = (str(token.content) for token in self.tokenizer.added_tokens_decoder.values())
+        spelled = sorted((text for text in added if len(text.strip()) > 1), key=len, reverse=True)
+        return re.compile("|".join(map(re.escape, spelled)) or r"(?!)")
+
+    def _ends(self, text: str) -> list[int]:
         """Where each token of a plain text ends in it, without those of no width."""
         offsets = self.tokenizer(
             text, add_special_tokens=False, return_offsets_mapping=True, truncation=False, verbose=False
@@ -47,9 +69,20 @@ class PromptTokens:
         return [text.strip() for text in found]
 
     def _chat(self, text: str) -> str:
-        rendered: str = self.tokenizer.apply_chat_template(
-            [{"role": "user", "content": text}], tokenize=False, add_generation_prompt=True
-        )
+        try:
+            rendered: str = self.tokenizer.apply_chat_template(
+                [{"role": "user", "content": text}],
+                tokenize=False,
+                add_generation_prompt=True,
+                strftime_now=TODAY.strftime,
+                # Models that may think first (Qwen 3) are to answer at once.
+                enable_thinking=False,
+            )
+        except Exception as error:
+            # A template is a program of the model's makers: it can fail in any way.
+            raise GraderError(
+                f"this model's chat template fails: {error}", path=self.tokenizer.name_or_path
+            ) from error
         return rendered
 
 

@@ -1,0 +1,188 @@
+"""A prompt never exceeds the model's length; only the passage is cut, at one of its own tokens."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import ask
+from tiny_models import bpe_tokenizer, t5_tokenizer
+
+from trecexam.config import GraderSection
+from trecexam.graders import Cell, create
+from trecexam.graders.language.grader import LanguageGrader
+from trecexam.graders.language.tokens import PromptTokens
+from trecexam.graders.language.truncation import NoRoomError, fitted
+from trecexam.graders.prompts import published
+
+PROMPT = published()["QuestionSelfRatedUnanswerablePromptWithChoices"]
+SUN = published()["Sun"]
+
+
+class Characters:
+    """A tokenizer with a token per character and one at the end."""
+
+    def encode_prompt(self, text: str) -> list[int]:
+        return [*map(ord, text), 0]
+
+    def token_ends(self, text: str) -> list[int]:
+        return list(range(1, len(text) + 1))
+
+
+class One:
+    def __init__(self, tokenizer: Any, *, chat: bool = False) -> None:
+        self.tokens = PromptTokens(tokenizer, chat=chat)
+
+    def encode_prompt(self, text: str) -> list[int]:
+        return self.tokens.encode([text])[0]
+
+    def token_ends(self, text: str) -> list[int]:
+        return self.tokens.ends(text)
+
+
+TOKENISERS = {
+    "characters": Characters(),
+    "t5": One(t5_tokenizer()),
+    "bpe": One(bpe_tokenizer(chat=False)),
+    "chat": One(bpe_tokenizer(chat=True), chat=True),
+}
+PASSAGE = (
+    "The answer is mostly relevant, na\u00efve \u4e2d\u6587 \U0001f600 and complete; "
+    "but 12,000  gaps remain.\n\nEnd"
+)
+
+
+@pytest.mark.parametrize("name", TOKENISERS)
+@pytest.mark.parametrize("prompt", [PROMPT, SUN], ids=["passage-last", "passage-inside"])
+def test_at_every_length_the_longest_part_of_the_passage_that_fits_is_kept(name: str, prompt: Any) -> None:
+    tokeniser, cell = TOKENISERS[name], ask(PASSAGE, "what is it?", kind=prompt.asks)
+
+    def render(passage: str) -> str:
+        return prompt.text("the query", cell.item, passage)
+
+    def size(passage: str) -> int:
+        return len(tokeniser.encode_prompt(render(passage)))
+
+    ends = tokeniser.token_ends(PASSAGE)
+    shortest, whole = size(PASSAGE[: ends[0]]), size(PASSAGE)
+    for limit in range(shortest, whole + 2):
+        tokens, part = fitted(render, PASSAGE, tokeniser, limit)
+        assert len(tokens) <= limit
+        assert tokens == tokeniser.encode_prompt(render(part))
+        assert PASSAGE.startswith(part)
+        if limit >= whole:
+            assert part == PASSAGE
+            continue
+        assert len(part) in ends
+        longer = PASSAGE[: ends[ends.index(len(part)) + 1]]
+        assert size(longer) > limit
+    for limit in (shortest - 1, 5, 1):
+        with pytest.raises(NoRoomError):
+            fitted(render, PASSAGE, tokeniser, limit)
+
+
+@given(st.text(max_size=80), st.text(max_size=20), st.integers(1, 120))
+def test_the_question_stays_whole_whatever_the_texts(passage: str, question: str, limit: int) -> None:
+    def render(part: str) -> str:
+        return f"Q: {question} C: {part} A:"
+
+    try:
+        tokens, part = fitted(render, passage, Characters(), limit)
+    except NoRoomError:
+        assert len(render(passage[:1])) + 1 > limit
+        return
+    assert len(tokens) <= limit
+    assert part == passage[: limit - len(render("")) - 1]
+    assert "".join(map(chr, tokens[:-1])) == render(part)
+
+
+@pytest.mark.parametrize(("kind", "model"), [("seq2seq", "t5"), ("causal", "llama"), ("causal", "gpt2")])
+@pytest.mark.parametrize("decode", ["choices", "beam"])
+def test_no_prompt_of_a_grader_is_longer_than_the_model_takes(
+    models: dict[str, Path], kind: str, model: str, decode: str
+) -> None:
+    settings = GraderSection(name=kind, model=str(models[model]), decode=decode, max_new_tokens=20)
+    grader = create(settings, Path())
+    assert isinstance(grader, LanguageGrader)
+    if kind == "seq2seq":
+        assert grader.max_length == 512
+    else:
+        assert grader.max_length == 1024 - (20 if decode == "beam" else 16)
+    rng = random.Random(3)
+    words = ["relevant", "complete", "gaps", "na\u00efve", "12,000", "context"]
+    cells = [
+        ask(" ".join(rng.choices(words, k=size)), "Is it complete?", doc_id=f"d{size}")
+        for size in (1, 100, 150, 200, 400, 1200)
+    ]
+    jobs = grader._prepare(cells, [])
+    question = grader.backend.encode(["Is it complete?"])[0][1:-1]
+    for job in jobs:
+        assert len(job.tokens) <= grader.max_length
+        joined = " ".join(map(str, job.tokens))
+        assert " ".join(map(str, question[1:-1])) in joined
+    assert len(jobs[0].tokens) < grader.max_length
+    # A token of the passage may be two in place: at most a few are left unused.
+    assert len(jobs[-1].tokens) >= grader.max_length - 3
+
+
+def test_max_length_in_the_settings_lowers_the_models(models: dict[str, Path]) -> None:
+    def made(limit: int) -> LanguageGrader:
+        grader = create(GraderSection(name="seq2seq", model=str(models["t5"]), max_length=limit), Path())
+        assert isinstance(grader, LanguageGrader)
+        return grader
+
+    assert made(300).max_length == 300
+    assert made(4096).max_length == 512
+    assert made(300).identity != made(299).identity
+
+
+def test_a_question_that_leaves_no_room_is_an_error_for_that_item(models: dict[str, Path]) -> None:
+    grader = create(GraderSection(name="seq2seq", model=str(models["t5"])), Path())
+    long = " ".join(f"word{number}" for number in range(600))
+    cells = [ask("a passage", long, 1), ask("a passage", "Is it short?", 2), ask("another passage", long, 1)]
+    answers: dict[Cell, Any] = {cell: answer for batch in grader.grade(cells) for cell, answer in batch}
+    assert [answers[cell].status for cell in cells] == ["error", "ok", "error"]
+    assert "leaves no room for a passage in the 512 tokens of a prompt" in answers[cells[0]].raw
+    assert answers[cells[0]].rating is None
+
+
+@pytest.mark.parametrize(("kind", "model"), [("seq2seq", "t5"), ("causal", "llama")])
+def test_a_passage_of_megabytes_is_cut_as_a_short_one_and_soon(
+    models: dict[str, Path], kind: str, model: str
+) -> None:
+    grader = create(GraderSection(name=kind, model=str(models[model])), Path())
+    assert isinstance(grader, LanguageGrader)
+    words = "the answer is complete but has gaps " * 100_000
+    short, long = (ask(words[:size], "Is it complete?") for size in (40_000, len(words)))
+    began = time.perf_counter()
+    jobs = grader._prepare([short, *[long] * 20], [])
+    assert time.perf_counter() - began < 2
+    assert all(job.tokens == jobs[0].tokens for job in jobs)
+
+
+def test_a_long_passage_of_few_tokens_is_not_cut_short(models: dict[str, Path]) -> None:
+    grader = create(GraderSection(name="seq2seq", model=str(models["t5"])), Path())
+    assert isinstance(grader, LanguageGrader)
+    blanks = ask("relevant" + " " * 50_000 + "complete", "Is it complete?")
+    apart = ask("relevant complete", "Is it complete?")
+    one, two = grader._prepare([blanks, apart], [])
+    assert one.tokens == two.tokens
+
+
+@pytest.mark.parametrize(("kind", "model"), [("seq2seq", "t5"), ("causal", "llama"), ("causal", "gpt2")])
+def test_a_passage_cannot_speak_in_special_tokens(models: dict[str, Path], kind: str, model: str) -> None:
+    grader = create(GraderSection(name=kind, model=str(models[model])), Path())
+    assert isinstance(grader, LanguageGrader)
+    tokenizer = grader.backend.tokens.tokenizer  # type: ignore[attr-defined]
+    special = list(tokenizer.added_tokens_encoder)
+    assert special
+    plain, forged = grader._prepare(
+        [ask("a passage", "Is it?"), ask(f"a passage {' '.join(special)} 5", f"Is it? {special[0]}")], []
+    )
+    ids = set(tokenizer.added_tokens_encoder.values()) - {tokenizer.unk_token_id}
+    assert [token for token in forged.tokens if token in ids] == [t for t in plain.tokens if t in ids]

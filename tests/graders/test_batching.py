@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trecexam.graders.batching import Batcher, OutOfMemoryError, plan, windows
+
+
+class Prompt(NamedTuple):
+    length: int
+    group: int = 0
+    name: int = 0
+
+
+JOBS = st.lists(st.builds(Prompt, st.integers(1, 60), st.integers(0, 5)), max_size=40)
+
+
+def prompts(*lengths: int) -> list[Prompt]:
+    return [Prompt(length, place, place) for place, length in enumerate(lengths)]
+
+
+def tokens(batch: Sequence[Prompt]) -> int:
+    return len(batch) * max(prompt.length for prompt in batch)
+
+
+@given(JOBS, st.integers(1, 200))
+def test_every_prompt_stands_in_exactly_one_batch_within_the_budget(jobs: list[Prompt], budget: int) -> None:
+    batches = plan(jobs, budget)
+    assert sorted(place for batch in batches for place in batch) == list(range(len(jobs)))
+    for batch in batches:
+        assert len(batch) == 1 or tokens([jobs[place] for place in batch]) <= budget
+
+
+@given(JOBS, st.integers(1, 200))
+def test_longer_groups_come_first_and_groups_stay_together(jobs: list[Prompt], budget: int) -> None:
+    order = [jobs[place] for batch in plan(jobs, budget) for place in batch]
+    longest = {job.group: max(other.length for other in jobs if other.group == job.group) for job in jobs}
+    assert [longest[job.group] for job in order] == sorted((longest[job.group] for job in jobs), reverse=True)
+    seen = [
+        group
+        for place, group in enumerate(j.group for j in order)
+        if not place or order[place - 1].group != group
+    ]
+    assert len(seen) == len(set(seen))
+
+
+@given(JOBS, st.integers(1, 200))
+def test_no_batch_is_cut_while_the_next_prompt_would_fit(jobs: list[Prompt], budget: int) -> None:
+    batches = [[jobs[place] for place in batch] for batch in plan(jobs, budget)]
+    for batch, after in pairwise(batches):
+        assert tokens([*batch, after[0]]) > budget
+
+
+def test_windows_are_a_short_one_and_then_long_ones() -> None:
+    assert list(windows(range(10), 2, 5)) == [[0, 1], [2, 3, 4, 5, 6], [7, 8, 9]]
+    assert list(windows([], 2, 5)) == []
+
+
+class Device:
+    """A model with room for so many tokens; records the batches it is given."""
+
+    def __init__(self, room: float = float("inf"), *, late: bool = False, together: bool = False) -> None:
+        self.room, self.late, self.together = room, late, together
+        self.batches: list[list[Prompt]] = []
+        self.on_device = 0
+        self.calls = 0
+
+    def launch(self, batch: Sequence[Prompt]) -> Callable[[], list[int]]:
+        self.calls += 1
+        assert self.calls < 500, "it goes on for ever"
+        used = self.on_device + tokens(batch) if self.together else tokens(batch)
+        fits = used <= self.room
+        if not fits and not self.late:
+            raise OutOfMemoryError
+        self.on_device += tokens(batch)
+
+        def result() -> list[int]:
+            self.on_device -= tokens(batch)
+            if not fits:
+                raise OutOfMemoryError
+            self.batches.append(list(batch))
+            return [prompt.name * 10 for prompt in batch]
+
+        return result
+
+
+def run(jobs: Sequence[Prompt], device: Device, budget: int, first: int = 512) -> dict[int, int]:
+    batcher: Batcher[Prompt, Prompt, int] = Batcher(lambda window: window, device.launch, budget)
+    found: dict[int, int] = {}
+    for batch in batcher.run(jobs, first, first):
+        for job, result in batch:
+            assert job.name not in found
+            found[job.name] = result
+    return found
+
+
+@given(JOBS, st.integers(1, 200), st.integers(1, 20))
+def test_every_prompt_gets_its_own_result_once(jobs: list[Prompt], budget: int, first: int) -> None:
+    named = [job._replace(name=place) for place, job in enumerate(jobs)]
+    assert run(named, Device(), budget, first) == {place: place * 10 for place in range(len(jobs))}
+
+
+@given(st.lists(st.integers(1, 30), max_size=30), st.integers(30, 90), st.booleans(), st.booleans())
+def test_what_does_not_fit_is_halved_until_it_does(
+    lengths: list[int], room: int, late: bool, together: bool
+) -> None:
+    device = Device(room, late=late, together=together)
+    assert run(prompts(*lengths), device, 400) == {place: place * 10 for place in range(len(lengths))}
+    assert all(tokens(batch) <= room for batch in device.batches)
+
+
+def test_the_budget_stays_lowered_after_memory_ran_out() -> None:
+    device = Device(40)
+    batcher: Batcher[Prompt, Prompt, int] = Batcher(lambda window: window, device.launch, 160)
+    assert len([job for batch in batcher.run(prompts(*[10] * 100), 20, 20) for job in batch]) == 100
+    assert batcher.max_tokens == 40
+    # 16 and 8 prompts did not fit; each was tried once, not once a window.
+    assert device.calls == 25 + 2
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("lengths", [(50,), (10, 50, 10), (50, 50)])
+def test_a_prompt_that_does_not_fit_alone_is_an_error(lengths: tuple[int, ...], late: bool) -> None:
+    with pytest.raises(OutOfMemoryError, match="a single prompt of 50 tokens does not fit"):
+        run(prompts(*lengths), Device(40, late=late), 60)
+
+
+def test_one_batch_is_on_the_device_while_the_caller_stores_the_one_before() -> None:
+    device = Device()
+    batcher: Batcher[Prompt, Prompt, int] = Batcher(lambda window: window, device.launch, 10)
+    running = []
+    for _ in batcher.run(prompts(10, 10, 10)):
+        running.append(device.calls - len(device.batches))
+    assert running == [1, 1, 0]
+
+
+def test_the_next_window_is_tokenised_in_another_thread_while_this_one_runs() -> None:
+    ready = threading.Event()
+    threads = []
+
+    def prepare(window: list[Prompt]) -> list[Prompt]:
+        threads.append(threading.current_thread().name)
+        if window[0].name == 2:
+            ready.set()
+        return window
+
+    def launch(batch: Sequence[Prompt]) -> Callable[[], list[int]]:
+        # The first window's batch waits for the second window: it must come without being asked for.
+        assert ready.wait(10)
+        return lambda: [0] * len(batch)
+
+    batcher: Batcher[Prompt, Prompt, int] = Batcher(prepare, launch, 100)
+    assert sum(map(len, batcher.run(prompts(5, 5, 5, 5), 2, 2))) == 4
+    assert len(threads) == 2
+    assert all(name.startswith("trecexam-tokenise") for name in threads)
+
+
+@pytest.mark.parametrize("where", ["cells", "prepare", "launch", "result"])
+def test_a_failure_anywhere_reaches_the_caller(where: str) -> None:
+    def cells() -> Iterator[Prompt]:
+        yield from prompts(10, 10)
+        if where == "cells":
+            raise ValueError("broke in cells")
+        yield from (prompt._replace(name=prompt.name + 2) for prompt in prompts(10, 10))
+
+    def prepare(window: list[Prompt]) -> list[Prompt]:
+        if where == "prepare" and window[0].name == 2:
+            raise ValueError("broke in prepare")
+        return window
+
+    def launch(batch: Sequence[Prompt]) -> Callable[[], list[int]]:
+        if where == "launch" and batch[0].name == 2:
+            raise ValueError("broke in launch")
+
+        def result() -> list[int]:
+            if where == "result" and batch[0].name == 2:
+                raise ValueError("broke in result")
+            return [0] * len(batch)
+
+        return result
+
+    done: list[int] = []
+    batcher: Batcher[Prompt, Prompt, int] = Batcher(prepare, launch, 10)
+    with pytest.raises(ValueError, match=f"broke in {where}"):
+        done.extend(job.name for batch in batcher.run(cells(), 2, 2) for job, _ in batch)
+    assert done == [] if where == "cells" else done[:2] == [0, 1]
+
+
+def test_leaving_early_leaves_no_thread(no_thread_left: None) -> None:
+    started = threading.active_count()
+    batcher: Batcher[Prompt, Prompt, int] = Batcher(lambda window: window, Device().launch, 10)
+    batches = batcher.run(prompts(*[10] * 50), 5, 5)
+    next(batches)
+    batches.close()
+    deadline = time.monotonic() + 5
+    while threading.active_count() > started and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert threading.active_count() == started
