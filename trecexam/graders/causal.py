@@ -172,11 +172,16 @@ class CausalBackend:
 
         with torch.inference_mode(), loading.out_of_memory():
             tokens, mask = left_padded([job.tokens for job in jobs], self.pad, self.device)
-            found = self.model.generate(
-                input_ids=tokens,
-                attention_mask=mask.long(),
-                generation_config=loading.beam_search(self.model, beams, new_tokens, self.pad, self.ends),
-            )
+            try:
+                found = self.model.generate(
+                    input_ids=tokens,
+                    attention_mask=mask.long(),
+                    generation_config=loading.beam_search(self.model, beams, new_tokens, self.pad, self.ends),
+                )
+            except (ValueError, NotImplementedError) as error:
+                raise GraderError(
+                    f'this model cannot do `decode = "beam"`: {loading.line_of(error)}', path=self.folder
+                ) from error
         return lambda: self.tokens.texts(found[:, tokens.shape[1] :].tolist())
 
 

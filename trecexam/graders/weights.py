@@ -148,8 +148,8 @@ def weights_digest(folder: Path, memory: Path | None = None) -> str:
 def _digests(files: Sequence[Path], memory: Path | None) -> list[str]:
     known: dict[str, list[object]] = {}
     if memory is not None:
-        with contextlib.suppress(OSError, ValueError):
-            known = json.loads(memory.read_bytes())
+        with contextlib.suppress(OSError, ValueError, TypeError):
+            known = dict(json.loads(memory.read_bytes()))
     found: dict[str, list[object]] = {}
     for path in files:
         stat = path.stat()
@@ -161,11 +161,12 @@ def _digests(files: Sequence[Path], memory: Path | None) -> list[str]:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         found[key] = [stat.st_size, stat.st_mtime_ns, digest]
-    if memory is not None and found != known:
+    known = {key: kept for key, kept in known.items() if Path(key).exists()}
+    if memory is not None and {**known, **found} != known:
         # A folder that may only be read loses nothing but time.
         with contextlib.suppress(OSError):
             memory.parent.mkdir(parents=True, exist_ok=True)
             part = memory.with_name(f".{memory.name}.{os.getpid()}")
-            part.write_text(json.dumps(found))
+            part.write_text(json.dumps({**known, **found}))
             part.replace(memory)
     return [str(entry[2]) for entry in found.values()]

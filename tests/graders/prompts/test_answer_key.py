@@ -23,7 +23,8 @@ from trecexam.graders.prompts.wording import normalised, stop_words
         ("It is running!", ["runs"]),
         ("UK", ["uk"]),
         ("b", ["B"]),
-        ("U.S.", ["US"]),
+        ("a)", ["A"]),
+        ("c++", ["C++"]),
         ("Lyon", ["Paris", "Lyon"]),
     ],
 )
@@ -42,6 +43,10 @@ def test_answers_that_are_the_same_but_for_form(answer: str, key: list[str]) -> 
         ("Paris is the capital of France", ["Paris"]),
         ("unanswerable", ["Paris"]),
         ("anything", []),
+        ("C", ["C++"]),
+        ("C#", ["C++"]),
+        ("-5", ["5"]),
+        ("a", ["a+"]),
     ],
 )
 def test_answers_that_are_not(answer: str, key: list[str]) -> None:

@@ -45,8 +45,8 @@ def best_device(wanted: str | None) -> str:
             torch.empty(1, device=wanted)
         except (RuntimeError, AssertionError, NotImplementedError) as error:
             raise GraderError(
-                f"`device` '{wanted}' in [grader] cannot be used: {_line(error)}; leave it out for the best "
-                "there is"
+                f"`device` '{wanted}' in [grader] cannot be used: {line_of(error)}; leave it out for "
+                "the best there is"
             ) from error
         return wanted
     if torch.cuda.is_available():
@@ -91,7 +91,7 @@ def load_tokenizer(folder: Path) -> Any:
         tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
     except Exception as error:
         # From a missing file to a vocabulary of another kind, each with an error class of its own.
-        raise GraderError(f"no tokenizer can be loaded: {_line(error)}", path=folder) from error
+        raise GraderError(f"no tokenizer can be loaded: {line_of(error)}", path=folder) from error
     if not tokenizer.is_fast:
         raise GraderError("this model's tokenizer has no fast form (tokenizer.json)", path=folder)
     return tokenizer
@@ -112,13 +112,19 @@ def load_model(folder: Path, auto_class: str, device: str, dtype: torch.dtype) -
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
-        model = getattr(transformers, auto_class).from_pretrained(
-            str(folder),
-            dtype=dtype,
-            local_files_only=True,
-            trust_remote_code=False,
-            use_safetensors=True,
-        )
+        with _quiet():
+            model, found = getattr(transformers, auto_class).from_pretrained(
+                str(folder),
+                dtype=dtype,
+                local_files_only=True,
+                trust_remote_code=False,
+                use_safetensors=True,
+                output_loading_info=True,
+            )
+        lacking = sorted({*found["missing_keys"], *found["mismatched_keys"]})
+        if lacking:
+            # transformers makes them up, differently each time.
+            raise ValueError(f"its files lack {len(lacking)} weights, '{lacking[0]}' among them")
         damaged = next((name for name, weight in model.named_parameters() if weight.isnan().any()), None)
         if damaged is not None:
             raise ValueError(f"its weights '{damaged}' are not numbers (NaN)")
@@ -137,7 +143,7 @@ def load_model(folder: Path, auto_class: str, device: str, dtype: torch.dtype) -
         ) from error
     except Exception as error:
         # From a missing file to damaged weights, each with an error class of its own.
-        raise GraderError(f"the model cannot be loaded: {_line(error)}", path=folder) from error
+        raise GraderError(f"the model cannot be loaded: {line_of(error)}", path=folder) from error
 
 
 def written_limit(folder: Path) -> int:
@@ -164,7 +170,21 @@ def beam_search(model: Any, beams: int, new_tokens: int, pad: int, ends: int | l
     )
 
 
-def _line(error: Exception) -> str:
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without transformers' own report of what it loaded."""
+    from transformers.utils import logging
+
+    before = logging.get_verbosity()
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
+
+
+def line_of(error: Exception) -> str:
+    """The first line of an error's message."""
     return str(error).strip().split("\n", 1)[0] or type(error).__name__
 
 
@@ -177,9 +197,9 @@ def out_of_memory() -> Iterator[None]:
         yield
     except torch.OutOfMemoryError as error:
         torch.cuda.empty_cache()
-        raise OutOfMemoryError(_line(error)) from error
+        raise OutOfMemoryError(line_of(error)) from error
     except RuntimeError as error:
         # The CPU's allocator has no class of its own.
         if "memory" not in str(error) or "alloc" not in str(error):
             raise
-        raise OutOfMemoryError(_line(error)) from error
+        raise OutOfMemoryError(line_of(error)) from error

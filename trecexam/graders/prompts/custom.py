@@ -103,7 +103,10 @@ def _prompt(file: PromptFile, path: Path, *, jinja: bool) -> Prompt:
         jinja=jinja,
     )
     # What cannot be filled in at all shows here, not after an hour of grading.
-    prompt.text("a query", Item("q1", "q1/1", "What is it?", asks), "A passage.")
+    try:
+        prompt.text("a query", Item("q1", "q1/1", "What is it?", asks), "A passage.")
+    except GraderError as error:
+        raise GraderError(str(error), path=path) from None
     return prompt
 
 
@@ -126,5 +129,6 @@ def _slots(template: str, path: Path, *, jinja: bool) -> frozenset[str]:
         raise GraderError("double braces are Jinja's: write {context}, or name the file .jinja", path=path)
     unknown = sorted(found - set(SLOTS))
     if unknown:
-        raise GraderError(f"unknown slot '{unknown[0]}'; a prompt has {', '.join(SLOTS)}", path=path)
+        own = "" if jinja else " (braces of your own: write the prompt as a .jinja file)"
+        raise GraderError(f"unknown slot '{unknown[0]}'; a prompt has {', '.join(SLOTS)}{own}", path=path)
     return found

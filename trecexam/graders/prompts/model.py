@@ -149,7 +149,7 @@ def slots(template: str, *, jinja: bool) -> frozenset[str]:
         jinja2.TemplateSyntaxError: it is not valid Jinja.
     """
     if not jinja:
-        return frozenset(re.findall(r"\{([A-Za-z]+)\}", template))
+        return frozenset(re.findall(r"\{([A-Za-z_]\w*)\}", template))
     from jinja2 import Environment, meta
 
     found: set[str] = meta.find_undeclared_variables(Environment(autoescape=False).parse(template))
