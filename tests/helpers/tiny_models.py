@@ -22,7 +22,7 @@ def _corpus() -> list[str]:
 
 
 def t5_tokenizer(words: int = 700) -> Any:
-    """A sentence-piece-like tokenizer as T5 has it: digits are words, 0 is two tokens."""
+    """A sentence-piece-like tokenizer as T5 has it: some digits are one token, some two."""
     from tokenizers import Regex, Tokenizer, decoders, normalizers, pre_tokenizers, processors
     from tokenizers.models import Unigram
     from tokenizers.trainers import UnigramTrainer
@@ -77,11 +77,11 @@ def bpe_tokenizer(words: int = 500, *, chat: bool) -> Any:
     return made
 
 
-def save_t5(folder: Path, *, favour: Sequence[str] = (), gated: bool = True, seed: int = 2) -> Path:
+def save_t5(folder: Path, *, gated: bool = True, seed: int = 2, varied: bool = True) -> Path:
     """A T5 with two layers.
 
     Args:
-        favour: words that it likes to say, so that beam search finds permitted answers.
+        varied: with larger weights, since random models of this size else say the same of every prompt.
     """
     import torch
     from transformers import T5Config, T5ForConditionalGeneration
@@ -102,20 +102,18 @@ def save_t5(folder: Path, *, favour: Sequence[str] = (), gated: bool = True, see
         tie_word_embeddings=False,
     )
     model = T5ForConditionalGeneration(config).eval()
-    with torch.no_grad():
-        # Random models of this size say the same of every prompt unless their weights are larger.
-        for parameter in model.parameters():
-            if parameter.dim() > 1:
-                parameter.mul_(3.0)
-        model.lm_head.weight.mul_(0.05)
-        for token in {token for word in favour for token in tokenizer(word)["input_ids"]}:
-            model.lm_head.weight[token] *= 4.0
+    if varied:
+        with torch.no_grad():
+            for parameter in model.parameters():
+                if parameter.dim() > 1:
+                    parameter.mul_(3.0)
+            model.lm_head.weight.mul_(0.05)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 
 
-def save_llama(folder: Path, *, chat: bool = True, seed: int = 0) -> Path:
+def save_llama(folder: Path, *, chat: bool = True, seed: int = 5) -> Path:
     """A Llama with two layers."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
@@ -160,4 +158,27 @@ def save_gpt2(folder: Path, seed: int = 0) -> Path:
     )
     GPT2LMHeadModel(config).eval().save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+    return folder
+
+
+def teach(folder: Path, lessons: Sequence[tuple[str, str]], steps: int = 500, seed: int = 0) -> Path:
+    """Trains a saved T5 to give these answers to these prompts, so that it says an answer and then ends."""
+    import torch
+    from transformers import AutoTokenizer, T5ForConditionalGeneration
+
+    torch.manual_seed(seed)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = T5ForConditionalGeneration.from_pretrained(folder).train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    generator = torch.Generator().manual_seed(seed)
+    for _ in range(steps):
+        places = torch.randint(len(lessons), (16,), generator=generator).tolist()
+        prompts = tokenizer([lessons[place][0] for place in places], padding=True, return_tensors="pt")
+        wanted = tokenizer([lessons[place][1] for place in places], padding=True, return_tensors="pt")
+        labels = wanted["input_ids"].masked_fill(wanted["attention_mask"] == 0, -100)
+        loss = model(**prompts, labels=labels).loss
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    model.eval().save_pretrained(folder)
     return folder

@@ -162,7 +162,7 @@ def beam_search(model: Any, beams: int, new_tokens: int, pad: int, ends: int | l
     return GenerationConfig(  # type: ignore[no-untyped-call]
         num_beams=beams,
         do_sample=False,
-        early_stopping=True,
+        early_stopping=beams > 1,
         max_new_tokens=new_tokens,
         pad_token_id=pad,
         eos_token_id=ends,

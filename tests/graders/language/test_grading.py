@@ -1,0 +1,245 @@
+"""Grading with tiny models that were saved to disk and loaded back."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from exhaustive import made
+from support import ask, make_small_track
+
+import trecexam
+from trecexam.config import GraderSection
+from trecexam.errors import GraderError
+from trecexam.graders import Answer, Cell, create
+from trecexam.graders.base import identity_digest
+from trecexam.graders.batching import OutOfMemoryError
+from trecexam.graders.language.grader import LanguageGrader
+
+MODELS = [("seq2seq", "t5"), ("causal", "llama"), ("causal", "gpt2")]
+
+
+def grades(grader: LanguageGrader, cells: Sequence[Cell]) -> dict[Cell, Answer]:
+    found: dict[Cell, Answer] = {}
+    for batch in grader.grade(cells):
+        for cell, answer in batch:
+            assert cell not in found
+            found[cell] = answer
+    return found
+
+
+def same(one: dict[Cell, Answer], two: dict[Cell, Answer]) -> bool:
+    """Equal ratings and answers; distributions to five places (sums in another order round differently)."""
+    assert one.keys() == two.keys()
+    return all(
+        (answer.rating, answer.status, answer.raw) == (two[cell].rating, two[cell].status, two[cell].raw)
+        and (answer.probabilities or ()) == pytest.approx(two[cell].probabilities or (), abs=1e-5)
+        for cell, answer in one.items()
+    )
+
+
+@pytest.mark.parametrize(("name", "model"), MODELS)
+@pytest.mark.parametrize("decode", ["choices", "beam"])
+def test_grades_are_the_same_for_every_batch_size_order_and_budget(
+    models: dict[str, Path], cells: list[Cell], name: str, model: str, decode: str
+) -> None:
+    def grader(budget: int | None) -> LanguageGrader:
+        return made(models[model], name, decode=decode, max_new_tokens=8, max_batch_tokens=budget)
+
+    expected = grades(grader(None), cells)
+    assert len({answer.raw for answer in expected.values()}) > 1
+    for budget, seed in ((1, 0), (700, 1), (3_000, 2), (10**6, 3)):
+        shuffled = random.Random(seed).sample(cells, len(cells))
+        assert same(grades(grader(budget), shuffled), expected)
+
+
+@pytest.mark.parametrize(("name", "model"), MODELS)
+def test_a_pool_is_graded_in_full_and_kept(
+    models: dict[str, Path], tmp_path: Path, name: str, model: str
+) -> None:
+    config = f'[track]\ndepth = 8\n[grader]\nname = "{name}"\nmodel = "{models[model]}"\n'
+    root = make_small_track(tmp_path / "track", config=config)
+    with trecexam.open_track(root) as track:
+        update = track.update()
+        assert update.graded == update.counts.ok == update.counts.cells > 0
+        rows = list(track.grades())
+    for row in rows:
+        assert row["model"] == models[model].name
+        assert row["prompt"] == "QuestionSelfRatedUnanswerablePromptWithChoices"
+        assert row["answer"] == str(row["rating"])
+        assert row["probabilities"].index(max(row["probabilities"])) == row["rating"]
+        assert sum(row["probabilities"]) == pytest.approx(1, abs=1e-5)
+    with trecexam.open_track(root) as track:
+        assert track.update().graded == 0
+    (root / "out" / "manifest.json").unlink()
+    with trecexam.open_track(root) as track:
+        assert track.update().graded == 0
+
+
+def test_memory_that_runs_out_costs_time_and_no_grade(
+    models: dict[str, Path], cells: list[Cell], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = grades(made(models["t5"], "seq2seq"), cells)
+    for late in (False, True):
+        grader = made(models["t5"], "seq2seq", max_batch_tokens=4_000)
+        score, tried = grader.backend.score, []
+
+        def short(
+            jobs: Any, answers: Any, score: Any = score, late: bool = late, tried: list[int] = tried
+        ) -> Callable[[], list[list[float]]]:
+            tokens = len(jobs) * max(job.length for job in jobs)
+            tried.append(tokens)
+            if tokens <= 900:
+                return score(jobs, answers)  # type: ignore[no-any-return]
+
+            def fail() -> list[list[float]]:
+                raise OutOfMemoryError("no memory")
+
+            return fail if late else fail()  # type: ignore[return-value]
+
+        monkeypatch.setattr(grader.backend, "score", short)
+        assert same(grades(grader, cells), expected)
+        assert max(tried) > 900 >= tried[-1]
+
+
+def test_torchs_own_out_of_memory_is_understood(
+    models: dict[str, Path], cells: list[Cell], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grader = made(models["t5"], "seq2seq", max_batch_tokens=4_000)
+    scorer: Any = grader.backend.scorer  # type: ignore[attr-defined]
+    encode, failures = scorer.encode, []
+
+    def short(tokens: Any, mask: Any) -> Any:
+        if tokens.numel() > 900:
+            failures.append(tokens.shape)
+            if len(failures) % 2:
+                raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+            raise RuntimeError(
+                "[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate memory"
+            )
+        return encode(tokens, mask)
+
+    monkeypatch.setattr(scorer, "encode", short)
+    assert same(grades(grader, cells), grades(made(models["t5"], "seq2seq"), cells))
+    assert len(failures) >= 2
+
+
+def test_a_prompt_too_large_for_the_device_is_said(
+    models: dict[str, Path], cells: list[Cell], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grader = made(models["t5"], "seq2seq")
+
+    def short(jobs: Any, answers: Any) -> Any:
+        raise OutOfMemoryError
+
+    monkeypatch.setattr(grader.backend, "score", short)
+    with pytest.raises(
+        GraderError, match=r"a single prompt of \d+ tokens does not fit into the memory of the"
+    ):
+        grades(grader, cells)
+
+
+def test_other_failures_of_a_model_reach_the_caller(
+    models: dict[str, Path], cells: list[Cell], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grader = made(models["t5"], "seq2seq", max_batch_tokens=500)
+
+    def broken(texts: Sequence[str]) -> Any:
+        raise RuntimeError("the tokenizer broke")
+
+    monkeypatch.setattr(grader.backend, "encode", broken)
+    with pytest.raises(RuntimeError, match="the tokenizer broke"):
+        grades(grader, cells)
+
+
+def test_the_identity_names_what_can_change_an_answer_and_nothing_else(
+    models: dict[str, Path], tmp_path: Path
+) -> None:
+    def digest(model: str = "t5", **settings: Any) -> bytes:
+        section = GraderSection(name="seq2seq", model=str(models[model]), **settings)
+        return identity_digest(create(section, tmp_path).identity)
+
+    base = digest()
+    free = {"max_batch_tokens": 7, "dtype": "float32", "device": "cpu", "compat": "workbench", "beams": 3}
+    for settings in ({name: value} for name, value in free.items()):
+        assert digest(**settings) == base
+    others = [
+        digest("t5-relu"),
+        digest(decode="beam"),
+        digest(decode="beam", beams=3),
+        digest(decode="beam", max_new_tokens=20),
+        digest(max_length=300),
+        digest(passage_first=True),
+        digest(prompt="NuggetSelfRatedPrompt"),
+        digest(prompt="Sun"),
+    ]
+    assert len({base, *others}) == 1 + len(others)
+
+
+def test_hashes_of_weights_are_remembered_by_size_and_time(
+    models: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    section = GraderSection(name="seq2seq", model=str(models["t5"]))
+    first = create(section, tmp_path).identity
+    memory = tmp_path / ".trecexam" / "weights.json"
+    kept = memory.read_text()
+    with monkeypatch.context() as patch:
+        patch.setattr("hashlib.file_digest", lambda *_: pytest.fail("hashed again"))
+        assert create(section, tmp_path).identity == first
+    assert create(GraderSection(name="causal", model=str(models["gpt2"])), tmp_path).identity != first
+    assert len(memory.read_text()) > len(kept)
+    for junk in ("[]", "3", "{", '{"x": 1}'):
+        memory.write_text(junk)
+        assert create(section, tmp_path).identity == first
+
+
+def test_a_nugget_is_asked_with_the_nugget_prompt(models: dict[str, Path]) -> None:
+    grader = made(models["t5"], "seq2seq")
+    cells = [ask("a passage", "what is it?", 1), ask("a passage", "it is", 2, kind="nugget")]
+    jobs = grader._prepare(cells, [])
+    assert [job.prompt.name for job in jobs] == [
+        "QuestionSelfRatedUnanswerablePromptWithChoices",
+        "NuggetSelfRatedPrompt",
+    ]
+    assert {answer.status for answer in grades(grader, cells).values()} == {"ok"}
+
+
+def test_an_answer_key_is_compared_with_what_the_model_wrote(models: dict[str, Path]) -> None:
+    grader = made(
+        models["t5"], "seq2seq", prompt="QuestionCompleteConcisePromptWithAnswerKey2", max_new_tokens=4
+    )
+    assert grader.decoding.mode == "beam"
+    plain = ask("a passage", "what is it?", 1, key=["something else"])
+    said = grades(grader, [plain])[plain].raw
+    right = ask("a passage", "what is it?", 2, key=[said])
+    keyless = ask("a passage", "what is it?", 3)
+    found = grades(grader, [plain, right, keyless])
+    assert found[plain].rating == 0
+    assert (found[right].rating, found[right].status) == (int(len(said) > 1), "ok")
+    assert found[keyless].status == "error"
+    assert "has no answer key" in found[keyless].raw
+
+
+def test_free_text_cannot_be_chosen_from(models: dict[str, Path]) -> None:
+    with pytest.raises(GraderError, match='NuggetExtractionPrompt wants free text: set `decode = "beam"`'):
+        made(models["t5"], "seq2seq", prompt="NuggetExtractionPrompt", decode="choices")
+
+
+def test_beams_follow_the_settings_and_not_the_models_own(models: dict[str, Path], tmp_path: Path) -> None:
+    """Penalties, sampling and lengths in generation_config.json would change what beam search finds."""
+    import json
+    import shutil
+
+    plain = made(models["llama"], "causal", decode="beam", max_new_tokens=8)
+    folder = shutil.copytree(models["llama"], tmp_path / "own-mind")
+    path = folder / "generation_config.json"
+    own = json.loads(path.read_text())
+    own.update(do_sample=True, temperature=9.0, repetition_penalty=5.0, no_repeat_ngram_size=1, num_beams=2,
+               length_penalty=-4.0, return_dict_in_generate=True, max_length=3)  # fmt: skip
+    path.write_text(json.dumps(own))
+    cells = [ask("a passage", f"what is number {number}?", number) for number in range(4)]
+    assert same(grades(plain, cells), grades(made(folder, "causal", decode="beam", max_new_tokens=8), cells))
