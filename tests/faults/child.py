@@ -1,6 +1,8 @@
 """Updates a track with a slow, deterministic grader; the fault tests kill it at random moments.
 
-python tests/faults/child.py TRACK SECONDS_PER_BATCH
+python tests/faults/child.py TRACK SECONDS_PER_BATCH [own]
+
+With `own`, the grader is the one of the track's settings, a language model, slowed down in each batch.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 sys.path[:0] = [
     str(Path(__file__).resolve().parents[1] / "helpers"),
@@ -27,8 +30,33 @@ class SlowGrader(HashGrader):
         return super()._done(batch)
 
 
+def slowed() -> Any:
+    """The track's own grader, which waits while a batch is on the device."""
+    from trecexam.graders import create
+    from trecexam.track import TrackFolder
+
+    folder = TrackFolder.open(sys.argv[1])
+    grader: Any = create(folder.config.grader, folder.root)
+    score = grader.backend.score
+
+    def slow(jobs: Any, answers: Any) -> Any:
+        result = score(jobs, answers)
+
+        def wait() -> Any:
+            time.sleep(float(sys.argv[2]))
+            return result()
+
+        return wait
+
+    grader.backend.score = slow
+    # The model is loaded before the clock starts.
+    _ = grader.backend.scorer
+    return grader
+
+
 if __name__ == "__main__":
-    with trecexam.open_track(sys.argv[1], grader=SlowGrader(batch=6)) as track:
+    chosen = slowed() if sys.argv[3:] == ["own"] else SlowGrader(batch=6)
+    with trecexam.open_track(sys.argv[1], grader=chosen) as track:
         track._pipeline.check_measures()
         print("ready", flush=True)
         track.update()

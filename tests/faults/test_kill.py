@@ -16,9 +16,9 @@ CHILD = Path(__file__).with_name("child.py")
 ROUNDS = 20
 
 
-def start(root: Path) -> subprocess.Popen[str]:
+def start(root: Path, *own: str) -> subprocess.Popen[str]:
     child = subprocess.Popen(
-        [sys.executable, str(CHILD), str(root), "0.01"],
+        [sys.executable, str(CHILD), str(root), "0.05" if own else "0.01", *own],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -81,5 +81,32 @@ def test_killed_at_random_moments_it_ends_where_an_undisturbed_run_ends(tmp_path
         if manifest.exists():
             json.loads(manifest.read_text())
     finish(start(stormy))
+    assert stored(stormy) == stored(calm)
+    assert outputs(stormy) == outputs(calm)
+
+
+@pytest.mark.slow
+def test_a_language_model_killed_in_mid_batch_goes_on_where_it_was(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    from tiny_models import save_t5
+
+    model = save_t5(tmp_path / "tiny-t5")
+    settings = f'[track]\ndepth = 8\n[grader]\nname = "seq2seq"\nmodel = "{model}"\nmax_batch_tokens = 1200\n'
+    calm, stormy = (make_small_track(tmp_path / name, config=settings) for name in ("calm", "stormy"))
+    child = start(calm, "own")
+    began = time.monotonic()
+    finish(child)
+    whole = time.monotonic() - began
+
+    seen = []
+    for part in (0.3, 0.3, 0.3):
+        child = start(stormy, "own")
+        time.sleep(whole * part)
+        child.send_signal(signal.SIGKILL)
+        child.communicate()
+        seen.append(len(stored(stormy)))
+    assert seen == sorted(seen)
+    assert 0 < seen[0] < len(stored(calm)), f"killed too early or too late: {seen}"
+    finish(start(stormy, "own"))
     assert stored(stormy) == stored(calm)
     assert outputs(stormy) == outputs(calm)

@@ -66,6 +66,8 @@ def init(
     # A folder is meant from where the command runs, but the settings are read from the track's folder.
     if model is not None and Path(model).is_dir():
         model = str(Path(model).resolve())
+    elif model is not None and model.startswith(("/", ".", "~")):
+        raise click.BadParameter(f"no such folder: {model}", param_hint="--model")
     asked: str | Path | None = prompt
     if prompt is not None:
         if grader not in LANGUAGE_MODELS:

@@ -1,0 +1,300 @@
+"""Language models behind a track folder: what a user types and finds."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import make_small_track
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.errors import ConfigError, TrackError, TrecexamError
+
+Make = Callable[..., Path]
+
+
+@pytest.fixture
+def track(models: dict[str, Path], tmp_path: Path) -> Make:
+    """Makes a small track with a tiny T5; settings go into [grader]."""
+
+    def make(scores: str = "", **settings: Any) -> Path:
+        root = make_small_track(tmp_path / "track", docs=6, items=2)
+        configure(root, models["t5"], scores, **settings)
+        return root
+
+    return make
+
+
+def configure(root: Path, model: Path, scores: str = "", **settings: Any) -> None:
+    lines = {"name": "seq2seq", "model": str(model), "device": "cpu", **settings}
+    grader = "".join(f"{key} = {json.dumps(value)}\n" for key, value in lines.items())
+    (root / "trecexam.toml").write_text(f"[track]\ndepth = 4\n[grader]\n{grader}[scores]\n{scores}\n")
+
+
+def ratings(root: Path) -> dict[tuple[str, str], int | None]:
+    with trecexam.open_track(root) as opened:
+        opened.update()
+        return {(row["doc_id"], row["item_id"]): row["rating"] for row in opened.grades()}
+
+
+def labels(root: Path) -> set[str]:
+    return {line.split()[3] for line in (root / "out" / "rubric.qrels").read_text().splitlines()}
+
+
+@pytest.mark.parametrize(
+    ("prompt", "best"), [("Sun", 1), ("HELM", 1), ("FagB", 1), ("Thomas", 2), ("UMBRELA", 3)]
+)
+def test_a_direct_prompt_grades_each_passage_once_on_its_own_scale(
+    track: Make, prompt: str, best: int
+) -> None:
+    root = track(prompt=prompt)
+    assert run(["watch", str(root), "--once"]) == 0
+    with trecexam.open_track(root) as opened:
+        rows = list(opened.grades())
+    assert {row["item_id"] for row in rows} == {"q1", "q2", "q3"}
+    assert {row["prompt"] for row in rows} == {prompt}
+    assert all(0 <= row["rating"] <= best for row in rows)
+    assert len({(row["doc_id"], row["item_id"]) for row in rows}) == len(rows)
+    assert labels(root) <= {str(rating) for rating in range(best + 1)}
+
+
+def test_a_direct_prompt_needs_queries_and_no_bank(track: Make) -> None:
+    root = track(prompt="Thomas")
+    (root / "bank.questions.jsonl").unlink()
+    assert run(["watch", str(root), "--once"]) == 0
+    (root / "queries.tsv").unlink()
+    with trecexam.open_track(root) as opened, pytest.raises(TrackError, match=r"put queries\.tsv here"):
+        opened.update()
+
+
+def test_what_counts_follows_the_prompts_scale(
+    track: Make, models: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = track(prompt="Thomas")
+    assert run(["leaderboard", str(root), "--json"]) == 0
+    assert "Cover(rel=1)@4" in capsys.readouterr().out
+    configure(root, models["t5"], "min_rating = 4", prompt="Thomas")
+    with trecexam.open_track(root) as opened, pytest.raises(ConfigError, match="min_rating"):
+        opened.update()
+
+
+def test_free_text_is_read_anew_when_the_reading_changes(track: Make, models: dict[str, Path]) -> None:
+    root = track(decode="beam", max_new_tokens=4)
+    ours = ratings(root)
+    configure(root, models["t5"], decode="beam", max_new_tokens=4, compat="workbench")
+    with trecexam.open_track(root) as opened:
+        update = opened.update()
+        assert update.changed
+        assert update.graded == 0
+        theirs = {(row["doc_id"], row["item_id"]): row["rating"] for row in opened.grades()}
+    # The tiny model babbles: unparsed in the paper's reading, 0 or 1 in the workbench's.
+    assert ours.keys() == theirs.keys()
+    assert None in ours.values()
+    assert None not in theirs.values()
+
+
+def test_a_prompt_file_is_watched_and_its_reading_is_applied_to_stored_answers(
+    track: Make, models: dict[str, Path]
+) -> None:
+    root = track(prompt="mine.toml", decode="beam", max_new_tokens=3)
+    text = 'template = "{question} {context}"\n'
+    (root / "mine.toml").write_text(text)
+    assert set(ratings(root).values()) == {None}
+    with trecexam.open_track(root) as opened:
+        said = sorted({row["answer"] for row in opened.grades()})
+    chosen = "".join(f"{json.dumps(answer)} = 3\n" for answer in said)
+    (root / "mine.toml").write_text(f"{text}[answers]\n{chosen}")
+    with trecexam.open_track(root) as opened:
+        assert opened.update().graded == 0
+    assert set(ratings(root).values()) == {3}
+    (root / "mine.toml").write_text('template = "{question}? {context}"\n')
+    with trecexam.open_track(root) as opened:
+        assert opened.update().graded == len(ratings(root))
+
+
+def test_a_changed_query_is_graded_anew_where_the_prompt_names_it(track: Make) -> None:
+    root = track(prompt="mine.toml")
+    (root / "mine.toml").write_text('template = "{query} {question} {context}"\n')
+    before = len(ratings(root))
+    queries = (root / "queries.tsv").read_text()
+    (root / "queries.tsv").write_text(queries.replace("query number q2", "another query"))
+    bank = (root / "bank.questions.jsonl").read_text()
+    (root / "bank.questions.jsonl").write_text(bank.replace("query number q2", "another query"))
+    with trecexam.open_track(root) as opened:
+        assert opened.update().graded == before // 3
+    (root / "queries.tsv").write_text(queries)
+    with trecexam.open_track(root) as opened:
+        assert opened.update().graded == 0
+
+
+def test_an_item_that_cannot_be_graded_is_said_once_and_the_rest_is_graded(
+    track: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = track()
+    bank = (root / "bank.questions.jsonl").read_text()
+    long = " ".join(f"word{number}" for number in range(600))
+    (root / "bank.questions.jsonl").write_text(bank.replace("question 1 of q2?", long))
+    assert run(["watch", str(root), "--once"]) == 1
+    err = capsys.readouterr().err
+    assert err.count("leaves no room for a passage in the 512 tokens of a prompt: shorten it") == 1
+    rejected = (root / "out" / "rejected.tsv").read_text().splitlines()
+    assert len(rejected) == 2
+    assert rejected[1].startswith("bank.questions.jsonl\t\titem 'q2/1' leaves no room")
+    assert "(6 passages not graded on it)" in rejected[1]
+    (root / "bank.questions.jsonl").write_text(bank)
+    assert run(["watch", str(root), "--once"]) == 0
+    assert len((root / "out" / "rejected.tsv").read_text().splitlines()) == 1
+
+
+def test_the_leaderboard_shows_what_the_workbenchs_reading_changes(
+    track: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = track(decode="beam", max_new_tokens=4)
+    assert run(["watch", str(root), "--once"]) == 0
+    capsys.readouterr()
+    assert run(["leaderboard", str(root), "--compat", "workbench", "--json", "-m", "P(rel=4)@4"]) == 0
+    out, err = capsys.readouterr()
+    rows = json.loads(out)
+    assert [set(row) for row in rows] == [{"run", "measure", "value", "workbench", "difference"}] * 3
+    assert all(row["difference"] == pytest.approx(row["workbench"] - row["value"]) for row in rows)
+    assert "ratings differ when read as 'workbench'" in err
+    assert run(["leaderboard", str(root), "--compat", "workbench", "--official"]) == 2
+
+
+def test_a_grader_without_answers_has_no_other_reading(small_track: Path) -> None:
+    with trecexam.open_track(small_track) as opened, pytest.raises(TrecexamError, match="in one way only"):
+        opened.compare_readings("workbench")
+
+
+def test_prompts_are_listed_with_their_sources(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["graders", "--prompts", "--json"]) == 0
+    rows = {row["prompt"]: row for row in json.loads(capsys.readouterr().out)}
+    assert len(rows) == 12
+    assert rows["Thomas"]["ratings"] == "0..2"
+    assert rows["NuggetExtractionPrompt"]["decode"] == "beam"
+    assert "arXiv 2406.06519" in rows["UMBRELA"]["source"]
+
+
+def test_init_takes_a_model_and_a_prompt_file_along(models: dict[str, Path], tmp_path: Path) -> None:
+    source = make_small_track(tmp_path / "source")
+    (tmp_path / "mine.jinja").write_text("{{ question }} {{ context }}")
+    words = ["init", str(tmp_path / "new"), "--grader", "seq2seq", "--model", str(models["t5"])]
+    files = ["--passages", str(source / "passages.jsonl"), "--bank", str(source / "bank.questions.jsonl"),
+             "--runs", str(source / "runs")]  # fmt: skip
+    assert run([*words, *files, "--prompt", str(tmp_path / "mine.jinja")]) == 0
+    assert run(["watch", str(tmp_path / "new"), "--once"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--grader", "seq2seq", "--prompt", "Thomass"], "did you mean 'Thomas'"),
+        (["--grader", "seq2seq", "--prompt", "none.toml"], "no such prompt file"),
+        (["--grader", "embedding", "--prompt", "Sun"], "--prompt is for --grader seq2seq or causal"),
+        (["--grader", "seq2seq", "--model", "./nowhere"], "no such folder: ./nowhere"),
+    ],
+)
+def test_init_refuses_what_could_not_be_graded_with(
+    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["init", str(tmp_path / "new"), *words]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"name": "causal", "model": None}, "the `causal` grader has no model: set `model` in \\[grader\\]"),
+        ({"model": "/nowhere"}, "no such folder|nowhere"),
+        ({"prompt": "Nope"}, "no prompt 'Nope'"),
+        ({"device": "tpu9"}, "`device` 'tpu9' in \\[grader\\] cannot be used"),
+    ],
+)
+def test_settings_that_cannot_work_are_one_line(
+    track: Make, settings: dict[str, Any], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = track()
+    config = (root / "trecexam.toml").read_text()
+    for key, value in settings.items():
+        kept = "".join(line for line in config.splitlines(True) if not line.startswith(f"{key} ="))
+        line = "" if value is None else f"{key} = {json.dumps(value)}\n"
+        config = kept.replace("[grader]\n", f"[grader]\n{line}")
+    (root / "trecexam.toml").write_text(config)
+    assert run(["watch", str(root), "--once"]) == 2
+    err = capsys.readouterr().err
+    assert "Traceback" not in err
+    assert len(err.strip().splitlines()) == 1
+    assert re.search(message, err)
+
+
+def broken(models: dict[str, Path], folder: Path, kind: str) -> Path:
+    """A copy of the tiny T5 that is damaged in one way."""
+    from safetensors.torch import load_file, save_file
+
+    shutil.copytree(models["t5"], folder)
+    weights = folder / "model.safetensors"
+    if kind == "cut":
+        weights.write_bytes(weights.read_bytes()[:3000])
+    elif kind == "no tokenizer":
+        for path in folder.glob("tokenizer*"):
+            path.unlink()
+    elif kind == "no weights":
+        weights.unlink()
+    elif kind == "pickled":
+        weights.rename(folder / "pytorch_model.bin")
+    else:
+        tensors = load_file(weights)
+        name = "encoder.block.1.layer.0.SelfAttention.q.weight"
+        if kind == "nan":
+            tensors[name] = tensors[name] * float("nan")
+        else:
+            del tensors[name]
+        save_file(tensors, weights, metadata={"format": "pt"})
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("cut", "the model cannot be loaded"),
+        ("no tokenizer", "no tokenizer here"),
+        ("no weights", "no *.safetensors file"),
+        ("pickled", "pickled weights are not loaded"),
+        ("nan", "are not numbers (NaN)"),
+        ("lacking", "its files lack 1 weights"),
+    ],
+)
+@pytest.mark.parametrize("decode", ["choices", "beam"])
+def test_a_damaged_model_is_one_line_and_grades_nothing(
+    track: Make,
+    models: dict[str, Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    kind: str,
+    message: str,
+    decode: str,
+) -> None:
+    root = track()
+    configure(root, broken(models, tmp_path / "model", kind), decode=decode)
+    assert run(["watch", str(root), "--once"]) == 2
+    err = capsys.readouterr().err.strip()
+    assert message in err
+    assert str(tmp_path / "model") in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(("name", "model"), [("seq2seq", "llama"), ("causal", "t5")])
+def test_a_model_of_the_wrong_kind_is_said(
+    track: Make, models: dict[str, Path], capsys: pytest.CaptureFixture[str], name: str, model: str
+) -> None:
+    root = track()
+    configure(root, models[model], name=name)
+    assert run(["watch", str(root), "--once"]) == 2
+    assert str(models[model]) in capsys.readouterr().err
