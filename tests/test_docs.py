@@ -14,7 +14,10 @@ import time
 from pathlib import Path
 
 import pytest
-from support import ROOT
+from support import ROOT, ask
+from tiny_models import save_t5
+
+from trecexam.graders.prompts import load_prompt
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "examples").glob("*.md"))]
 #: Not ours, or run by other means: the two scripts are what CI and test_demo run.
@@ -41,6 +44,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(track / "runs", folder / "runs")
     shutil.copy(track / "runs" / "dense.run", folder / "my.run")
     shutil.copy(track / "runs" / "dense.run", folder / "runs" / "my.run")
+    save_t5(folder / "flan-t5-large")
     return folder
 
 
@@ -106,6 +110,14 @@ def test_every_command_on_the_page_runs(page: Path, desk: Path) -> None:
         assert done.returncode == 0, f"{code}\n{done.stderr}"
         ran += 1
     assert ran
+
+
+def test_the_prompt_file_on_the_page_is_one(tmp_path: Path) -> None:
+    (text,) = blocks(ROOT / "examples" / "language-models.md", "toml")
+    (tmp_path / "mine.toml").write_text(text)
+    prompt = load_prompt(tmp_path / "mine.toml")
+    assert (prompt.asks, prompt.max_rating, prompt.told_query) == ("nugget", 2, True)
+    assert "state this fact: it is so?" in prompt.text("q", ask("p", "it is so", kind="nugget").item, "p")
 
 
 def prepare(desk: Path) -> None:

@@ -45,6 +45,13 @@ def test_recorded_grades_come_with_their_raw_answers(tmp_path: Path) -> None:
     assert answers(RecordedGrader(path), cell()) == [Answer(4, "ok", "4.")]
 
 
+def test_an_answer_recorded_without_a_rating_is_unparsed(tmp_path: Path) -> None:
+    null = grading("m", "p", 4)
+    null["self_ratings"] = [{"question_id": "q1/1", "self_rating": None}]
+    path = graded_pool(tmp_path / "g.jsonl", [null])
+    assert answers(RecordedGrader(path), cell()) == [Answer(None, "unparsed", "4.")]
+
+
 def test_a_cell_that_is_not_recorded_is_left_out(tmp_path: Path) -> None:
     path = graded_pool(tmp_path / "g.jsonl", [grading("m", "p", 4)])
     other = Item("q1", "q1/2", "And what else?")
