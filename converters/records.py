@@ -55,7 +55,7 @@ class Item(NamedTuple):
 
     `kind` is "question" or "nugget". `gold_answers` is the answer key, empty where the bank has none.
     `choices` are the candidates of a multiple-choice question as (letter, text) pairs. `query_text` is
-    set where the grader is told the query's text as well; then it is a part of what is asked.
+    set by trecexam where the grader is told the query as well; files have none.
     """
 
     query_id: str

@@ -83,6 +83,7 @@ items = st.builds(
     st.lists(text, max_size=3).map(tuple),
     st.none() | text,
     st.lists(st.tuples(st.sampled_from("ABCD"), text), max_size=3).map(tuple),
+    st.just(""),
 )
 
 
