@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
@@ -15,39 +15,24 @@ from trecexam.graders.base import Factory
 from trecexam.graders.language import loading
 from trecexam.graders.language.backend import Job
 from trecexam.graders.language.choices import ChoiceTree
-from trecexam.graders.language.grader import LanguageGrader, chosen_decoding, chosen_prompts
-from trecexam.graders.language.tokens import PromptTokens, answer_tokens
-from trecexam.graders.weights import model_folder
+from trecexam.graders.language.grader import LanguageGrader
+from trecexam.graders.language.local import LocalModel, local_grader
+from trecexam.graders.language.tokens import answer_tokens
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-BUDGET = {"cuda": 32_768, "cpu": 2_048}
 #: A base model's answer follows this; only where the words of the answer begin depends on it.
 _CUE = "Answer:"
 
 
-class CausalBackend:
+class CausalBackend(LocalModel):
     """A decoder-only model. Loaded when it is first needed."""
 
     name = "causal"
-
-    def __init__(self, folder: Path, device: str | None = None, dtype: str = "auto") -> None:
-        self.folder = folder
-        self._device, self._dtype = device, dtype
-
-    @cached_property
-    def tokens(self) -> PromptTokens:
-        return PromptTokens(loading.load_tokenizer(self.folder), chat=True)
-
-    @cached_property
-    def device(self) -> str:
-        return loading.best_device(self._device)
-
-    @cached_property
-    def model(self) -> Any:
-        dtype = loading.best_dtype(self._dtype, self.device)
-        return loading.load_model(self.folder, "AutoModelForCausalLM", self.device, dtype)
+    auto_class = "AutoModelForCausalLM"
+    budgets: ClassVar = {"cuda": 32_768, "cpu": 2_048}
+    chat = True
 
     @cached_property
     def ends(self) -> list[int]:
@@ -64,15 +49,6 @@ class CausalBackend:
     def pad(self) -> int:
         found: int | None = self.tokens.tokenizer.pad_token_id
         return self.ends[0] if found is None else found
-
-    def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        return self.tokens.encode(texts)
-
-    def plain(self, text: str) -> str:
-        return self.tokens.plain(text)
-
-    def token_ends(self, text: str) -> Sequence[int]:
-        return self.tokens.ends(text)
 
     def length_limit(self, new_tokens: int) -> int:
         # The positions are a setting of the model; its tokenizer often gives no length.
@@ -92,9 +68,6 @@ class CausalBackend:
                 path=self.folder,
             )
         return limit - new_tokens
-
-    def budget(self) -> int:
-        return BUDGET.get(self.device.split(":")[0], BUDGET["cpu"])
 
     def answers(self, texts: Sequence[str]) -> list[list[int]]:
         """The tokens of permitted answers as they follow a prompt."""
@@ -186,24 +159,7 @@ class CausalBackend:
 
 
 def _create(settings: GraderSection, root: Path) -> LanguageGrader:
-    missing = loading.missing_packages()
-    if missing:
-        raise GraderError(f"the `causal` grader cannot run: {missing}")
-    if settings.model is None:
-        raise GraderError(f"the `causal` grader has no model: {loading.HOW_TO_GET}")
-    folder = model_folder(settings.model, settings.revision, root, "causal", loading.HOW_TO_GET)
-    prompts = chosen_prompts(settings, root, passage_first=settings.passage_first is not False)
-    return LanguageGrader(
-        CausalBackend(folder, settings.device, settings.dtype),
-        prompts,
-        chosen_decoding(settings, prompts),
-        Path(settings.model).name,
-        folder,
-        max_length=settings.max_length,
-        max_batch_tokens=settings.max_batch_tokens,
-        compat=settings.compat,
-        memory=root / ".trecexam" / "weights.json",
-    )
+    return local_grader(settings, root, CausalBackend, "causal", default=None, passage_first=True)
 
 
 FACTORY = Factory(

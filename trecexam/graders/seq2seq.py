@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
@@ -13,9 +13,9 @@ from trecexam.graders.base import Factory
 from trecexam.graders.language import loading
 from trecexam.graders.language.backend import Job
 from trecexam.graders.language.choices import ChoiceTree
-from trecexam.graders.language.grader import LanguageGrader, chosen_decoding, chosen_prompts
-from trecexam.graders.language.tokens import PromptTokens, answer_tokens
-from trecexam.graders.weights import model_folder
+from trecexam.graders.language.grader import LanguageGrader
+from trecexam.graders.language.local import LocalModel, local_grader
+from trecexam.graders.language.tokens import answer_tokens
 
 if TYPE_CHECKING:
     import torch
@@ -26,33 +26,21 @@ if TYPE_CHECKING:
 FLAN_T5_LARGE = "google/flan-t5-large"
 #: T5's relative positions know no end, but it was trained on so many tokens.
 T5_LENGTH = 512
-#: Batches that were fastest: large on a GPU, small enough for a processor's cache elsewhere.
-BUDGET = {"cuda": 65_536, "cpu": 2_048}
 
 
-class Seq2SeqBackend:
+class Seq2SeqBackend(LocalModel):
     """A T5 model. Loaded when it is first needed."""
 
     name = "seq2seq"
-
-    def __init__(self, folder: Path, device: str | None = None, dtype: str = "auto") -> None:
-        self.folder = folder
-        self._device, self._dtype = device, dtype
-
-    @cached_property
-    def tokens(self) -> PromptTokens:
-        return PromptTokens(loading.load_tokenizer(self.folder))
-
-    @cached_property
-    def device(self) -> str:
-        return loading.best_device(self._device)
+    auto_class = "AutoModelForSeq2SeqLM"
+    # Large on a GPU, small enough for a processor's cache elsewhere.
+    budgets: ClassVar = {"cuda": 65_536, "cpu": 2_048}
 
     @cached_property
     def model(self) -> Any:
         from trecexam.graders.language.t5 import SUPPORTED
 
-        dtype = loading.best_dtype(self._dtype, self.device)
-        model = loading.load_model(self.folder, "AutoModelForSeq2SeqLM", self.device, dtype)
+        model = super().model
         found = type(model).__name__
         if found not in SUPPORTED:
             raise GraderError(
@@ -76,20 +64,8 @@ class Seq2SeqBackend:
         with loading.out_of_memory():
             return T5Scorer(self.model)
 
-    def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        return self.tokens.encode(texts)
-
-    def plain(self, text: str) -> str:
-        return self.tokens.plain(text)
-
-    def token_ends(self, text: str) -> Sequence[int]:
-        return self.tokens.ends(text)
-
     def length_limit(self, new_tokens: int) -> int:
         return min(loading.written_limit(self.folder), T5_LENGTH)
-
-    def budget(self) -> int:
-        return BUDGET.get(self.device.split(":")[0], BUDGET["cpu"])
 
     def score(self, jobs: Sequence[Job], answers: Sequence[str]) -> Callable[[], list[list[float]]]:
         import torch
@@ -136,23 +112,7 @@ class Seq2SeqBackend:
 
 
 def _create(settings: GraderSection, root: Path) -> LanguageGrader:
-    missing = loading.missing_packages()
-    if missing:
-        raise GraderError(f"the `seq2seq` grader cannot run: {missing}")
-    model = settings.model or FLAN_T5_LARGE
-    folder = model_folder(model, settings.revision, root, "seq2seq", loading.HOW_TO_GET)
-    prompts = chosen_prompts(settings, root, passage_first=bool(settings.passage_first))
-    return LanguageGrader(
-        Seq2SeqBackend(folder, settings.device, settings.dtype),
-        prompts,
-        chosen_decoding(settings, prompts),
-        Path(model).name,
-        folder,
-        max_length=settings.max_length,
-        max_batch_tokens=settings.max_batch_tokens,
-        compat=settings.compat,
-        memory=root / ".trecexam" / "weights.json",
-    )
+    return local_grader(settings, root, Seq2SeqBackend, "seq2seq", default=FLAN_T5_LARGE, passage_first=False)
 
 
 FACTORY = Factory(

@@ -42,6 +42,11 @@ def difference(pipeline: Pipeline, compat: str, measures: Sequence[str] | None =
             f"the `{pipeline.grader.identity['grader']}` grader's answers can be read in one way only; "
             "--compat is for language models"
         )
+    if not getattr(pipeline.grader, "free_text", True):
+        raise TrecexamError(
+            'with `decode = "choices"` the model picks a permitted answer and nothing is left to read; '
+            '--compat is for `decode = "beam"`'
+        )
     config = pipeline.folder.config
     grader = config.grader.model_copy(update={"compat": compat})
     folder = replace(pipeline.folder, config=config.model_copy(update={"grader": grader}))

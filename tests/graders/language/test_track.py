@@ -167,6 +167,13 @@ def test_the_leaderboard_shows_what_the_workbenchs_reading_changes(
     assert run(["leaderboard", str(root), "--compat", "workbench", "--official"]) == 2
 
 
+def test_where_answers_are_chosen_nothing_is_left_to_read(
+    track: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["leaderboard", str(track()), "--compat", "workbench"]) == 2
+    assert "nothing is left to read" in capsys.readouterr().err
+
+
 def test_a_grader_without_answers_has_no_other_reading(small_track: Path) -> None:
     with trecexam.open_track(small_track) as opened, pytest.raises(TrecexamError, match="in one way only"):
         opened.compare_readings("workbench")

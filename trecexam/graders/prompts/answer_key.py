@@ -41,4 +41,4 @@ def is_correct(answer: str, key: Collection[str]) -> bool:
 
 
 def _closed(text: str) -> str:
-    return text.strip().rstrip(".)").casefold()
+    return text.strip().rstrip(".!?,;:)").casefold()
