@@ -49,6 +49,9 @@ def test_every_setting_has_a_description() -> None:
         ("[track]\ndepth = \n", 2, "not valid TOML"),
         ("[grader]\ncut_points = [0.5, 0.4, 0.6, 0.7, 0.8]\n", 2, "rising order"),
         ("[watch]\npoll = 0\n", 2, "`watch.poll` = 0"),
+        ("[track]\ndepth = true\n", 2, "`track.depth` = true: Input should be a valid integer"),
+        ("[scores]\nmin_rating = '4'\n", 2, "`scores.min_rating` ="),
+        ("[scores]\nmeasures = []\n", 2, "`scores.measures` = []"),
     ],
 )
 def test_a_wrong_setting_is_named_with_its_line(tmp_path: Path, text: str, line: int, reason: str) -> None:

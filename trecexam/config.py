@@ -18,7 +18,7 @@ UnparsedPolicy = Literal["zero", "skip", "seed"]
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 class TrackSection(_Section):
@@ -161,11 +161,13 @@ class ScoresSection(_Section):
     )
     measures: list[str] | None = Field(
         None,
+        min_length=1,
         examples=[["P(rel=4)@20", "nDCG@10", "Cover(rel=4)@20"]],
         description="As ir_measures prints them; the first sorts the leaderboard. Unset: chosen by depth.",
     )
     official_measures: list[str] | None = Field(
         None,
+        min_length=1,
         examples=[["nDCG@10", "AP(rel=2)"]],
         description="Measures on the official judgments. Unset: nDCG@10, and AP and P with min_relevant.",
     )
@@ -212,7 +214,7 @@ class TrackConfig(_Section):
     def measures(self) -> list[str]:
         """The rubric measures, in leaderboard order."""
         if self.scores.measures is not None:
-            return self.scores.measures
+            return list(dict.fromkeys(self.scores.measures))
         k, t = self.track.depth, self.scores.min_rating
         rel = t if self.scores.label == "max" else 1
         return [
@@ -228,7 +230,7 @@ class TrackConfig(_Section):
     def official_measures(self) -> list[str]:
         """The measures that the official judgments are evaluated with."""
         if self.scores.official_measures is not None:
-            return self.scores.official_measures
+            return list(dict.fromkeys(self.scores.official_measures))
         rel = self.scores.min_relevant
         return ["nDCG@10", f"AP(rel={rel})", f"P(rel={rel})@{self.track.depth}"]
 
