@@ -425,3 +425,12 @@ def test_a_drop_folder_that_is_a_file_is_said(tmp_path: Path, hash_grader: HashG
     root = make_small_track(tmp_path / "t", config='[track]\nruns = "queries.tsv"\n')
     with pytest.raises(TrackError, match=r"queries\.tsv: the drop folder for runs is a file"):
         update(root, hash_grader)
+
+
+def test_a_drop_folder_that_is_named_and_missing_is_said(small_track: Path) -> None:
+    (small_track / "trecexam.toml").write_text('[track]\nruns = "rnus"\n')
+    with (
+        trecexam.open_track(small_track) as track,
+        pytest.raises(TrackError, match=r"see `runs` in \[track\]"),
+    ):
+        track.update()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from trecexam.config import CONFIG_NAME, TrackConfig, load_config
+from trecexam.config import CONFIG_NAME, TrackConfig, TrackSection, load_config
 from trecexam.errors import TrackError
 
 #: A prompt of this ending is a file of the user's, not a published one.
@@ -125,9 +125,11 @@ class TrackFolder:
         """Every file in the drop folder and its sub-folders that may be a run, sorted.
 
         Raises:
-            TrackError: the drop folder is a file.
+            TrackError: the drop folder is a file, or the settings name another one that is not there.
         """
         if not self.runs.exists():
+            if self.config.track.runs != TrackSection.model_fields["runs"].default:
+                raise TrackError("no such folder; see `runs` in [track]", path=self.runs)
             return ()
         if not self.runs.is_dir():
             raise TrackError("the drop folder for runs is a file; move it away", path=self.runs)

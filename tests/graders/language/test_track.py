@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import make_small_track
+from support import HashGrader, make_small_track
 
 import trecexam
 from trecexam.cli.main import run
@@ -174,9 +174,28 @@ def test_where_answers_are_chosen_nothing_is_left_to_read(
     assert "nothing is left to read" in capsys.readouterr().err
 
 
-def test_a_grader_without_answers_has_no_other_reading(small_track: Path) -> None:
-    with trecexam.open_track(small_track) as opened, pytest.raises(TrecexamError, match="in one way only"):
+def test_a_grader_without_answers_has_no_other_reading(small_track: Path, hash_grader: HashGrader) -> None:
+    with (
+        trecexam.open_track(small_track, grader=hash_grader) as opened,
+        pytest.raises(TrecexamError, match="in one way only"),
+    ):
         opened.compare_readings("workbench")
+
+
+def test_graders_say_what_they_need(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing() -> str:
+        assert run(["graders", "--json"]) == 0
+        rows = {row["grader"]: row for row in json.loads(capsys.readouterr().out)}
+        assert rows["causal"]["missing"] == rows["seq2seq"]["missing"]
+        return str(rows["seq2seq"]["missing"])
+
+    assert missing() == ""
+    monkeypatch.setattr("trecexam.graders.language.loading.version", lambda name: "4.57.1")
+    assert missing() == "transformers 4.57.1 is too old, 5 is needed: pip install 'trecexam[models]'"
+    monkeypatch.setattr("trecexam.graders.language.loading.find_spec", lambda name: None)
+    assert missing() == "torch, transformers not installed: pip install 'trecexam[models]'"
 
 
 def test_prompts_are_listed_with_their_sources(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,13 +24,19 @@ HOW_TO_GET = (
 #: Stands for "no limit" where a model's files give none.
 NO_LIMIT = 10**9
 TOKENIZER_FILES = ("tokenizer.json", "spiece.model", "tokenizer.model", "vocab.json")
+#: The oldest major version whose model classes these graders are written against.
+TRANSFORMERS = 5
 INSTALL = "pip install 'trecexam[models]'"
 
 
 def missing_packages() -> str:
     """What must be installed before a language model can run here; "" where nothing is missing."""
     missing = [name for name in ("torch", "transformers") if find_spec(name) is None]
-    return f"{', '.join(missing)} not installed: {INSTALL}" if missing else ""
+    if missing:
+        return f"{', '.join(missing)} not installed: {INSTALL}"
+    found = version("transformers")
+    old = int(found.split(".")[0]) < TRANSFORMERS
+    return f"transformers {found} is too old, {TRANSFORMERS} is needed: {INSTALL}" if old else ""
 
 
 def best_device(wanted: str | None) -> str:
