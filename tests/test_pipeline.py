@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ from support import HashGrader, hashed_rating, make_small_track, write_run
 import trecexam
 from converters.errors import ConversionError
 from trecexam.errors import ConfigError, LockedError, TrackError, TrecexamError
+from trecexam.graders import Answer, Cell
 from trecexam.watching.lock import TrackLock
 
 
@@ -216,7 +217,7 @@ def test_hidden_and_half_copied_files_are_not_read(small_track: Path, hash_grade
         path = small_track / "runs" / name
         path.parent.mkdir(exist_ok=True)
         path.write_text("junk\n")
-    assert update(small_track, hash_grader).rejected == ()
+    assert update(small_track, HashGrader(version=2)).rejected == ()
 
 
 def test_a_bad_passage_line_is_named_and_its_passage_stays_ungraded(
@@ -227,7 +228,11 @@ def test_a_bad_passage_line_is_named_and_its_passage_stays_ungraded(
     lines[0] = '{"docid": "q1-d00", "text": "  "}'
     passages.write_text("\n".join(lines) + "\n")
     done = update(small_track, hash_grader)
-    assert [(row.file, row.line) for row in done.rejected] == [("passages.jsonl", 1)]
+    assert [(row.file, row.line) for row in done.rejected] == [
+        ("passages.jsonl", 1),
+        ("runs/run0.run", None),
+        ("runs/run2.run", None),
+    ]
     assert done.counts.no_text == 1
     assert ("q1", "q1-d00") not in qrels(small_track / "out" / "rubric.qrels")
 
@@ -434,3 +439,32 @@ def test_a_drop_folder_that_is_named_and_missing_is_said(small_track: Path) -> N
         pytest.raises(TrackError, match=r"see `runs` in \[track\]"),
     ):
         track.update()
+
+
+def test_a_run_whose_passages_have_no_text_is_named(small_track: Path, hash_grader: HashGrader) -> None:
+    write_run(small_track / "runs" / "other.run", {"q1": ["X-1", "X-2", "q1-d01"], "q2": ["q2-d01"]})
+    done = update(small_track, hash_grader)
+    (row,) = done.rejected
+    assert (row.file, row.line) == ("runs/other.run", None)
+    assert row.reason == (
+        "2 of its 4 pooled passages have no text and count as not relevant, 'X-1' of query 'q1' among them"
+    )
+    assert (done.counts.missing, done.counts.no_text, done.counts.no_text_cells) == (0, 2, 8)
+
+
+def test_cells_that_the_grader_leaves_out_are_named_once_all_was_asked(
+    small_track: Path,
+) -> None:
+    class Forgetful(HashGrader):
+        def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
+            return super().grade(cell for cell in cells if cell.query_id != "q2")
+
+    done = update(small_track, Forgetful())
+    (row,) = done.rejected
+    assert done.complete
+    assert row.file == "trecexam.toml"
+    assert row.reason.startswith(
+        f"the grader left {done.counts.missing} of {done.counts.cells} cells without"
+    )
+    assert "query 'q2'" in row.reason
+    assert update(small_track, HashGrader(version=2)).rejected == ()

@@ -18,6 +18,7 @@ from trecexam.graders import Grader, create
 from trecexam.graders.base import Answer, Cell, asks_of, identity_json, scale_of, told_query
 from trecexam.pool import pool
 from trecexam.stages.files import Rejected, fingerprint, stamp
+from trecexam.stages.gaps import left_out, without_text
 from trecexam.stages.gradebook import Counts, Gradebook
 from trecexam.stages.inputs import Inputs, Snapshot
 from trecexam.stages.scoring import ValueCache, Values
@@ -78,6 +79,7 @@ class Pipeline:
         self.snapshot: Snapshot | None = None
         self.digests: dict[str, str] = {}
         self._not_taken: tuple[Rejected, ...] = ()
+        self._left_out: tuple[Rejected, ...] = ()
 
     def __enter__(self) -> Pipeline:
         return self
@@ -140,7 +142,7 @@ class Pipeline:
             Rejected(file, None, f"item '{item.item_id}' {reason} ({cells:,} passages not graded on it)")
             for item, reason, cells in self.gradebook.failed_items()
         )
-        return (*self._not_taken, *items)
+        return (*self._not_taken, *self._left_out, *items)
 
     def load(self, hold: Collection[Path] = ()) -> Snapshot:
         """Reads what changed and builds the pool; grades nothing.
@@ -156,10 +158,12 @@ class Pipeline:
         pooled = pool(snapshot.runs.values(), snapshot.bank.query_ids, self.config.track.depth)
         wanted = {doc_id for docs in pooled.values() for doc_id in docs}
         texts, bad_passages = self.texts.of(wanted)
+        untold = tuple(without_text(self.folder, snapshot, texts)) if len(texts) < len(wanted) else ()
         self.gradebook.set_pool(snapshot.bank, pooled, texts)
         self.snapshot = snapshot
         self.digests = self.inputs.digests(hold)
-        self._not_taken = (*snapshot.rejected, *bad_passages)
+        self._not_taken = (*snapshot.rejected, *bad_passages, *untold)
+        self._left_out = ()
         return snapshot
 
     def check_measures(self) -> None:
@@ -319,6 +323,7 @@ class Pipeline:
         runs = len(self.load(hold).runs)
         graded, complete = self.grade(progress, stop)
         counts = self.gradebook.counts()
+        self._left_out = tuple(left_out(self.folder, self.gradebook, counts)) if complete else ()
         written = outputs.write(self, counts, complete=complete)
         if complete:
             outputs.remember(seen, runs, counts, self.rejected)

@@ -315,3 +315,19 @@ def test_a_terminal_gets_aligned_columns(
     lines = out(capsys, "leaderboard", graded, "-m", "P@3").splitlines()
     assert "\t" not in lines[0]
     assert len({len(line) for line in lines}) == 1
+
+
+def test_an_output_that_cannot_be_written_is_one_line(small_track: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    with open("/dev/full", "w") as full:  # noqa: PTH123 - it is a device
+        done = subprocess.run(
+            [sys.executable, "-m", "trecexam", "graders"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+    assert done.returncode == 2
+    assert done.stderr == "trecexam: the output cannot be written: No space left on device\n"

@@ -83,6 +83,13 @@ def run(arguments: list[str]) -> int:
         # The reader (head, less) went away: that is no error. Python must not flush into the pipe again.
         sys.stdout = None
         return 0
+    except OSError as error:
+        if debug or error.filename is not None:
+            raise
+        # A full disk behind a redirection; Python would try to flush there again at its end.
+        sys.stdout = None
+        click.echo(f"trecexam: the output cannot be written: {error.strerror}", err=True)
+        return 2
     except Exception as error:
         if debug or not _is_user_error(error):
             raise

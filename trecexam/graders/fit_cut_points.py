@@ -36,7 +36,10 @@ def fit(root: Path) -> tuple[float, ...]:
             best = (embed([texts[d] for d in docs]) @ embed([item.text for item in items]).T).max(axis=1)
             cosines += best.tolist()
             labels += [judged[query_id][d] for d in docs]
-    return link(cosines, labels)
+    try:
+        return link(cosines, labels)
+    except ValueError as error:
+        raise SystemExit(f"fit_cut_points: {qrels}: {error}") from None
 
 
 if __name__ == "__main__":

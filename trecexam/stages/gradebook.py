@@ -40,7 +40,13 @@ class _Sheet:
 
 @dataclass(frozen=True)
 class Counts:
-    """Cells of the pool by what became of them. `no_text` counts passages without a gradable text."""
+    """Cells of the pool by what became of them.
+
+    Attributes:
+        missing: cells that could have a grade and have none.
+        no_text_cells: cells of passages without a gradable text; they never get one.
+        passages: pooled passages, of which `no_text` have no gradable text.
+    """
 
     cells: int = 0
     ok: int = 0
@@ -48,6 +54,7 @@ class Counts:
     refused: int = 0
     error: int = 0
     missing: int = 0
+    no_text_cells: int = 0
     passages: int = 0
     no_text: int = 0
 
@@ -153,9 +160,12 @@ class Gradebook:
             total["cells"] += codes.size
             total["ok"] += int((codes >= 0).sum())
             total["passages"] += len(sheet.doc_ids)
-            total["no_text"] += sum(text is None for text in sheet.texts)
+            no_text = sum(text is None for text in sheet.texts)
+            total["no_text"] += no_text
+            total["no_text_cells"] += no_text * len(sheet.items)
             for name, code in (("missing", MISSING), *_CODE.items()):
                 total[name] += int((codes == code).sum())
+        total["missing"] -= total["no_text_cells"]
         return Counts(**total)
 
     def failed_items(self) -> Iterator[tuple[Item, str, int]]:
