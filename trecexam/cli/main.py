@@ -22,6 +22,7 @@ COMMANDS = {
         "How far this leaderboard agrees with the official one.",
     ),
     "export": ("trecexam.cli.export", "export", "Write qrels, subtopics or grades for other tools."),
+    "check": ("trecexam.cli.check", "check", "Would trec_eval take this run or these qrels? Mends them."),
     "graders": ("trecexam.cli.graders", "graders", "What can grade here, and what the rest needs."),
 }
 
