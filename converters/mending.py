@@ -100,7 +100,7 @@ def fix_run(path: Path, file: BinaryIO, version: int = 9) -> tuple[Change, ...]:
         topic = by_topic.get(columns[0])
         if topic is None:
             topic = by_topic[columns[0]] = RunTopic()
-        topic.add(columns[2], score, number)
+        topic.add(columns[2], score, columns[3], number)
     if not by_topic:
         raise ConversionError(path, None, "nothing is left of it: no line could be kept")
     run_id = run_id or NO_RUN_ID

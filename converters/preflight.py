@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from converters.errors import ConversionError
 from converters.fields import counted
@@ -15,6 +16,7 @@ from converters.mending import fix_qrels, fix_run
 from converters.trec_eval_rules import (
     BOM,
     MOST_LABEL,
+    NO_RANK,
     VERSIONS,
     Change,
     Finding,
@@ -32,6 +34,10 @@ from converters.trec_eval_rules import (
 )
 from converters.trec_qrels import FORMAT as QRELS
 from converters.trec_run import FORMAT as RUN
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = [
     "VERSIONS",
@@ -128,8 +134,7 @@ def check_run(
         topic = by_topic.get(columns[0])
         if topic is None:
             topic = by_topic[columns[0]] = RunTopic()
-        topic.add(columns[2], score, number)
-        topic.add_rank(columns[3])
+        topic.add(columns[2], score, columns[3], number)
         if docs is not None:
             unknown.setdefault(columns[2], number)
     if tag and mixed:
@@ -287,9 +292,10 @@ def _look_at_ranking(found: Findings, topic_id: bytes, topic: RunTopic) -> None:
         count = _times(ties[9][0] - ties[10][0], "score")
         reason = f"{name}: {count} not the same as another, but past float precision: a tie in 9, not in 10"
         found.add("ties past float precision", ties[9][1], "silent", reason, (9,))
-    if topic.rising:
-        reason = f"{name}: {_times(topic.rising, 'score')} against the ranks; trec_eval ignores the ranks"
-        found.add("scores against ranks", topic.rising_line, "warning", reason)
+    against = _against_ranks(compared(scores, 9), np.array(topic.ranks))
+    if len(against):
+        reason = f"{name}: {_times(len(against), 'score')} against the ranks; trec_eval ignores the ranks"
+        found.add("scores against ranks", topic.lines[int(against[0])], "warning", reason)
     if len(topic.scores) > MOST_LINES:
         reason = f"{name} has {len(topic.scores):,} lines, more than TREC's {MOST_LINES:,}"
         found.add("many lines", topic.lines[MOST_LINES], "warning", reason)
@@ -297,6 +303,15 @@ def _look_at_ranking(found: Findings, topic_id: bytes, topic: RunTopic) -> None:
     for place, first in repeated(docs):
         reason = f"docno {shown(docs[place])} stands twice for {name} (first on line {topic.lines[first]})"
         found.add("duplicate", topic.lines[place], "fatal", reason)
+
+
+def _against_ranks(scores: NDArray[np.float64], ranks: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Places of entries that have a higher rank number than the one before, and a higher score; or lower."""
+    import numpy as np
+
+    below = (ranks[1:] > ranks[:-1]) & (scores[1:] > scores[:-1])
+    above = (ranks[1:] < ranks[:-1]) & (scores[1:] < scores[:-1])
+    return np.flatnonzero((below | above) & (ranks[1:] != NO_RANK) & (ranks[:-1] != NO_RANK)) + 1
 
 
 def _look_at_judgments(found: Findings, topic_id: bytes, topic: QrelsTopic) -> None:

@@ -27,6 +27,8 @@ VERSIONS = (9, 10)
 BOM = b"\xef\xbb\xbf"
 #: trec_eval reserves eight bytes for each label up to the highest; above this there is seldom the memory.
 MOST_LABEL = 1_000_000_000
+#: Stands for a rank that is no number.
+NO_RANK = -1
 #: Findings and changes of one kind that are listed; the rest is counted.
 LISTED = 20
 
@@ -156,27 +158,16 @@ class RunTopic:
     docs: bytearray = field(default_factory=bytearray)
     scores: array[float] = field(default_factory=lambda: array("d"))
     lines: array[int] = field(default_factory=lambda: array("q"))
-    last: tuple[int, float] | None = None
-    rising: int = 0
-    rising_line: int | None = None
+    ranks: array[int] = field(default_factory=lambda: array("q"))
 
-    def add(self, doc: bytes, score: float, line: int) -> None:
+    def add(self, doc: bytes, score: float, rank: bytes, line: int) -> None:
         self.docs += doc + b" "
         self.scores.append(score)
+        self.ranks.append(int(rank) if rank.isdigit() and len(rank) <= 18 else NO_RANK)
         self.lines.append(line)
 
     def doc_ids(self) -> list[bytes]:
         return bytes(self.docs).split()
-
-    def add_rank(self, text: bytes) -> None:
-        """Looks whether the rank of the entry that was just added goes against its score."""
-        if not text.isdigit() or len(text) > 18:
-            return
-        rank, score = int(text), self.scores[-1]
-        if self.last is not None and (rank - self.last[0]) * (score - self.last[1]) > 0:
-            self.rising += 1
-            self.rising_line = self.rising_line or self.lines[-1]
-        self.last = rank, score
 
 
 @dataclass
