@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 #: The run id of a run that has none.
 NO_RUN_ID = b"run"
+# A file that began with a topic like these would be taken for gzip or UTF-16.
+_MAGIC = (b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff")
 _MARKS = re.compile(rb"(?:\s|\xef\xbb\xbf)*\xef\xbb\xbf")
 
 
@@ -162,6 +164,8 @@ def _rows(path: Path, changes: _Changes) -> Iterator[tuple[int, list[bytes]]]:
             changes.add("blank line", number, "blank line left out")
         elif columns[0].startswith(b"#"):
             changes.add("comment", number, "comment left out")
+        elif columns[0].startswith(_MAGIC):
+            raise ConversionError(path, number, f"{shown(columns[0])} is no topic: is this a text file?")
         else:
             yield number, columns
 

@@ -294,11 +294,14 @@ def test_what_the_original_leaves_open_is_decided_as_documented(tmp_path: Path) 
     [
         (fix_run, "# nothing\n"),
         (fix_run, "q Q0 a 1 1 t\rq Q0 b 1 1 t\r"),
+        (fix_run, b"\n\x1f\x8b Q0 a 1 1 t\n"),
         (fix_qrels, "q 0 a -1\n"),
         (fix_qrels, "q 0 a 1\nq 0 b 12345678901\n"),
     ],
 )
-def test_what_cannot_be_mended_is_refused(tmp_path: Path, mend: Callable[..., Any], text: str) -> None:
+def test_what_cannot_be_mended_is_refused(
+    tmp_path: Path, mend: Callable[..., Any], text: str | bytes
+) -> None:
     with pytest.raises(ConversionError):
         mended(mend, put(tmp_path, text))
 

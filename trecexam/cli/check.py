@@ -16,6 +16,7 @@ from converters import preflight
 from converters.bank import read_bank
 from converters.errors import ConversionError
 from converters.ir_dataset import dataset_qrels, dataset_queries
+from converters.lines import reading
 from converters.records import Qrel
 from trecexam.cli import show
 from trecexam.cli.options import json_option
@@ -103,7 +104,9 @@ def _fix(file: Path, kind: str, version: int, output: Path) -> tuple[preflight.C
     buffer = io.BytesIO()
     mend = preflight.fix_qrels if kind == "qrels" else partial(preflight.fix_run, version=version)
     changes = mend(file, buffer)
-    if output.exists() and output.read_bytes() != buffer.getvalue():
+    with reading(output, None):
+        other = output.exists() and output.read_bytes() != buffer.getvalue()
+    if other:
         raise TrecexamError(
             "is there already, with other content: remove it or give another name", path=output
         )
