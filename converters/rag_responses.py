@@ -12,6 +12,7 @@ One line is one system's answer to one query. They differ in names and in how th
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -30,6 +31,8 @@ EXAMPLE = (
 QUERY_KEYS = ("topic_id", "query_id", "request_id", "narrative_id", "qid", "id")
 QUERY_TEXT_KEYS = ("topic", "narrative", "query", "prompt", "question", "problem_statement")
 RUN_KEYS = ("run_id", "run", "team_run_id")
+#: Words that TREC RAG takes in a response.
+WORDS = 400
 _LISTS = ("answer", "responses", "sentences")
 _TEXTS = ("response", "text", "answer")
 
@@ -37,7 +40,8 @@ _TEXTS = ("response", "text", "answer")
 def read_responses(path: str | os.PathLike[str]) -> Iterator[Response]:
     """The responses of a file, in its order. Where no run is named, the file's name is the run's.
 
-    A response that names only its prompt has "" as its query id.
+    A response that names only its prompt has "" as its query id. Those over TREC RAG's limits (20 or 100
+    references, 400 words) are taken, and the first is logged.
 
     Raises:
         ConversionError: with the line: bad JSON, no query, no text, a citation of a reference that is not
@@ -45,6 +49,7 @@ def read_responses(path: str | os.PathLike[str]) -> Iterator[Response]:
     """
     stem = Path(path).name.removesuffix(".gz").rsplit(".", 1)[0]
     seen: dict[tuple[str, str], int] = {}
+    over: list[str] = []
     for number, row in iter_objects(path):
         response = _response(path, number, row, stem)
         key = response.run, response.query_id or response.query_text
@@ -53,7 +58,22 @@ def read_responses(path: str | os.PathLike[str]) -> Iterator[Response]:
             raise ConversionError(
                 path, number, f"run '{key[0]}' answers query '{key[1]}' twice (first on line {first})"
             )
+        if reason := _over(row, response):
+            over.append(f"{os.fspath(path)}:{number}: {reason}")
         yield response
+    if over:
+        logging.getLogger("converters").warning("%s (%d such lines)", over[0], len(over))
+
+
+def _over(row: Mapping[str, Any], response: Response) -> str:
+    """The limit of its track that a response is over; it is taken all the same."""
+    if "answer" not in row or "references" not in row:
+        return ""
+    year, references = ("2025", 100) if isinstance(row.get("metadata"), dict) else ("2024", 20)
+    words = sum(len(sentence.text.split()) for sentence in response.sentences)
+    if len(response.references) > references:
+        return f"{len(response.references)} references, TREC RAG {year} takes {references}"
+    return f"{words} words, TREC RAG takes {WORDS}" if words > WORDS else ""
 
 
 def write_responses(responses: Iterable[Response], file: BinaryIO) -> None:
