@@ -11,6 +11,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
+from types import MappingProxyType
 from typing import Any, BinaryIO
 
 from converters.errors import ConversionError
@@ -31,6 +32,19 @@ _RANKING = {"method", "paragraphId", "queryId", "rank", "score"}
 _SHARED = {"llm", "llm_options", "prompt_info", "prompt_type", "relevance_label", "self_ratings"}
 _GRADING = _SHARED | {"correctAnswered", "wrongAnswered", "answers", "llm_response_errors", "exam_ratio"}
 _DIRECT = _SHARED | {"correctAnswered", "answer", "llm_response_error"}
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+#: What the workbench does not do without, and what stands there where there is nothing.
+_NEEDED_GRADING: dict[str, Any] = {
+    "correctAnswered": [],
+    "wrongAnswered": [],
+    "answers": [],
+    "llm": "",
+    "llm_options": {},
+    "exam_ratio": 0.0,
+}
+_NEEDED_RATING: dict[str, Any] = {"self_rating": None}
+_NEEDED_DIRECT: dict[str, Any] = {"correctAnswered": False, "answer": "", "llm": "", "llm_options": {}}
 
 
 def read_pool(
@@ -186,7 +200,7 @@ class _Line:
             self._typed(row, "llm_response_errors", dict, "JSON object") or {},
             self._typed(row, "prompt_type", str, "text"),
             self._typed(row, "relevance_label", int, "whole number"),
-            _rest(row, _GRADING),
+            _rest(row, _GRADING, _NEEDED_GRADING),
         )
 
     def _direct(self, doc_id: str, row: dict[str, Any]) -> DirectGrade:
@@ -200,7 +214,7 @@ class _Line:
             self._typed(row, "llm_options", dict, "JSON object") or {},
             self._typed(row, "prompt_type", str, "text"),
             self._typed(row, "relevance_label", int, "whole number"),
-            _rest(row, _DIRECT),
+            _rest(row, _DIRECT, _NEEDED_DIRECT),
         )
 
     def _self_rating(self, doc_id: str, row: dict[str, Any]) -> SelfRating:
@@ -208,7 +222,7 @@ class _Line:
         kind = "nugget" if row.get("question_id") is None else "question"
         what = f"passage '{doc_id}', item '{item_id}'"
         rating = a_rating(self.path, self.number, row.get("self_rating"), what)
-        return SelfRating(item_id, rating, kind, _rest(row, {f"{kind}_id", "self_rating"}))
+        return SelfRating(item_id, rating, kind, _rest(row, {f"{kind}_id", "self_rating"}, _NEEDED_RATING))
 
     def _answers(self, row: dict[str, Any]) -> tuple[tuple[str, str], ...]:
         pairs = self._typed(row, "answers", list, "list") or []
@@ -243,19 +257,21 @@ class _Line:
         return value
 
 
-def _rest(row: Mapping[str, Any], known: set[str]) -> dict[str, Any]:
-    return {
-        key: value
-        for key, value in row.items()
-        if key not in known or value is None or value == [] or value == {}
-    }
+def _rest(row: Mapping[str, Any], known: set[str], needed: Mapping[str, Any] = _NOTHING) -> dict[str, Any]:
+    """What no field holds: unknown keys, and nulls and empty values that would not be written otherwise."""
+    rest = {}
+    for key, value in row.items():
+        empty = value is None or value == [] or value == {}
+        if key not in known or (empty and not (key in needed and needed[key] == value)):
+            rest[key] = value
+    return rest
 
 
 def _object(rest: Mapping[str, Any], needed: Mapping[str, Any], **values: Any) -> dict[str, Any]:
     """A JSON object of the values that there are, in this order, then of the rest.
 
     Args:
-        needed: what the workbench does not do without, and what stands there where there is nothing.
+        needed: what stands there where there is neither.
     """
     row = {}
     for key, value in values.items():
@@ -290,7 +306,7 @@ def _passage(passage: PooledPassage) -> dict[str, Any]:
 def _judgment(judgment: Judgment) -> dict[str, Any]:
     return _object(
         judgment.rest,
-        {},
+        _NOTHING,
         paragraphId=judgment.doc_id,
         query=judgment.query_id,
         relevance=judgment.relevance,
@@ -301,7 +317,7 @@ def _judgment(judgment: Judgment) -> dict[str, Any]:
 def _ranking(ranking: Ranking) -> dict[str, Any]:
     return _object(
         ranking.rest,
-        {},
+        _NOTHING,
         method=ranking.run,
         paragraphId=ranking.doc_id,
         queryId=ranking.query_id,
@@ -313,14 +329,7 @@ def _ranking(ranking: Ranking) -> dict[str, Any]:
 def _grading(grading: Grading) -> dict[str, Any]:
     return _object(
         grading.rest,
-        {
-            "correctAnswered": [],
-            "wrongAnswered": [],
-            "answers": [],
-            "llm": "",
-            "llm_options": {},
-            "exam_ratio": 0.0,
-        },
+        _NEEDED_GRADING,
         correctAnswered=grading.correct,
         wrongAnswered=grading.wrong,
         answers=grading.answers,
@@ -338,7 +347,7 @@ def _grading(grading: Grading) -> dict[str, Any]:
 def _direct(grade: DirectGrade) -> dict[str, Any]:
     return _object(
         grade.rest,
-        {"correctAnswered": False, "answer": "", "llm": "", "llm_options": {}},
+        _NEEDED_DIRECT,
         correctAnswered=grade.correct,
         answer=grade.answer,
         llm_response_error=grade.error,
@@ -353,7 +362,7 @@ def _direct(grade: DirectGrade) -> dict[str, Any]:
 
 def _self_rating(rating: SelfRating) -> dict[str, Any]:
     values = {f"{rating.kind}_id": rating.item_id, "self_rating": rating.rating}
-    return _object(rating.rest, {"self_rating": None}, **values)
+    return _object(rating.rest, _NEEDED_RATING, **values)
 
 
 def _finite(value: float | None) -> float | None:
