@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import json
@@ -339,3 +340,50 @@ def test_any_pool_comes_back(tmp_path: Path, name: str, pool: list[PooledPassage
     again = list(read_pool(tmp_path / name, lambda error: None))
     assert again == pool
     assert written(again) == written(pool)
+
+
+WHOLE = paragraph(
+    paragraph_data={"judgments": [judged("d", "q/f", 1)], "rankings": [ranked("r", "d", 0, 0.5)]},
+    exam_grades=[
+        {"correctAnswered": ["i"], "wrongAnswered": ["j"], "answers": [["i", "5"]], "llm": "m",
+         "llm_options": {}, "llm_response_errors": {}, "exam_ratio": 0.5,
+         "prompt_info": {"prompt_class": "P"}, "prompt_type": "question",
+         "self_ratings": [{"question_id": "i", "self_rating": 5}], "relevance_label": 5}
+    ],
+    grades=[
+        {"correctAnswered": True, "answer": "Yes", "llm_response_error": None, "llm": "m", "llm_options": {},
+         "prompt_info": {}, "self_ratings": 1, "prompt_type": "direct_grading", "relevance_label": 1}
+    ],
+)  # fmt: skip
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | number | text,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(text, inner, max_size=2),
+    max_leaves=5,
+)
+
+
+@settings(quick, max_examples=400)
+@given(data=st.data(), value=anything)
+def test_whatever_stands_in_a_place_a_pool_is_read_and_written_or_refused(
+    tmp_path: Path, data: st.DataObject, value: Any
+) -> None:
+    row = json.loads(json.dumps(["q", [WHOLE]]))
+    place, key = row, 1
+    while isinstance(place[key], (list, dict)) and place[key] and data.draw(st.integers(0, 4)):
+        place = place[key]
+        key = data.draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))
+    place[key] = value
+    passages: list[PooledPassage] = []
+    with contextlib.suppress(ConversionError):
+        passages.extend(read_pool(put(tmp_path, row), lambda error: None))
+    if passages:
+        once = written(passages)
+        assert written(list(read_pool(put(tmp_path, *once), lambda error: None))) == once
+
+
+def test_a_number_too_large_for_a_float_is_no_score(tmp_path: Path) -> None:
+    path = tmp_path / "pool.jsonl"
+    row = json.dumps(["q", [paragraph(paragraph_data={"rankings": [ranked("r", "d", 1, 7.5)]})]])
+    path.write_text(row.replace("7.5", "1e999") + "\n")
+    with pytest.raises(ConversionError):
+        list(read_pool(path))
