@@ -90,3 +90,16 @@ def test_an_exported_pool_has_grades_of_the_query_itself_as_such(tmp_path: Path)
         rating = hashed_rating(passage.text or "", "query number q1")
         assert (grade.self_rating, grade.answer, grade.correct) == (rating, f"says {rating}", rating > 0)
         assert passage.gradings == ()
+
+
+def test_an_exported_pool_has_the_texts_of_generated_responses(tmp_path: Path) -> None:
+    root = make_small_track(tmp_path / "track", queries=1)
+    row = {"run_id": "gen", "topic_id": "q1", "answer": [{"text": "An answer.", "citations": []}]}
+    (root / "runs" / "gen.jsonl").write_text(json.dumps(row) + "\n")
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        track.update()
+        passages = {passage.doc_id: passage for passage in track.pool()}
+    own = passages["gen/q1/1"]
+    assert own.text == "An answer."
+    assert [(ranking.run, ranking.rank) for ranking in own.rankings] == [("gen", 1)]
+    assert len(own.gradings[0].self_ratings) == 4

@@ -26,7 +26,7 @@ def pooled_passages(pipeline: Pipeline) -> Iterator[PooledPassage]:
     snapshot = pipeline.snapshot
     assert snapshot is not None
     docs = pool(snapshot.runs.values(), snapshot.bank.query_ids, pipeline.config.track.depth)
-    texts, _ = pipeline.texts.of({doc_id for found in docs.values() for doc_id in found})
+    texts, _ = pipeline.texts_of({doc_id for found in docs.values() for doc_id in found}, snapshot)
     places = {(query_id, doc_id) for query_id, found in docs.items() for doc_id in found}
     rankings: dict[Place, list[Ranking]] = {}
     for run in snapshot.runs.values():
