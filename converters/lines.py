@@ -27,6 +27,18 @@ _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 _TOKEN = re.compile(rb'"(?P<key>(?:[^"\\]|\\.)*+)"\s*+:|"(?:[^"\\]|\\.)*+"?|[{}\[\]]')
 
 
+class _Packed(gzip.GzipFile):
+    """gzip that gives all there is before it says that the data end early.
+
+    GzipFile fills whole buffers: where the end is missing, lines that are there are lost with the last one.
+    """
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.read1(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
 class Head(NamedTuple):
     """The beginning of a file, for sniffing: its name, its first non-blank lines, decompressed."""
 
@@ -55,7 +67,7 @@ def open_bytes(path: str | os.PathLike[str]) -> Iterator[io.BufferedReader]:
         with reading(path, None):
             packed = raw.peek(2)[:2] == _GZIP
         if packed:
-            stream = io.BufferedReader(gzip.GzipFile(fileobj=raw), 1 << 20)
+            stream = io.BufferedReader(_Packed(fileobj=raw), 1 << 20)
         with reading(path, 1):
             start = stream.peek(3)[:3]
         if start[:2] in _UTF16_BOMS:

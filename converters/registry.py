@@ -29,6 +29,7 @@ BUILT_IN = {
     "passages": "converters.passages",
     "queries": "converters.queries",
     "leaderboard": "converters.leaderboard",
+    "workbench": "converters.workbench",
 }
 
 

@@ -29,7 +29,7 @@ def read_graded_pool(path: Path) -> Iterator[RecordedGrade]:
     for number, query_id, paragraph in _paragraphs(path):
         doc_id = an_id(path, number, paragraph, ("paragraph_id",))
         text = paragraph.get("text")
-        for grading in _dicts(path, number, paragraph.get("exam_grades"), "exam_grades"):
+        for grading in objects(path, number, paragraph.get("exam_grades"), "exam_grades"):
             yield from _grades(path, number, query_id, doc_id, text if isinstance(text, str) else "", grading)
 
 
@@ -48,14 +48,48 @@ def read_graded_passages(path: Path) -> Iterator[Passage]:
             yield Passage(doc_id, text)
 
 
-def _paragraphs(path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
+def query_lines(path: Path) -> Iterator[tuple[int, str, list[dict[str, Any]]]]:
+    """(line, query id, its paragraphs) of every line of a pool.
+
+    Raises:
+        ConversionError: a line is not one of a pool.
+    """
     for number, row in iter_json(path):
         if not (
             isinstance(row, list) and len(row) == 2 and isinstance(row[0], str) and isinstance(row[1], list)
         ):
             raise ConversionError(path, number, "not `[query_id, [paragraph, ...]]`, as graded pools have it")
-        for paragraph in _dicts(path, number, row[1], "the list of paragraphs"):
-            yield number, row[0], paragraph
+        yield number, row[0], objects(path, number, row[1], "the list of paragraphs")
+
+
+def objects(path: Path, number: int, value: Any, what: str) -> list[dict[str, Any]]:
+    """A list of JSON objects; null is an empty one.
+
+    Raises:
+        ConversionError: it is something else.
+    """
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
+        raise ConversionError(path, number, f"{what} is no list of JSON objects")
+    return value
+
+
+def a_rating(path: Path, number: int, value: Any, what: str) -> int | None:
+    """A rating 0..5, or None for null.
+
+    Raises:
+        ConversionError: it is neither; `what` names the cell.
+    """
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 5):
+        raise ConversionError(path, number, f"{what}: the rating is not 0..5: {value!r}"[:300])
+    return value
+
+
+def _paragraphs(path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    for number, query_id, paragraphs in query_lines(path):
+        for paragraph in paragraphs:
+            yield number, query_id, paragraph
 
 
 def _grades(
@@ -69,18 +103,10 @@ def _grades(
         if isinstance(pair, list) and len(pair) == 2:
             answers.setdefault(str(pair[0]), str(pair[1]))
     ratings: dict[str, int | None] = dict.fromkeys(answers)
-    for entry in _dicts(path, number, grading.get("self_ratings"), "self_ratings"):
+    for entry in objects(path, number, grading.get("self_ratings"), "self_ratings"):
         item_id = an_id(path, number, entry, ("question_id", "nugget_id"))
-        rating = entry.get("self_rating")
-        if rating is not None and (
-            isinstance(rating, bool) or not isinstance(rating, int) or not 0 <= rating <= 5
-        ):
-            raise ConversionError(
-                path,
-                number,
-                f"passage '{doc_id}', item '{item_id}': the rating is not 0..5: {rating!r}"[:300],
-            )
-        ratings[item_id] = rating
+        what = f"passage '{doc_id}', item '{item_id}'"
+        ratings[item_id] = a_rating(path, number, entry.get("self_rating"), what)
     for item_id, value in ratings.items():
         yield RecordedGrade(
             query_id,
@@ -92,14 +118,6 @@ def _grades(
             str(prompt or ""),
             text,
         )
-
-
-def _dicts(path: Path, number: int, value: Any, what: str) -> list[dict[str, Any]]:
-    if value is None:
-        return []
-    if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
-        raise ConversionError(path, number, f"{what} is no list of JSON objects")
-    return value
 
 
 def _sniff(start: Head) -> bool:

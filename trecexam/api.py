@@ -18,6 +18,7 @@ from trecexam.watching.lock import TrackLock, holder
 if TYPE_CHECKING:
     import ir_measures
 
+    from converters.pooled import PooledPassage
     from converters.records import Qrel
     from trecexam.graders import Grader
     from trecexam.scores.labels import LabelRule, RubricQrel
@@ -135,6 +136,12 @@ class Track:
     def grades(self) -> Iterator[dict[str, Any]]:
         """Every grade of the pool: ids, rating, status, raw answer, digests."""
         return self._loaded().gradebook.rows()
+
+    def pool(self) -> Iterator[PooledPassage]:
+        """The pool as the Rubric workbench has it: texts, ranks in the runs, official judgments, grades."""
+        from trecexam.stages.pooled import pooled_passages
+
+        return pooled_passages(self._loaded())
 
     def run_files(self) -> Mapping[str, Path]:
         """Display name of each run -> its file."""

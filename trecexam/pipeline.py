@@ -157,12 +157,7 @@ class Pipeline:
         snapshot = self.inputs.read(hold)
         pooled = pool(snapshot.runs.values(), snapshot.bank.query_ids, self.config.track.depth)
         wanted = {doc_id for docs in pooled.values() for doc_id in docs}
-        own = snapshot.own_texts
-        bad_passages: tuple[Rejected, ...] = ()
-        texts: Mapping[str, str] = own
-        if not wanted or wanted - own.keys():
-            found, bad_passages = self.texts.of(wanted - own.keys())
-            texts = {**found, **own}
+        texts, bad_passages = self.texts_of(wanted, snapshot)
         untold = tuple(without_text(self.folder, snapshot, texts)) if wanted - texts.keys() else ()
         self.gradebook.set_pool(snapshot.bank, pooled, texts)
         self.snapshot = snapshot
@@ -170,6 +165,21 @@ class Pipeline:
         self._not_taken = (*snapshot.rejected, *bad_passages, *untold)
         self._left_out = ()
         return snapshot
+
+    def texts_of(
+        self, wanted: Collection[str], snapshot: Snapshot
+    ) -> tuple[Mapping[str, str], tuple[Rejected, ...]]:
+        """The texts of these documents, as far as there are, and the passage lines not taken.
+
+        Raises:
+            TrackError: some are not those of generated responses, and the track has no passages at all.
+        """
+        own = snapshot.own_texts
+        others = set(wanted) - own.keys()
+        if wanted and not others:
+            return own, ()
+        found, rejected = self.texts.of(others)
+        return {**found, **own}, rejected
 
     def check_measures(self) -> None:
         """Refuses measures that cannot be computed, before hours of grading go by.

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from support import ROOT
 
+import converters
 import trecexam
 from converters import ConversionError
 from converters.passages import read_passages
@@ -182,6 +183,20 @@ def test_the_37th_run(track: Path, benchmark: Any, report: list[str]) -> None:
     report.append(
         f"Dropping the 37th run into it, all grades stored: {seconds * 1000:.0f} ms to new outputs."
     )
+
+
+def test_a_round_trip_of_a_graded_pool(dl19: Path, tmp_path: Path, benchmark: Any, report: list[str]) -> None:
+    graded, again = dl19 / "graded.flan-t5-large.jsonl.gz", tmp_path / "again.jsonl.gz"
+
+    def round_trip() -> None:
+        converters.write(converters.read(graded, "workbench"), again, "workbench")
+
+    benchmark.pedantic(round_trip, rounds=10)
+    seconds = benchmark.stats.stats.median
+    report.append(
+        f"Reading and writing the graded pool of dl19 (4,339 passages, 43,390 grades, gzip): {seconds:.2f} s."
+    )
+    assert seconds < 3
 
 
 def test_help(benchmark: Any, report: list[str]) -> None:

@@ -9,30 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import ROOT, make_small_track, write_run
+from support import RECORDED, ROOT, make_small_track, write_run
 
-import trecexam
 from trecexam.cli.main import COMMANDS, run
 from trecexam.config import load_config
 from trecexam.watching.lock import TrackLock
-
-RECORDED = '[track]\ndepth = 8\n[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n'
-
-
-@pytest.fixture
-def graded(tmp_path: Path) -> Path:
-    """A track that the `recorded` grader has graded; every pooled cell is in the recording."""
-    from support import HashGrader
-
-    root = make_small_track(tmp_path / "track")
-    with trecexam.open_track(root, grader=HashGrader()) as track:
-        track.update()
-        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in track.grades()))
-    shutil.rmtree(root / "out")
-    shutil.rmtree(root / ".trecexam")
-    (root / "trecexam.toml").write_text(RECORDED)
-    assert run(["watch", str(root), "--once"]) == 0
-    return root
 
 
 def out(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 0) -> str:

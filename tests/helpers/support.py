@@ -13,6 +13,8 @@ from trecexam.graders import Answer, Cell
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
+#: The settings of a small track whose grades are in a file.
+RECORDED = '[track]\ndepth = 8\n[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n'
 
 
 def hashed_rating(text: str, item: str) -> int:

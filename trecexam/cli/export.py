@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import sys
 from pathlib import Path
@@ -82,6 +83,26 @@ def grades(track: Path, output: Path | None) -> None:
     """Every grade of TRACK's pool as JSONL; the `recorded` grader reads it back."""
     with open_track(track) as opened:
         _emit(_grade_lines(opened), output)
+
+
+@export.command(epilog="Example: trecexam export pool mytrack -o graded.jsonl.gz")
+@track_argument
+@output_option
+def pool(track: Path, output: Path | None) -> None:
+    """TRACK's pool with its grades, as the Rubric workbench has it.
+
+    Texts, ranks in the runs, official judgments and grades of every pooled passage, a line a query. Gzip
+    where FILE ends in .gz: the workbench reads no other. The `recorded` grader reads it back.
+    """
+    from converters.workbench import write_pool
+
+    buffer = io.BytesIO()
+    with open_track(track) as opened:
+        write_pool(opened.pool(), buffer)
+    content = buffer.getvalue()
+    if output is not None and output.suffix == ".gz":
+        content = gzip.compress(content, mtime=0)
+    _emit(content, output)
 
 
 def _grade_lines(track: Track) -> bytes:
