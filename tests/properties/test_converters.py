@@ -84,6 +84,7 @@ items = st.builds(
     st.none() | text,
     st.lists(st.tuples(st.sampled_from("ABCD"), text), max_size=3).map(tuple),
     st.just(""),
+    st.sampled_from(["vital", "okay", ""]),
 )
 
 
@@ -185,7 +186,7 @@ KEYS += [
     "prompt_info",
     "answers",
 ]
-KEYS += ["prompt_class", "query_text", "kind"]
+KEYS += ["prompt_class", "query_text", "kind", "nuggets", "importance", "assignment", "run_id", "query"]
 keys = st.sampled_from(KEYS)
 values: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers(-1, 7) | st.floats(allow_nan=False) | st.text(max_size=4),
