@@ -2,8 +2,8 @@
 
 A line a query: `query_id, query_text, questions|items: [{question_id|nugget_id, question_text|nugget_text,
 gold_answers?, facet_id?, importance?}]`; or a line a question: `query_id, qid, question, facet_id, choices,
-correct, correctKey`; or `qid, nuggets: [{text, importance}]` (see `converters.nuggets`). Where an id is missing
-it is `query_id/md5(text)`.
+correct, correctKey`; or `qid, nuggets: [{text, importance}]` (see `converters.nuggets`). Where an id is
+missing it is `query_id/md5(text)`.
 """
 
 from __future__ import annotations

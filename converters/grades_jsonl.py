@@ -1,4 +1,4 @@
-"""Grades as JSON Lines: what `trecexam export grades` writes, and what nuggetizer does (`converters.nuggets`)."""
+"""Grades as JSON Lines: what `trecexam export grades` writes, and nuggetizer (see `converters.nuggets`)."""
 
 from __future__ import annotations
 

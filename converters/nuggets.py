@@ -1,4 +1,4 @@
-"""Nuggets as nuggetizer and TREC RAG write them: a line a query, and a line an answer that was judged by them.
+"""Nuggets as nuggetizer and TREC RAG write them: a line a query, or a line an answer judged by them.
 
 `{"qid", "nuggets": [{"text", "importance"}]}` is a bank. Where its nuggets have an "assignment" as well, the
 line says which of them one passage or answer holds: those are grades.
@@ -31,7 +31,7 @@ def has_nuggets(row: Mapping[str, Any]) -> bool:
 
 
 def is_assigned(row: Mapping[str, Any]) -> bool:
-    """Whether a line has assignments. Of one that is cut, with None as values, what else it says of an answer."""
+    """Whether a line has assignments; of one that is cut, with None as values, whether it names an answer."""
     listed = row.get("nuggets")
     if listed is None:
         return "nuggets" in row and any(key in row for key in (*_DOC_KEYS, *_DOC_TEXT_KEYS, "run_id"))
@@ -82,8 +82,8 @@ def nugget_items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[It
 def assigned_grades(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[RecordedGrade]:
     """The grades of a line: full support is the rating 5, partial support 3, none 0, `failed` no rating.
 
-    The document is the passage that was judged (`docid`, `segment_id`); of an answer, which has no such id, it
-    is `run_id/query_id`. The text is `candidate_text` or `answer_text`.
+    The document is the passage that was judged (`docid`, `segment_id`); of an answer, which has no such id,
+    it is `run_id/query_id`. The text is `candidate_text` or `answer_text`.
 
     Raises:
         ConversionError: no query, no document or run, a nugget without text or assignment.

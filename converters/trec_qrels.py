@@ -1,7 +1,7 @@
 """TREC qrels: `query_id 0 doc_id label`; in diversity qrels (ndeval) the second column is the subtopic.
 
-TREC RAG 2025 has six columns: `query_id Q0 doc_id label confidence run_id`. Prels, the five columns of sampled
-judgments, are told and refused.
+TREC RAG 2025 has six columns: `query_id Q0 doc_id label confidence run_id`. Prels, the five columns of
+sampled judgments, are told and refused.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ MAX_LABEL = 4
 def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
     """The judgments of a qrels file, in its order. Blank lines are skipped.
 
-    Of six columns the last two, the judge's confidence and its run id, are left out, which is logged once, and
-    the second, Q0, is no subtopic.
+    Of six columns the last two, the judge's confidence and its run id, are left out, which is logged once,
+    and the second, Q0, is no subtopic.
 
     Raises:
         ConversionError: with the line: neither four columns nor six, or not as many as on the first line, a
