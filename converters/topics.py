@@ -43,7 +43,7 @@ _OTHER_NAMES = (
 )
 _TOPICS = ("topic", "top", "query")
 _MARKUP = re.compile(rb"\s*<[A-Za-z!?]")
-_OPENED = re.compile(rb"<([A-Za-z][\w.:-]*)[^<>]*>")
+_OPENED = re.compile(rb"<([A-Za-z][\w.:-]*+)[^<>]*+>")
 _TAG = re.compile(r"<(/?)([A-Za-z][\w-]*)(?:\s[^<>]*)?>")
 _OUTSIDE = re.compile(r"<[A-Za-z/!?][^<>]*>")
 #: The words that TREC puts before the text of a field.
@@ -81,10 +81,10 @@ def sgml_topics(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
     topic: _Topic | None = None
     for number, line in iter_lines(path):
         text = decode(path, number, line)
-        place = 0
+        place, indent = 0, len(text) - len(text.lstrip())
         for tag in _TAG.finditer(text):
             closing, name = bool(tag[1]), tag[2].lower()
-            if name not in ("top", *_ID_NAMES, *_TEXT_NAMES, *_OTHER_NAMES) and text[: tag.start()].strip():
+            if name not in ("top", *_ID_NAMES, *_TEXT_NAMES, *_OTHER_NAMES) and tag.start() > indent:
                 continue  # a word in angle brackets, or a mark-up of words
             before, place = text[place : tag.start()], tag.end()
             if topic is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -228,6 +229,26 @@ def test_deep_nesting_is_refused(tmp_path: Path) -> None:
     assert refused(put(tmp_path, '{"1": "x", "2": ' + "[" * 100_000)).line == 1
     nested = "[" * 1000 + "]" * 1000
     assert refused(put(tmp_path, '[{"id": 1, "title": ' + nested + "}]")).line == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "<" + "a" * 1_000_000,
+        "<top>\n<num>1<title>" + "x <foo>" * 100_000 + "</top>",
+        "<top>" + "<a " * 300_000,
+        "<!" * 500_000,
+        "<topics>" + "<a " * 300_000,
+        '{"a' + "\\" * 1_000_000,
+        "[{" + '"a":' * 300_000,
+    ],
+)
+def test_no_content_takes_long_to_be_told(tmp_path: Path, content: str) -> None:
+    began = time.process_time()
+    for name in ("queries", None):
+        with contextlib.suppress(ConversionError):
+            list(converters.read(put(tmp_path, content), name))
+    assert time.process_time() - began < 5
 
 
 def test_a_document_is_only_so_large(tmp_path: Path) -> None:
