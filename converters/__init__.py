@@ -6,11 +6,23 @@
 """
 
 from converters.errors import ConversionError
-from converters.records import Item, Passage, Qrel, Query, RecordedGrade, RunEntry, RunRank
+from converters.records import (
+    Citation,
+    Item,
+    Passage,
+    Qrel,
+    Query,
+    RecordedGrade,
+    Response,
+    RunEntry,
+    RunRank,
+    Sentence,
+)
 from converters.registry import Format, formats, read, sniff, write
 from converters.run import Run
 
 __all__ = [
+    "Citation",
     "ConversionError",
     "Format",
     "Item",
@@ -18,9 +30,11 @@ __all__ = [
     "Qrel",
     "Query",
     "RecordedGrade",
+    "Response",
     "Run",
     "RunEntry",
     "RunRank",
+    "Sentence",
     "formats",
     "read",
     "sniff",

@@ -16,6 +16,8 @@ from converters.errors import ConversionError
 
 #: The longest line a reader takes, in bytes: a graded pool has all passages of a query on one.
 MAX_LINE = 64 * 1024 * 1024
+#: What is read at once, in bytes.
+_BLOCK = 256 * 1024
 #: What `head` looks at, in bytes.
 HEAD = 64 * 1024
 
@@ -36,7 +38,7 @@ class Head(NamedTuple):
 
 
 @contextmanager
-def open_bytes(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def open_bytes(path: str | os.PathLike[str]) -> Iterator[io.BufferedReader]:
     """The decompressed bytes of a file, after a UTF-8 byte-order mark if it has one.
 
     Raises:
@@ -97,21 +99,40 @@ def iter_lines(path: str | os.PathLike[str], max_line: int = MAX_LINE) -> Iterat
     Raises:
         ConversionError: with the line: damaged gzip, a line over `max_line` bytes, a NUL byte.
     """
+    number, size = 0, 0
+    parts: list[bytes] = []
     with open_bytes(path) as stream:
-        number = 0
         while True:
-            number += 1
-            with reading(path, number):
-                line = stream.readline(max_line + 2)
-            if not line:
+            with reading(path, number + 1):
+                block = stream.read1(_BLOCK)
+            lines = block.split(b"\n")
+            # The first ends what earlier blocks began; the last goes on in the next one.
+            parts.append(lines[0])
+            size += len(lines[0])
+            if block and len(lines) == 1:
+                if size > max_line + 1:
+                    raise _too_long(path, number + 1, max_line)
+                continue
+            lines[0] = b"".join(parts)
+            parts, size = [lines[-1]], len(lines[-1])
+            if not block and not lines[0]:
                 return
-            if len(line) > max_line and not (line.endswith(b"\n") and len(line) <= max_line + 2):
-                raise ConversionError(
-                    path, number, f"the line is longer than {max_line // 2**20} MiB; is this a text file?"
-                )
-            if b"\0" in line:
-                raise ConversionError(path, number, "a NUL byte: this is no text file")
-            yield number, line.rstrip(b"\r\n")
+            for line in lines[:-1] if block else lines:
+                number += 1
+                line = line.rstrip(b"\r")
+                if len(line) > max_line:
+                    raise _too_long(path, number, max_line)
+                if b"\0" in line:
+                    raise ConversionError(path, number, "a NUL byte: this is no text file")
+                yield number, line
+            if not block:
+                return
+
+
+def _too_long(path: str | os.PathLike[str], number: int, max_line: int) -> ConversionError:
+    return ConversionError(
+        path, number, f"the line is longer than {max_line // 2**20} MiB; is this a text file?"
+    )
 
 
 def head(path: str | os.PathLike[str]) -> Head:

@@ -70,6 +70,39 @@ class Item(NamedTuple):
     importance: str = ""
 
 
+class Citation(NamedTuple):
+    """A document that a sentence names as its source; `confidence` is None where the system gives none."""
+
+    doc_id: str
+    confidence: float | None = None
+
+
+class Sentence(NamedTuple):
+    """A part of a response, as its system cut it, with its sources."""
+
+    text: str
+    citations: tuple[Citation, ...] = ()
+
+
+class Response(NamedTuple):
+    """A generative system's answer to one query.
+
+    `run` is the system's run id. `query_id` is "" where only the query's text is known. `references` are
+    the documents the system was given or names, in its order.
+    """
+
+    query_id: str
+    run: str
+    sentences: tuple[Sentence, ...]
+    query_text: str = ""
+    references: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The whole answer, its parts separated by a blank."""
+        return " ".join(sentence.text.strip() for sentence in self.sentences if sentence.text.strip())
+
+
 class RunRank(NamedTuple):
     """A run's place on an official leaderboard; 1 is best."""
 

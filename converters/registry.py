@@ -25,6 +25,7 @@ BUILT_IN = {
     "rubric": "converters.rubric_jsonl",
     "bank": "converters.bank",
     "grades": "converters.grades_jsonl",
+    "responses": "converters.rag_responses",
     "passages": "converters.passages",
     "queries": "converters.queries",
     "leaderboard": "converters.leaderboard",

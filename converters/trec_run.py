@@ -149,7 +149,7 @@ def _fast(path: Path) -> tuple[str, tuple[str, ...], Any, Any, Any]:
 
     with open_bytes(path) as stream:
         with reading(path, 1):
-            first = stream.peek(_BLOCK)[:_BLOCK].split(b"\n", 1)[0]  # type: ignore[attr-defined]
+            first = stream.peek(_BLOCK)[:_BLOCK].split(b"\n", 1)[0]
         delimiter = b"\t" if b"\t" in first else b" "
         width = len(first.rstrip(b"\r").split(delimiter))
         if width < 6:

@@ -20,7 +20,7 @@ LAYERS = (
     ("trecexam.scores",),
     ("trecexam.reports",),
     ("trecexam.stages.run_names", "trecexam.stages.files"),
-    ("trecexam.stages.texts",),
+    ("trecexam.stages.texts", "trecexam.stages.drops"),
     ("trecexam.stages.inputs", "trecexam.stages.scoring"),
     ("trecexam.stages.gradebook",),
     ("trecexam.pipeline", "trecexam.stages"),

@@ -54,6 +54,11 @@ class TrackSection(_Section):
         description="An ir_datasets id; stands in for queries, passages and qrels not given as files.",
     )
     runs: str = Field("runs", description="The drop folder, searched with its sub-folders.")
+    pool: Literal["text", "citations", "both"] = Field(
+        "text",
+        description="What of a generated response is graded: its own text in passages, the passages that it "
+        "cites, or both.",
+    )
     depth: int = Field(20, ge=1, description="Passages of each run and query that enter the pool (ranks).")
     min_text: int = Field(1, ge=1, description="Passages with fewer characters than this are not graded.")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -157,8 +157,13 @@ class Pipeline:
         snapshot = self.inputs.read(hold)
         pooled = pool(snapshot.runs.values(), snapshot.bank.query_ids, self.config.track.depth)
         wanted = {doc_id for docs in pooled.values() for doc_id in docs}
-        texts, bad_passages = self.texts.of(wanted)
-        untold = tuple(without_text(self.folder, snapshot, texts)) if len(texts) < len(wanted) else ()
+        own = snapshot.own_texts
+        bad_passages: tuple[Rejected, ...] = ()
+        texts: Mapping[str, str] = own
+        if not wanted or wanted - own.keys():
+            found, bad_passages = self.texts.of(wanted - own.keys())
+            texts = {**found, **own}
+        untold = tuple(without_text(self.folder, snapshot, texts)) if wanted - texts.keys() else ()
         self.gradebook.set_pool(snapshot.bank, pooled, texts)
         self.snapshot = snapshot
         self.digests = self.inputs.digests(hold)

@@ -21,6 +21,7 @@ from support import ROOT
 
 import trecexam
 from converters import ConversionError
+from converters.passages import read_passages
 from converters.trec_run import read_run
 from trecexam.cli.main import run as command
 
@@ -112,6 +113,21 @@ def test_a_bad_line_in_3_million_is_named_exactly(large: Path, tmp_path: Path, r
         read_run(bad)
     assert caught.value.line == planted
     bad.unlink()
+
+
+def test_passages_are_read_at_200_megabytes_a_second(
+    tmp_path: Path, report: list[str], benchmark: Any
+) -> None:
+    path = tmp_path / "passages.jsonl"
+    text = "Heat pumps move heat from cold places to warm ones with a refrigerant that boils low. " * 4
+    with path.open("w") as file:
+        for number in range(250_000):
+            file.write(f'{{"docid": "msmarco_{number}", "text": "{text}{number}"}}\n')
+    count = benchmark.pedantic(lambda: sum(1 for _ in read_passages(path)), rounds=5)
+    assert count == 250_000
+    rate = path.stat().st_size / benchmark.stats.stats.median / 1e6
+    report.append(f"Reading passages, JSONL of 250,000 lines: {rate:.0f} MB/s on one core.")
+    assert rate >= 200
 
 
 @pytest.fixture

@@ -21,7 +21,10 @@ COMMANDS = {
         "correlate",
         "How far this leaderboard agrees with the official one.",
     ),
+    "convert": ("trecexam.cli.convert", "convert", "Write a file in another format."),
+    "formats": ("trecexam.cli.convert", "formats", "The file formats known here."),
     "export": ("trecexam.cli.export", "export", "Write qrels, subtopics or grades for other tools."),
+    "check": ("trecexam.cli.check", "check", "Would trec_eval take this run or these qrels? Mends them."),
     "graders": ("trecexam.cli.graders", "graders", "What can grade here, and what the rest needs."),
 }
 

@@ -19,7 +19,8 @@ from converters.run import Run
 from trecexam.bank import Bank
 from trecexam.bank.asked import QUERY, asked
 from trecexam.errors import TrackError
-from trecexam.stages.files import Rejected, Stamp, sniffed, stamp
+from trecexam.stages.drops import read_dropped
+from trecexam.stages.files import Rejected, Stamp, stamp
 from trecexam.stages.run_names import name_runs
 from trecexam.track import TrackFolder
 
@@ -34,6 +35,7 @@ class Snapshot:
         runs: display name -> run, sorted by name; without queries that the bank does not have.
         run_files: display name -> file.
         run_contents: display name -> a token that changes when the run's content does.
+        own_texts: doc_id -> text of the passages that generated responses amount to.
         official: the official judgments, None where there are none.
         official_ranks: run name -> official rank (1 is best), None where there are none.
     """
@@ -43,6 +45,7 @@ class Snapshot:
     runs: Mapping[str, Run]
     run_files: Mapping[str, Path]
     run_contents: Mapping[str, tuple[Path, Stamp | None]]
+    own_texts: Mapping[str, str]
     official: tuple[Qrel, ...] | None
     official_ranks: Mapping[str, float] | None
     rejected: tuple[Rejected, ...]
@@ -63,6 +66,7 @@ class Inputs:
         self.kinds = kinds
         self.with_query = with_query
         self._cache: dict[tuple[str, Path], tuple[Stamp | None, Any]] = {}
+        self._prompts: dict[str, str] = {}
         self._dataset_queries: dict[str, str] | None = None
         self._dataset_qrels: tuple[Qrel, ...] | None = None
 
@@ -104,10 +108,10 @@ class Inputs:
             texts, official = self._dataset(texts, official, rejected)
         bank = self._asked(whole, texts, rejected)
         ranks = self._optional(self.folder.official_leaderboard(), "ranks", _read_ranks, rejected)
-        runs, files = self._runs(bank, hold, rejected)
+        runs, files, own = self._runs(bank, texts, hold, rejected)
         contents = {name: (path, self._cache["run", path][0]) for name, path in files.items()}
         return Snapshot(
-            bank, texts, runs, files, contents, official, ranks, tuple(sorted(rejected, key=_row_key))
+            bank, texts, runs, files, contents, own, official, ranks, tuple(sorted(rejected, key=_row_key))
         )
 
     def _bank(self, rejected: list[Rejected]) -> tuple[Bank, dict[str, str]]:
@@ -169,16 +173,35 @@ class Inputs:
         )
 
     def _runs(
-        self, bank: Bank, hold: Collection[Path], rejected: list[Rejected]
-    ) -> tuple[dict[str, Run], dict[str, Path]]:
+        self,
+        bank: Bank,
+        query_texts: Mapping[str, str],
+        hold: Collection[Path],
+        rejected: list[Rejected],
+    ) -> tuple[dict[str, Run], dict[str, Path], dict[str, str]]:
+        """Runs and their files by name, and the texts of passages that came with them."""
+        self._forget_prompts(query_texts)
+        pool = self.folder.config.track.pool
+        read = partial(read_dropped, pool=pool, query_texts=query_texts)
         taken: dict[Path, Run] = {}
+        own: dict[str, str] = {}
         for path in self.folder.run_files():
             if path in hold and ("run", path) not in self._cache:
                 continue
             try:
-                run = self._cached("run", path, _read_run, frozen=path in hold)
+                dropped = self._cached("run", path, read, frozen=path in hold)
             except ConversionError as error:
                 rejected.append(Rejected(self.folder.shown(path), error.line, error.reason))
+                continue
+            run = dropped.run
+            if any(own.get(doc_id, text) != text for doc_id, text in dropped.texts.items()):
+                rejected.append(
+                    Rejected(
+                        self.folder.shown(path),
+                        None,
+                        f"other responses of a run '{run.name}' are here already: give these another run id",
+                    )
+                )
                 continue
             unknown = [query_id for query_id in run.query_ids if query_id not in bank.items]
             if unknown:
@@ -202,9 +225,18 @@ class Inputs:
                     )
                 )
             taken[path] = run
+            own.update(dropped.texts)
         names = name_runs({path: run.name for path, run in taken.items()}, self.folder.runs)
         files = {names[path]: path for path in sorted(taken, key=names.__getitem__)}
-        return {name: taken[path].renamed(name) for name, path in files.items()}, files
+        return {name: taken[path].renamed(name) for name, path in files.items()}, files, own
+
+    def _forget_prompts(self, query_texts: Mapping[str, str]) -> None:
+        """Has responses that name their query by its text read again when those texts change."""
+        if self._prompts != query_texts:
+            self._prompts = dict(query_texts)
+            for key, (_, value) in list(self._cache.items()):
+                if key[0] == "run" and getattr(value, "by_prompt", True):
+                    del self._cache[key]
 
     def _dataset(
         self, texts: dict[str, str], official: tuple[Qrel, ...] | None, rejected: list[Rejected]
@@ -293,19 +325,6 @@ def _read_ranks(path: Path) -> dict[str, float]:
 
 def _read_qrels(path: Path) -> tuple[Qrel, ...]:
     return tuple(converters.read(path, "qrels"))
-
-
-def _read_run(path: Path) -> Run:
-    kind = sniffed(path) or "run"
-    if kind != "run":
-        raise ConversionError(
-            path,
-            1,
-            f"not a run: this looks like the format '{kind}'; "
-            "a run has lines `query_id Q0 doc_id rank score tag`",
-        )
-    run: Run = converters.read(path, "run")
-    return run
 
 
 def _first_line(path: Path, query_id: str) -> int | None:

@@ -1,0 +1,91 @@
+"""From one format to another: what a file's records become where the two formats hold different ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from converters.errors import ConversionError
+from converters.records import Query, Response, Sentence
+from converters.registry import formats, read, sniff
+from converters.run import Run
+from converters.segment import Pool, response_passages, run_lines, safe_name
+
+#: Formats whose records can become those of others.
+TARGETS = {"responses": ("passages", "run", "queries"), "bank": ("queries",)}
+
+
+def converted(path: Path, source: str | None, target: str, pool: Pool = "text") -> Iterable[Any]:
+    """The records of a file as those that the format `target` writes.
+
+    Args:
+        source: the file's format; None to tell from its content.
+        target: a format's name.
+        pool: what ranks in the run of generated responses.
+
+    Raises:
+        ConversionError: the file cannot be read, or its records are nothing that `target` holds; in part
+            while iterating.
+    """
+    if path.is_dir():
+        source, found = "responses", iter(read_folder(path))
+    else:
+        source = source or sniff(path)
+        found = read(path, source)
+    if source == target:
+        return found
+    if target not in TARGETS.get(source, ()):
+        known = ", ".join((source, *TARGETS.get(source, ())))
+        if target not in {known.name for known in formats()}:
+            raise ConversionError(path, None, f"no format '{target}'; see `trecexam formats`")
+        raise ConversionError(path, None, f"'{source}' does not become '{target}'; it becomes {known}")
+    if source == "bank":
+        from converters.bank import read_bank_queries
+
+        return read_bank_queries(path)
+    return _of_responses(path, found, target, pool)
+
+
+def _of_responses(path: Path, responses: Iterable[Response], target: str, pool: Pool) -> Iterable[Any]:
+    if target == "queries":
+        texts = {r.query_id: r.query_text for r in responses if r.query_id and r.query_text.strip()}
+        return [Query(query_id, text) for query_id, text in texts.items()]
+    identified = _identified(path, responses)
+    if target == "passages":
+        return (passage for response in identified for passage in response_passages(response))
+    first = next(identified, None)
+    if first is None:
+        return ()
+    rest = [first, *identified]
+    if len({response.run for response in rest}) > 1:
+        raise ConversionError(path, None, "responses of several runs: make a file for each")
+    return Run.from_entries(safe_name(first.run), run_lines(rest, pool))
+
+
+def _identified(path: Path, responses: Iterable[Response]) -> Iterator[Response]:
+    for response in responses:
+        if not response.query_id:
+            raise ConversionError(
+                path, None, f"no query id for the prompt '{response.query_text[:60]}': add \"query_id\""
+            )
+        yield response
+
+
+def read_folder(folder: Path) -> Iterator[Response]:
+    """The responses in a folder of QUERY_ID.txt files; the run is named as the folder.
+
+    Raises:
+        ConversionError: there are none, or one is empty or no UTF-8 text.
+    """
+    paths = sorted(path for path in folder.glob("*.txt") if path.is_file())
+    if not paths:
+        raise ConversionError(folder, None, "no QUERY_ID.txt files in this folder")
+    for path in paths:
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConversionError(path, None, f"cannot be read as UTF-8 text: {error}") from None
+        if not text.strip():
+            raise ConversionError(path, None, "the response is empty")
+        yield Response(path.stem, folder.resolve().name, (Sentence(text.strip()),))

@@ -1,0 +1,240 @@
+"""Writes runs and qrels again so that trec_eval 9 and 10 take them and score them as the original.
+
+What the original leaves open is decided as follows:
+
+- Comments, blank lines and lines that cannot be read are left out, a byte-order mark is taken off.
+- A run line without a run id gets the file's; of several run ids the last line's is kept, as trec_eval does.
+- Of a docno that stands twice, the entry with the best score is kept, in qrels the highest label.
+- Tied scores are lowered by the least step of a 32-bit float, in trec_eval's own order. A topic where that
+  cannot be done (infinite scores) is scored n..1. NaN comes last.
+- A topic without a label of 0 or more is left out of qrels: the evaluation would stop there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, BinaryIO
+
+from converters.errors import ConversionError
+from converters.fields import counted
+from converters.lines import columns_of, iter_lines
+from converters.trec_eval_rules import (
+    LISTED,
+    MOST_LABEL,
+    Change,
+    Path,
+    QrelsTopic,
+    RunTopic,
+    atof,
+    atol,
+    compared,
+    has_mark,
+    order,
+    repeated,
+    shown,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+#: The run id of a run that has none.
+NO_RUN_ID = b"run"
+# A file that began with a topic like these would be taken for gzip or UTF-16.
+_MAGIC = (b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff")
+_MARKS = re.compile(rb"(?:\s|\xef\xbb\xbf)*\xef\xbb\xbf")
+
+
+@dataclass
+class _Changes:
+    """Changes, of each kind the first few and a count of the others."""
+
+    _listed: list[Change] = field(default_factory=list)
+    _counts: dict[str, int] = field(default_factory=dict)
+
+    def add(self, kind: str, line: int | None, reason: str) -> None:
+        self._counts[kind] = self._counts.get(kind, 0) + 1
+        if self._counts[kind] <= LISTED:
+            self._listed.append(Change(line, kind, reason))
+
+    def all(self) -> tuple[Change, ...]:
+        rest = [
+            Change(None, kind, f"and {count - LISTED:,} more of this kind: {kind}")
+            for kind, count in self._counts.items()
+            if count > LISTED
+        ]
+        return (*sorted(self._listed, key=lambda change: change.line or 0), *rest)
+
+
+def fix_run(path: Path, file: BinaryIO, version: int = 9) -> tuple[Change, ...]:
+    """Writes the run to `file`, topics as they come, entries in trec_eval's order, ranks from 1.
+
+    Args:
+        version: whose scores are kept, where the two versions order the original differently.
+
+    Returns:
+        What was changed in content; spacing, ranks and the way numbers are written are not listed.
+
+    Raises:
+        ConversionError: it cannot be read, or nothing is left.
+    """
+    changes = _Changes()
+    by_topic: dict[bytes, RunTopic] = {}
+    run_id: bytes | None = None
+    last_line, others = None, 0
+    for number, columns in _rows(path, changes):
+        score, whole = atof(columns[4]) if len(columns) > 4 else (0.0, False)
+        if len(columns) < 5 or (len(columns) == 5 and not whole):
+            changes.add("line left out", number, f"left out: has {counted(columns)}")
+            continue
+        if len(columns) == 5:
+            changes.add("run id added", number, "run id added")
+        else:
+            if len(columns) > 6:
+                changes.add("columns left out", number, "left out what comes after the sixth column")
+            if run_id is not None and columns[5] != run_id:
+                others, last_line = others + 1, number
+            run_id = columns[5]
+        if not whole:
+            changes.add("score", number, f"score {shown(columns[4])} written as {score:.10g}")
+        topic = by_topic.get(columns[0])
+        if topic is None:
+            topic = by_topic[columns[0]] = RunTopic()
+        topic.add(columns[2], score, columns[3], number)
+    if not by_topic:
+        raise ConversionError(path, None, "nothing is left of it: no line could be kept")
+    run_id = run_id or NO_RUN_ID
+    if others:
+        changes.add("run id", last_line, f"the last line's run id, {shown(run_id)}, put on all lines")
+    for topic_id, topic in by_topic.items():
+        for rank, (doc, text) in enumerate(_mended(topic_id, topic, version, changes), 1):
+            file.write(b"%s Q0 %s %d %s %s\n" % (topic_id, doc, rank, text.encode(), run_id))
+    return changes.all()
+
+
+def fix_qrels(path: Path, file: BinaryIO) -> tuple[Change, ...]:
+    """Writes the qrels to `file`, topics as they come, judgments in their order; as `fix_run`.
+
+    Raises:
+        ConversionError: it cannot be read, nothing is left, or a label is too high for trec_eval.
+    """
+    changes = _Changes()
+    by_topic: dict[bytes, QrelsTopic] = {}
+    for number, columns in _rows(path, changes):
+        label, whole = atol(columns[3]) if len(columns) > 3 else (0, False)
+        if len(columns) < 4 or (len(columns) > 4 and not whole):
+            changes.add("line left out", number, f"left out: has {counted(columns)}")
+            continue
+        if len(columns) > 4:
+            changes.add("columns left out", number, "left out what comes after the fourth column")
+        if label > MOST_LABEL:
+            raise ConversionError(path, number, f"the label {label} is too high for trec_eval: give a lower")
+        if not whole:
+            changes.add("label", number, f"label {shown(columns[3])} written as {label}")
+        topic = by_topic.get(columns[0])
+        if topic is None:
+            topic = by_topic[columns[0]] = QrelsTopic()
+        topic.add(columns[2], columns[1], label, number)
+    left = False
+    for topic_id, topic in by_topic.items():
+        if max(topic.labels) < 0:
+            reason = f"topic {shown(topic_id)} left out: it has no label of 0 or more"
+            changes.add("topic left out", topic.lines[0], reason)
+            continue
+        left = True
+        docs, iterations = topic.doc_ids(), topic.iterations.split()
+        for place in _kept(topic_id, topic, changes):
+            row = topic_id, iterations[place], docs[place], topic.labels[place]
+            file.write(b"%s %s %s %d\n" % row)
+    if not left:
+        raise ConversionError(path, None, "nothing is left of it: no judgment could be kept")
+    return changes.all()
+
+
+def _rows(path: Path, changes: _Changes) -> Iterator[tuple[int, list[bytes]]]:
+    marked = has_mark(path)
+    for number, line in iter_lines(path):
+        marks = _MARKS.match(line)
+        if marks or (marked and number == 1):
+            changes.add("byte-order mark", number, "byte-order mark taken off")
+        columns = columns_of(path, number, line[marks.end() :] if marks else line)
+        if not columns:
+            changes.add("blank line", number, "blank line left out")
+        elif columns[0].startswith(b"#"):
+            changes.add("comment", number, "comment left out")
+        elif columns[0].startswith(_MAGIC):
+            raise ConversionError(path, number, f"{shown(columns[0])} is no topic: is this a text file?")
+        else:
+            yield number, columns
+
+
+def _mended(topic_id: bytes, topic: RunTopic, version: int, changes: _Changes) -> Iterator[tuple[bytes, str]]:
+    """(docno, score) in trec_eval's order, without duplicates, no score like another."""
+    import numpy as np
+
+    docs = topic.doc_ids()
+    scores = np.array(topic.scores)
+    places = order(scores, docs, version)
+    again = repeated([docs[place] for place in places])
+    dropped = {place for place, _ in again}
+    for place, first in again:
+        reason = (
+            f"docno {shown(docs[places[place]])} of topic {shown(topic_id)} left out: "
+            f"line {topic.lines[places[first]]} has it with the better or the same score"
+        )
+        changes.add("duplicate", topic.lines[places[place]], reason)
+    places = [place for at, place in enumerate(places) if at not in dropped]
+    texts, lowered = _distinct(scores[places])
+    if lowered is None:
+        reason = f"topic {shown(topic_id)}: infinite scores, or no room below them: all written as n..1"
+        changes.add("scores", topic.lines[0], reason)
+    elif lowered:
+        reason = (
+            f"topic {shown(topic_id)}: {lowered:,} of {len(places):,} scores lowered to make ties distinct"
+        )
+        changes.add("ties", topic.lines[0], reason)
+    for place, text in zip(places, texts, strict=True):
+        yield docs[place], text
+
+
+def _distinct(scores: NDArray[np.float64]) -> tuple[list[str], int | None]:
+    """Scores that come down, as texts: each its own as a 32-bit float; how many changed, None: all."""
+    import numpy as np
+
+    single = compared(scores, 9).astype(np.float32)
+    texts, lowered = [repr(score) for score in scores.tolist()], 0
+    if np.isfinite(single).all():
+        if (single[1:] < single[:-1]).all():
+            return texts, 0
+        last = single[0]
+        for place in range(1, len(single)):
+            if single[place] < last:
+                last = single[place]
+                continue
+            with np.errstate(all="ignore"):
+                last = np.nextafter(last, np.float32("-inf"))
+            # The shortest text that is this 32-bit float, in the way that Python writes it.
+            texts[place], lowered = repr(float(str(last))), lowered + 1
+        if np.isfinite(last):
+            return texts, lowered
+    return [repr(float(len(scores) - place)) for place in range(len(scores))], None
+
+
+def _kept(topic_id: bytes, topic: QrelsTopic, changes: _Changes) -> list[int]:
+    """Places of a topic's judgments, of each docno that of its highest label."""
+    docs = topic.doc_ids()
+    best: dict[bytes, int] = {}
+    for place, doc in enumerate(docs):
+        if topic.labels[place] > topic.labels[best.setdefault(doc, place)]:
+            best[doc] = place
+    kept = sorted(best.values())
+    for place in sorted(set(range(len(docs))) - set(kept)):
+        other = best[docs[place]]
+        reason = (
+            f"docno {shown(docs[place])} of topic {shown(topic_id)}, label {topic.labels[place]}, left out: "
+            f"line {topic.lines[other]} has it with label {topic.labels[other]}"
+        )
+        changes.add("duplicate", topic.lines[place], reason)
+    return kept

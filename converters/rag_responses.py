@@ -1,0 +1,181 @@
+"""Generated responses: TREC RAG 2024 and 2025, RAGTIME, NeuCLIR and DRAGUN style, and plain JSON Lines.
+
+One line is one system's answer to one query. They differ in names and in how they cite:
+
+| | query | answer | citations |
+|---|---|---|---|
+| TREC RAG 2024 | `topic_id` | `answer: [{text, citations}]` | places in `references`, from 0 |
+| TREC RAG 2025 | `metadata.narrative_id` | `answer: [{text, citations}]` | places, or ids |
+| RAGTIME, NeuCLIR | `topic_id`, `request_id`, `metadata` | `responses` | `{id: confidence}`, ids, places |
+| plain | `query_id`; or `prompt`, the query's text | `text`, `response` or `answer` | none |
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from converters.errors import ConversionError
+from converters.fields import an_id
+from converters.lines import Head, first_object, iter_objects
+from converters.records import Citation, Response, Sentence
+from converters.registry import Format
+
+EXAMPLE = (
+    '{"run_id": "mysys", "topic_id": "q1", "references": ["doc42"], "answer": [{"text": "Heat pumps ...", '
+    '"citations": [0]}]}'
+)
+QUERY_KEYS = ("topic_id", "query_id", "request_id", "narrative_id", "qid", "id")
+QUERY_TEXT_KEYS = ("topic", "narrative", "query", "prompt", "question", "problem_statement")
+RUN_KEYS = ("run_id", "run", "team_run_id")
+_LISTS = ("answer", "responses", "sentences")
+_TEXTS = ("response", "text", "answer")
+
+
+def read_responses(path: str | os.PathLike[str]) -> Iterator[Response]:
+    """The responses of a file, in its order. Where no run is named, the file's name is the run's.
+
+    A response that names only its prompt has "" as its query id.
+
+    Raises:
+        ConversionError: with the line: bad JSON, no query, no text, a citation of a reference that is not
+            there, a second response of the run to the same query.
+    """
+    stem = Path(path).name.removesuffix(".gz").rsplit(".", 1)[0]
+    seen: dict[tuple[str, str], int] = {}
+    for number, row in iter_objects(path):
+        response = _response(path, number, row, stem)
+        key = response.run, response.query_id or response.query_text
+        first = seen.setdefault(key, number)
+        if first != number:
+            raise ConversionError(
+                path, number, f"run '{key[0]}' answers query '{key[1]}' twice (first on line {first})"
+            )
+        yield response
+
+
+def write_responses(responses: Iterable[Response], file: BinaryIO) -> None:
+    """Writes TREC RAG 2024's form; confidences are left out, since it has no place for them.
+
+    Raises:
+        ValueError: a response has no query id.
+    """
+    import orjson
+
+    for response in responses:
+        if not response.query_id:
+            raise ValueError(f"a response of run '{response.run}' has no query id")
+        references = list(response.references)
+        known = {doc_id: place for place, doc_id in enumerate(references)}
+        answer = []
+        for sentence in response.sentences:
+            places = []
+            for citation in sentence.citations:
+                if citation.doc_id not in known:
+                    known[citation.doc_id] = len(references)
+                    references.append(citation.doc_id)
+                places.append(known[citation.doc_id])
+            answer.append({"text": sentence.text, "citations": places})
+        row = {
+            "run_id": response.run,
+            "topic_id": response.query_id,
+            "topic": response.query_text,
+            "references": references,
+            "response_length": sum(len(sentence.text.split()) for sentence in response.sentences),
+            "answer": answer,
+        }
+        file.write(orjson.dumps(row) + b"\n")
+
+
+def _response(path: str | os.PathLike[str], number: int, row: Mapping[str, Any], stem: str) -> Response:
+    metadata = row.get("metadata")
+    fields = {**metadata, **row} if isinstance(metadata, dict) else dict(row)
+    query_text = next((fields[key] for key in QUERY_TEXT_KEYS if isinstance(fields.get(key), str)), "")
+    has_id = any(fields.get(key) is not None for key in QUERY_KEYS)
+    if not has_id and not query_text.strip():
+        raise ConversionError(path, number, 'no query: a response has a "topic_id", "query_id" or "prompt"')
+    query_id = an_id(path, number, fields, QUERY_KEYS) if has_id else ""
+    named = any(fields.get(key) is not None for key in RUN_KEYS)
+    run = an_id(path, number, fields, RUN_KEYS) if named else stem
+    references = _references(path, number, row)
+    sentences = tuple(_sentences(path, number, row, references))
+    if not any(sentence.text.strip() for sentence in sentences):
+        raise ConversionError(
+            path, number, f"the response to query '{query_id or query_text[:40]}' has no text"
+        )
+    return Response(query_id, run, sentences, query_text, references)
+
+
+def _references(path: str | os.PathLike[str], number: int, row: Mapping[str, Any]) -> tuple[str, ...]:
+    found = row.get("references")
+    if found is None:
+        return ()
+    if isinstance(found, dict):
+        found = list(found)
+    if not isinstance(found, list) or not all(isinstance(entry, str) and entry for entry in found):
+        raise ConversionError(path, number, '"references" is no list of document ids')
+    return tuple(found)
+
+
+def _sentences(
+    path: str | os.PathLike[str], number: int, row: Mapping[str, Any], references: tuple[str, ...]
+) -> Iterator[Sentence]:
+    key = next((key for key in _LISTS if isinstance(row.get(key), list)), None)
+    if key is None:
+        text = next((row[key] for key in _TEXTS if isinstance(row.get(key), str)), None)
+        if text is None:
+            raise ConversionError(
+                path, number, 'no "answer" or "responses" list, and no "response" or "text" in it'
+            )
+        yield Sentence(text)
+        return
+    for place, entry in enumerate(row[key]):
+        if isinstance(entry, str):
+            yield Sentence(entry)
+            continue
+        if not isinstance(entry, dict) or not isinstance(entry.get("text"), str):
+            raise ConversionError(path, number, f'entry {place} of "{key}" has no text')
+        yield Sentence(entry["text"], tuple(_citations(path, number, entry.get("citations"), references)))
+
+
+def _citations(
+    path: str | os.PathLike[str], number: int, found: Any, references: tuple[str, ...]
+) -> Iterator[Citation]:
+    if found is None:
+        return
+    if isinstance(found, dict):
+        for doc_id, confidence in found.items():
+            plain = isinstance(confidence, int | float) and not isinstance(confidence, bool)
+            yield Citation(doc_id, float(confidence) if plain else None)
+        return
+    if not isinstance(found, list):
+        raise ConversionError(path, number, '"citations" is neither a list nor an object')
+    for entry in found:
+        if isinstance(entry, str) and entry:
+            yield Citation(entry)
+        elif isinstance(entry, int) and not isinstance(entry, bool):
+            if not 0 <= entry < len(references):
+                raise ConversionError(
+                    path,
+                    number,
+                    f"citation {entry} names no reference: there are {len(references)}, counted from 0",
+                )
+            yield Citation(references[entry])
+        else:
+            raise ConversionError(path, number, f"a citation is neither a place nor an id: {str(entry)[:40]}")
+
+
+def _sniff(start: Head) -> bool:
+    row = first_object(start)
+    if row is None:
+        return False
+    known = any(key in row for key in (*QUERY_KEYS, *RUN_KEYS, "metadata", "prompt"))
+    lists = any(key in row and isinstance(row[key], list | None) for key in ("answer", "responses"))
+    return known and (lists or "response" in row)
+
+
+FORMAT = Format(
+    "responses", (".jsonl",), "generated responses, JSONL", EXAMPLE, _sniff, read_responses, write_responses
+)

@@ -1,0 +1,104 @@
+"""Texts -> passages that end where sentences end; responses -> passages and a ranked list of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+from converters.records import Passage, Response
+
+#: Words and punctuation marks that a passage has at most.
+MAX_TOKENS = 400
+#: What stands in a pool for a generative system: its own text, the passages that it cites, or both.
+Pool = Literal["text", "citations", "both"]
+
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+#: White space ends a column of a qrels file; "/" separates the parts of our ids and "%" begins an escape.
+_UNSAFE = re.compile(r"[\s/%\x00-\x1f\x7f]")
+
+
+class Ranked(NamedTuple):
+    """One line of the run that a generative system amounts to. `score` falls with the rank."""
+
+    query_id: str
+    doc_id: str
+    score: float
+
+
+def segments(text: str, max_tokens: int = MAX_TOKENS, language: str = "en") -> list[str]:
+    """A text in parts of at most `max_tokens` tokens, each ending with a sentence where one ends in time.
+
+    Args:
+        max_tokens: words and punctuation marks.
+        language: ISO 639-1 code; it tells abbreviations from ends.
+
+    Returns:
+        The parts without white space around; none is empty. All words are in them, in order.
+    """
+    from sentencex import segment
+
+    parts: list[str] = []
+    part, size = "", 0
+    for sentence in segment(language, text):
+        for piece, tokens in _pieces(sentence, max_tokens):
+            if part.strip() and size + tokens > max_tokens:
+                parts.append(part)
+                part, size = "", 0
+            part, size = part + piece, size + tokens
+    parts.append(part)
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _pieces(sentence: str, max_tokens: int) -> Iterator[tuple[str, int]]:
+    """A sentence, cut after `max_tokens` tokens where it is longer: (text, tokens)."""
+    starts = [token.start() for token in _TOKEN.finditer(sentence)]
+    cuts = [0, *starts[max_tokens::max_tokens], len(sentence)]
+    for place, (start, end) in enumerate(pairwise(cuts)):
+        yield sentence[start:end], min(max_tokens, len(starts) - place * max_tokens)
+
+
+def passage_id(run: str, query_id: str, place: int) -> str:
+    """The id of a response's passage, the same at each reading and free of white space.
+
+    Different (run, query, place) never have the same: white space, "/" and "%" inside of names are
+    percent-encoded.
+    """
+    return f"{safe_name(run)}/{safe_name(query_id)}/{place}"
+
+
+def safe_name(name: str) -> str:
+    """A run's or query's name as a part of an id: white space, "/" and "%" are percent-encoded."""
+    return _UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), name)
+
+
+def response_passages(response: Response, max_tokens: int = MAX_TOKENS) -> list[Passage]:
+    """The passages of a response, in its order; places in their ids count from 1."""
+    return [
+        Passage(passage_id(response.run, response.query_id, place), text)
+        for place, text in enumerate(segments(response.text, max_tokens), 1)
+    ]
+
+
+def response_ranking(response: Response, pool: Pool = "text", max_tokens: int = MAX_TOKENS) -> list[Ranked]:
+    """What stands for a response in a run, in order.
+
+    Its own passages as they follow, or the documents that it cites, those cited first coming first; with
+    "both" its own passages and then the documents.
+    """
+    doc_ids: list[str] = []
+    if pool != "citations":
+        doc_ids += (passage.doc_id for passage in response_passages(response, max_tokens))
+    if pool != "text":
+        doc_ids += (citation.doc_id for sentence in response.sentences for citation in sentence.citations)
+    order = list(dict.fromkeys(doc_ids))
+    return [
+        Ranked(response.query_id, doc_id, float(len(order) - place)) for place, doc_id in enumerate(order)
+    ]
+
+
+def run_lines(responses: Iterable[Response], pool: Pool = "text") -> Iterator[Ranked]:
+    """The rankings of many responses, one after the other."""
+    for response in responses:
+        yield from response_ranking(response, pool)

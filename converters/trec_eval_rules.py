@@ -1,0 +1,213 @@
+"""What trec_eval makes of bytes, from the sources of 9.0 and 10.0.
+
+The rules are those of get_trec_results.c and get_qrels.c (white space, fields, comments), of form_res_rels.c
+(order, duplicates, labels), and of C's atof and atol.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from converters.lines import reading
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Path = str | os.PathLike[str]
+Severity = Literal["fatal", "silent", "warning"]
+
+#: The versions of trec_eval whose rules are known here; 9 stands for all 9.x.
+VERSIONS = (9, 10)
+BOM = b"\xef\xbb\xbf"
+#: trec_eval reserves eight bytes for each label up to the highest; above this there is seldom the memory.
+MOST_LABEL = 1_000_000_000
+#: Stands for a rank that is no number.
+NO_RANK = -1
+#: Findings and changes of one kind that are listed; the rest is counted.
+LISTED = 20
+
+_LONG_MAX = 2**63 - 1
+_NUMBER = re.compile(
+    rb"[+-]?(?:(?P<hex>0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(?:p[+-]?[0-9]+)?)"
+    rb"|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|(?P<nan>nan(?:\([0-9a-z_]*\))?))",
+    re.IGNORECASE,
+)
+_WHOLE = re.compile(rb"([+-]?)0*([0-9]+)")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing about a file.
+
+    Attributes:
+        line: 1-based, or None where the whole file is meant.
+        severity: "fatal": trec_eval stops; "silent": it goes on with something else than what stands there;
+            "warning": it does as it says, but is that what was meant?
+        versions: of trec_eval, to which this applies.
+        kind: one word for all findings of this kind.
+    """
+
+    line: int | None
+    severity: Severity
+    versions: tuple[int, ...]
+    kind: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing that a mended file has otherwise; `line` is that of the original."""
+
+    line: int | None
+    kind: str
+    reason: str
+
+
+@dataclass
+class Findings:
+    """Findings, of each kind the first few and a count of the others."""
+
+    _listed: list[Finding] = field(default_factory=list)
+    _counts: dict[tuple[str, Severity, tuple[int, ...]], int] = field(default_factory=dict)
+
+    def add(
+        self,
+        kind: str,
+        line: int | None,
+        severity: Severity,
+        reason: str,
+        versions: tuple[int, ...] = VERSIONS,
+    ) -> None:
+        count = self._counts[kind, severity, versions] = self._counts.get((kind, severity, versions), 0) + 1
+        if count <= LISTED:
+            self._listed.append(Finding(line, severity, versions, kind, reason))
+
+    def fatal(self) -> bool:
+        return any(severity == "fatal" for _, severity, _ in self._counts)
+
+    def all(self) -> tuple[Finding, ...]:
+        """By line, what is about the whole file first, the counts of what is not listed last."""
+        rest = [
+            Finding(None, severity, versions, kind, f"and {count - LISTED:,} more of this kind: {kind}")
+            for (kind, severity, versions), count in self._counts.items()
+            if count > LISTED
+        ]
+        return (*sorted(self._listed, key=lambda finding: finding.line or 0), *rest)
+
+
+def takes(findings: Iterable[Finding], version: int) -> bool:
+    """Whether this version of trec_eval takes the file that these findings are about."""
+    return not any(found.severity == "fatal" and version in found.versions for found in findings)
+
+
+def atof(text: bytes) -> tuple[float, bool]:
+    """C's atof: (the number that the text begins with, or 0; whether that is all of the text)."""
+    found = _NUMBER.match(text)
+    if found is None:
+        return 0.0, False
+    whole = found.end() == len(text)
+    if found["nan"]:
+        return float("nan"), whole
+    if not found["hex"]:
+        return float(found[0]), whole
+    try:
+        return float.fromhex(found[0].decode()), whole
+    except OverflowError:
+        return float("-inf" if text[:1] == b"-" else "inf"), whole
+
+
+def atol(text: bytes) -> tuple[int, bool]:
+    """C's atol with 64 bits: (the whole number that the text begins with, or 0; whether that is all)."""
+    found = _WHOLE.match(text)
+    if found is None:
+        return 0, False
+    # Python refuses to read thousands of digits; C stops at the highest long.
+    value = min(int(found[2][:20]), _LONG_MAX)
+    return -value if found[1] == b"-" else value, found.end() == len(text)
+
+
+def compared(scores: NDArray[np.float64], version: int) -> NDArray[np.float64]:
+    """The scores as this version compares them: 9 keeps them in 32-bit floats, 10 in doubles."""
+    import numpy as np
+
+    with np.errstate(over="ignore", under="ignore"):
+        return scores.astype(np.float32).astype(np.float64) if version == 9 else scores
+
+
+def order(scores: NDArray[np.float64], docs: list[bytes], version: int) -> list[int]:
+    """Places in trec_eval's order: score descending, then docno descending (strcmp).
+
+    Where trec_eval's own order is not defined: NaN comes last, the same docno by its line.
+    """
+    values = compared(scores, version).tolist()
+    places = sorted(range(len(docs)), key=docs.__getitem__, reverse=True)
+    places.sort(key=lambda place: (values[place] != values[place], -values[place]))
+    return places
+
+
+@dataclass
+class RunTopic:
+    """A topic's entries in the order of the file, packed: docnos with a space after each."""
+
+    docs: bytearray = field(default_factory=bytearray)
+    scores: array[float] = field(default_factory=lambda: array("d"))
+    lines: array[int] = field(default_factory=lambda: array("q"))
+    ranks: array[int] = field(default_factory=lambda: array("q"))
+
+    def add(self, doc: bytes, score: float, rank: bytes, line: int) -> None:
+        self.docs += doc + b" "
+        self.scores.append(score)
+        self.ranks.append(int(rank) if rank.isdigit() and len(rank) <= 18 else NO_RANK)
+        self.lines.append(line)
+
+    def doc_ids(self) -> list[bytes]:
+        return bytes(self.docs).split()
+
+
+@dataclass
+class QrelsTopic:
+    """A topic's judgments in the order of the file, packed as in `RunTopic`."""
+
+    docs: bytearray = field(default_factory=bytearray)
+    iterations: bytearray = field(default_factory=bytearray)
+    labels: array[int] = field(default_factory=lambda: array("q"))
+    lines: array[int] = field(default_factory=lambda: array("q"))
+
+    def doc_ids(self) -> list[bytes]:
+        return bytes(self.docs).split()
+
+    def add(self, doc: bytes, iteration: bytes, label: int, line: int) -> None:
+        self.docs += doc + b" "
+        self.iterations += iteration + b" "
+        self.labels.append(label)
+        self.lines.append(line)
+
+
+def repeated(docs: list[bytes]) -> list[tuple[int, int]]:
+    """(place, place of the same docno's first) of every docno that was there before."""
+    if len(set(docs)) == len(docs):
+        return []
+    first: dict[bytes, int] = {}
+    return [(place, first[doc]) for place, doc in enumerate(docs) if first.setdefault(doc, place) != place]
+
+
+def has_mark(path: Path) -> bool:
+    """Whether a plain file begins with a UTF-8 byte-order mark.
+
+    Raises:
+        ConversionError: it cannot be read.
+    """
+    with reading(path, None), open(path, "rb") as file:  # noqa: PTH123 - a path or a string
+        return file.read(3) == BOM
+
+
+def shown(value: bytes) -> str:
+    """An id or a number as it can stand in a message."""
+    text = value[:40].decode(errors="backslashreplace").encode("unicode_escape").decode()
+    return f"'{text}'" if len(value) <= 40 else f"'{text}...'"

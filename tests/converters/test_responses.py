@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import SHARED
+
+import converters
+from converters import Citation, ConversionError, Response, Sentence
+from converters.convert import converted
+from converters.rag_responses import read_responses
+from converters.segment import passage_id, response_passages, response_ranking, segments
+
+RAG24 = {
+    "run_id": "sys", "topic_id": "2024-1", "topic": "why?", "references": ["a#1", "b/2:3"],
+    "response_length": 4,
+    "answer": [{"text": "One thing.", "citations": [1, 0]}, {"text": "Another.", "citations": []}],
+}  # fmt: skip
+RAG25 = {
+    "metadata": {
+        "team_id": "t",
+        "run_id": "sys",
+        "type": "automatic",
+        "narrative_id": 14,
+        "narrative": "why?",
+    },
+    "references": ["a#1", "b/2:3"],
+    "answer": [{"text": "One thing.", "citations": ["b/2:3", 0]}, {"text": "Another."}],
+}
+RAGTIME = {
+    "metadata": {"run_id": "sys", "request_id": "14"},
+    "responses": [{"text": "One thing.", "citations": {"b/2:3": 0.9, "a#1": 0.2}}, {"text": "Another."}],
+}
+DRAGUN = {"run_id": "sys", "request_id": "14", "responses": [{"text": "One thing.", "citations": ["a#1"]}]}
+
+
+def put(tmp_path: Path, *rows: Any, name: str = "mysys.jsonl") -> Path:
+    path = tmp_path / name
+    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
+    return path
+
+
+def test_trec_rag_2024_cites_by_place(tmp_path: Path) -> None:
+    path = put(tmp_path, RAG24)
+    assert converters.sniff(path) == "responses"
+    assert list(converters.read(path)) == [
+        Response(
+            "2024-1",
+            "sys",
+            (Sentence("One thing.", (Citation("b/2:3"), Citation("a#1"))), Sentence("Another.")),
+            "why?",
+            ("a#1", "b/2:3"),
+        )
+    ]
+
+
+def test_trec_rag_2025_cites_by_place_or_id(tmp_path: Path) -> None:
+    (response,) = converters.read(put(tmp_path, RAG25))
+    assert (response.query_id, response.run, response.query_text) == ("14", "sys", "why?")
+    assert response.sentences[0].citations == (Citation("b/2:3"), Citation("a#1"))
+    assert response.text == "One thing. Another."
+
+
+def test_ragtime_and_dragun_style(tmp_path: Path) -> None:
+    (ragtime,) = converters.read(put(tmp_path, RAGTIME))
+    assert ragtime.query_id == "14"
+    assert ragtime.sentences[0].citations == (Citation("b/2:3", 0.9), Citation("a#1", 0.2))
+    (dragun,) = converters.read(put(tmp_path, DRAGUN))
+    assert dragun.sentences[0].citations == (Citation("a#1"),)
+
+
+def test_plain_lines_take_their_run_from_the_file(tmp_path: Path) -> None:
+    path = put(tmp_path, {"query_id": "q1", "response": "A text."}, {"query_id": "007", "response": "B."})
+    found = list(converters.read(path))
+    assert [(r.query_id, r.run, r.text) for r in found] == [
+        ("q1", "mysys", "A text."),
+        ("007", "mysys", "B."),
+    ]
+    path = put(tmp_path, {"query_id": "q1", "text": "A text."})
+    assert [r.text for r in converters.read(path, "responses")] == ["A text."]
+    path = put(tmp_path, {"prompt": "why?", "response": "So.", "run_id": "x"})
+    assert [(r.query_id, r.query_text, r.run) for r in converters.read(path)] == [("", "why?", "x")]
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (
+            {**RAG24, "answer": [{"text": "x", "citations": [2]}]},
+            "citation 2 names no reference: there are 2",
+        ),
+        ({**RAG24, "answer": [{"text": "x", "citations": [-1]}]}, "citation -1 names no reference"),
+        ({**RAG24, "answer": [{"text": "x", "citations": [True]}]}, "neither a place nor an id"),
+        ({**RAG24, "answer": [{"text": "x", "citations": "a"}]}, "neither a list nor an object"),
+        ({**RAG24, "answer": [{"citations": []}]}, 'entry 0 of "answer" has no text'),
+        ({**RAG24, "answer": []}, "has no text"),
+        ({**RAG24, "answer": [{"text": "  "}]}, "has no text"),
+        ({**RAG24, "references": [1]}, '"references" is no list of document ids'),
+        ({"run_id": "s", "answer": ["x"]}, "no query: a response has"),
+        ({"topic_id": "1", "run_id": "s"}, 'no "answer" or "responses" list'),
+        ("{", "JSON"),
+    ],
+)
+def test_a_bad_response_is_named_with_its_line(tmp_path: Path, row: Any, reason: str) -> None:
+    good = {**RAG24, "topic_id": "2024-0"}
+    with pytest.raises(ConversionError, match=re.escape(reason)) as caught:
+        list(read_responses(put(tmp_path, good, row)))
+    assert caught.value.line == 2
+
+
+def test_a_second_answer_to_a_query_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConversionError, match=r"answers query '2024-1' twice \(first on line 1\)"):
+        list(read_responses(put(tmp_path, RAG24, RAG24)))
+
+
+def test_responses_come_back_from_trec_rag_2024s_form(tmp_path: Path) -> None:
+    found = list(converters.read(put(tmp_path, RAG24, {**RAG25, "references": ["a#1"]} | {
+        "answer": [{"text": "One.", "citations": ["z", "a#1"]}]})))  # fmt: skip
+    converters.write(found, tmp_path / "out.jsonl", "responses")
+    again = list(converters.read(tmp_path / "out.jsonl"))
+    assert [r._replace(references=()) for r in again] == [r._replace(references=()) for r in found]
+    assert again[1].references == ("a#1", "z")
+
+
+@given(st.binary(max_size=300) | st.recursive(
+    st.none() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(
+        st.sampled_from(["answer", "responses", "text", "citations", "references", "metadata", "topic_id",
+                         "run_id", "prompt"]), inner, max_size=5),
+    max_leaves=20,
+).map(lambda value: json.dumps(value).encode()))  # fmt: skip
+def test_any_bytes_give_responses_or_a_conversion_error(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "fuzz.jsonl"
+    path.write_bytes(data)
+    try:
+        found = list(read_responses(path))
+    except ConversionError:
+        return
+    assert all(response.text for response in found)
+
+
+TEXTS = st.lists(
+    st.sampled_from(["Dr. Smith went to Washington.", "It cost $3.50!", "no end", "\n\n", "Is it 5 p.m.?",
+                     "\u4e2d\u6587\u53e5\u5b50\u3002", "caf\u00e9 \U0001f600", "e.g. this, i.e. that."]),
+    max_size=30,
+).map(" ".join)  # fmt: skip
+
+
+@given(TEXTS, st.integers(1, 40))
+def test_segments_hold_every_word_in_order_and_no_more_than_asked(text: str, limit: int) -> None:
+    parts = segments(text, limit)
+    assert "".join("".join(parts).split()) == "".join(text.split())
+    assert all(part == part.strip() and part for part in parts)
+    assert all(len(re.findall(r"\w+|[^\w\s]", part)) <= limit for part in parts)
+
+
+def test_segments_end_where_sentences_end() -> None:
+    sentences = [f"Sentence number {n} has these words, e.g. Dr. Smith's." for n in range(100)]
+    parts = segments(" ".join(sentences), 100)
+    assert len(parts) > 5
+    assert all(part.endswith("Smith's.") for part in parts)
+    assert len(parts[0].split()) > 40
+
+
+def test_a_sentence_longer_than_a_passage_is_cut() -> None:
+    assert [len(part.split()) for part in segments("word " * 1000, 400)] == [400, 400, 200]
+
+
+@given(st.text(max_size=12), st.text(max_size=12), st.text(max_size=12), st.text(max_size=12))
+def test_ids_are_free_of_white_space_and_never_the_same(a: str, b: str, c: str, d: str) -> None:
+    one, two = passage_id(a, b, 1), passage_id(c, d, 1)
+    assert not re.search(r"\s", one)
+    assert (one == two) == ((a, b) == (c, d))
+
+
+def test_a_response_ranks_its_passages_or_what_it_cites() -> None:
+    response = Response(
+        "q 1",
+        "my sys",
+        (
+            Sentence("A. " * 300, (Citation("y"), Citation("x"))),
+            Sentence("B.", (Citation("z"), Citation("y"))),
+        ),
+    )
+    assert [p.doc_id for p in response_passages(response)] == ["my%20sys/q%201/1", "my%20sys/q%201/2"]
+    assert [row.doc_id for row in response_ranking(response, "citations")] == ["y", "x", "z"]
+    both = response_ranking(response, "both")
+    assert [row.doc_id for row in both] == ["my%20sys/q%201/1", "my%20sys/q%201/2", "y", "x", "z"]
+    assert [row.score for row in both] == [5, 4, 3, 2, 1]
+
+
+def test_the_two_halves_of_a_response_fit(tmp_path: Path) -> None:
+    path = put(tmp_path, RAG24)
+    run = converted(path, None, "run")
+    passages = list(converted(path, None, "passages"))
+    assert [entry.doc_id for entry in run] == [passage.doc_id for passage in passages]
+    assert [q.text for q in converted(path, None, "queries")] == ["why?"]
+
+
+def test_a_folder_of_texts_is_a_run(tmp_path: Path) -> None:
+    folder = tmp_path / "my sys"
+    folder.mkdir()
+    (folder / "q2.txt").write_text("Two.\n")
+    (folder / "q1.txt").write_text("One.\n")
+    converters.write(converted(folder, None, "run"), tmp_path / "out.run", "run")
+    assert (tmp_path / "out.run").read_text() == (
+        "q1 Q0 my%20sys/q1/1 1 1.0 my%20sys\nq2 Q0 my%20sys/q2/1 1 1.0 my%20sys\n"
+    )
+    (folder / "q3.txt").write_text(" ")
+    with pytest.raises(ConversionError, match=r"q3\.txt: the response is empty"):
+        list(converted(folder, None, "passages"))
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"), [("qrels", "'responses' does not become 'qrels'"), ("nope", "no format 'nope'")]
+)
+def test_what_does_not_fit_is_said(tmp_path: Path, target: str, reason: str) -> None:
+    with pytest.raises(ConversionError, match=reason):
+        converted(put(tmp_path, RAG24), None, target)
+
+
+def test_real_responses_of_trec_rag_2024() -> None:
+    path = SHARED / "rag24" / "responses.gpt-4o.jsonl.gz"
+    if not path.exists():
+        pytest.skip("../shared/rag24 is not here")
+    found = list(converters.read(path))
+    assert len(found) == 301
+    assert all(response.sentences and response.query_id.startswith("2024-") for response in found)
+    cited = {citation.doc_id for r in found for s in r.sentences for citation in s.citations}
+    assert cited <= {doc_id for r in found for doc_id in r.references}
+    assert sum(len(response_passages(r)) for r in found) == 396

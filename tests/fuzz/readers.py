@@ -1,0 +1,41 @@
+"""Fuzzes every reader: any bytes must give records or a ConversionError, and never take long.
+
+pip install atheris
+python tests/fuzz/readers.py tests/fuzz/corpus -max_total_time=60
+
+What it finds goes into tests/fuzz/corpus/ as a file, which tests/fuzz/test_corpus.py reads for ever after.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+import converters  # noqa: E402
+
+SCRATCH = Path(tempfile.mkdtemp(prefix="trecexam-fuzz-")) / "file.jsonl"
+
+
+def read_all(data: bytes) -> None:
+    """Has every format read the bytes, whatever they look like, and the sniffer tell what they are."""
+    SCRATCH.write_bytes(data)
+    for name in (None, *(known.name for known in converters.formats())):
+        try:
+            for _ in converters.read(SCRATCH, name):
+                pass
+        except converters.ConversionError:
+            continue
+
+
+if __name__ == "__main__":
+    import atheris
+
+    logging.disable(logging.CRITICAL)
+    atheris.instrument_all()
+    atheris.Setup(sys.argv, read_all)
+    atheris.Fuzz()

@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+CORPUS = sorted(path for path in (HERE / "corpus").iterdir() if path.is_file())
+
+
+@pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.name)
+def test_every_reader_gives_records_or_a_conversion_error(path: Path) -> None:
+    spec = importlib.util.spec_from_file_location("fuzz_readers", HERE / "readers.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.read_all(path.read_bytes())

@@ -1,0 +1,210 @@
+"""Generated responses in a track: dropped like runs, graded like passages, beside ranked runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support import SHARED, HashGrader, make_small_track, write_run
+
+import converters
+import trecexam
+from converters.convert import converted
+from trecexam.cli.main import run
+from trecexam.pipeline import Update
+
+
+def responses(path: Path, answers: dict[str, str], name: str | None = "gen", **more: object) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = [
+        {"topic_id": query_id, "answer": [{"text": text, "citations": [f"{query_id}-d03"]}], **more}
+        | ({"run_id": name} if name else {})
+        for query_id, text in answers.items()
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def update(root: Path, grader: HashGrader) -> Update:
+    with trecexam.open_track(root, grader=grader) as track:
+        return track.update()
+
+
+def pooled(root: Path, grader: HashGrader) -> set[str]:
+    with trecexam.open_track(root, grader=grader) as track:
+        track.update()
+        return {row["doc_id"] for row in track.grades()}
+
+
+def test_a_generative_system_stands_on_the_leaderboard_beside_ranked_runs(
+    small_track: Path, hash_grader: HashGrader
+) -> None:
+    responses(small_track / "runs" / "gen.jsonl", {"q1": "An answer. " * 150, "q2": "Another answer."})
+    done = update(small_track, hash_grader)
+    assert (done.runs, done.rejected) == (4, ())
+    board = (small_track / "out" / "leaderboard.tsv").read_text()
+    assert "\ngen\t" in board
+    labels = [line.split() for line in (small_track / "out" / "rubric.qrels").read_text().splitlines()]
+    own = [(query_id, doc_id) for query_id, _, doc_id, _ in labels if doc_id.startswith("gen/")]
+    assert own == [("q1", "gen/q1/1"), ("q1", "gen/q1/2"), ("q2", "gen/q2/1")]
+
+
+def test_the_converted_run_scores_on_the_exported_qrels_what_the_leaderboard_says(
+    small_track: Path, hash_grader: HashGrader
+) -> None:
+    import ir_measures
+
+    path = responses(small_track / "runs" / "gen.jsonl", {"q1": "An answer. " * 150, "q3": "Another answer."})
+    update(small_track, hash_grader)
+    board = json.loads((small_track / "out" / "leaderboard.json").read_text())
+    (row,) = [row for row in board["runs"] if row["run"] == "gen"]
+    qrels = list(ir_measures.read_trec_qrels(str(small_track / "out" / "rubric.qrels")))
+    entries = [(e.query_id, e.doc_id, e.score) for e in converted(path, None, "run")]
+    run_ = [ir_measures.ScoredDoc(*entry) for entry in entries]
+    value = ir_measures.calc_aggregate([ir_measures.nDCG @ 8], qrels, run_)[ir_measures.nDCG @ 8]
+    assert row["scores"]["nDCG@8"]["mean"] == pytest.approx(value, abs=1e-6)
+    # The query that it does not answer counts 0.
+    assert 0 < value <= 2 / 3
+
+
+@pytest.mark.parametrize(
+    ("pool", "expected"),
+    [("text", {"gen/q1/1"}), ("citations", {"q1-d03"}), ("both", {"gen/q1/1", "q1-d03"})],
+)
+def test_what_is_graded_of_a_response_is_a_setting(
+    tmp_path: Path, hash_grader: HashGrader, pool: str, expected: set[str]
+) -> None:
+    root = make_small_track(tmp_path / "track", config=f'[track]\ndepth = 8\npool = "{pool}"\n')
+    for path in (root / "runs").iterdir():
+        path.unlink()
+    responses(root / "runs" / "gen.jsonl", {"q1": "An answer."})
+    assert pooled(root, hash_grader) == expected
+
+
+def test_responses_alone_need_no_passages_file(small_track: Path, hash_grader: HashGrader) -> None:
+    for path in (small_track / "runs").iterdir():
+        path.unlink()
+    (small_track / "passages.jsonl").unlink()
+    responses(small_track / "runs" / "gen.jsonl", {"q1": "An answer.", "q2": "More."})
+    done = update(small_track, hash_grader)
+    assert (done.runs, done.graded, done.rejected) == (1, 8, ())
+
+
+def test_an_edited_response_is_graded_anew_and_the_rest_is_not(
+    small_track: Path, hash_grader: HashGrader
+) -> None:
+    path = small_track / "runs" / "gen.jsonl"
+    responses(path, {"q1": "An answer.", "q2": "More."})
+    update(small_track, hash_grader)
+    responses(path, {"q1": "An answer.", "q2": "More!"})
+    assert update(small_track, hash_grader).graded == 4
+
+
+def test_a_prompt_is_found_among_the_queries(small_track: Path, hash_grader: HashGrader) -> None:
+    path = small_track / "runs" / "chat.jsonl"
+    path.write_text(json.dumps({"prompt": "query number q2", "response": "So."}) + "\n")
+    assert update(small_track, hash_grader).rejected == ()
+    assert "chat/q2/1" in (small_track / "out" / "rubric.qrels").read_text()
+    path.write_text(json.dumps({"prompt": "what else?", "response": "So."}) + "\n")
+    (row,) = update(small_track, hash_grader).rejected
+    assert "no query of this track has the text 'what else?'" in row.reason
+
+
+def test_responses_that_cannot_be_taken_are_named_and_the_rest_goes_on(
+    small_track: Path, hash_grader: HashGrader
+) -> None:
+    runs = small_track / "runs"
+    responses(runs / "a.jsonl", {"q1": "One."}, "same")
+    responses(runs / "b.jsonl", {"q1": "Two."}, "same")
+    (runs / "c.jsonl").write_text(
+        '{"run_id": "c", "topic_id": "q1", "answer": [{"text": "x", "citations": [9]}]}\n'
+    )
+    responses(runs / "d.jsonl", {"q9": "An answer to nothing."}, "lost")
+    two = responses(runs / "e.jsonl", {"q1": "One."}, "e1").read_text()
+    (runs / "e.jsonl").write_text(two + two.replace("e1", "e2"))
+    done = update(small_track, hash_grader)
+    reasons = {row.file: (row.line, row.reason) for row in done.rejected}
+    assert set(reasons) == {f"runs/{name}.jsonl" for name in "bcde"}
+    assert "give these another run id" in reasons["runs/b.jsonl"][1]
+    assert reasons["runs/c.jsonl"] == (1, "citation 9 names no reference: there are 0, counted from 0")
+    assert "none of its queries is in the bank" in reasons["runs/d.jsonl"][1]
+    assert "make a file for each" in reasons["runs/e.jsonl"][1]
+    assert done.runs == 4
+
+
+def test_commands_convert_and_list_formats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = responses(tmp_path / "gen.jsonl", {"q1": "An answer.", "q2": "More."})
+    assert run(["convert", str(source), str(tmp_path / "p.jsonl.gz"), "--to", "passages"]) == 0
+    assert [p.doc_id for p in converters.read(tmp_path / "p.jsonl.gz")] == ["gen/q1/1", "gen/q2/1"]
+    assert run(["convert", str(source), str(tmp_path / "gen.run")]) == 0
+    assert (tmp_path / "gen.run").read_text().startswith("q1 Q0 gen/q1/1 1 1.0 gen\n")
+    assert run(["convert", str(source), str(tmp_path / "x.run"), "--pool", "citations"]) == 0
+    assert "q1 Q0 q1-d03 1 1.0 gen" in (tmp_path / "x.run").read_text()
+    capsys.readouterr()
+    assert run(["formats", "--json"]) == 0
+    rows = {row["format"]: row for row in json.loads(capsys.readouterr().out)}
+    assert rows["responses"]["also converts to"] == "passages, run, queries"
+    assert rows["run"]["write"] == "yes"
+    for name, row in rows.items():
+        assert row["what"], name
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["gen.jsonl", "gen.jsonl"], "IN and OUT are the same file"),
+        (["gen.jsonl", "out.jsonl"], "does not tell the format: name it with --to"),
+        (["gen.jsonl", "out.qrels"], "'responses' does not become 'qrels'"),
+        (["gen.jsonl", "out.x", "--to", "rnu"], "no format 'rnu'"),
+        (["gen.jsonl", "nowhere/out.run"], "cannot be written"),
+        (["bad.jsonl", "out.run"], "bad.jsonl:2: "),
+    ],
+)
+def test_a_conversion_that_cannot_be_made_leaves_nothing(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    good = responses(tmp_path / "gen.jsonl", {"q1": "An answer."}).read_text()
+    (tmp_path / "bad.jsonl").write_text(good + '{"topic_id": "q2"}\n')
+    assert run(["convert", *words]) == 2
+    assert message in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.jsonl", "gen.jsonl"]
+
+
+@pytest.mark.slow
+def test_real_responses_stand_beside_ranked_runs(tmp_path: Path) -> None:
+    """301 responses of TREC RAG 2024 beside a run that ranks them by the number of shared words."""
+    pytest.importorskip("sentence_transformers")
+    source = SHARED / "rag24" / "responses.gpt-4o.jsonl.gz"
+    if not source.exists():
+        pytest.skip("../shared/rag24 is not here")
+    found = list(converters.read(source))[:60]
+    root = tmp_path / "track"
+    (root / "runs").mkdir(parents=True)
+    (root / "trecexam.toml").write_text("[track]\ndepth = 5\n")
+    bank = [
+        {"query_id": r.query_id, "query_text": r.query_text, "questions": [{"question_text": r.query_text}]}
+        for r in found
+    ]
+    (root / "bank.topics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in bank))
+    converters.write(found, root / "runs" / "gpt-4o.jsonl.gz", "responses")
+    passages = [r._replace(run="corpus") for r in found]
+    converters.write(passages, tmp_path / "corpus.jsonl", "responses")
+    texts = list(converted(tmp_path / "corpus.jsonl", None, "passages"))
+    converters.write(texts, root / "passages.jsonl", "passages")
+    for name, shift in (("good", 0), ("bad", 7)):
+        docs = [text.doc_id for text in texts if text.doc_id.endswith("/1")]
+        write_run(
+            root / "runs" / f"{name}.run",
+            {r.query_id: [docs[(place + shift) % len(docs)]] for place, r in enumerate(found)},
+        )
+    assert run(["watch", str(root), "--once"]) == 0
+    rows = (root / "out" / "leaderboard.tsv").read_text().splitlines()[1:]
+    names = [row.split("\t")[0] for row in rows]
+    assert set(names) == {"baseline_rag24.test_gpt-4o_top20", "good", "bad"}
+    assert names[-1] == "bad"

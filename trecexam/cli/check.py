@@ -1,0 +1,159 @@
+"""`trecexam check`."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+import converters
+from converters import preflight
+from converters.bank import read_bank
+from converters.errors import ConversionError
+from converters.ir_dataset import dataset_qrels, dataset_queries
+from converters.lines import reading
+from converters.records import Qrel
+from trecexam.cli import show
+from trecexam.cli.options import json_option
+from trecexam.errors import TrecexamError
+from trecexam.reports import files
+from trecexam.reports.tables import Table
+from trecexam.track import TrackFolder
+
+HEADER = ("line", "severity", "trec_eval", "reason")
+
+
+@click.command(epilog="Example: trecexam check my.run --trec-eval 9 --fix mended.run")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
+@click.option(
+    "--as", "kind", type=click.Choice(["run", "qrels"]), help="What FILE is [default: what it looks like]."
+)
+@click.option(
+    "--trec-eval", "version", type=click.Choice(["9", "10"]), help="Only this version of it [default: both]."
+)
+@click.option(
+    "--fix",
+    "output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="OUT",
+    help="Write a file that both versions take and that scores the same; OUT must not be there yet, "
+    "unless with this content.",
+)
+@click.option(
+    "--track",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="TRACK",
+    help="Name topics and docnos that this track does not have, and judged topics that a run lacks.",
+)
+@json_option
+def check(
+    file: Path, kind: str | None, version: str | None, output: Path | None, track: Path | None, as_json: bool
+) -> int:
+    """Would trec_eval take FILE, a run or qrels? Which line stops it, and what would it silently do?
+
+    fatal: trec_eval stops; silent: it takes something else than what stands there; warning: look whether
+    that is meant. Exit status 0: it takes FILE; 1: it does not (with --fix too: the status is about FILE).
+    """
+    asked = preflight.VERSIONS if version is None else (int(version),)
+    kind = kind or preflight.kind_of(file)
+    if output is not None:
+        _refuse(file, output)
+    known = {} if track is None else _known(TrackFolder.open(track))
+    if kind == "run":
+        found = preflight.check_run(file, **known)
+    else:
+        known.pop("judged", None)
+        found = preflight.check_qrels(file, **known)
+    found = tuple(finding for finding in found if set(finding.versions) & set(asked))
+    taken = {one: preflight.takes(found, one) for one in asked}
+    changes = None if output is None else _fix(file, kind, asked[0], output)
+
+    rows: list[tuple[int | None, str, str, str]] = [
+        (finding.line, finding.severity, ", ".join(map(str, finding.versions)), finding.reason)
+        for finding in found
+    ]
+    rows += ((change.line, "fixed", "", change.reason) for change in changes or ())
+    show.table(
+        Table(HEADER, tuple(rows)), as_json=as_json, json_value=_json(file, kind, taken, found, changes)
+    )
+    for one, good in taken.items():
+        click.echo(
+            f"{file}: trec_eval {one} {'takes' if good else 'does not take'} this {kind} file", err=True
+        )
+    if output is not None:
+        click.echo(f"{output}: written; both versions take it", err=True)
+    return 0 if all(taken.values()) else 1
+
+
+def _refuse(file: Path, output: Path) -> None:
+    """Raises TrecexamError where the mended file must not be written."""
+    if output.suffix == ".gz":
+        raise TrecexamError("trec_eval reads no gzip: give a name without .gz", path=output)
+    if output.exists() and file.exists() and output.samefile(file):
+        raise TrecexamError(
+            "is the checked file itself, which is never overwritten: give another", path=output
+        )
+
+
+def _fix(file: Path, kind: str, version: int, output: Path) -> tuple[preflight.Change, ...]:
+    buffer = io.BytesIO()
+    mend = preflight.fix_qrels if kind == "qrels" else partial(preflight.fix_run, version=version)
+    changes = mend(file, buffer)
+    with reading(output, None):
+        other = output.exists() and output.read_bytes() != buffer.getvalue()
+    if other:
+        raise TrecexamError(
+            "is there already, with other content: remove it or give another name", path=output
+        )
+    files.replace(output, buffer.getvalue())
+    return changes
+
+
+def _known(folder: TrackFolder) -> dict[str, Any]:
+    """What `check_run` is told of a track: its topics, docnos and judged topics, each where it has any."""
+    topics = {item.query_id for path in folder.bank(optional=True) for item in read_bank(path, _pass)}
+    queries, official, passages = folder.queries(), folder.qrels(), folder.passages()
+    rubric, dataset = folder.out / "rubric.qrels", folder.config.track.dataset
+    if queries is not None:
+        topics |= {query.query_id for query in converters.read(queries, "queries")}
+    elif dataset is not None:
+        topics |= {query.query_id for query in dataset_queries(dataset)}
+    rows: Iterable[Qrel] = ()
+    if official is not None:
+        rows = converters.read(official, "qrels")
+    elif dataset is not None:
+        rows = dataset_qrels(dataset)
+    elif rubric.exists():
+        rows = converters.read(rubric, "qrels")
+    judged = dict.fromkeys(row.query_id for row in rows)
+    docs: Iterable[str] | None = None if passages is None else _doc_ids(passages)
+    return {"topics": topics.union(judged) or None, "docs": docs, "judged": judged or None}
+
+
+def _pass(error: ConversionError) -> None:
+    """Blank items are the track's business."""
+
+
+def _doc_ids(passages: Path) -> Iterator[str]:
+    return (passage.doc_id for passage in converters.read(passages, "passages"))
+
+
+def _json(
+    file: Path,
+    kind: str,
+    taken: dict[int, bool],
+    found: tuple[preflight.Finding, ...],
+    changes: tuple[preflight.Change, ...] | None,
+) -> dict[str, Any]:
+    return {
+        "file": str(file),
+        "kind": kind,
+        "takes": {str(version): good for version, good in taken.items()},
+        "findings": [asdict(finding) for finding in found],
+        "changes": None if changes is None else [asdict(change) for change in changes],
+    }

@@ -1,0 +1,99 @@
+"""`trecexam convert` and `trecexam formats`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+import converters
+from converters.convert import TARGETS, converted
+from trecexam.cli import show
+from trecexam.cli.options import json_option
+from trecexam.errors import TrecexamError
+from trecexam.reports.tables import Table
+
+
+@click.command(
+    epilog="Example: trecexam convert responses.jsonl passages.jsonl --to passages  and  "
+    "trecexam convert responses.jsonl my.run --to run"
+)
+@click.argument("source", metavar="IN", type=click.Path(path_type=Path, exists=True))
+@click.argument("target", metavar="OUT", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--from", "source_format", metavar="FORMAT", help="See `trecexam formats` [default: told by content]."
+)
+@click.option(
+    "--to", "target_format", metavar="FORMAT", help="See `trecexam formats` [default: told by OUT's name]."
+)
+@click.option(
+    "--pool",
+    type=click.Choice(["text", "citations", "both"]),
+    default="text",
+    show_default=True,
+    help="Of generated responses, --to run: rank their own passages, the cited ones, or both.",
+)
+def convert(
+    source: Path, target: Path, source_format: str | None, target_format: str | None, pool: Any
+) -> None:
+    """Write the records of IN to OUT in another format. OUT may end in .gz and is replaced as a whole.
+
+    IN may be a folder of QUERY_ID.txt files: generated responses of a run named as the folder.
+    """
+    if target.exists() and target.samefile(source):
+        raise click.UsageError("IN and OUT are the same file")
+    wanted = target_format or _told_by(target)
+    records = converted(source, source_format, wanted, pool)
+    part = target.with_name(f".{target.name}.{os.getpid()}" + (".gz" if target.name.endswith(".gz") else ""))
+    try:
+        converters.write(_counted(records), part, wanted)
+        part.replace(target)
+    except ValueError as error:
+        raise TrecexamError(str(error), path=source) from None
+    except OSError as error:
+        raise TrecexamError(f"cannot be written: {error.strerror}", path=target) from None
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+    click.echo(f"wrote {target} ({wanted})", err=True)
+
+
+def _told_by(target: Path) -> str:
+    suffix = Path(target.name.removesuffix(".gz")).suffix
+    found = [known.name for known in converters.formats() if known.write and suffix in known.extensions[:1]]
+    if len(found) != 1:
+        raise click.UsageError(f"the name {target.name} does not tell the format: name it with --to")
+    return found[0]
+
+
+def _counted(records: Iterable[Any]) -> Iterable[Any]:
+    """The records, with a count on a terminal while there are many."""
+    for number, record in enumerate(records, 1):
+        if number % 100_000 == 0 and sys.stderr.isatty():
+            click.echo(f"\r{number:,} records", err=True, nl=False)
+        yield record
+
+
+@click.command(epilog="Example: trecexam formats")
+@json_option
+def formats(as_json: bool) -> None:
+    """The file formats known here: what each is, whether it is read and written, one line of it."""
+    rows = tuple(
+        (
+            known.name,
+            " ".join(known.extensions),
+            "yes",
+            "yes" if known.write else "no",
+            ", ".join(TARGETS.get(known.name, ())),
+            known.description,
+            known.example,
+        )
+        for known in converters.formats()
+    )
+    names = ("format", "extensions", "read", "write", "also converts to", "what", "example")
+    show.table(Table(names, rows), as_json=as_json)

@@ -1,0 +1,90 @@
+"""What was dropped: a TREC run, or generated responses, which amount to a run over passages of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import converters
+from converters.errors import ConversionError
+from converters.records import Response
+from converters.run import Run
+from converters.segment import Pool, response_passages, response_ranking, safe_name
+from trecexam.stages.files import sniffed
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """One file of the drop folder.
+
+    Attributes:
+        run: what it ranks.
+        texts: doc_id -> text of the passages that come with it.
+        by_prompt: whether some of its queries were found by their text.
+    """
+
+    run: Run
+    texts: Mapping[str, str] = field(default_factory=dict)
+    by_prompt: bool = False
+
+
+def read_dropped(path: Path, pool: Pool, query_texts: Mapping[str, str]) -> Dropped:
+    """Reads a file of the drop folder.
+
+    Args:
+        pool: what of a response stands in the pool.
+        query_texts: query_id -> text; a response that names only its prompt is to one of these.
+
+    Raises:
+        ConversionError: it is neither a run nor responses, or cannot be read.
+    """
+    kind = sniffed(path) or "run"
+    if kind == "responses":
+        return _responses(path, pool, query_texts)
+    if kind != "run":
+        raise ConversionError(
+            path,
+            1,
+            f"neither a run nor generated responses: this looks like the format '{kind}'; "
+            "a run has lines `query_id Q0 doc_id rank score tag`",
+        )
+    run = converters.read(path, "run")
+    return Dropped(run)
+
+
+def _responses(path: Path, pool: Pool, query_texts: Mapping[str, str]) -> Dropped:
+    by_text: dict[str, str] = {}
+    for query_id, text in query_texts.items():
+        by_text.setdefault(text.strip(), query_id)
+    responses: list[Response] = list(converters.read(path, "responses"))
+    names = list(dict.fromkeys(response.run for response in responses))
+    if len(names) > 1:
+        raise ConversionError(
+            path,
+            None,
+            f"responses of {len(names)} runs ('{names[0]}', '{names[1]}', ...): make a file for each",
+        )
+    by_prompt = any(not response.query_id for response in responses)
+    rows: list[tuple[str, str, float]] = []
+    texts: dict[str, str] = {}
+    for response in responses:
+        if not response.query_id:
+            found = by_text.get(response.query_text.strip())
+            if found is None:
+                raise ConversionError(
+                    path,
+                    None,
+                    f"no query of this track has the text '{response.query_text[:60]}'; add query ids",
+                )
+            response = response._replace(query_id=found)
+        if pool != "citations":
+            texts.update((passage.doc_id, passage.text) for passage in response_passages(response))
+        rows += response_ranking(response, pool)
+    if not rows:
+        raise ConversionError(path, None, 'no citations in it, and `pool` in [track] is "citations"')
+    try:
+        run = Run.from_entries(safe_name(names[0]), rows)
+    except ValueError as error:
+        raise ConversionError(path, None, str(error)) from None
+    return Dropped(run, texts, by_prompt)
