@@ -1,21 +1,30 @@
-"""Test banks: exam questions and nuggets, in the two forms of the Rubric workbench.
+"""Test banks: exam questions and nuggets, in the forms of the Rubric workbench and of nuggetizer.
 
 A line a query: `query_id, query_text, questions|items: [{question_id|nugget_id, question_text|nugget_text,
-gold_answers?, facet_id?}]`; or a line a question: `query_id, qid, question, facet_id, choices, correct,
-correctKey`. Where an id is missing it is `query_id/md5(text)`.
+gold_answers?, facet_id?, importance?}]`; or a line a question: `query_id, qid, question, facet_id, choices,
+correct, correctKey`; or `qid, nuggets: [{text, importance}]` (see `converters.nuggets`). Where an id is
+missing it is `query_id/md5(text)`.
 """
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, BinaryIO
 
 from converters.errors import ConversionError
-from converters.fields import a_text, an_id
-from converters.lines import Head, first_json, iter_objects
+from converters.fields import a_text, an_id, made_id
+from converters.lines import Head, first_object, iter_objects
+from converters.nuggets import (
+    IMPORTANCES,
+    QUERY_KEYS,
+    has_nuggets,
+    importance_of,
+    is_assigned,
+    nugget_items,
+    query_of,
+)
 from converters.records import Item, Query
 from converters.registry import Format
 
@@ -29,25 +38,40 @@ def read_bank(path: Path, on_error: Callable[[ConversionError], None] | None = N
     """The items of a bank, in the file's order.
 
     Published banks hold questions of nothing but blanks, which their generator left behind. Nobody can
-    answer them, so they are left out.
+    answer them, so they are left out. Two nuggets of a query with the same text are one item, the first.
 
     Args:
-        on_error: takes an error for each blank item; None logs how many there were, as a warning.
+        on_error: takes an error for each item left out; None logs how many there were, as warnings.
 
     Raises:
         ConversionError: with the line: bad JSON, no query id, no items, an item without text, the same
             item id twice, an empty file.
     """
     seen: dict[str, int] = {}
+    texts: dict[tuple[str, str], int] = {}
     blank: list[ConversionError] = []
+    twice: list[ConversionError] = []
     for number, row in iter_objects(path):
-        query_id = an_id(path, number, row, ("query_id",))
-        for item in _items(path, number, row, query_id):
+        nuggets = has_nuggets(row)
+        for item in nugget_items(path, number, row) if nuggets else _items(path, number, row):
             if not item.text.strip():
                 blank.append(
-                    ConversionError(path, number, f"an item of query '{query_id}' is blank: left out")
+                    ConversionError(path, number, f"an item of query '{item.query_id}' is blank: left out")
                 )
                 continue
+            if nuggets:
+                key = item.query_id, item.text
+                if key in texts:
+                    twice.append(
+                        ConversionError(
+                            path,
+                            number,
+                            f"nugget '{item.text[:80]}' of query '{item.query_id}' stands twice (first on "
+                            f"line {texts[key]}); the first one counts",
+                        )
+                    )
+                    continue
+                texts[key] = number
             if item.item_id in seen:
                 raise ConversionError(
                     path,
@@ -57,11 +81,12 @@ def read_bank(path: Path, on_error: Callable[[ConversionError], None] | None = N
                 )
             seen[item.item_id] = number
             yield item
-    if on_error is not None:
-        for error in blank:
-            on_error(error)
-    elif blank:
-        logging.getLogger("converters").warning("%s (%d such lines)", blank[0], len(blank))
+    for left_out in (blank, twice):
+        if on_error is not None:
+            for error in left_out:
+                on_error(error)
+        elif left_out:
+            logging.getLogger("converters").warning("%s (%d such lines)", left_out[0], len(left_out))
 
 
 def read_bank_queries(path: Path) -> Iterator[Query]:
@@ -72,19 +97,28 @@ def read_bank_queries(path: Path) -> Iterator[Query]:
     """
     seen: set[str] = set()
     for number, row in iter_objects(path):
-        query_id = an_id(path, number, row, ("query_id",))
-        text = row.get("query_text")
+        text: Any = row.get("query_text")
+        if has_nuggets(row):
+            query_id, text = query_of(path, number, row)
+        else:
+            query_id = an_id(path, number, row, ("query_id",))
         if isinstance(text, str) and text.strip() and query_id not in seen:
             seen.add(query_id)
             yield Query(query_id, text)
 
 
 def write_bank(items: Iterable[Item], file: BinaryIO) -> None:
-    """Writes a line a query, in order of first appearance."""
+    """Writes a line a query, in order of first appearance.
+
+    Raises:
+        ValueError: an item's importance is none.
+    """
     import orjson
 
     by_query: dict[str, list[Item]] = {}
     for item in items:
+        if item.importance not in IMPORTANCES:
+            raise ValueError(f"the importance of item {item.item_id!r} is none: {item.importance!r}")
         by_query.setdefault(item.query_id, []).append(item)
     for query_id, group in by_query.items():
         rows = [
@@ -94,13 +128,15 @@ def write_bank(items: Iterable[Item], file: BinaryIO) -> None:
                 "gold_answers": list(item.gold_answers),
                 "facet_id": item.facet_id,
                 "choices": [list(choice) for choice in item.choices],
+                "importance": item.importance,
             }
             for item in group
         ]
         file.write(orjson.dumps({"query_id": query_id, "items": rows}) + b"\n")
 
 
-def _items(path: Path, number: int, row: Mapping[str, Any], query_id: str) -> Iterator[Item]:
+def _items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[Item]:
+    query_id = an_id(path, number, row, ("query_id",))
     listed = row.get("questions") if row.get("questions") is not None else row.get("items")
     if listed is None:
         yield _single(path, number, row, query_id)
@@ -122,6 +158,7 @@ def _items(path: Path, number: int, row: Mapping[str, Any], query_id: str) -> It
             _answers(path, number, entry.get("gold_answers")),
             _facet(path, number, facet),
             _choices(path, number, entry.get("choices")),
+            importance=importance_of(path, number, entry, query_id),
         )
 
 
@@ -143,7 +180,7 @@ def _item_id(
     path: Path, number: int, row: Mapping[str, Any], keys: tuple[str, ...], query_id: str, text: str
 ) -> str:
     if all(row.get(key) is None for key in keys):
-        return f"{query_id}/{hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()}"
+        return made_id(query_id, text)
     return an_id(path, number, row, keys)
 
 
@@ -181,18 +218,14 @@ def _choices(path: Path, number: int, value: Any) -> tuple[tuple[str, str], ...]
 
 
 def _sniff(start: Head) -> bool:
-    row = first_json(start)
+    row = first_object(start)
     if row is None:
-        # A line of more than 64 KiB is cut; its keys come first all the same.
-        line = start.lines[0]
-        return (
-            line.lstrip().startswith(b"{")
-            and b'"query_id"' in line
-            and (b'"questions"' in line or b'"items"' in line)
-        )
-    if not isinstance(row, dict) or "query_id" not in row:
         return False
-    return "questions" in row or "items" in row or "question" in row or "question_text" in row
+    if has_nuggets(row):
+        return any(key in row for key in (*QUERY_KEYS, "query")) and not is_assigned(row)
+    return "query_id" in row and any(
+        key in row for key in ("questions", "items", "question", "question_text")
+    )
 
 
 FORMAT = Format("bank", (".jsonl",), "test bank, JSONL", EXAMPLE, _sniff, read_bank, write_bank)

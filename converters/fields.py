@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -52,6 +53,11 @@ def a_text(
         if blank or value.strip():
             return value
     raise ConversionError(path, line, f"{what} has no text ({_or(keys)})")
+
+
+def made_id(query_id: str, text: str) -> str:
+    """The id of an item that has none: the query's and the text's md5, the same wherever the text stands."""
+    return f"{query_id}/{hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()}"
 
 
 def _or(keys: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Grades as JSON Lines: what `trecexam export grades` writes."""
+"""Grades as JSON Lines: what `trecexam export grades` writes, and nuggetizer (see `converters.nuggets`)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 from converters.errors import ConversionError
 from converters.fields import an_id
 from converters.lines import Head, first_object, iter_objects
+from converters.nuggets import QUERY_KEYS, assigned_grades, has_nuggets, is_assigned
 from converters.records import RecordedGrade
 from converters.registry import Format
 
@@ -22,6 +23,9 @@ def read_grades(path: str | os.PathLike[str]) -> Iterator[RecordedGrade]:
         ConversionError: with the line: bad JSON, an id missing, a rating that is neither 0..5 nor null.
     """
     for number, row in iter_objects(path):
+        if has_nuggets(row):
+            yield from assigned_grades(path, number, row)
+            continue
         rating = row.get("rating")
         if rating is not None and (
             isinstance(rating, bool) or not isinstance(rating, int) or not 0 <= rating <= 5
@@ -55,6 +59,8 @@ def _text(path: str | os.PathLike[str], number: int, row: dict[str, Any], key: s
 
 def _sniff(start: Head) -> bool:
     row = first_object(start)
+    if row is not None and has_nuggets(row):
+        return any(key in row for key in (*QUERY_KEYS, "query")) and is_assigned(row)
     return row is not None and {"query_id", "doc_id", "item_id", "rating"} <= row.keys()
 
 

@@ -21,6 +21,9 @@ _BLOCK = 256 * 1024
 #: What `head` looks at, in bytes.
 HEAD = 64 * 1024
 
+#: The largest file that a reader takes as a whole, in bytes.
+MAX_WHOLE = 64 * 1024 * 1024
+
 _GZIP = b"\x1f\x8b"
 _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
@@ -175,6 +178,23 @@ def decode(path: str | os.PathLike[str], number: int, line: bytes) -> str:
         ) from None
 
 
+def read_whole(path: str | os.PathLike[str], max_whole: int = MAX_WHOLE) -> str:
+    """A file as one text, LF between its lines: for what cannot be read a line at a time.
+
+    Raises:
+        ConversionError: with the line: as `iter_lines`, not UTF-8, or the file is over `max_whole` bytes.
+    """
+    gathered = bytearray()
+    for number, line in iter_lines(path):
+        if not line.isascii():
+            decode(path, number, line)
+        gathered += line
+        gathered += b"\n"
+        if len(gathered) > max_whole:
+            raise ConversionError(path, number, f"the file is larger than {max_whole // 2**20} MiB; split it")
+    return gathered.decode()
+
+
 def parse_json(path: str | os.PathLike[str], number: int, line: bytes) -> Any:
     """The JSON value on a line.
 
@@ -258,11 +278,12 @@ def first_object(head: Head) -> dict[str, Any] | None:
     """
     value = first_json(head)
     if value is None and head.lines[0].lstrip().startswith(b"{"):
-        return dict.fromkeys(_top_level_keys(head.lines[0]))
+        return dict.fromkeys(top_level_keys(head.lines[0]))
     return value if isinstance(value, dict) else None
 
 
-def _top_level_keys(line: bytes) -> Iterator[str]:
+def top_level_keys(line: bytes) -> Iterator[str]:
+    """The keys of a JSON object that may be cut or damaged, as far as they can be seen."""
     depth = 0
     for token in _TOKEN.finditer(line):
         if token["key"] is not None:

@@ -1,9 +1,9 @@
-"""Queries: TSV `query_id<TAB>text`, or JSON Lines."""
+"""Queries: TSV `query_id<TAB>text`, JSON Lines, one JSON document, or TREC's topics in SGML and XML."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO
 
 from converters.errors import ConversionError
@@ -11,10 +11,10 @@ from converters.fields import a_text, an_id
 from converters.lines import Head, decode, first_object, head, iter_lines, iter_objects
 from converters.records import Query
 from converters.registry import Format
+from converters.topics import dialect, sgml_topics, xml_topics
+from converters.topics_json import ID_KEYS, TEXT_KEYS, is_document, json_topics, looks_like_topics
 
 EXAMPLE = "q1<TAB>how do heat pumps work"
-ID_KEYS = ("query_id", "qid", "id")
-TEXT_KEYS = ("text", "title", "query")
 _HEADER_IDS = {"query_id", "qid", "id", "topic", "topic_id", "number"}
 _HEADER_TEXTS = {"text", "query", "title", "query_text", "topic", "question"}
 
@@ -23,12 +23,10 @@ def read_queries(path: str | os.PathLike[str]) -> Iterator[Query]:
     """The queries of a file, in its order; ids keep their leading zeros. A TSV header line is skipped.
 
     Raises:
-        ConversionError: with the line: no tab, no text, the same id twice, bad JSON, an empty file.
+        ConversionError: with the line: no tab, no text, the same id twice, bad JSON, bad XML, an empty file.
     """
-    start = head(path)
-    rows = _json_rows(path) if start.lines[0].lstrip().startswith(b"{") else _tsv_rows(path)
     seen: dict[str, int] = {}
-    for number, query in rows:
+    for number, query in _reader(head(path))(path):
         first = seen.setdefault(query.query_id, number)
         if first != number:
             raise ConversionError(
@@ -46,12 +44,25 @@ def write_queries(queries: Iterable[Query], file: BinaryIO) -> None:
         ValueError: an id has a tab or a line end in it, or is empty.
     """
     for place, query in enumerate(queries):
-        if place == 0 and _is_header(query.query_id, query.text):
-            # A first query that reads as a header line would be skipped as one.
+        if place == 0 and (
+            _is_header(query.query_id, query.text) or query.query_id.lstrip().startswith(("{", "[", "<"))
+        ):
+            # A first query that reads as a header line would be skipped as one, or taken for another dialect.
             file.write(b"query_id\ttext\n")
         if not query.query_id.strip() or any(c in query.query_id for c in "\t\r\n"):
             raise ValueError(f"query id {query.query_id!r} cannot stand in a TSV file")
         file.write(f"{query.query_id}\t{' '.join(query.text.split())}\n".encode())
+
+
+def _reader(start: Head) -> Callable[[str | os.PathLike[str]], Iterator[tuple[int, Query]]]:
+    if is_document(start):
+        return json_topics
+    if start.lines[0].lstrip().startswith(b"{"):
+        return _json_rows
+    marked_up = dialect(start)
+    if marked_up is None or (marked_up == "other" and b"\t" in start.lines[0]):
+        return _tsv_rows
+    return sgml_topics if marked_up == "sgml" else xml_topics
 
 
 def _is_header(query_id: str, text: str) -> bool:
@@ -82,12 +93,23 @@ def _json_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
 
 
 def _sniff(start: Head) -> bool:
+    if is_document(start):
+        return looks_like_topics(start)
     row = first_object(start)
     if row is not None:
         return any(key in row for key in ID_KEYS) and any(key in row for key in TEXT_KEYS)
+    marked_up = dialect(start)
+    if marked_up in ("sgml", "xml"):
+        return True
     return b"\t" in start.lines[0] and not start.lines[0].lstrip().startswith((b"{", b"["))
 
 
 FORMAT = Format(
-    "queries", (".tsv", ".jsonl"), "queries, TSV or JSONL", EXAMPLE, _sniff, read_queries, write_queries
+    "queries",
+    (".tsv", ".jsonl", ".json", ".xml", ".txt"),
+    "queries: TSV, JSONL, JSON, TREC topics",
+    EXAMPLE,
+    _sniff,
+    read_queries,
+    write_queries,
 )

@@ -55,7 +55,8 @@ class Item(NamedTuple):
 
     `kind` is "question" or "nugget". `gold_answers` is the answer key, empty where the bank has none.
     `choices` are the candidates of a multiple-choice question as (letter, text) pairs. `query_text` is
-    set by trecexam where the grader is told the query as well; files have none.
+    set by trecexam where the grader is told the query as well; files have none. `importance` is "vital" or
+    "okay" as TREC's assessors say it of nuggets, "" where nobody did; no grader is told it.
     """
 
     query_id: str
@@ -66,6 +67,7 @@ class Item(NamedTuple):
     facet_id: str | None = None
     choices: tuple[tuple[str, str], ...] = ()
     query_text: str = ""
+    importance: str = ""
 
 
 class Citation(NamedTuple):

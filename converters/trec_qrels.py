@@ -1,9 +1,14 @@
-"""TREC qrels: `query_id 0 doc_id label`; in diversity qrels (ndeval) the second column is the subtopic."""
+"""TREC qrels: `query_id 0 doc_id label`; in diversity qrels (ndeval) the second column is the subtopic.
+
+TREC RAG 2025 has six columns: `query_id Q0 doc_id label confidence run_id`. Prels, the five columns of
+sampled judgments, are told and refused.
+"""
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO, Protocol
 
 from converters.errors import ConversionError
@@ -27,28 +32,51 @@ class Judgment(Protocol):
 
 
 EXAMPLE = "q1 0 doc42 3"
+#: The highest label that judgments with confidences have.
+MAX_LABEL = 4
 
 
 def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
     """The judgments of a qrels file, in its order. Blank lines are skipped.
 
+    Of six columns the last two, the judge's confidence and its run id, are left out, which is logged once,
+    and the second, Q0, is no subtopic.
+
     Raises:
-        ConversionError: with the line: not four columns, a label that is no whole number, the same
-            document judged twice for a query (and subtopic), an empty file.
+        ConversionError: with the line: neither four columns nor six, or not as many as on the first line, a
+            label that is no whole number, the same document judged twice for a query (and subtopic), an
+            empty file.
     """
     seen: dict[tuple[str, str, str], int] = {}
+    width = 0
     for number, line in iter_lines(path):
         decode(path, number, line)
         columns = [value.decode() for value in columns_of(path, number, line)]
         if not columns:
             continue
-        if len(columns) != 4:
+        if _is_prel(columns):
             raise ConversionError(
                 path,
                 number,
-                f"has {counted(columns)}, a qrels line has 4: query_id 0 doc_id label",
+                "a prels line (query_id doc_id label method probability): sampled judgments need measures "
+                "that weigh them, so they are not taken; if you want the labels alone: "
+                "awk '{print $1, 0, $2, $3}'",
             )
-        query_id, iteration, doc_id, text = columns
+        width = width or (6 if len(columns) == 6 else 4)
+        if len(columns) != width:
+            lays_out = "query_id 0 doc_id label" + (" confidence run_id" if width == 6 else "")
+            raise ConversionError(
+                path, number, f"has {counted(columns)}, a qrels line has {width}: {lays_out}"
+            )
+        query_id, iteration, doc_id, text = columns[:4]
+        if width == 6:
+            iteration = "0"
+            if _confidence(columns[4]) is None:
+                raise ConversionError(
+                    path,
+                    number,
+                    f"the confidence (column 5) is not in 0..1: '{columns[4][:40]}'; is this a run?",
+                )
         label = _label(text)
         if label is None:
             raise ConversionError(path, number, f"the label (column 4) is no whole number: '{text[:40]}'")
@@ -63,6 +91,10 @@ def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
         yield Qrel(query_id, doc_id, label, iteration)
     if not seen:
         raise ConversionError(path, None, "no judgments: the file is empty")
+    if width == 6:
+        logging.getLogger("converters").info(
+            "%s: confidences and run ids (columns 5 and 6) are left out", os.fspath(path)
+        )
 
 
 def write_qrels(qrels: Iterable[Judgment], file: BinaryIO) -> None:
@@ -96,10 +128,59 @@ def _label(text: str) -> int | None:
         return None
 
 
+def _confidence(text: str) -> float | None:
+    if "_" in text or not text.isascii():
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0 <= value <= 1 else None
+
+
+def _is_prel(columns: Sequence[str]) -> bool:
+    return (
+        len(columns) == 5
+        and _label(columns[1]) is None
+        and _label(columns[2]) is not None
+        and _label(columns[3]) is not None
+        and _confidence(columns[4]) is not None
+    )
+
+
+def judged_with_confidence(start: Head) -> bool:
+    """Whether the beginning of a file is of six-column qrels and of no run; where that is not clear, no.
+
+    Labels are 0..4 and confidences 0..1. A run's fourth column is a rank: no two documents of a query share
+    one, or, where its maker did not care, all do, or with ties it rises down the file. So these are judgments
+    where two documents of some query share a label, and of some query a lower one comes after a higher one.
+    """
+    # The last line may be cut.
+    lines = start.lines[:-1] if len(start.lines) > 2 else start.lines
+    last: dict[str, int] = {}
+    labels: set[tuple[str, int]] = set()
+    again = falls = False
+    for line in lines:
+        columns = line.decode(errors="replace").split()
+        if len(columns) != 6 or _confidence(columns[4]) is None:
+            return False
+        query_id, label = columns[0], _label(columns[3])
+        if label is None or not 0 <= label <= MAX_LABEL:
+            return False
+        again = again or (query_id, label) in labels
+        falls = falls or label < last.get(query_id, label)
+        labels.add((query_id, label))
+        last[query_id] = label
+    return again and falls
+
+
 def _sniff(start: Head) -> bool:
-    # A query of three words after its tab has four columns too.
     line = start.lines[0]
-    return len(line.split()) == 4 and line.count(b"\t") != 1 and not line.lstrip().startswith((b"{", b"["))
+    columns = line.decode(errors="replace").split()
+    # A query of three words after its tab has four columns too.
+    if line.count(b"\t") == 1 or line.lstrip().startswith((b"{", b"[", b"<")):
+        return False
+    return len(columns) == 4 or _is_prel(columns) or judged_with_confidence(start)
 
 
 FORMAT = Format("qrels", (".qrels", ".txt"), "TREC qrels", EXAMPLE, _sniff, read_qrels, write_qrels)

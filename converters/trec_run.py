@@ -20,6 +20,7 @@ from converters.ordering import DuplicateError, ordered
 from converters.records import RunEntry
 from converters.registry import Format
 from converters.run import Run
+from converters.trec_qrels import judged_with_confidence
 
 EXAMPLE = "q1 Q0 doc42 1 17.25 myrun"
 _COLUMNS = ("query", "q0", "doc", "rank", "score", "tag")
@@ -65,13 +66,15 @@ def write_run(entries: Iterable[RunEntry], file: BinaryIO) -> None:
 
 
 def _sniff(start: Head) -> bool:
+    if start.lines[0].lstrip().startswith((b"{", b"[", b"<")) or judged_with_confidence(start):
+        return False
     # A mistake on one line must not hide that the file is a run, so a few lines are asked.
     return any(map(_looks_like_a_run, start.lines[:5]))
 
 
 def _looks_like_a_run(line: bytes) -> bool:
     columns = line.split()
-    if len(columns) < 5 or line.lstrip()[:1] in (b"{", b"["):
+    if len(columns) < 5:
         return False
     if line.count(b"\t") == 1:
         # A query and its words.

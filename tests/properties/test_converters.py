@@ -56,13 +56,6 @@ def test_qrels_come_back_sorted(path: Path, qrels: list[Qrel]) -> None:
 @quick
 @given(st.lists(st.builds(Query, word, line), min_size=1, max_size=20, unique_by=lambda q: q.query_id))
 def test_queries_come_back(path: Path, queries: list[Query]) -> None:
-    if queries[0].query_id.startswith("{") or queries[0].query_id.lower() in {
-        "query_id",
-        "qid",
-        "id",
-        "topic",
-    }:
-        return
     converters.write(queries, path, "queries")
     assert list(converters.read(path, "queries")) == queries
 
@@ -84,6 +77,7 @@ items = st.builds(
     st.none() | text,
     st.lists(st.tuples(st.sampled_from("ABCD"), text), max_size=3).map(tuple),
     st.just(""),
+    st.sampled_from(["vital", "okay", ""]),
 )
 
 
@@ -136,6 +130,7 @@ PIECES = [
     b",",
     b"\v",
 ]
+PIECES += [b"<top>", b"</top>", b"<num>", b"<title>", b"<topic", b' id="1"', b">", b"</topic>", b"&a;"]
 PIECES += [b'"query_id":', b'"docid":"a"', b"\x00", b"\xff", b"\xef\xbb\xbf", b"\x1f\x8b", b"\xc2\xa0"]
 pieces = st.sampled_from(PIECES)
 junk = st.binary(max_size=300) | st.lists(pieces, max_size=60).map(b"".join)
@@ -185,7 +180,7 @@ KEYS += [
     "prompt_info",
     "answers",
 ]
-KEYS += ["prompt_class", "query_text", "kind"]
+KEYS += ["prompt_class", "query_text", "kind", "nuggets", "importance", "assignment", "run_id", "query"]
 keys = st.sampled_from(KEYS)
 values: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers(-1, 7) | st.floats(allow_nan=False) | st.text(max_size=4),

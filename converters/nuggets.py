@@ -1,0 +1,161 @@
+"""Nuggets as nuggetizer and TREC RAG write them: a line a query, or a line an answer judged by them.
+
+`{"qid", "nuggets": [{"text", "importance"}]}` is a bank. Where its nuggets have an "assignment" as well, the
+line says which of them one passage or answer holds: those are grades.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from converters.errors import ConversionError
+from converters.fields import a_text, an_id, made_id
+from converters.records import Item, RecordedGrade
+
+QUERY_KEYS = ("query_id", "qid", "topic_id")
+ASSIGNMENT_KEYS = ("assignment", "label")
+#: The rating that stands for each assignment. Of `failed`, nuggetizer's word for no answer, there is none.
+RATINGS = {"support": 5, "partial_support": 3, "not_support": 0, "failed": None}
+IMPORTANCES = ("vital", "okay", "")
+_ITEM_KEYS = ("nugget_id", "item_id", "id")
+_DOC_KEYS = ("docid", "doc_id", "segment_id", "passage_id")
+_DOC_TEXT_KEYS = ("candidate_text", "answer_text", "passage", "segment")
+Path = str | os.PathLike[str]
+
+
+def has_nuggets(row: Mapping[str, Any]) -> bool:
+    """Whether a line is one of these, and not of a bank that calls its nuggets items."""
+    return "nuggets" in row and "questions" not in row and "items" not in row
+
+
+def is_assigned(row: Mapping[str, Any]) -> bool:
+    """Whether a line has assignments; of one that is cut, with None as values, whether it names an answer."""
+    listed = row.get("nuggets")
+    if listed is None:
+        return "nuggets" in row and any(key in row for key in (*_DOC_KEYS, *_DOC_TEXT_KEYS, "run_id"))
+    return isinstance(listed, list) and any(
+        isinstance(entry, dict) and any(key in entry for key in ASSIGNMENT_KEYS) for entry in listed
+    )
+
+
+def query_of(path: Path, number: int, row: Mapping[str, Any]) -> tuple[str, str]:
+    """The query's id and its text, "" where the line has none; `query` may be an object with both.
+
+    Raises:
+        ConversionError: there is no id.
+    """
+    query = row.get("query")
+    if isinstance(query, dict):
+        row = {**query, **row, "query": query.get("text")}
+    text = next((row[key] for key in ("query", "query_text") if isinstance(row.get(key), str)), "")
+    return an_id(path, number, row, QUERY_KEYS), text
+
+
+def nugget_items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[Item]:
+    """The nuggets of a line; `mapped_sub_narrative`, where it is a text, is the facet.
+
+    Raises:
+        ConversionError: no query, no nuggets, a nugget without text, an unknown importance.
+    """
+    query_id, _ = query_of(path, number, row)
+    if is_assigned(row):
+        raise ConversionError(
+            path,
+            number,
+            "these nuggets have assignments: they are grades, not a bank; name the file with `recorded` in "
+            "[grader], or give the nuggets alone",
+        )
+    for entry, text in _nuggets(path, number, row, query_id):
+        facet = entry.get("mapped_sub_narrative")
+        yield Item(
+            query_id,
+            _item_id(path, number, entry, query_id, text),
+            text,
+            "nugget",
+            facet_id=facet if isinstance(facet, str) and facet.strip() else None,
+            importance=importance_of(path, number, entry, query_id),
+        )
+
+
+def assigned_grades(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[RecordedGrade]:
+    """The grades of a line: full support is the rating 5, partial support 3, none 0, `failed` no rating.
+
+    The document is the passage that was judged (`docid`, `segment_id`); of an answer, which has no such id,
+    it is `run_id/query_id`. The text is `candidate_text` or `answer_text`.
+
+    Raises:
+        ConversionError: no query, no document or run, a nugget without text or assignment.
+    """
+    query_id, _ = query_of(path, number, row)
+    doc_id = _doc_id(path, number, row, query_id)
+    text = next((row[key] for key in _DOC_TEXT_KEYS if isinstance(row.get(key), str)), "")
+    model = row.get("model")
+    for entry, nugget in _nuggets(path, number, row, query_id):
+        if not nugget.strip():
+            continue
+        said = next((entry[key] for key in ASSIGNMENT_KEYS if entry.get(key) is not None), None)
+        known = said.strip().lower() if isinstance(said, str) else None
+        if known not in RATINGS:
+            what = "no assignment" if said is None else f"the assignment {str(said)[:40]!r}"
+            raise ConversionError(
+                path, number, f"a nugget of query '{query_id}' has {what}; known are {', '.join(RATINGS)}"
+            )
+        item_id = _item_id(path, number, entry, query_id, nugget)
+        yield RecordedGrade(
+            query_id,
+            doc_id,
+            item_id,
+            RATINGS[known],
+            str(said),
+            model if isinstance(model, str) else "",
+            "",
+            text,
+        )
+
+
+def importance_of(path: Path, number: int, entry: Mapping[str, Any], query_id: str) -> str:
+    """What an item says of its importance, "" where it says nothing.
+
+    Raises:
+        ConversionError: it says something else than vital or okay.
+    """
+    value = entry.get("importance")
+    found = "" if value is None else value.strip().lower() if isinstance(value, str) else None
+    if found not in IMPORTANCES:
+        raise ConversionError(
+            path,
+            number,
+            f"the importance of an item of query '{query_id}' is neither vital nor okay: {str(value)[:40]!r}",
+        )
+    return found
+
+
+def _nuggets(
+    path: Path, number: int, row: Mapping[str, Any], query_id: str
+) -> Iterator[tuple[dict[str, Any], str]]:
+    listed = row.get("nuggets")
+    if not isinstance(listed, list) or not listed:
+        raise ConversionError(path, number, f"query '{query_id}' has no nuggets")
+    for entry in listed:
+        if not isinstance(entry, dict):
+            raise ConversionError(path, number, f"a nugget of query '{query_id}' is no JSON object")
+        what = f"a nugget of query '{query_id}'"
+        yield entry, a_text(path, number, entry, ("text", "nugget_text", "nugget"), what, blank=True)
+
+
+def _item_id(path: Path, number: int, entry: Mapping[str, Any], query_id: str, text: str) -> str:
+    if all(entry.get(key) is None for key in _ITEM_KEYS):
+        return made_id(query_id, text)
+    return an_id(path, number, entry, _ITEM_KEYS)
+
+
+def _doc_id(path: Path, number: int, row: Mapping[str, Any], query_id: str) -> str:
+    if any(row.get(key) is not None for key in _DOC_KEYS):
+        return an_id(path, number, row, _DOC_KEYS)
+    if row.get("run_id") is None:
+        raise ConversionError(
+            path, number, 'no "docid" or "segment_id", and no "run_id": whose answer is it?'
+        )
+    return f"{an_id(path, number, row, ('run_id',))}/{query_id}"

@@ -1,0 +1,252 @@
+"""Topics with mark-up: TREC's SGML, which is a line-wise form of its own, and XML.
+
+    <top>
+    <num> Number: 401                        <topics>
+    <title> foreign minorities, Germany        <topic number="1">
+    <desc> Description:                          <query>coronavirus origin</query>
+    What language ...                            <narrative>...</narrative>
+    </top>                                     </topic>
+
+In SGML a field ends where the next one begins, closed or not. Of a topic its title is taken, where it has
+none its query, text, question or description.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from xml.parsers import expat
+from xml.sax.saxutils import unescape
+
+from converters.errors import ConversionError
+from converters.lines import Head, decode, iter_lines, read_whole
+from converters.records import Query
+
+#: How deep elements may stand in each other, and how much text one SGML topic may have, in characters.
+MAX_DEPTH = 32
+MAX_TOPIC = 1024 * 1024
+
+_ID_NAMES = ("number", "num", "id", "qid", "query_id", "topic_id")
+_TEXT_NAMES = ("title", "query", "text", "question", "desc", "description", "summary")
+_OTHER_NAMES = (
+    "narr",
+    "narrative",
+    "head",
+    "dom",
+    "smry",
+    "con",
+    "fac",
+    "def",
+    "querytime",
+    "querytweettime",
+)
+_TOPICS = ("topic", "top", "query")
+_MARKUP = re.compile(rb"\s*<[A-Za-z!?]")
+_OPENED = re.compile(rb"<([A-Za-z][\w.:-]*+)[^<>]*+>")
+_TAG = re.compile(r"<(/?)([A-Za-z][\w-]*)(?:\s[^<>]*)?>")
+_OUTSIDE = re.compile(r"<[A-Za-z/!?][^<>]*>")
+#: The words that TREC puts before the text of a field.
+_LABELS = {
+    "num": re.compile(r"^\s*number(?:\s*:|\s)", re.IGNORECASE),
+    "title": re.compile(r"^\s*topic\s*:", re.IGNORECASE),
+    "desc": re.compile(r"^\s*description\s*:", re.IGNORECASE),
+}
+_ENTITIES = {"&quot;": '"', "&apos;": "'"}
+
+
+def dialect(start: Head) -> str | None:
+    """What mark-up a file begins with: topics in "sgml" or "xml", "other", or None where it is none."""
+    if not _MARKUP.match(start.lines[0]):
+        return None
+    text = b"\n".join(start.lines)
+    for place, tag in enumerate(_OPENED.finditer(text)):
+        name = tag[1].lower()
+        # The outermost elements' names are the tracks' own: <webtrack2009>, <xml><topics>.
+        if place > 2:
+            break
+        if name == b"top":
+            return "sgml"
+        if name in (b"topic", b"query"):
+            return "xml"
+    return "other"
+
+
+def sgml_topics(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
+    """(line, query) of TREC's SGML.
+
+    Raises:
+        ConversionError: with the line: a topic without number or text, or without its end; text outside.
+    """
+    topic: _Topic | None = None
+    for number, line in iter_lines(path):
+        text = decode(path, number, line)
+        place, indent = 0, len(text) - len(text.lstrip())
+        for tag in _TAG.finditer(text):
+            closing, name = bool(tag[1]), tag[2].lower()
+            if name not in ("top", *_ID_NAMES, *_TEXT_NAMES, *_OTHER_NAMES) and tag.start() > indent:
+                continue  # a word in angle brackets, or a mark-up of words
+            before, place = text[place : tag.start()], tag.end()
+            if topic is None:
+                _nothing(path, number, before)
+                if name == "top" and not closing:
+                    topic = _Topic(number)
+                elif name in (*_ID_NAMES, *_TEXT_NAMES):
+                    raise ConversionError(path, number, f"<{tag[1]}{name}> stands outside of <top>...</top>")
+                continue
+            topic.add(path, number, before)
+            if name != "top":
+                topic.enter(None if closing else name)
+            elif closing:
+                yield topic.line, topic.query(path)
+                topic = None
+            else:
+                raise ConversionError(
+                    path, number, f"a topic begins inside the one of line {topic.line}: its </top> is missing"
+                )
+        if topic is None:
+            _nothing(path, number, text[place:])
+        else:
+            topic.add(path, number, text[place:] + "\n")
+    if topic is not None:
+        raise ConversionError(path, topic.line, "this topic has no </top>: is the file complete?")
+
+
+def xml_topics(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
+    """(line, query) of an XML file. It is UTF-8 whatever it declares; nothing outside of it is read.
+
+    Raises:
+        ConversionError: with the line: bad XML, entities of its own, a topic without number or text, elements
+            more than `MAX_DEPTH` deep.
+    """
+    return iter(_Xml(path).read(read_whole(path)))
+
+
+def _nothing(path: str | os.PathLike[str], number: int, text: str) -> None:
+    rest = _OUTSIDE.sub("", text).strip()
+    if rest:
+        raise ConversionError(path, number, f"text outside of <top>...</top>: '{rest[:40]}'")
+
+
+class _Topic:
+    """What has been read of one SGML topic."""
+
+    def __init__(self, line: int) -> None:
+        self.line = line
+        self._fields: dict[str, list[str]] = {}
+        self._field: list[str] | None = None
+        self._size = 0
+
+    def enter(self, name: str | None) -> None:
+        """A field begins, or with None the last one ends. Of two of one name the first counts."""
+        self._field = None
+        if name is not None and name not in self._fields:
+            self._field = self._fields[name] = []
+
+    def add(self, path: str | os.PathLike[str], number: int, text: str) -> None:
+        self._size += len(text)
+        if self._size > MAX_TOPIC:
+            raise ConversionError(
+                path, number, f"the topic of line {self.line} is longer than {MAX_TOPIC // 2**20} MiB"
+            )
+        if self._field is not None:
+            self._field.append(text)
+
+    def query(self, path: str | os.PathLike[str]) -> Query:
+        fields = {name: unescape("".join(parts), _ENTITIES) for name, parts in self._fields.items()}
+        for name, label in _LABELS.items():
+            if name in fields:
+                fields[name] = label.sub("", fields[name], count=1)
+        return _query(path, self.line, fields, "")
+
+
+class _Xml:
+    """One pass of expat over a file."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = path
+        self._found: list[tuple[int, Query]] = []
+        self._open: list[str] = []
+        # The depth of the topic that is open, and its line; 0 where none is.
+        self._depth = 0
+        self._line = 0
+        self._fields: dict[str, list[str]] = {}
+        self._field: list[str] = []
+        self._direct: list[str] = []
+        self._parser = parser = expat.ParserCreate("UTF-8")
+        parser.buffer_text = True
+        # Attributes that a DTD gives by default are none of the file's.
+        parser.specified_attributes = True
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._text
+        parser.EntityDeclHandler = self._entity
+        parser.SkippedEntityHandler = self._skipped
+
+    def read(self, document: str) -> list[tuple[int, Query]]:
+        try:
+            self._parser.Parse(document, True)
+        except expat.ExpatError as error:
+            raise ConversionError(
+                self._path, error.lineno, f"not valid XML: {expat.ErrorString(error.code)}"
+            ) from None
+        return self._found
+
+    def _start(self, name: str, attributes: Mapping[str, str]) -> None:
+        name = _local(name)
+        self._open.append(name)
+        if len(self._open) > MAX_DEPTH:
+            raise self._refused(f"elements stand more than {MAX_DEPTH} deep in each other")
+        if not self._depth:
+            if name in _TOPICS:
+                self._depth, self._line = len(self._open), self._parser.CurrentLineNumber
+                self._fields, self._direct = {}, []
+                for key, value in attributes.items():
+                    if _local(key) in _ID_NAMES:
+                        self._fields.setdefault(_local(key), [value])
+        elif len(self._open) == self._depth + 1:
+            # Of two of one name the first counts.
+            self._field = []
+            self._fields.setdefault(name, self._field)
+
+    def _text(self, text: str) -> None:
+        if self._depth:
+            (self._direct if len(self._open) == self._depth else self._field).append(text)
+
+    def _end(self, _: str) -> None:
+        if self._depth == len(self._open):
+            fields = {name: "".join(parts) for name, parts in self._fields.items()}
+            self._found.append((self._line, _query(self._path, self._line, fields, "".join(self._direct))))
+            self._depth = 0
+        self._open.pop()
+
+    def _entity(self, name: str, *_: object) -> None:
+        raise self._refused(
+            f"declares the entity '{name[:40]}'; entities are not taken, write what they mean"
+        )
+
+    def _skipped(self, name: str, *_: object) -> None:
+        raise self._refused(f"the entity '&{name[:40]};' is not declared here; write what it means")
+
+    def _refused(self, reason: str) -> ConversionError:
+        return ConversionError(self._path, self._parser.CurrentLineNumber, reason)
+
+
+def _local(name: str) -> str:
+    return name.rpartition(":")[2].lower()
+
+
+def _query(path: str | os.PathLike[str], line: int, fields: Mapping[str, str], direct: str) -> Query:
+    """The query that a topic's fields are, with one space between words."""
+    query_id = next(
+        (" ".join(fields[name].split()) for name in _ID_NAMES if fields.get(name, "").strip()), ""
+    )
+    if not query_id:
+        raise ConversionError(
+            path, line, "a topic without a number (<num>, or number= or id= of its element)"
+        )
+    for text in (*(fields.get(name, "") for name in _TEXT_NAMES), direct):
+        words = " ".join(text.split())
+        if words:
+            return Query(query_id, words)
+    raise ConversionError(path, line, f"topic '{query_id}' has no text (<title>, <query> or <desc>)")

@@ -1,0 +1,273 @@
+"""Nuggets with their importance, and which answers hold them, as nuggetizer and TREC RAG write them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support import SHARED
+
+import converters
+from converters import ConversionError, Item, RecordedGrade
+from converters.bank import read_bank, read_bank_queries
+from trecexam.bank.model import Bank, item_digest
+
+quick = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def put(tmp_path: Path, *rows: Any) -> Path:
+    path = tmp_path / "file.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def made_id(query_id: str, text: str) -> str:
+    return f"{query_id}/{hashlib.md5(text.encode()).hexdigest()}"
+
+
+def nuggets_of(query_id: str, **importances: str) -> dict[str, Any]:
+    nuggets = [{"text": text, "importance": importance} for text, importance in importances.items()]
+    return {"query": "what is it", "qid": query_id, "nuggets": nuggets}
+
+
+def test_nuggets_are_items_with_their_importance(tmp_path: Path) -> None:
+    path = put(tmp_path, nuggets_of("q1", one="vital", two="okay"), nuggets_of("q2", one="Vital", three=""))
+    assert converters.sniff(path) == "bank"
+    assert list(converters.read(path)) == [
+        Item("q1", made_id("q1", "one"), "one", "nugget", importance="vital"),
+        Item("q1", made_id("q1", "two"), "two", "nugget", importance="okay"),
+        Item("q2", made_id("q2", "one"), "one", "nugget", importance="vital"),
+        Item("q2", made_id("q2", "three"), "three", "nugget"),
+    ]
+    assert list(read_bank_queries(path)) == [
+        converters.Query("q1", "what is it"),
+        converters.Query("q2", "what is it"),
+    ]
+
+
+def test_the_nuggets_of_trec_rag_2025_are_a_bank() -> None:
+    path = SHARED / "rag25/nuggets.jsonl.gz"
+    if not path.exists():
+        pytest.skip("../shared/rag25/nuggets.jsonl.gz is not here")
+    assert converters.sniff(path) == "bank"
+    errors: list[ConversionError] = []
+    items = list(read_bank(path, errors.append))
+    assert not errors
+    assert len(items) == 1255
+    assert [item.importance for item in items].count("vital") == 925
+    assert {item.kind for item in items} == {"nugget"}
+    assert items[0].facet_id == '"Key advantages of nuclear energy"'
+    assert len(Bank.from_items(items).query_ids) == 22
+
+
+def test_the_query_may_be_an_object_and_its_id_have_another_name(tmp_path: Path) -> None:
+    nuggets = [{"text": "one"}]
+    rows = (
+        {"query": {"qid": "q1", "text": "what"}, "nuggets": nuggets},
+        {"topic_id": 2, "nuggets": nuggets},
+        {"query_id": "q3", "query_text": "why", "nuggets": [{"nugget_id": "n", "text": "one"}]},
+    )
+    path = put(tmp_path, *rows)
+    assert converters.sniff(path) == "bank"
+    assert [item.item_id for item in converters.read(path)] == [
+        made_id("q1", "one"),
+        made_id("2", "one"),
+        "n",
+    ]
+    assert dict(read_bank_queries(path)) == {"q1": "what", "q3": "why"}
+
+
+def test_two_nuggets_with_the_same_text_are_one_item_and_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = {"qid": "q1", "nuggets": [{"text": "x", "importance": "vital"}, {"text": "x"}, {"text": " "}]}
+    path = put(tmp_path, first, {"qid": "q2", "nuggets": [{"text": "x"}]}, first)
+    errors: list[ConversionError] = []
+    items = list(read_bank(path, errors.append))
+    assert [(item.query_id, item.importance) for item in items] == [("q1", "vital"), ("q2", "")]
+    assert [error.line for error in errors] == [1, 3, 1, 3, 3]
+    assert "nugget 'x' of query 'q1' stands twice (first on line 1); the first one counts" in str(errors[-1])
+    with caplog.at_level(logging.WARNING, "converters"):
+        list(read_bank(path))
+    assert "blank: left out (2 such lines)" in caplog.text
+    assert "the first one counts (3 such lines)" in caplog.text
+
+
+def test_an_id_that_two_texts_share_is_refused(tmp_path: Path) -> None:
+    path = put(tmp_path, {"qid": "q", "nuggets": [{"id": 1, "text": "x"}, {"id": 1, "text": "y"}]})
+    with pytest.raises(ConversionError, match=r":1: item id '1' stands twice"):
+        list(converters.read(path))
+
+
+def test_importance_changes_nothing_that_a_grader_is_asked() -> None:
+    item = Item("q", "q/1", "a fact", "nugget")
+    assert item_digest(item) == item_digest(item._replace(importance="vital"))
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ({"nuggets": [{"text": "x"}]}, 'no "query_id" or "qid" or "topic_id"'),
+        ({"qid": "q", "nuggets": []}, "query 'q' has no nuggets"),
+        ({"qid": "q", "nuggets": None}, "query 'q' has no nuggets"),
+        ({"qid": "q", "nuggets": ["x"]}, "a nugget of query 'q' is no JSON object"),
+        ({"qid": "q", "nuggets": [{"importance": "vital"}]}, "a nugget of query 'q' has no text"),
+        ({"qid": "q", "nuggets": [{"text": "x", "importance": "high"}]}, "neither vital nor okay: 'high'"),
+        ({"qid": "q", "nuggets": [{"text": "x", "importance": 1}]}, "neither vital nor okay: '1'"),
+        (
+            {"query_id": "q", "items": [{"nugget_text": "x", "importance": "so so"}]},
+            "neither vital nor okay: 'so so'",
+        ),
+        ({"qid": "q", "nuggets": [{"text": "x", "assignment": "support"}]}, "they are grades, not a bank"),
+    ],
+)
+def test_a_bad_nugget_is_named(tmp_path: Path, row: Any, reason: str) -> None:
+    path = put(tmp_path, nuggets_of("q0", one="vital"), row)
+    with pytest.raises(ConversionError) as caught:
+        list(converters.read(path, "bank"))
+    assert caught.value.line == 2
+    assert reason in caught.value.reason
+
+
+ASSIGNED = [
+    {"text": "one", "importance": "vital", "assignment": "support"},
+    {"text": "two", "importance": "okay", "assignment": "partial_support"},
+    {"text": "three", "importance": "okay", "assignment": "not_support"},
+    {"text": "four", "importance": "okay", "assignment": "failed"},
+]
+ANSWER = {"query": "what", "qid": "q1", "answer_text": "it is", "response_length": 2, "run_id": "r"}
+PASSAGE = {"text": "what", "qid": "q1", "candidate_text": "it is", "docid": "d1"}
+
+
+@pytest.mark.parametrize(("row", "doc_id"), [(ANSWER, "r/q1"), (PASSAGE, "d1")])
+def test_assignments_are_grades(tmp_path: Path, row: dict[str, Any], doc_id: str) -> None:
+    path = put(tmp_path, {**row, "nuggets": ASSIGNED})
+    assert converters.sniff(path) == "grades"
+    ratings = ((5, "one", "support"), (3, "two", "partial_support"), (0, "three", "not_support"))
+    assert list(converters.read(path)) == [
+        *(RecordedGrade("q1", doc_id, made_id("q1", t), r, a, "", "", "it is") for r, t, a in ratings),
+        RecordedGrade("q1", doc_id, made_id("q1", "four"), None, "failed", "", "", "it is"),
+    ]
+
+
+def test_assignments_may_have_other_names(tmp_path: Path) -> None:
+    row = {"query": {"qid": "q1"}, "segment_id": "s", "run_id": "r", "model": "m", "segment": "it"}
+    path = put(tmp_path, {**row, "nuggets": [{"text": "x", "label": "Support"}, {"text": " "}]})
+    assert converters.sniff(path) == "grades"
+    grade = RecordedGrade("q1", "s", made_id("q1", "x"), 5, "Support", "m", "", "it")
+    assert list(converters.read(path)) == [grade]
+
+
+def test_a_bank_and_its_assignments_have_the_same_ids(tmp_path: Path) -> None:
+    items = list(converters.read(put(tmp_path, nuggets_of("q1", one="vital", two="okay")), "bank"))
+    grades = list(converters.read(put(tmp_path, {**ANSWER, "nuggets": ASSIGNED}), "grades"))
+    assert {item.item_id for item in items} < {grade.item_id for grade in grades}
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ({**ANSWER, "nuggets": [{"text": "x", "assignment": "yes"}]}, "has the assignment 'yes'; known are"),
+        ({**ANSWER, "nuggets": [{"text": "x", "assignment": 1}]}, "has the assignment '1'"),
+        (
+            {**ANSWER, "nuggets": [{"text": "x"}]},
+            "a nugget of query 'q1' has no assignment; known are support",
+        ),
+        ({"qid": "q1", "nuggets": ASSIGNED}, 'no "docid" or "segment_id", and no "run_id"'),
+        ({"run_id": "r", "nuggets": ASSIGNED}, 'no "query_id" or "qid"'),
+        ({**PASSAGE, "docid": 1.5, "nuggets": ASSIGNED}, '"docid" is no id'),
+    ],
+)
+def test_a_bad_assignment_is_named(tmp_path: Path, row: Any, reason: str) -> None:
+    path = put(tmp_path, {**ANSWER, "nuggets": ASSIGNED}, row)
+    with pytest.raises(ConversionError) as caught:
+        list(converters.read(path, "grades"))
+    assert caught.value.line == 2
+    assert reason in caught.value.reason
+
+
+@pytest.mark.parametrize(
+    ("row", "kind"), [(nuggets_of("q1", one="vital"), "bank"), (ANSWER, "grades"), (PASSAGE, "grades")]
+)
+def test_a_line_longer_than_what_is_looked_at_is_told_by_its_keys(
+    tmp_path: Path, row: dict[str, Any], kind: str
+) -> None:
+    nuggets = [{"text": "word " * 20_000, "assignment": "support"}]
+    if kind == "bank":
+        del nuggets[0]["assignment"]
+    assert converters.sniff(put(tmp_path, {**row, "nuggets": nuggets})) == kind
+
+
+def test_recorded_assignments_are_answers_of_the_recorded_grader(tmp_path: Path) -> None:
+    from trecexam.graders import Cell
+    from trecexam.graders.recorded import RecordedGrader
+
+    path = put(tmp_path, {**PASSAGE, "nuggets": ASSIGNED})
+    (item, *_) = converters.read(put(tmp_path, nuggets_of("q1", one="vital")), "bank")
+    path = put(tmp_path, {**PASSAGE, "nuggets": ASSIGNED})
+    cells = [Cell("q1", "", "d1", "other words", item), Cell("q1", "", "d9", "it is", item)]
+    (answers,) = RecordedGrader(path).grade(cells)
+    assert [answer.rating for _, answer in answers] == [5, 5]
+
+
+text = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20).filter(str.strip)
+importance = st.sampled_from(["vital", "okay", ""])
+
+
+@quick
+@given(st.dictionaries(st.tuples(text, text), importance, min_size=1, max_size=8))
+def test_the_importance_of_nuggets_goes_through_a_written_bank(
+    tmp_path: Path, nuggets: dict[tuple[str, str], str]
+) -> None:
+    rows = ({"qid": q, "nuggets": [{"text": t, "importance": i}]} for (q, t), i in nuggets.items())
+    items = list(converters.read(put(tmp_path, *rows), "bank"))
+    assert {(item.query_id, item.text): item.importance for item in items} == nuggets
+    converters.write(items, tmp_path / "again", "bank")
+    assert sorted(converters.read(tmp_path / "again")) == sorted(items)
+
+
+def test_an_importance_that_is_none_is_not_written(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="importance of item 'i' is none: 'high'"):
+        converters.write([Item("q", "i", "x", importance="high")], tmp_path / "x", "bank")
+
+
+keys = [
+    "qid",
+    "query",
+    "docid",
+    "run_id",
+    "nuggets",
+    "text",
+    "importance",
+    "assignment",
+    "answer_text",
+    "items",
+]
+values: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.integers(-1, 7) | st.sampled_from(["vital", "support", "x", " "]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(keys), inner, max_size=6),
+    max_leaves=12,
+)
+nugget = st.fixed_dictionaries({"text": values}, optional={"importance": values, "assignment": values})
+row = st.fixed_dictionaries(
+    {"qid": values, "nuggets": st.lists(nugget | values, max_size=3) | values},
+    optional=dict.fromkeys(("query", "docid", "run_id", "answer_text", "model"), values),
+)
+
+
+@quick
+@given(st.lists(row, min_size=1, max_size=3))
+def test_any_row_of_nuggets_gives_records_or_a_conversion_error(tmp_path: Path, rows: list[Any]) -> None:
+    path = put(tmp_path, *rows)
+    for name in ("bank", "grades", None):
+        try:
+            taken = list(converters.read(path, name))
+        except ConversionError:
+            continue
+        assert taken

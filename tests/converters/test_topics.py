@@ -1,0 +1,341 @@
+"""Topics in SGML, XML and JSON: what TREC has published since 1992, and what nobody should publish."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support import SHARED
+
+import converters
+from converters import ConversionError, Query
+from converters.lines import read_whole
+from converters.topics import MAX_DEPTH, MAX_TOPIC
+
+quick = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+UNCLOSED = """
+<top>
+
+<num> Number: 401
+<title> foreign minorities, Germany
+
+<desc> Description:
+What language and cultural differences impede the integration
+of foreign minorities in Germany?
+
+<narr> Narrative:
+A relevant document will focus on the causes.
+
+</top>
+
+<top>
+<num> Number: 402 <title> behavioral   genetics
+<desc> Description: What is happening in 1995 20 years on?
+</top>
+"""
+CLOSED = """<?xml version="1.0"?>
+<topics>
+<top><num>Number: 401</num><title>foreign minorities, Germany</title><desc>What?</desc></top>
+<top>
+  <num>402</num>
+  <title>
+    behavioral genetics
+  </title>
+  <narr>no</narr>
+</top>
+</topics>
+"""
+WEB = """<?xml version="1.0" encoding="UTF-8"?>
+<webtrack2009>
+  <topic number="401" type="faceted">
+    <query>foreign minorities,
+      Germany</query>
+    <description>Find <b>all</b>.</description>
+    <subtopic number="1" type="inf">not <query>this</query></subtopic>
+  </topic>
+  <topic number="402" type="ambiguous"><description>no</description>
+    <query><![CDATA[behavioral]]> genetics</query></topic>
+</webtrack2009>
+"""
+EXPECTED = [Query("401", "foreign minorities, Germany"), Query("402", "behavioral genetics")]
+DIALECTS = {
+    "unclosed": UNCLOSED,
+    "closed": CLOSED,
+    "one line": "<top> <num> Number: 401 <title> foreign minorities, Germany <desc> x <narr> y </top>"
+    "<top> <num> Number: 402 <title> behavioral genetics <desc> z </top>",
+    "web": WEB,
+    "title": '<topics><topic id="401"><title>foreign minorities, Germany</title></topic>'
+    "<topic><number>402</number><title>behavioral genetics</title></topic></topics>",
+    "text of the element": '<topics task="trials">\n<topic number="401">\n foreign minorities, Germany\n'
+    '</topic>\n<topic number="402">behavioral genetics</topic></topics>',
+    "indri": "<parameters><query><number>401</number><text>foreign minorities, Germany</text></query>"
+    "<query><number>402</number><text>behavioral genetics</text></query></parameters>",
+    "object": json.dumps(dict(EXPECTED)),
+    "object over lines": json.dumps(dict(EXPECTED), indent=2),
+    "list": json.dumps([query._asdict() for query in EXPECTED]),
+    "list over lines": json.dumps([{"number": int(q), "title": t} for q, t in EXPECTED], indent="\t"),
+}
+
+
+def put(tmp_path: Path, content: str | bytes, name: str = "file") -> Path:
+    path = tmp_path / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def refused(path: Path) -> ConversionError:
+    with pytest.raises(ConversionError) as caught:
+        list(converters.read(path, "queries"))
+    assert "\n" not in str(caught.value)
+    return caught.value
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_every_dialect_is_recognised_and_read(tmp_path: Path, name: str, pack: type[bytes]) -> None:
+    path = put(tmp_path, pack(DIALECTS[name].encode()))
+    assert converters.sniff(path) == "queries"
+    assert list(converters.read(path)) == EXPECTED
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_crlf_and_a_byte_order_mark_make_no_difference(tmp_path: Path, name: str) -> None:
+    changed = b"\xef\xbb\xbf" + DIALECTS[name].strip().replace("\n", "\r\n").encode()
+    assert list(converters.read(put(tmp_path, changed))) == EXPECTED
+
+
+def test_the_queries_of_trec_rag_2024_are_read() -> None:
+    path = SHARED / "rag24/queries.json"
+    if not path.exists():
+        pytest.skip("../shared/rag24/queries.json is not here")
+    assert converters.sniff(path) == "queries"
+    assert dict(converters.read(path)) == json.loads(path.read_text())
+
+
+def test_the_first_topics_of_trec_have_labels_in_their_fields(tmp_path: Path) -> None:
+    topic = (
+        "<top>\n<head> Tipster Topic Description\n<num> Number:  051\n<dom> Domain: International Economics\n"
+        "<title> Topic:  Airbus Subsidies\n<smry> Summary:\nx\n<def> Definition(s):\n</top>\n"
+    )
+    assert list(converters.read(put(tmp_path, topic))) == [Query("051", "Airbus Subsidies")]
+
+
+def test_a_topic_without_title_is_its_description(tmp_path: Path) -> None:
+    path = put(tmp_path, "<top>\n<num> Number: 201\n<desc> Description:\nWhat\nis it?\n</top>\n")
+    assert list(converters.read(path)) == [Query("201", "What is it?")]
+    path = put(
+        tmp_path, '<topics><topic number="1"><title/><description>What?</description></topic></topics>'
+    )
+    assert list(converters.read(path)) == [Query("1", "What?")]
+
+
+def test_ampersands_and_words_in_angle_brackets_stay_in_a_text(tmp_path: Path) -> None:
+    path = put(tmp_path, "<top>\n<num> 1\n<title> AT&T, R&amp;D &lt; 5 <i>and</i> so\n<docid> no\n</top>\n")
+    assert list(converters.read(path)) == [Query("1", "AT&T, R&D < 5 <i>and</i> so")]
+
+
+def test_a_label_that_is_part_of_a_text_stays(tmp_path: Path) -> None:
+    path = put(tmp_path, '<topics><topic number="Number 1"><query>Topic: x</query></topic></topics>')
+    assert list(converters.read(path)) == [Query("Number 1", "Topic: x")]
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "reason"),
+    [
+        ("<top>\n<num> 1\n<title> x\n", 1, "has no </top>"),
+        ("<top>\n<num> 1\n<title> x\n<top>\n", 4, "begins inside the one of line 1"),
+        ("<top>\n<num> Number:\n<title> x\n</top>", 1, "a topic without a number"),
+        ("<top>\n<num> 1\n<narr> x\n</top>", 1, "topic '1' has no text"),
+        ("<top>\n<num> 1\n<title> x\n</top>\noops\n", 5, "text outside of <top>...</top>: 'oops'"),
+        ("<top>\n<num> 1\n<title> x\n</top>\n<num> 2\n", 5, "<num> stands outside"),
+        ("<top>\n<num> 1<title> x</top>\n<top>\n<num> 1<title> y</top>", 3, "'1' stands twice (first"),
+        ("<top>\n<num> 1\n<title> " + "x" * (MAX_TOPIC + 9), 3, "longer than 1 MiB"),
+        ('<topics>\n<topic number="1">\n<query>x</query>\n', 4, "not valid XML: no element found"),
+        ('<topics>\n<topic number="1">\n</query></topics>', 3, "not valid XML: mismatched tag"),
+        ("<topics>\n<topic><query>x</query></topic></topics>", 2, "a topic without a number"),
+        ('<topics>\n<topic id="1"><narrative>x</narrative></topic></topics>', 2, "topic '1' has no text"),
+        ('<topics>\n<topic id="1"><query>&x;</query></topic></topics>', 2, "undefined entity"),
+        ("<topics>\n</topics>", None, "no queries in it"),
+        ("<docs>\n<doc>x</doc>\n</docs>", None, "no queries in it"),
+        ('{"1": "x",\n "2": ["y"]}', 2, "query '2' has no text"),
+        ('{"1": "x",\n "2": "y",\n\n "1": "z"}', 4, "query '1' stands twice (first on line 1)"),
+        ('{"1": "x",\n "2": }', 2, "not valid JSON"),
+        ('{"1": "x",\n " ": "y"}', 2, "a query without an id"),
+        ('{\n"id": "1",\n"title": "x"}', 2, '"id" is a field, no query id'),
+        ('{"1": "\\ud800"}', 1, "not valid JSON"),
+        ('[{"id": 1, "title": "x"},\n{"id": 2}]', 2, "query '2' has no text"),
+        ('[{"id": 1, "title": "x"},\n{"title": "y"}]', 2, 'no "query_id" or "qid" or "id"'),
+        ('[{"id": 1, "title": "x"},\n 5]', 2, "no JSON object"),
+        ('[{"id": 1, "title": "x"},\n{"id": 2, "title": "x", "n": ' + "9" * 5000 + "}]", 2, "not valid JSON"),
+        ("[]", None, "no queries in it"),
+        ("{}", None, "no queries in it"),
+    ],
+)  # fmt: skip
+def test_a_bad_topic_is_named(tmp_path: Path, content: str, line: int | None, reason: str) -> None:
+    error = refused(put(tmp_path, content))
+    assert reason in error.reason
+    assert error.line == line
+
+
+@pytest.mark.parametrize("content", [UNCLOSED, WEB, DIALECTS["object over lines"]])
+def test_latin_1_is_refused_with_its_line(tmp_path: Path, content: str) -> None:
+    lines = content.replace("Germany", "Österreich").encode("latin-1").split(b"\n")
+    error = refused(put(tmp_path, b"\n".join(lines)))
+    assert "iconv" in error.reason
+    assert error.line == next(n for n, line in enumerate(lines, 1) if b"\xd6" in line)
+
+
+def test_a_billion_laughs_are_refused_on_the_line_of_the_first(tmp_path: Path) -> None:
+    entities = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">\n' for n in range(1, 10))
+    bomb = f'<?xml version="1.0"?>\n<!DOCTYPE topics [\n<!ENTITY l0 "lol">\n{entities}]>\n'
+    bomb += '<topics><topic number="1"><query>&l9;</query></topic></topics>\n'
+    error = refused(put(tmp_path, bomb))
+    assert (error.line, error.reason.split(";")[0]) == (3, "declares the entity 'l0'")
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    ['<!ENTITY x SYSTEM "{}">', '<!ENTITY % x SYSTEM "{}"> %x;', '<!ENTITY x PUBLIC "a" "{}">'],
+)
+def test_no_entity_brings_another_file_in(tmp_path: Path, declaration: str) -> None:
+    secret = put(tmp_path, "secret", "secret")
+    text = f"<!DOCTYPE t [\n{declaration.format(secret.as_uri())}\n]>\n"
+    error = refused(put(tmp_path, f'{text}<topics><topic id="1"><query>&x;</query></topic></topics>'))
+    assert error.line == 2
+    assert "entities are not taken" in error.reason
+
+
+def test_a_dtd_outside_is_not_looked_at(tmp_path: Path) -> None:
+    dtd = put(tmp_path, '<!ENTITY x "secret">', "topics.dtd")
+    start = f'<!DOCTYPE topics SYSTEM "{dtd.as_uri()}">\n<topics>\n'
+    path = put(tmp_path, start + '<topic id="1"><query>x</query></topic></topics>')
+    assert list(converters.read(path)) == [Query("1", "x")]
+    error = refused(put(tmp_path, start + '<topic id="1"><query>&x;</query></topic></topics>'))
+    assert (error.line, "'&x;' is not declared here" in error.reason) == (3, True)
+
+
+def test_deep_nesting_is_refused(tmp_path: Path) -> None:
+    path = put(tmp_path, '<topics>\n<topic id="1"><query>' + "<b>" * 100_000)
+    error = refused(path)
+    assert (error.line, f"more than {MAX_DEPTH} deep" in error.reason) == (2, True)
+    assert refused(put(tmp_path, '{"1": "x", "2": ' + "[" * 100_000)).line == 1
+    nested = "[" * 1000 + "]" * 1000
+    assert refused(put(tmp_path, '[{"id": 1, "title": ' + nested + "}]")).line == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "<" + "a" * 1_000_000,
+        "<top>\n<num>1<title>" + "x <foo>" * 100_000 + "</top>",
+        "<top>" + "<a " * 300_000,
+        "<!" * 500_000,
+        "<topics>" + "<a " * 300_000,
+        '{"a' + "\\" * 1_000_000,
+        "[{" + '"a":' * 300_000,
+    ],
+)
+def test_no_content_takes_long_to_be_told(tmp_path: Path, content: str) -> None:
+    began = time.process_time()
+    for name in ("queries", None):
+        with contextlib.suppress(ConversionError):
+            list(converters.read(put(tmp_path, content), name))
+    assert time.process_time() - began < 5
+
+
+def test_a_document_is_only_so_large(tmp_path: Path) -> None:
+    path = put(tmp_path, b"<topics>\n" + b"x" * 999_999 + b"\n" + b"y" * 99_999)
+    with pytest.raises(ConversionError, match=":3: the file is larger than 1 MiB"):
+        read_whole(path, 2**20)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "kind"),
+    [
+        ("queries.json", '{"first": "x", "second": "y"}', "queries"),
+        ("x.json", '{"1": "' + "word " * 20_000 + '"}', "queries"),
+        ("x.json", '[{"id": "1", "text": "' + "word " * 20_000, "queries"),
+        ("x.json", '{"name": "x", "body": "y"}', None),
+        ("x.json", '{"bm25": 1, "dense": 2}', "leaderboard"),
+        ("x.json", '[{"docid": "1", "text": "x"}]', None),
+        ("x.txt", "<DOC>\n<DOCNO> 1 </DOCNO>\n<TITLE>x</TITLE>\n</DOC>\n", None),
+        (
+            "x.txt",
+            "<top>\n<num> 1\n<title> x\n<desc>\nIn the year 1995 20 countries signed\n</top>",
+            "queries",
+        ),
+        ("x.txt", "<top> <num> Number: 401\n<title> x\n</top>", "queries"),
+        ("x.json", '{\n"q1": "a 3 4 5 6",\n"q2": "in the year 1995 20 countries"}', "queries"),
+        ("x.tsv", "<unknown>\ta query\n", "queries"),
+        ("x.tsv", "[1]\ta query\n", None),
+    ],
+)
+def test_content_tells_topics_from_what_looks_alike(
+    tmp_path: Path, name: str, content: str, kind: str | None
+) -> None:
+    path = put(tmp_path, content, name)
+    if kind is None:
+        with pytest.raises(ConversionError, match="not in a format known here"):
+            converters.sniff(path)
+    else:
+        assert converters.sniff(path) == kind
+
+
+def test_json_lines_without_an_id_are_still_told_what_is_missing(tmp_path: Path) -> None:
+    assert 'no "query_id"' in refused(put(tmp_path, '{"name": "x"}\n{"name": "y"}\n')).reason
+    assert 'no "query_id"' in refused(put(tmp_path, '{"text": "x"}')).reason
+
+
+@pytest.mark.parametrize("query_id", ["{1", "[{1", "<top>", "<?xml", "id"])
+def test_a_first_query_id_that_looks_like_another_dialect_comes_back(tmp_path: Path, query_id: str) -> None:
+    queries = [Query(query_id, "query"), Query("<topic>", "<num>")]
+    converters.write(queries, tmp_path / "q.tsv", "queries")
+    assert list(converters.read(tmp_path / "q.tsv", "queries")) == queries
+
+
+names = ("top", "num", "title", "topic", "topics", "query")
+tags = [f"<{slash}{name}>" for slash in ("", "/") for name in names]
+xml = ['<topic id="1">', "<!DOCTYPE t [", "<!ENTITY a 'b'>", "]>", "&a;", "&#0;", "<![CDATA[", "]]>"]
+xml += ["<?xml version='1.0' encoding='utf-7'?>", "<a:b xmlns:a='c'>", "<!--", "-->"]
+other = ["Number: 1", "1", "x", " ", "\n", "\r", "é", "{", "[{", "}", "]", '"1"', ":", ",", '"id"', '"text"']
+pieces = st.sampled_from([*tags, *xml, *other, "\\ud800"])
+
+
+@quick
+@given(st.lists(pieces, max_size=30).map("".join), st.sampled_from(["", "<top>", "<topics>", "[{", '{"1":']))
+def test_any_mark_up_gives_queries_or_a_conversion_error(tmp_path: Path, content: str, start: str) -> None:
+    path = put(tmp_path, start + content)
+    for name in ("queries", None):
+        found: list[Any] = []
+        with contextlib.suppress(ConversionError):
+            found += converters.read(path, name)
+        assert all(not isinstance(row, Query) or (row.query_id.strip() and row.text.strip()) for row in found)
+
+
+xml_text = st.text(
+    st.characters(codec="utf-8", exclude_categories=["C", "Z"], include_characters=" "), min_size=1
+)
+
+
+@quick
+@given(st.dictionaries(xml_text.filter(str.strip), xml_text.filter(str.strip), min_size=1, max_size=5))
+def test_what_an_xml_writer_wrote_is_read(tmp_path: Path, texts: dict[str, str]) -> None:
+    from xml.etree import ElementTree
+
+    root = ElementTree.Element("topics")
+    expected = {}
+    for query_id, text in texts.items():
+        topic = ElementTree.SubElement(root, "topic", number=query_id)
+        ElementTree.SubElement(topic, "query").text = text
+        expected[" ".join(query_id.split())] = " ".join(text.split())
+    if len(expected) == len(texts):
+        path = put(tmp_path, ElementTree.tostring(root))
+        assert dict(converters.read(path, "queries")) == expected
