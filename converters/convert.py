@@ -7,22 +7,30 @@ from pathlib import Path
 from typing import Any
 
 from converters.errors import ConversionError
-from converters.records import Query, Response, Sentence
+from converters.records import Passage, Query, Response, Sentence
 from converters.registry import formats, read, sniff
 from converters.run import Run
 from converters.segment import Pool, response_passages, run_lines, safe_name
 
 #: Formats whose records can become those of others.
-TARGETS = {"responses": ("passages", "run", "queries"), "bank": ("queries",)}
+TARGETS = {
+    "responses": ("passages", "run", "queries"),
+    "rubric": ("grades", "workbench", "passages", "qrels", "run"),
+    "workbench": ("grades", "passages", "qrels", "run"),
+    "bank": ("queries",),
+}
 
 
-def converted(path: Path, source: str | None, target: str, pool: Pool = "text") -> Iterable[Any]:
+def converted(
+    path: Path, source: str | None, target: str, pool: Pool = "text", run: str | None = None
+) -> Iterable[Any]:
     """The records of a file as those that the format `target` writes.
 
     Args:
         source: the file's format; None to tell from its content.
         target: a format's name.
         pool: what ranks in the run of generated responses.
+        run: which run, where the file has several.
 
     Raises:
         ConversionError: the file cannot be read, or its records are nothing that `target` holds; in part
@@ -44,7 +52,34 @@ def converted(path: Path, source: str | None, target: str, pool: Pool = "text") 
         from converters.bank import read_bank_queries
 
         return read_bank_queries(path)
+    if source in {"rubric", "workbench"}:
+        return _of_pool(path, target, run)
     return _of_responses(path, found, target, pool)
+
+
+def _of_pool(path: Path, target: str, run: str | None) -> Iterable[Any]:
+    from converters.pooled import qrels_of, runs_of
+    from converters.workbench import read_pool
+
+    if target == "grades":
+        return read(path, "rubric")  # type: ignore[no-any-return]
+    passages = read_pool(path)
+    if target == "workbench":
+        return passages
+    if target == "passages":
+        texts = {passage.doc_id: passage.text for passage in passages if passage.text}
+        return [Passage(doc_id, text) for doc_id, text in texts.items()]
+    try:
+        if target == "qrels":
+            return qrels_of(passages)
+        runs = runs_of(passages)
+    except ValueError as error:
+        raise ConversionError(path, None, str(error)) from None
+    if run is None and len(runs) > 1:
+        raise ConversionError(path, None, f"holds {len(runs)} runs: name one of {', '.join(runs)} with --run")
+    if run is not None and run not in runs:
+        raise ConversionError(path, None, f"has no run '{run}'; it has {', '.join(runs) or 'none'}")
+    return runs[run] if run is not None else next(iter(runs.values()), [])
 
 
 def _of_responses(path: Path, responses: Iterable[Response], target: str, pool: Pool) -> Iterable[Any]:

@@ -208,3 +208,25 @@ def test_real_responses_stand_beside_ranked_runs(tmp_path: Path) -> None:
     names = [row.split("\t")[0] for row in rows]
     assert set(names) == {"baseline_rag24.test_gpt-4o_top20", "good", "bad"}
     assert names[-1] == "bad"
+
+
+def test_a_pool_becomes_what_it_is_made_of(
+    small_track: Path, hash_grader: HashGrader, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with trecexam.open_track(small_track, grader=hash_grader) as track:
+        track.update()
+        pool = tmp_path / "pool.jsonl.gz"
+        converters.write(track.pool(), pool, "workbench")
+    for name in ("out.qrels", "passages.jsonl", "grades.jsonl", "again.jsonl"):
+        target = {"out.qrels": "qrels", "again.jsonl": "workbench"}.get(name, name.split(".")[0])
+        assert run(["convert", str(pool), str(tmp_path / name), "--to", target]) == 0
+    assert run(["check", str(tmp_path / "out.qrels")]) == 0
+    assert run(["convert", str(pool), str(tmp_path / "all.run")]) == 2
+    assert "holds 3 runs: name one of run" in capsys.readouterr().err
+    assert run(["convert", str(pool), str(tmp_path / "x.run"), "--run", "nope"]) == 2
+    assert run(["convert", str(pool), str(tmp_path / "one.run"), "--run", "run1"]) == 0
+    assert run(["check", str(tmp_path / "one.run")]) == 0
+    ours = converters.read(small_track / "runs" / "run1.run")
+    again = converters.read(tmp_path / "one.run")
+    for query_id in ours.query_ids:
+        assert again.ranking(query_id, 8) == ours.ranking(query_id, 8)

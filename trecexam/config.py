@@ -27,7 +27,8 @@ class TrackSection(_Section):
     queries: str | None = Field(
         None,
         examples=["queries.tsv"],
-        description="Queries, TSV or JSONL. Unset: queries.tsv or queries.jsonl, else the bank's own.",
+        description="Queries: TSV, JSONL, JSON, TREC topics. Unset: queries.tsv, .jsonl, .json or .xml, else "
+        "the bank's own.",
     )
     passages: str | None = Field(
         None,

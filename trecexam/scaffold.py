@@ -112,7 +112,7 @@ def _named(stem: str, source: Path, default: str) -> str:
     """`stem` with the source's own extension, so that its format stays visible."""
     name = source.name.removesuffix(".gz")
     suffix = Path(name).suffix
-    extension = suffix if suffix in {".tsv", ".jsonl"} else default
+    extension = suffix if suffix in {".tsv", ".jsonl", ".json", ".xml"} else default
     return stem + extension + (".gz" if source.name.endswith(".gz") else "")
 
 

@@ -64,6 +64,8 @@ class TrackFolder:
             self.config.track.queries,
             "queries.tsv",
             "queries.jsonl",
+            "queries.json",
+            "queries.xml",
             "queries.tsv.gz",
             "queries.jsonl.gz",
         )
@@ -88,7 +90,9 @@ class TrackFolder:
     def prompt(self) -> Path | None:
         """The file of the user's own prompt, where the grader has one."""
         name = self.config.grader.prompt
-        if self.config.grader.name == "recorded" or name is None or Path(name).suffix not in PROMPT_SUFFIXES:
+        if self.config.grader.name == "recorded" or name is None:
+            return None
+        if Path(name).suffix.lower() not in PROMPT_SUFFIXES:
             return None
         return self.root / name
 

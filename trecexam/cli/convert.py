@@ -38,8 +38,14 @@ from trecexam.reports.tables import Table
     show_default=True,
     help="Of generated responses, --to run: rank their own passages, the cited ones, or both.",
 )
+@click.option("--run", metavar="NAME", help="Of a Rubric pool, --to run: which of its runs.")
 def convert(
-    source: Path, target: Path, source_format: str | None, target_format: str | None, pool: Any
+    source: Path,
+    target: Path,
+    source_format: str | None,
+    target_format: str | None,
+    pool: Any,
+    run: str | None,
 ) -> None:
     """Write the records of IN to OUT in another format. OUT may end in .gz and is replaced as a whole.
 
@@ -48,7 +54,7 @@ def convert(
     if target.exists() and target.samefile(source):
         raise click.UsageError("IN and OUT are the same file")
     wanted = target_format or _told_by(target)
-    records = converted(source, source_format, wanted, pool)
+    records = converted(source, source_format, wanted, pool, run)
     part = target.with_name(f".{target.name}.{os.getpid()}" + (".gz" if target.name.endswith(".gz") else ""))
     try:
         converters.write(_counted(records), part, wanted)

@@ -103,7 +103,7 @@ def _create(settings: GraderSection, root: Path) -> Grader:
 
 
 FACTORY = Factory(
-    summary="grades that exist already: a Rubric graded pool, or a grades export",
+    summary="grades that exist already: a Rubric graded pool, a grades export, nuggetizer's assignments",
     missing=lambda: "",
     create=_create,
 )
