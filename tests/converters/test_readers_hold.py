@@ -123,3 +123,16 @@ def test_a_first_query_that_reads_like_a_header_comes_back(tmp_path: Path) -> No
     queries = [Query("id", "query"), Query("2", "b")]
     converters.write(queries, tmp_path / "q.tsv", "queries")
     assert list(converters.read(tmp_path / "q.tsv", "queries")) == queries
+
+
+@pytest.mark.parametrize("name", [known.name for known in converters.formats()])
+def test_a_decompression_bomb_is_refused_at_a_stated_limit(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "bomb.gz"
+    # 100 MB in 100 kB, and not one line end.
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for _ in range(100):
+            file.write(b"a" * 1_000_000)
+    assert path.stat().st_size < 1_000_000
+    with pytest.raises(ConversionError) as caught:
+        list(converters.read(path, name))
+    assert "64 MiB" in caught.value.reason
