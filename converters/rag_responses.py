@@ -191,9 +191,14 @@ def _sniff(start: Head) -> bool:
     row = first_object(start)
     if row is None:
         return False
-    known = any(key in row for key in (*QUERY_KEYS, *RUN_KEYS, "metadata", "prompt"))
+    named_run = any(key in row for key in RUN_KEYS)
+    # Of a long line only the first keys are seen, each with None.
+    cut = bool(row) and all(value is None for value in row.values())
+    if cut and ("metadata" in row or ("references" in row and named_run)):
+        return True
+    known = named_run or any(key in row for key in (*QUERY_KEYS, "metadata", "prompt"))
     lists = any(key in row and isinstance(row[key], list | None) for key in ("answer", "responses"))
-    return known and (lists or "response" in row)
+    return known and (lists or "response" in row or ("text" in row and named_run))
 
 
 FORMAT = Format(

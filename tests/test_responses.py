@@ -111,6 +111,18 @@ def test_a_prompt_is_found_among_the_queries(small_track: Path, hash_grader: Has
     assert "no query of this track has the text 'what else?'" in row.reason
 
 
+def test_a_text_with_a_querys_id_is_an_answer_where_it_is_dropped(
+    small_track: Path, hash_grader: HashGrader
+) -> None:
+    (small_track / "runs" / "plain.jsonl").write_text('{"query_id": "q1", "text": "An answer."}\n')
+    (small_track / "runs" / "odd.jsonl").write_text('{"what": [1, "x"]}\n')
+    done = update(small_track, hash_grader)
+    assert done.runs == 4
+    (row,) = done.rejected
+    assert (row.file, row.line) == ("runs/odd.jsonl", 1)
+    assert "no query: a response has" in row.reason
+
+
 def test_responses_that_cannot_be_taken_are_named_and_the_rest_goes_on(
     small_track: Path, hash_grader: HashGrader
 ) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,16 @@ def test_a_bad_response_is_named_with_its_line(tmp_path: Path, row: Any, reason:
     assert caught.value.line == 2
 
 
+def test_a_response_is_known_however_long_its_first_fields_are(tmp_path: Path) -> None:
+    long = {**RAG25, "metadata": {**RAG25["metadata"], "prompt": "word " * 20_000}}  # type: ignore[dict-item]
+    many = {**RAG24, "references": [f"a-long-document-id-{number}" for number in range(5000)]}
+    for row in (long, many):
+        path = put(tmp_path, row)
+        assert converters.sniff(path) == "responses"
+        assert len(list(converters.read(path))) == 1
+    assert converters.sniff(put(tmp_path, {"query_id": "q1", "text": "So.", "run_id": "x"})) == "responses"
+
+
 def test_a_second_answer_to_a_query_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConversionError, match=r"answers query '2024-1' twice \(first on line 1\)"):
         list(read_responses(put(tmp_path, RAG24, RAG24)))
@@ -151,6 +162,14 @@ TEXTS = st.lists(
                      "\u4e2d\u6587\u53e5\u5b50\u3002", "caf\u00e9 \U0001f600", "e.g. this, i.e. that."]),
     max_size=30,
 ).map(" ".join)  # fmt: skip
+
+
+def test_a_text_that_sentences_are_hard_to_find_in_is_split_in_no_time() -> None:
+    began = time.perf_counter()
+    for text in ('\u201c"(' * 50_000, "\u201cword. " * 30_000, "a" * 300_000, "Dr. " * 50_000):
+        parts = segments(text)
+        assert "".join("".join(parts).split()) == "".join(text.split())
+    assert time.perf_counter() - began < 20
 
 
 @given(TEXTS, st.integers(1, 40))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import converters
 from converters.errors import ConversionError
+from converters.lines import head
 from converters.records import Response
 from converters.run import Run
 from converters.segment import Pool, response_passages, response_ranking, safe_name
@@ -39,10 +40,13 @@ def read_dropped(path: Path, pool: Pool, query_texts: Mapping[str, str]) -> Drop
     Raises:
         ConversionError: it is neither a run nor responses, or cannot be read.
     """
-    kind = sniffed(path) or "run"
+    kind = sniffed(path)
+    if kind in {"queries", None} and _is_json(path):
+        # Here, a text with a query's id is an answer to it; and JSON is never a run.
+        kind = "responses"
     if kind == "responses":
         return _responses(path, pool, query_texts)
-    if kind != "run":
+    if kind not in {"run", None}:
         raise ConversionError(
             path,
             1,
@@ -51,6 +55,13 @@ def read_dropped(path: Path, pool: Pool, query_texts: Mapping[str, str]) -> Drop
         )
     run = converters.read(path, "run")
     return Dropped(run)
+
+
+def _is_json(path: Path) -> bool:
+    try:
+        return head(path).lines[0].lstrip().startswith(b"{")
+    except ConversionError:
+        return False
 
 
 def _responses(path: Path, pool: Pool, query_texts: Mapping[str, str]) -> Dropped:
