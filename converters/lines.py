@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import os
 import re
+import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,6 +59,7 @@ def open_bytes(path: str | os.PathLike[str]) -> Iterator[io.BufferedReader]:
         ConversionError: there is no such file, or it cannot be opened, or it is UTF-16.
     """
     path = Path(path)
+    _regular(path)
     try:
         raw = path.open("rb")
     except FileNotFoundError:
@@ -101,8 +104,17 @@ def is_gzip(path: str | os.PathLike[str]) -> bool:
     Raises:
         ConversionError: it cannot be read, perhaps because it has been taken away meanwhile.
     """
+    _regular(Path(path))
     with reading(path, None), Path(path).open("rb") as file:
         return file.read(2) == _GZIP
+
+
+def _regular(path: Path) -> None:
+    """Refuses pipes: a file is looked at several times, from its beginning."""
+    with contextlib.suppress(OSError):
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise ConversionError(path, None, "is a pipe or a device; write it to a file and name that")
 
 
 def iter_lines(path: str | os.PathLike[str], max_line: int = MAX_LINE) -> Iterator[tuple[int, bytes]]:

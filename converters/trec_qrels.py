@@ -16,6 +16,7 @@ from converters.fields import column, counted
 from converters.lines import Head, columns_of, decode, iter_lines
 from converters.records import Qrel
 from converters.registry import Format
+from converters.seen import Seen
 
 
 class Judgment(Protocol):
@@ -47,7 +48,7 @@ def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
             label that is no whole number, the same document judged twice for a query (and subtopic), an
             empty file.
     """
-    seen: dict[tuple[str, str, str], int] = {}
+    seen = Seen()
     width = 0
     for number, line in iter_lines(path):
         decode(path, number, line)
@@ -80,7 +81,7 @@ def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
         label = _label(text)
         if label is None:
             raise ConversionError(path, number, f"the label (column 4) is no whole number: '{text[:40]}'")
-        first = seen.setdefault((query_id, iteration, doc_id), number)
+        first = seen.first(query_id, f"{iteration} {doc_id}", number)
         if first != number:
             raise ConversionError(
                 path,

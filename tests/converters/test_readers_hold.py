@@ -136,3 +136,13 @@ def test_a_decompression_bomb_is_refused_at_a_stated_limit(tmp_path: Path, name:
     with pytest.raises(ConversionError) as caught:
         list(converters.read(path, name))
     assert "64 MiB" in caught.value.reason
+
+
+def test_a_pipe_is_refused_and_does_not_hang(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for read in (converters.sniff, lambda path: list(converters.read(path, "qrels")), converters.read):
+        with pytest.raises(ConversionError, match="is a pipe or a device; write it to a file"):
+            read(pipe)
+    with pytest.raises(ConversionError, match="is a pipe or a device"):
+        converters.read(pipe, "run")

@@ -59,6 +59,8 @@ def convert(
     try:
         converters.write(_counted(records), part, wanted)
         part.replace(target)
+    except converters.ConversionError:
+        raise
     except ValueError as error:
         raise TrecexamError(str(error), path=source) from None
     except OSError as error:
