@@ -272,6 +272,7 @@ def test_init_never_overwrites(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_init_without_files_makes_an_empty_track_that_says_what_it_needs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    pytest.importorskip("sentence_transformers")
     assert run(["init", str(tmp_path / "new")]) == 0
     assert (tmp_path / "new" / "runs").is_dir()
     assert "no test bank: put bank.<name>.jsonl here" in err(capsys, "watch", tmp_path / "new", "--once")
