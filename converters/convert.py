@@ -123,4 +123,6 @@ def read_folder(folder: Path) -> Iterator[Response]:
             raise ConversionError(path, None, f"cannot be read as UTF-8 text: {error}") from None
         if not text.strip():
             raise ConversionError(path, None, "the response is empty")
+        if not path.stem.isprintable():
+            raise ConversionError(folder, None, f"the file name {path.name!r} is no query id; rename it")
         yield Response(path.stem, folder.resolve().name, (Sentence(text.strip()),))

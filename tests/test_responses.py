@@ -244,3 +244,14 @@ def test_a_pool_becomes_what_it_is_made_of(
     again = converters.read(tmp_path / "one.run")
     for query_id in ours.query_ids:
         assert again.ranking(query_id, 8) == ours.ranking(query_id, 8)
+
+
+def test_responses_to_other_queries_are_named_though_there_are_no_passages(
+    small_track: Path, hash_grader: HashGrader
+) -> None:
+    for path in (small_track / "runs").iterdir():
+        path.unlink()
+    (small_track / "passages.jsonl").unlink()
+    responses(small_track / "runs" / "gen.jsonl", {"x9": "An answer."})
+    (row,) = update(small_track, hash_grader).rejected
+    assert "none of its queries is in the bank" in row.reason

@@ -235,6 +235,10 @@ def test_a_folder_of_texts_is_a_run(tmp_path: Path) -> None:
     (folder / "q3.txt").write_text(" ")
     with pytest.raises(ConversionError, match=r"q3\.txt: the response is empty"):
         list(converted(folder, None, "passages"))
+    (folder / "q3.txt").rename(folder / "q3\udcff.txt")
+    (folder / "q3\udcff.txt").write_text("Three.")
+    with pytest.raises(ConversionError, match="is no query id; rename it"):
+        list(converted(folder, None, "passages"))
 
 
 @pytest.mark.parametrize(

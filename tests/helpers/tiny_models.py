@@ -77,10 +77,13 @@ def bpe_tokenizer(words: int = 500, *, chat: bool) -> Any:
     return made
 
 
-def save_t5(folder: Path, *, gated: bool = True, seed: int = 2, varied: bool = True) -> Path:
+def save_t5(
+    folder: Path, *, gated: bool = True, seed: int = 2, varied: bool = True, tied: bool = False
+) -> Path:
     """A T5 with two layers.
 
     Args:
+        tied: as the first T5, which scales its outputs; T5 1.1 and FLAN-T5 do not.
         varied: with larger weights, since random models of this size else say the same of every prompt.
     """
     import torch
@@ -99,7 +102,7 @@ def save_t5(folder: Path, *, gated: bool = True, seed: int = 2, varied: bool = T
         pad_token_id=tokenizer.pad_token_id,
         eos_token_id=tokenizer.eos_token_id,
         decoder_start_token_id=tokenizer.pad_token_id,
-        tie_word_embeddings=False,
+        tie_word_embeddings=tied,
     )
     model = T5ForConditionalGeneration(config).eval()
     if varied:
@@ -109,6 +112,29 @@ def save_t5(folder: Path, *, gated: bool = True, seed: int = 2, varied: bool = T
                     parameter.mul_(3.0)
             model.lm_head.weight.mul_(0.05)
     model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def save_mt5(folder: Path, seed: int = 2) -> Path:
+    """An mT5 with two layers, which unlike T5 never scales its outputs."""
+    import torch
+    from transformers import MT5Config, MT5ForConditionalGeneration
+
+    tokenizer = t5_tokenizer()
+    torch.manual_seed(seed)
+    config = MT5Config(
+        vocab_size=len(tokenizer),
+        d_model=32,
+        d_kv=8,
+        d_ff=64,
+        num_layers=2,
+        num_heads=4,
+        pad_token_id=tokenizer.pad_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        decoder_start_token_id=tokenizer.pad_token_id,
+    )
+    MT5ForConditionalGeneration(config).eval().save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 

@@ -54,9 +54,9 @@ def convert(
     if target.exists() and target.samefile(source):
         raise click.UsageError("IN and OUT are the same file")
     wanted = target_format or _told_by(target)
-    records = converted(source, source_format, wanted, pool, run)
     part = target.with_name(f".{target.name}.{os.getpid()}" + (".gz" if target.name.endswith(".gz") else ""))
     try:
+        records = converted(source, source_format, wanted, pool, run)
         converters.write(_counted(records), part, wanted)
         part.replace(target)
     except converters.ConversionError:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: The model of the Rubric and EXAM papers.
 FLAN_T5_LARGE = "google/flan-t5-large"
+#: Nats by which an answer's log-probability may differ from transformers' own: bfloat16 rounds by less.
+MOST_DIFFERENCE = 1.0
 #: T5's relative positions know no end, but it was trained on so many tokens.
 T5_LENGTH = 512
 
@@ -62,7 +64,16 @@ class Seq2SeqBackend(LocalModel):
         from trecexam.graders.language.t5 import T5Scorer
 
         with loading.out_of_memory():
-            return T5Scorer(self.model)
+            scorer = T5Scorer(self.model)
+            off = scorer.difference(self.model, self.end)
+        if not off <= MOST_DIFFERENCE:
+            raise GraderError(
+                "the installed transformers computes this model in another way than trecexam "
+                f"(by {off:.2g} nats): "
+                'set `decode = "beam"` in [grader], which uses transformers alone, and report it',
+                path=self.folder,
+            )
+        return scorer
 
     def length_limit(self, new_tokens: int) -> int:
         return min(loading.written_limit(self.folder), T5_LENGTH)

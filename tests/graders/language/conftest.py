@@ -10,7 +10,7 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from support import ask
-from tiny_models import save_gpt2, save_llama, save_t5
+from tiny_models import save_gpt2, save_llama, save_mt5, save_t5
 
 from trecexam.graders import Cell
 from trecexam.graders.prompts import published
@@ -25,6 +25,8 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {
         "t5": save_t5(root / "tiny-t5"),
         "t5-relu": save_t5(root / "tiny-t5-relu", gated=False),
+        "t5-tied": save_t5(root / "tiny-t5-tied", tied=True, varied=False),
+        "mt5": save_mt5(root / "tiny-mt5"),
         "llama": save_llama(root / "tiny-llama"),
         "llama-base": save_llama(root / "tiny-llama-base", chat=False),
         "gpt2": save_gpt2(root / "tiny-gpt2"),

@@ -12,6 +12,7 @@ import transformers
 from exhaustive import exhaustive, made
 from tiny_models import bpe_tokenizer
 
+from trecexam.errors import GraderError
 from trecexam.graders import Cell
 from trecexam.graders.language.shared_prefix import SHARING, can_share
 
@@ -111,3 +112,13 @@ def test_a_prompt_past_the_window_is_scored_plainly() -> None:
     assert not can_share(config, 301)
     assert can_share(transformers.AutoConfig.for_model("qwen2", **MODELS["qwen2"]), 1000)
     assert not can_share(transformers.AutoConfig.for_model("falcon", alibi=True), 10)
+
+
+def test_a_model_that_cannot_search_with_beams_is_said(
+    tmp_path: Path, tokenizer: Any, cells: list[Cell]
+) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        grader = made(saved(tmp_path / "rwkv", "rwkv", tokenizer), "causal", decode="beam", max_new_tokens=4)
+        with pytest.raises(GraderError, match='this model cannot do `decode = "beam"`'):
+            list(grader.grade(cells[:2]))

@@ -9,11 +9,14 @@ import pytest
 import torch
 from exhaustive import exhaustive, made
 
+from trecexam.errors import GraderError
 from trecexam.graders import Cell
 
 KINDS = (
     ("seq2seq", "t5"),
     ("seq2seq", "t5-relu"),
+    ("seq2seq", "t5-tied"),
+    ("seq2seq", "mt5"),
     ("causal", "llama"),
     ("causal", "llama-base"),
     ("causal", "gpt2"),
@@ -77,3 +80,12 @@ def test_the_most_probable_answers_vary_with_the_prompt(models: dict[str, Path],
     """Else the tests here would show little."""
     grader = made(models["t5"], "seq2seq")
     assert len({answer.rating for batch in grader.grade(cells) for _, answer in batch}) >= 2
+
+
+def test_a_version_of_transformers_that_computes_otherwise_is_refused(
+    models: dict[str, Path], cells: list[Cell], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grader = made(models["t5"], "seq2seq")
+    monkeypatch.setattr("trecexam.graders.language.t5._activation", lambda name: torch.tanh)
+    with pytest.raises(GraderError, match="computes this model in another way than trecexam"):
+        list(grader.grade(cells))

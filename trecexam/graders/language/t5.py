@@ -72,7 +72,9 @@ class T5Scorer:
         self.activation = _activation(config.dense_act_fn)
         self.embedding = model.shared.weight
         self.head = model.lm_head.weight
-        scaled = getattr(config, "scale_decoder_outputs", config.tie_word_embeddings)
+        # Only the first T5 scales; MT5's configuration has no such setting, and says "tied" all the same.
+        tied = config.model_type == "t5" and config.tie_word_embeddings
+        scaled = getattr(config, "scale_decoder_outputs", tied)
         self.scale = config.d_model**-0.5 if scaled else 1.0
         self.start = config.decoder_start_token_id
         self.bias = model.encoder.block[0].layer[0].SelfAttention.compute_bias
@@ -140,6 +142,29 @@ class T5Scorer:
             steps = torch.tensor([(place + 1, token) for place, token in (*path, (leaf, end))], device=device)
             scores.append((logits[:, steps[:, 0], steps[:, 1]] - total[:, steps[:, 0]]).sum(dim=1))
         return torch.stack(scores, dim=1)
+
+    @torch.inference_mode()
+    def difference(self, model: Any, end: int) -> float:
+        """By how many nats this and the model's own forward pass differ on one short answer.
+
+        Versions of transformers have differed in what a configuration means; a wrong guess here would give
+        grades that look like any others.
+        """
+        device = self.embedding.device
+        tokens = torch.arange(3, 11, device=device)[None] % self.embedding.shape[0]
+        mask = torch.ones_like(tokens, dtype=torch.bool)
+
+        def theirs(*said: int) -> Tensor:
+            given = torch.tensor([[self.start, *said]], device=device)
+            logits = model(input_ids=tokens, attention_mask=mask.long(), decoder_input_ids=given).logits
+            found: Tensor = logits[0, -1].float().log_softmax(dim=-1)
+            return found
+
+        first = theirs()
+        answer = int(first.argmax())
+        wanted = first[answer] + theirs(answer)[end]
+        ours = self.log_probabilities(self.encode(tokens, mask), mask, ChoiceTree.of([[answer]]), end)
+        return float((ours[0, 0] - wanted).abs())
 
     def _tree_bias(self, tree: ChoiceTree, like: Tensor) -> Tensor:
         longest = max(tree.depths) + 1
