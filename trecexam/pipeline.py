@@ -176,7 +176,8 @@ class Pipeline:
         """
         own = snapshot.own_texts
         others = set(wanted) - own.keys()
-        if wanted and not others:
+        # Where all that was dropped was refused, that is the news, and not the missing passages.
+        if not others and (wanted or snapshot.rejected):
             return own, ()
         found, rejected = self.texts.of(others)
         return {**found, **own}, rejected
