@@ -47,7 +47,10 @@ def converted(
         known = ", ".join((source, *TARGETS.get(source, ())))
         if target not in {known.name for known in formats()}:
             raise ConversionError(path, None, f"no format '{target}'; see `trecexam formats`")
-        raise ConversionError(path, None, f"'{source}' does not become '{target}'; it becomes {known}")
+        hint = ""
+        if source == "queries" and target in TARGETS["responses"]:
+            hint = " (if these are generated responses, say so: --from responses)"
+        raise ConversionError(path, None, f"'{source}' does not become '{target}'; it becomes {known}{hint}")
     if source == "bank":
         from converters.bank import read_bank_queries
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,8 @@ SUN = published()["Sun"]
 class Characters:
     """A tokenizer with a token per character and one at the end."""
 
-    def encode_prompt(self, text: str) -> list[int]:
-        return [*map(ord, text), 0]
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        return [[*map(ord, text), 0] for text in texts]
 
     def token_ends(self, text: str) -> list[int]:
         return list(range(1, len(text) + 1))
@@ -38,8 +39,8 @@ class One:
     def __init__(self, tokenizer: Any, *, chat: bool = False) -> None:
         self.tokens = PromptTokens(tokenizer, chat=chat)
 
-    def encode_prompt(self, text: str) -> list[int]:
-        return self.tokens.encode([text])[0]
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        return self.tokens.encode(texts)
 
     def token_ends(self, text: str) -> list[int]:
         return self.tokens.ends(text)
@@ -66,14 +67,14 @@ def test_at_every_length_the_longest_part_of_the_passage_that_fits_is_kept(name:
         return prompt.text("the query", cell.item, passage)
 
     def size(passage: str) -> int:
-        return len(tokeniser.encode_prompt(render(passage)))
+        return len(tokeniser.encode([render(passage)])[0])
 
     ends = tokeniser.token_ends(PASSAGE)
     shortest, whole = size(PASSAGE[: ends[0]]), size(PASSAGE)
     for limit in range(shortest, whole + 2):
         tokens, part = fitted(render, PASSAGE, tokeniser, limit)
         assert len(tokens) <= limit
-        assert tokens == tokeniser.encode_prompt(render(part))
+        assert tokens == tokeniser.encode([render(part)])[0]
         assert PASSAGE.startswith(part)
         if limit >= whole:
             assert part == PASSAGE

@@ -196,7 +196,7 @@ class LanguageGrader:
             # A passage of megabytes is not tokenised for the sake of its first page.
             passage = self.backend.plain(cell.text[:characters])
             tokens, part = fitted(
-                lambda part: self._text(prompt, cell, part), passage, _One(self.backend), self.max_length
+                lambda part: self._text(prompt, cell, part), passage, self.backend, self.max_length
             )
             if len(part) < len(passage) or characters >= len(cell.text):
                 return tokens
@@ -231,19 +231,6 @@ class LanguageGrader:
             shares[rating] += share
         rating = dict(job.prompt.answers)[said.text]
         return Answer(rating, "ok", said.text, tuple(round(share, 6) for share in shares))
-
-
-class _One:
-    """A backend's tokenizer, one text at a time."""
-
-    def __init__(self, backend: Backend) -> None:
-        self.backend = backend
-
-    def encode_prompt(self, text: str) -> list[int]:
-        return self.backend.encode([text])[0]
-
-    def token_ends(self, text: str) -> Sequence[int]:
-        return self.backend.token_ends(text)
 
 
 def _taken(unable: list[_Unable]) -> list[tuple[Cell, Answer]]:

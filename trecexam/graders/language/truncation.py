@@ -13,8 +13,8 @@ class NoRoomError(ValueError):
 class Tokeniser(Protocol):
     """What truncation needs of a tokenizer."""
 
-    def encode_prompt(self, text: str) -> list[int]:
-        """All tokens of a prompt as the model gets it, special ones too."""
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """All tokens of prompts as the model gets them, special ones too."""
         ...
 
     def token_ends(self, text: str) -> Sequence[int]:
@@ -35,7 +35,7 @@ def fitted(
     Raises:
         NoRoomError: not even the first token of the passage fits.
     """
-    tokens = tokeniser.encode_prompt(render(passage))
+    tokens = tokeniser.encode([render(passage)])[0]
     if len(tokens) <= max_length:
         return tokens, passage
     ends = tokeniser.token_ends(passage)
@@ -43,7 +43,7 @@ def fitted(
     keep = max(1, len(ends) - (len(tokens) - max_length))
     while True:
         part = passage[: ends[keep - 1]] if ends else ""
-        tokens = tokeniser.encode_prompt(render(part))
+        tokens = tokeniser.encode([render(part)])[0]
         over = len(tokens) - max_length
         if over <= 0 and ends:
             break
@@ -52,7 +52,7 @@ def fitted(
         keep = max(1, keep - over)
     while keep < len(ends):
         longer = passage[: ends[keep]]
-        more = tokeniser.encode_prompt(render(longer))
+        more = tokeniser.encode([render(longer)])[0]
         if len(more) > max_length:
             break
         tokens, part, keep = more, longer, keep + 1
