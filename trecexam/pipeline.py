@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import trecexam
 from trecexam.config import TrackConfig
-from trecexam.errors import ConfigError, TrecexamError
+from trecexam.errors import ConfigError
 from trecexam.graders import Grader, create
 from trecexam.graders.base import Answer, Cell, asks_of, identity_json, scale_of, told_query
 from trecexam.pool import pool
@@ -21,6 +21,7 @@ from trecexam.stages.files import Rejected, fingerprint, stamp
 from trecexam.stages.gaps import left_out, without_text
 from trecexam.stages.gradebook import Counts, Gradebook
 from trecexam.stages.inputs import Inputs, Snapshot
+from trecexam.stages.official import official as official_of
 from trecexam.stages.scoring import ValueCache, Values
 from trecexam.stages.texts import Texts
 from trecexam.store import GradeStore
@@ -275,12 +276,7 @@ class Pipeline:
         from trecexam.scores.evaluate import OfficialJudgments
 
         assert self.snapshot is not None
-        if self.snapshot.official is None:
-            raise TrecexamError(
-                "no official judgments: put qrels.txt here or name a file with `qrels` in [track]",
-                path=self.folder.root,
-            )
-        official = self.snapshot.official
+        official = official_of(self).rows
         token = self.folder.qrels() and stamp(self.folder.qrels() or Path())
         judged = sorted({qrel.query_id for qrel in official})
         queries = [q for q in judged if query_ids is None or q in query_ids]
