@@ -89,12 +89,7 @@ def correlate(
 
 def _say_what_is_missing(track: Track) -> None:
     counts = track.counts()
-    if counts.human_cells or counts.human_passages:
-        click.echo(
-            f"{counts.human_cells:,} cells and {counts.human_passages:,} passages have a person's rating "
-            f"({', '.join(track.said()['who'])})",
-            err=True,
-        )
+    show.human(track)
     if counts.missing:
         click.echo(
             f"{counts.missing:,} of {counts.cells:,} cells have no grade; "
