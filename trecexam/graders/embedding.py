@@ -57,6 +57,11 @@ class EmbeddingGrader:
             "cut_points": list(self.cut_points),
         }
 
+    @property
+    def said_by(self) -> tuple[str, str]:
+        """The model's folder; there is no prompt."""
+        return self.folder.name, ""
+
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors, shape (len(texts), dimension); texts past the model's length are cut at their end."""
         vectors: NDArray[np.float32] = self._model.encode(
