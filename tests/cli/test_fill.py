@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import os
 import random
 import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support import RECORDED, HashGrader, hashed_rating, make_small_track, write_run
+from support import RECORDED, ROOT, HashGrader, hashed_rating, make_small_track, write_run
 
 import trecexam
 from trecexam.cli.main import run
@@ -208,6 +212,16 @@ def test_the_same_inputs_give_the_same_bytes(
     assert (tmp_path / "one.qrels.sources.tsv").read_bytes() == (
         tmp_path / "two.qrels.sources.tsv"
     ).read_bytes()
+
+
+def test_a_merged_file_whose_name_ends_in_gz_is_compressed(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    official = drop(graded, tmp_path / "half.qrels")
+    for name in ("m", "m.gz"):
+        fill(capsys, graded, "--qrels", official, "-o", tmp_path / name)
+    assert gzip.decompress((tmp_path / "m.gz").read_bytes()) == (tmp_path / "m").read_bytes()
+    assert (tmp_path / "m.gz.sources.tsv").read_bytes() == (tmp_path / "m.sources.tsv").read_bytes()
 
 
 def test_grading_a_hole_with_the_text_of_a_judged_passage_does_not_make_the_second_call_differ(
@@ -407,6 +421,8 @@ def test_a_rule_that_cannot_be_fitted_says_what_to_do(
     assert not (root / ".trecexam").exists()
     text = fill(capsys, root, "--qrels", half, "-o", merged, "--dry-run")
     assert "no rule can be fitted: no passage has both" in text
+    text = fill(capsys, root, "--qrels", half, "-o", merged, status=1)
+    assert text.count("no rule can be fitted") == 1
 
 
 def test_identity_beyond_the_official_scale_is_said(
@@ -547,6 +563,45 @@ def test_a_grader_that_breaks_keeps_what_it_graded_and_writes_nothing(tmp_path: 
     assert len(again.asked) == undisturbed.graded - 15
     assert merged.read_bytes() == undisturbed.qrels
     assert filled.rows == undisturbed.rows
+
+
+#: Fills a track and is killed, with no time to clean up: in the 3rd batch, or before the 1st renaming.
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+import trecexam
+from support import HashGrader
+class Killed(HashGrader):
+    def _done(self, batch):
+        if sys.argv[5] == "grading" and self.batches == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super()._done(batch)
+if sys.argv[5] == "writing":
+    Path.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+with trecexam.open_track(sys.argv[2], grader=Killed(batch=5)) as track:
+    track.fill(track.find_holes(sys.argv[3]), output=sys.argv[4])
+"""
+
+
+@pytest.mark.parametrize(("when", "kept"), [("grading", 15), ("writing", None)])
+def test_killed_it_leaves_the_old_files_and_goes_on_where_it_was(
+    tmp_path: Path, when: str, kept: int | None
+) -> None:
+    root, merged = make_small_track(tmp_path / "track"), tmp_path / "m"
+    official = drop(root, tmp_path / "half.qrels")
+    merged.write_text("old")
+    (tmp_path / "m.sources.tsv").write_text("older")
+    arguments = [str(ROOT / "tests" / "helpers"), str(root), str(official), str(merged), when]
+    child = subprocess.run([sys.executable, "-c", KILLED, *arguments], cwd=ROOT, check=False)
+    assert child.returncode == -signal.SIGKILL
+    assert (merged.read_text(), (tmp_path / "m.sources.tsv").read_text()) == ("old", "older")
+    grader = HashGrader()
+    with trecexam.open_track(root, grader=grader) as track:
+        filled = track.fill(track.find_holes(official), output=merged)
+    cells = 4 * filled.found.n_holes
+    assert len(grader.asked) == (0 if kept is None else cells - kept)
+    assert merged.read_bytes() == filled.qrels
 
 
 def test_ctrl_c_says_that_grades_are_kept(

@@ -89,6 +89,9 @@ def fill(
         if dry_run or output is None:
             _say(*found.rule_notes, f"labels, as of now: {found.rule}")
             return 1 if found.rejected else 0
+        if found.missing:
+            # Who wants another rule should know before hours of grading go by.
+            _say(*found.rule_notes)
         sources = sources or sources_beside(output)
         try:
             with show.grading() as progress:
@@ -117,7 +120,8 @@ def _say_found(found: Found) -> None:
 def _say_filled(filled: Filled, output: Path, sources: Path) -> None:
     if filled.graded:
         _say(f"graded {filled.graded:,} cells")
-    _say(*filled.notes, f"labels: {filled.rule}")
+    told = filled.found.rule_notes if filled.found.missing else ()
+    _say(*(note for note in filled.notes if note not in told), f"labels: {filled.rule}")
     if filled.partly:
         _say(f"{filled.partly:,} passages have no rating on some items, which count as not reached")
     if filled.no_text:

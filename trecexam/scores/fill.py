@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from converters.records import Qrel
-from trecexam.scores.scale_map import ScaleMap
+
+if TYPE_CHECKING:
+    from trecexam.scores.scale_map import ScaleMap
 
 #: What `--as-unjudged` writes: in the pool, not judged. trec_eval takes every negative label for that.
 UNJUDGED = -1

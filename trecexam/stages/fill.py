@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -128,10 +129,18 @@ class Filled:
     def write(self, output: Path, sources: Path) -> list[Path]:
         """Writes both files, or neither; what is there already with this content is left alone.
 
+        Those whose names end in .gz are compressed.
+
         Raises:
             TrecexamError: they cannot be written; the old ones are as they were.
         """
-        return files.replace_together({sources: to_tsv(self.sources).encode(), output: self.qrels})
+        contents = {sources: to_tsv(self.sources).encode(), output: self.qrels}
+        return files.replace_together(
+            {
+                path: gzip.compress(content, mtime=0) if path.suffix == ".gz" else content
+                for path, content in contents.items()
+            }
+        )
 
 
 def sources_beside(output: Path) -> Path:
@@ -245,13 +254,13 @@ def choose_rule(pipeline: Pipeline, judgments: Official, wanted: Wanted) -> tupl
     try:
         rule = scale_map.fitted(*both)
     except ValueError as error:
+        why = (
+            f"no rule can be fitted: {error}; `trecexam watch {pipeline.folder.root} --once` grades judged "
+            "passages of the pool too, or choose"
+        )
         if wanted.rule == "fitted":
-            raise TrecexamError(
-                f"{judgments.source}: no rule can be fitted: {error}; `trecexam watch "
-                f"{pipeline.folder.root} --once` grades judged passages of the pool too, or choose "
-                "--map identity or --map thresholds"
-            ) from None
-        return scale_map.IDENTITY, (f"no rule can be fitted: {error}; so labels stay as they are",)
+            raise TrecexamError(f"{judgments.source}: {why} --map identity or --map thresholds") from None
+        return scale_map.IDENTITY, (f"{why} --map thresholds; until then labels stay as they are",)
     if rule.n_both < FEW:
         return rule, (f"the rule is fitted on {rule.n_both:,} passages only; see --map",)
     return rule, ()
@@ -300,7 +309,7 @@ def merged(pipeline: Pipeline, found: Found, graded: int = 0) -> Filled:
     new = rows[len(found.official.rows) :]
     best = max((row.label for row in new), default=0)
     highest = max(row.relevance for row in found.official.rows)
-    if rule.rule == "identity" and best > highest:
+    if rule.rule == "identity" and best > highest and not found.wanted.as_unjudged:
         notes = (
             *notes,
             f"there are labels up to {best}, and the highest official one is {highest}; see --map",
@@ -322,7 +331,10 @@ def _machines(pipeline: Pipeline, queries: Mapping[str, object]) -> Iterator[tup
     """What grades each of the queries: their items may be of kinds with different prompts."""
     from trecexam.scores.fill import Machine
 
+    if not queries:
+        return
     identity = pipeline.grader.identity
+    # Of a recording the model is known only once it is read, so it is not where there is nothing to say.
     model, prompt = getattr(pipeline.grader, "said_by", (identity.get("model"), None))
     for query_id in queries:
         prompts = (prompt,) if prompt else pipeline.gradebook.prompts(query_id)
