@@ -10,6 +10,16 @@ from typing import TYPE_CHECKING, Any
 from trecexam.graders.base import identity_digest
 from trecexam.pipeline import Pipeline, Progress, Update
 from trecexam.stages.comparison import Comparison, compare
+from trecexam.stages.fill import (
+    Filled,
+    Found,
+    RuleName,
+    Wanted,
+    check_outputs,
+    find_holes,
+    merged,
+    sources_beside,
+)
 from trecexam.stages.gradebook import Counts
 from trecexam.stages.readings import Difference, difference
 from trecexam.track import TrackFolder
@@ -102,6 +112,74 @@ class Track:
     ) -> Comparison | None:
         """Correlations of rubric with official measures; None where the track has nothing official."""
         return compare(self._loaded(), _names(measures), _names(official_measures), per_query=per_query)
+
+    def find_holes(
+        self,
+        qrels: Path | str | None = None,
+        *,
+        depth: int | None = None,
+        rule: RuleName | None = None,
+        cuts: Mapping[int, int] | None = None,
+        as_unjudged: bool = False,
+    ) -> Found:
+        """The pooled passages that nobody judged, and how `fill` would label them; grades nothing.
+
+        Args:
+            qrels: official judgments in place of the track's.
+            depth: ranks of each run that are pooled, in place of the track's.
+            rule: how automatic labels become official ones. None: "fitted" on the passages with both, where
+                there are such, else "identity".
+            cuts: automatic label -> official label, for "thresholds", which they imply; None:
+                min_rating -> min_relevant.
+            as_unjudged: new lines get the label -1.
+
+        Raises:
+            TrecexamError: there are no official judgments, they have nothing in common with the pool and no
+                rule was named, or the rule cannot be made.
+            ConversionError: `qrels` cannot be read.
+        """
+        path = None if qrels is None else Path(qrels)
+        rule = "thresholds" if cuts and rule is None else rule
+        return find_holes(self._pipeline, Wanted(path, depth, rule, dict(cuts or {}), as_unjudged))
+
+    def fill(
+        self,
+        found: Found,
+        *,
+        output: Path | str | None = None,
+        sources: Path | str | None = None,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> Filled:
+        """Grades the holes that have no grades yet, and merges their labels into the official judgments.
+
+        No human label changes, and no judged passage is graded. Where nothing is left to grade, the track
+        may be read-only or watched.
+
+        Args:
+            found: what `find_holes` gave.
+            output: where the merged qrels are written; None writes nothing.
+            sources: where it is written who said each line; None for `output` with ".sources.tsv" after it.
+
+        Raises:
+            LockedError: another process grades this track.
+            TrecexamError: `output` or `sources` is an input, or cannot be written; a grader that cannot run.
+        """
+        if output is not None:
+            output = Path(output)
+            sources = sources_beside(output) if sources is None else Path(sources)
+            check_outputs(self._pipeline, found, output, sources)
+        graded = 0
+        if found.missing:
+            with TrackLock(self.folder.lock_path):
+                self._pipeline.open_to_write()
+                self._pipeline.load(depth=found.pool_depth)
+                graded, _ = self._pipeline.grade(progress, only=found.holes)
+        else:
+            self._pipeline.load(depth=found.pool_depth)
+        filled = merged(self._pipeline, found, graded)
+        if isinstance(output, Path) and isinstance(sources, Path):
+            filled.write(output, sources)
+        return filled
 
     def qrels(
         self,
