@@ -21,6 +21,7 @@ COMMANDS = {
         "correlate",
         "How far this leaderboard agrees with the official one.",
     ),
+    "verify": ("trecexam.cli.verify", "verify", "Look at grades, grids, missed passages, spurious items."),
     "convert": ("trecexam.cli.convert", "convert", "Write a file in another format."),
     "formats": ("trecexam.cli.convert", "formats", "The file formats known here."),
     "export": ("trecexam.cli.export", "export", "Write qrels, subtopics or grades for other tools."),
