@@ -192,7 +192,7 @@ def missing(
         click.echo(f"missed: {missed} relevant passages that have ratings", err=True)
     match chosen:
         case "text" if per_query:
-            show.pages(verification_text.coverage_lines(found))
+            show.pages(verification_text.coverage_lines(found, show.width()))
         case "text":
             show.pages(verification_text.missing_lines(found, show.width(), top=top, full=full))
         case "tsv" if per_query:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from trecexam.reports.tables import to_aligned
-from trecexam.reports.terminal import padded, printable, wrapped
+from trecexam.reports.terminal import columns, padded, printable, wrapped
 from trecexam.reports.verification import coverage_table
 from trecexam.scores.verification import (
     GradedCell,
@@ -83,12 +83,7 @@ def missing_lines(
         top: of each query, only so many.
         full: whole passages.
     """
-    found = [passages for _, passages in missing.queries]
-    yield from wrapped(
-        f"Relevant (judgment {missing.min_relevant} or better) and rated, but rated {missing.min_rating} or "
-        f"better on no item: {missed_of(found)}.",
-        width,
-    )
+    yield from _summary(missing, width)
     for topic, passages in missing.queries:
         yield ""
         yield from _heading(topic, width)
@@ -99,8 +94,10 @@ def missing_lines(
         yield from _more(passages.missed, top)
 
 
-def coverage_lines(missing: Missing) -> Iterator[str]:
-    """A line a query: what became of its relevant passages."""
+def coverage_lines(missing: Missing, width: int) -> Iterator[str]:
+    """Counts over all queries, then a line a query: what became of its relevant passages."""
+    yield from _summary(missing, width)
+    yield ""
     yield from to_aligned(coverage_table(passages for _, passages in missing.queries)).splitlines()
 
 
@@ -140,6 +137,15 @@ def missed_of(passages: Iterable[RelevantPassages]) -> str:
     return f"{missed:,} of {rated:,}" + (f" ({missed / rated:.0%})" if rated else "")
 
 
+def _summary(missing: Missing, width: int) -> Iterator[str]:
+    missed = missed_of(passages for _, passages in missing.queries)
+    yield from wrapped(
+        f"Relevant (judgment {missing.min_relevant} or better) and rated, but rated {missing.min_rating} or "
+        f"better on no item: {missed}.",
+        width,
+    )
+
+
 def _heading(topic: Topic, width: int) -> Iterator[str]:
     yield from wrapped(printable(f"query {topic.query_id}: {topic.text}").rstrip(": "), width)
 
@@ -175,7 +181,8 @@ def _grid_lines(query: QueryGrid, min_rating: int, width: int, top: int | None) 
     each = max(len(str(number)) for number in (*counts, query.columns[-1] + 1)) + 1
     rows = query.rows[:top]
     names = [printable(row.doc_id) for row in rows]
-    room = width - sum(map(len, left)) - 2 * len(left) - 2 - max(len(name) for name in (*names, "passage"))
+    below = f"{min_rating} or better"
+    room = width - len("  ".join(left)) - 4 - max(map(columns, (*names, below)))
     side_by_side = max(LEAST_ITEMS, room // each)
     for start in range(0, len(query.columns), side_by_side):
         block = query.columns[start : start + side_by_side]
@@ -187,7 +194,7 @@ def _grid_lines(query: QueryGrid, min_rating: int, width: int, top: int | None) 
             yield f"{_row_head(row, query.columns, min_rating, left)}  {cells}  {name}"
         total = "".join(str(count).rjust(each) for count in counts[start : start + side_by_side])
         blanks = " " * len("  ".join(left))
-        yield f"{blanks}  {total}  rated {min_rating} or better"
+        yield f"{blanks}  {total}  {below}"
 
 
 def _row_head(row: GridRow, columns: Sequence[int], min_rating: int, left: Sequence[str]) -> str:
