@@ -84,5 +84,5 @@ def test_items_discriminate_as_scipy_says(
         if not item.note:
             reached, relevant = zip(*pairs, strict=True)
             assert item.phi == pytest.approx(stats.pearsonr(reached, relevant).statistic)
-    # Measured: a question on public transport for a query about the distance of two airports.
+    # Measured: a question on public transport, where the query asks in which part of a city an airport is.
     assert found.items[0].phi == pytest.approx(-0.30, abs=0.01)
