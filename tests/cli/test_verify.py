@@ -432,6 +432,34 @@ def test_a_terminal_gets_text_and_more_than_a_screen_of_it_goes_through_the_page
     assert out(capsys, "grading", graded, "--format", "tsv").startswith("query_id\t")
 
 
+def test_what_people_rated_is_marked_and_counts(
+    graded: Path, ratings: Rating, capsys: pytest.CaptureFixture[str]
+) -> None:
+    doc_id = next(d for (d, i), r in ratings.items() if i == "q1/2" and r < 5)
+    other = next(d for d, _ in ratings if d.startswith("q1") and d != doc_id)
+    said = ["override", str(graded), "--query", "q1", "--who", "Ann", "--why", "read it"]
+    assert run([*said, "--doc", doc_id, "--item", "q1/2", "--rating", "5"]) == 0
+    assert run([*said, "--doc", other, "--rating", "4"]) == 0
+    (row,) = table(capsys, "grading", graded, "--doc", doc_id, "--item", "q1/2")
+    assert (row["rating"], row["source"], int(row["machine"])) == ("5", "human", ratings[doc_id, "q1/2"])
+    (row,) = table(capsys, "grading", graded, "--doc", doc_id, "--item", "q1/1")
+    assert (row["source"], row["rating"]) == ("model", row["machine"])
+    by_doc = {row["doc_id"]: row for row in table(capsys, "grid", graded, "-q", "q1")}
+    assert {d: r["human"] for d, r in by_doc.items() if r["human"]} == {doc_id: "3", other: "label"}
+    assert (by_doc[doc_id]["item.3"], by_doc[other]["label"]) == ("5", "4")
+    text = out(capsys, "grid", graded, "-q", "q1", "--format", "text")
+    assert re.search(rf" 5\* +[-0-5] +{doc_id}\n", text)
+    assert re.search(rf" 4\* .*{other}\n", text)
+    assert "\n* rated by a person\n" in text
+    text = out(capsys, "grading", graded, "--doc", doc_id, "--item", "q1/2", "--format", "text")
+    assert f"by a person (grader: {ratings[doc_id, 'q1/2']})" in text
+    for view in VIEWS:
+        assert "have a person's rating in place of the grader's (Ann)" in err(capsys, view, graded, status=0)
+        assert json.loads(out(capsys, view, graded, "--json"))["human_ratings"]["who"] == ["Ann"]
+    before = {(r["doc_id"], r["item_id"]): r["rating"] for r in table(capsys, "grading", graded)}
+    assert {key: int(rating) for key, rating in before.items()} == ratings | {(doc_id, "q1/2"): 5}
+
+
 def test_verifying_changes_nothing(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def state() -> dict[str, bytes]:
         return {str(p): p.read_bytes() for p in graded.rglob("*") if p.is_file() and ".sqlite" not in p.name}

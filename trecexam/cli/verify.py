@@ -100,13 +100,15 @@ def grading(
             statuses=statuses or None,
         )
         _note_judgments(opened)
+        show.human(opened)
         match _shape(shape, as_json):
             case "text":
                 show.pages(verification_text.grading_lines(queries, show.width(), top=top, full=full))
             case "tsv":
                 show.pages(verification.grading_tsv(queries, top), page=False)
             case "json":
-                show.json_value({"queries": [verification.grading_json(query, top) for query in queries]})
+                found = [verification.grading_json(query, top) for query in queries]
+                show.json_value({"human_ratings": opened.said(), "queries": found})
 
 
 @verify.command(epilog="Example: trecexam verify grid mytrack -q q1")
@@ -143,13 +145,15 @@ def grid(
             min_rating=min_rating,
         )
         _note_judgments(opened)
+        show.human(opened)
+        said = opened.said()
     match _shape(shape, as_json):
         case "text":
             show.pages(verification_text.grid_lines(grids, show.width(), top=top))
         case "tsv":
             show.tsv(verification.grid_table(grids, top))
         case "json":
-            show.json_value(verification.grids_json(grids, top))
+            show.json_value({"human_ratings": said} | verification.grids_json(grids, top))
 
 
 @verify.command(epilog="Example: trecexam verify missing mytrack --min-relevant 2 --min-rating 5")
@@ -184,6 +188,8 @@ def missing(
         found = opened.verify_missing(
             query_ids=query_ids or None, min_rating=min_rating, min_relevant=min_relevant
         )
+        show.human(opened)
+        said = opened.said()
     coverage = [passages for _, passages in found.queries]
     _note_unjudged(found.unjudged)
     chosen = _shape(shape, as_json)
@@ -200,7 +206,7 @@ def missing(
         case "tsv":
             show.tsv(verification.missing_table(found, top))
         case "json":
-            show.json_value(verification.missing_json(found, top))
+            show.json_value({"human_ratings": said} | verification.missing_json(found, top))
 
 
 @verify.command(epilog="Example: trecexam verify spurious mytrack --min-relevant 2 --top 20")
@@ -246,6 +252,8 @@ def spurious(
             min_relevant=min_relevant,
             order=order,
         )
+        show.human(opened)
+        said = opened.said()
     _note_unjudged(found.unjudged)
     match _shape(shape, as_json):
         case "text":
@@ -253,7 +261,7 @@ def spurious(
         case "tsv":
             show.tsv(verification.spurious_table(found, top))
         case "json":
-            show.json_value(verification.spurious_json(found, top))
+            show.json_value({"human_ratings": said} | verification.spurious_json(found, top))
 
 
 def _shape(shape: Shape | None, as_json: bool) -> Shape:

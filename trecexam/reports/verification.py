@@ -9,6 +9,7 @@ from trecexam.reports.tables import Table, Value, to_tsv
 from trecexam.scores.verification import (
     GradedCell,
     GradedItem,
+    GridRow,
     Grids,
     ItemReach,
     Missed,
@@ -27,8 +28,9 @@ GRADING_COLUMNS = (
     "item",
     "doc_id",
     "rating",
-    "status",
     "source",
+    "machine",
+    "status",
     "probability",
     "judgment",
     "answer",
@@ -80,8 +82,9 @@ def grading_table(query: QueryGrading, top: int | None = None) -> Table:
             graded.item.text,
             cell.doc_id,
             cell.rating,
-            cell.status,
             cell.source,
+            cell.machine,
+            cell.status,
             cell.probability,
             cell.judgment,
             cell.answer,
@@ -113,7 +116,9 @@ def grading_json(query: QueryGrading, top: int | None = None) -> dict[str, Any]:
 def grid_table(grids: Grids, top: int | None = None) -> Table:
     """A row a passage; the columns `item.N` are the ratings on the query's N-th item.
 
-    There are as many as the query with the most items needs. Of each query, only the first `top` rows.
+    There are as many as the query with the most items needs. `human` says which of them a person rated: item
+    indices, and "label" for the passage as a whole, separated by blanks. Of each query, only the first `top`
+    rows.
     """
     places = sorted({place for query in grids.queries for place in query.columns})
     rows: list[tuple[Value, ...]] = []
@@ -121,8 +126,18 @@ def grid_table(grids: Grids, top: int | None = None) -> Table:
         for row in query.rows[:top]:
             cells = (row.ratings[place] if place in query.columns else None for place in places)
             reached = sum((row.ratings[place] or 0) >= grids.min_rating for place in query.columns)
-            rows.append((query.topic.query_id, row.doc_id, row.judgment, row.label, reached, *cells))
-    columns = ("query_id", "doc_id", "judgment", "label", "reached", *(f"item.{p + 1}" for p in places))
+            rows.append(
+                (query.topic.query_id, row.doc_id, row.judgment, row.label, reached, _human(row), *cells)
+            )
+    columns = (
+        "query_id",
+        "doc_id",
+        "judgment",
+        "label",
+        "reached",
+        "human",
+        *(f"item.{p + 1}" for p in places),
+    )
     return Table(columns, tuple(rows))
 
 
@@ -218,8 +233,9 @@ def _cell_json(cell: GradedCell) -> dict[str, Any]:
     return {
         "doc_id": cell.doc_id,
         "rating": cell.rating,
-        "status": cell.status,
         "source": cell.source,
+        "machine": cell.machine,
+        "status": cell.status,
         "answer": cell.answer,
         "probability": cell.probability,
         "judgment": cell.judgment,
@@ -235,11 +251,17 @@ def _grid_json(query: QueryGrid, top: int | None) -> dict[str, Any]:
                 "doc_id": row.doc_id,
                 "judgment": row.judgment,
                 "label": row.label,
+                "human_label": row.human_label,
                 "ratings": [row.ratings[place] for place in query.columns],
+                "human_items": [place + 1 for place in row.human],
             }
             for row in query.rows[:top]
         ],
     }
+
+
+def _human(row: GridRow) -> str:
+    return " ".join([*(["label"] if row.human_label else []), *(str(place + 1) for place in row.human)])
 
 
 def _missed_json(topic: Topic, missed: Missed) -> dict[str, Any]:

@@ -32,6 +32,8 @@ SNIPPET_LINES = 2
 LEAST_ITEMS = 5
 #: In a grid, where there is no rating.
 NO_RATING = "-"
+#: In a grid, behind a rating or label that is not the grader's.
+BY_A_PERSON = "*"
 
 
 def grading_lines(
@@ -66,6 +68,8 @@ def grid_lines(grids: Grids, width: int, *, top: int | None = None) -> Iterator[
         yield from _heading(query.topic, width)
         yield from _grid_lines(query, grids.min_rating, width, top)
         yield from _more(query.rows, top)
+        if any(row.human or row.human_label for row in query.rows[:top]):
+            yield f"{BY_A_PERSON} rated by a person"
         yield ""
         indent = len(str(query.columns[-1] + 1)) + 2
         for place in query.columns:
@@ -169,7 +173,8 @@ def _cell_line(cell: GradedCell) -> str:
     if cell.status != "ok":
         parts.append(cell.status.replace("_", " "))
     if cell.source == "human":
-        parts.append("by a human")
+        machine = NO_RATING if cell.machine is None else cell.machine
+        parts.append(f"by a person (grader: {machine})")
     if cell.probability is not None:
         parts.append(f"probability {cell.probability:.2f}")
     return "  ".join(parts)
@@ -178,33 +183,36 @@ def _cell_line(cell: GradedCell) -> str:
 def _grid_lines(query: QueryGrid, min_rating: int, width: int, top: int | None) -> Iterator[str]:
     left = ("judgment", "label", "reached")
     counts = [sum((row.ratings[place] or 0) >= min_rating for row in query.rows) for place in query.columns]
-    each = max(len(str(number)) for number in (*counts, query.columns[-1] + 1)) + 1
     rows = query.rows[:top]
+    # Each rating has a place for a mark behind it, and a blank before it.
+    each = max(len(str(number)) for number in (*counts, query.columns[-1] + 1)) + 2
     names = [printable(row.doc_id) for row in rows]
     below = f"{min_rating} or better"
     room = width - len("  ".join(left)) - 4 - max(map(columns, (*names, below)))
     side_by_side = max(LEAST_ITEMS, room // each)
     for start in range(0, len(query.columns), side_by_side):
         block = query.columns[start : start + side_by_side]
-        head = "".join(str(place + 1).rjust(each) for place in block)
+        head = "".join(f"{place + 1} ".rjust(each) for place in block)
         yield ""
-        yield f"{'  '.join(left)}  {head}  passage"
+        yield f"{'  '.join(left)}  {head} passage"
         for row, name in zip(rows, names, strict=True):
-            cells = "".join(_rating(row.ratings[place]).rjust(each) for place in block)
-            yield f"{_row_head(row, query.columns, min_rating, left)}  {cells}  {name}"
-        total = "".join(str(count).rjust(each) for count in counts[start : start + side_by_side])
+            cells = "".join(_rating(row, place).rjust(each) for place in block)
+            yield f"{_row_head(row, query.columns, min_rating, left)}  {cells} {name}"
+        total = "".join(f"{count} ".rjust(each) for count in counts[start : start + side_by_side])
         blanks = " " * len("  ".join(left))
-        yield f"{blanks}  {total}  {below}"
+        yield f"{blanks}  {total} {below}"
 
 
 def _row_head(row: GridRow, columns: Sequence[int], min_rating: int, left: Sequence[str]) -> str:
     reached = sum((row.ratings[place] or 0) >= min_rating for place in columns)
-    values = ("" if v is None else str(v) for v in (row.judgment, row.label, reached))
+    label = "" if row.label is None else f"{row.label}{BY_A_PERSON if row.human_label else ''}"
+    values = ("" if row.judgment is None else str(row.judgment), label, str(reached))
     return "  ".join(value.rjust(len(name)) for value, name in zip(values, left, strict=True))
 
 
-def _rating(rating: int | None) -> str:
-    return NO_RATING if rating is None else str(rating)
+def _rating(row: GridRow, place: int) -> str:
+    rating = row.ratings[place]
+    return (NO_RATING if rating is None else str(rating)) + (BY_A_PERSON if place in row.human else " ")
 
 
 def _coverage(passages: RelevantPassages) -> str:

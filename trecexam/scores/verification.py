@@ -46,17 +46,19 @@ class GradedCell:
     """One passage's grade on one item.
 
     Attributes:
-        rating: as it counts in the scores, 0..5; None where it does not count.
+        rating: as it counts in the scores, 0..5; None where there is none that counts.
+        machine: the grader's own, None where it gave none.
         status: of the grader's answer: "ok", "unparsed", "refused", "error"; "missing" where there is no
             answer, "no_text" where the passage has no text to grade.
-        source: who gave the rating: "model" or "human"; "" where there is none.
+        source: who gave `rating`: "model" or "human"; "" where there is none.
         answer: what the grader said, as it came.
-        probability: of the grader's rating, None where the grader gives none.
+        probability: of `machine`, None where the grader gives none.
         judgment: the official one, None where there is none.
     """
 
     doc_id: str
     rating: int | None
+    machine: int | None
     status: str
     source: str
     answer: str
@@ -87,12 +89,19 @@ class QueryGrading:
 
 @dataclass(frozen=True)
 class GridRow:
-    """One passage's ratings on all items of its query, None where there is none; and its two labels."""
+    """One passage's ratings on all items of its query, None where there is none; and its two labels.
+
+    Attributes:
+        label: from the ratings, or a person's for the passage as a whole: then `human_label` is True.
+        human: the places (from 0) of the items on which a person rated it in place of the grader.
+    """
 
     doc_id: str
     judgment: int | None
     label: int | None
     ratings: tuple[int | None, ...]
+    human: tuple[int, ...] = ()
+    human_label: bool = False
 
 
 @dataclass(frozen=True)
@@ -260,12 +269,16 @@ def best_first(cells: Iterable[GradedCell]) -> list[GradedCell]:
 
 
 def grid_rows(
-    q: QueryRatings, judgments: Mapping[str, int], labels: Mapping[str, int]
+    q: QueryRatings,
+    judgments: Mapping[str, int],
+    labels: Mapping[str, int],
+    human: Mapping[str, Sequence[int]],
 ) -> tuple[GridRow, ...]:
     """A row a pooled passage: best judgment first, unjudged ones last; then best label, then most ratings.
 
     Args:
         judgments, labels: doc_id -> value, of the passages that have one.
+        human: doc_id -> places of the items on which a person rated it.
     """
     rows = (
         GridRow(
@@ -273,6 +286,8 @@ def grid_rows(
             judgments.get(doc_id),
             labels.get(doc_id),
             tuple(None if rating == MISSING else rating for rating in ratings),
+            tuple(human.get(doc_id, ())),
+            doc_id in q.human,
         )
         for doc_id, ratings in zip(q.doc_ids, q.ratings.tolist(), strict=True)
     )
@@ -298,6 +313,8 @@ def relevant_passages(
     min_relevant: int,
 ) -> RelevantPassages:
     """What became of the passages that are judged relevant.
+
+    A person's rating of a passage as a whole is for no item, so it reaches none.
 
     Args:
         judgments: doc_id -> judgment, also of passages outside of the pool.

@@ -58,12 +58,20 @@ def grading(
             and (doc_ids is None or row["doc_id"] in doc_ids)
         }
         judged = judgments.get(q.query_id, {})
+        human = _human_cells(pipeline, q.query_id)
         items = []
         for place, item in enumerate(topics[q.query_id].items):
             if item_ids is not None and item.item_id not in item_ids:
                 continue
             cells = [
-                _cell(doc_id, rating, rows.get((item.item_id, doc_id)), doc_id in without, judged.get(doc_id))
+                _cell(
+                    doc_id,
+                    rating,
+                    rows.get((item.item_id, doc_id)),
+                    "no_text" if doc_id in without else "missing",
+                    judged.get(doc_id),
+                    human=(doc_id, item.item_id) in human,
+                )
                 for doc_id, rating in zip(q.doc_ids, q.ratings[:, place].tolist(), strict=True)
                 if doc_ids is None or doc_id in doc_ids
             ]
@@ -106,7 +114,12 @@ def grids(
             place for place, item in enumerate(topic.items) if item_ids is None or item.item_id in item_ids
         )
         label = labels(q, scores.label, threshold, scores.min_answers)
-        rows = grid_rows(q, judgments.get(q.query_id, {}), label)
+        human: dict[str, list[int]] = {}
+        for place, item in enumerate(topic.items):
+            for doc_id, item_id in _human_cells(pipeline, q.query_id):
+                if item_id == item.item_id:
+                    human.setdefault(doc_id, []).append(place)
+        rows = grid_rows(q, judgments.get(q.query_id, {}), label, human)
         kept = tuple(row for row in rows if doc_ids is None or row.doc_id in doc_ids)
         if kept:
             found.append(QueryGrid(topic, places, kept))
@@ -286,16 +299,28 @@ def _without_text(pipeline: Pipeline, topics: Mapping[str, Topic]) -> set[str]:
     }
 
 
+def _human_cells(pipeline: Pipeline, query_id: str) -> Collection[tuple[str, str]]:
+    """(doc_id, item_id) of the cells that a person rated in place of the grader."""
+    said = pipeline.overrides.queries.get(query_id)
+    return () if said is None else said.cells.keys()
+
+
 def _cell(
-    doc_id: str, rating: int, row: Mapping[str, Any] | None, no_text: bool, judgment: int | None
+    doc_id: str,
+    rating: int,
+    row: Mapping[str, Any] | None,
+    without_row: str,
+    judgment: int | None,
+    *,
+    human: bool,
 ) -> GradedCell:
     from trecexam.scores.ratings import MISSING
     from trecexam.scores.verification import GradedCell
 
     counts = None if rating == MISSING else rating
+    source = "" if counts is None else "human" if human else "model"
     if row is None:
-        return GradedCell(doc_id, counts, "no_text" if no_text else "missing", "", "", None, judgment)
-    chances = row["probabilities"]
-    probability = None if chances is None or row["rating"] is None else chances[row["rating"]]
-    source = row.get("source", "model")
-    return GradedCell(doc_id, counts, row["status"], source, row["answer"], probability, judgment)
+        return GradedCell(doc_id, counts, None, without_row, source, "", None, judgment)
+    machine, chances = row["rating"], row["probabilities"]
+    probability = None if chances is None or machine is None else chances[machine]
+    return GradedCell(doc_id, counts, machine, row["status"], source, row["answer"], probability, judgment)
