@@ -460,6 +460,21 @@ def test_what_people_rated_is_marked_and_counts(
     assert {key: int(rating) for key, rating in before.items()} == ratings | {(doc_id, "q1/2"): 5}
 
 
+@pytest.mark.parametrize("shape", ["text", "tsv", "json"])
+def test_a_reader_that_is_gone_is_no_error(graded: Path, shape: str) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "trecexam", "verify", "grading", str(graded), "--format", shape],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        check=False,
+        cwd=ROOT,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_verifying_changes_nothing(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def state() -> dict[str, bytes]:
         return {str(p): p.read_bytes() for p in graded.rglob("*") if p.is_file() and ".sqlite" not in p.name}

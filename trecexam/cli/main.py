@@ -42,6 +42,15 @@ class _LazyGroup(click.Group):
         command: click.Command = getattr(import_module(module), function)
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # The reader (head, less) went away: that is no error, though click would exit with 1. Python must
+            # not flush into the pipe again.
+            sys.stdout = None
+            raise click.exceptions.Exit(0) from None
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, _, line) in COMMANDS.items()])
@@ -84,10 +93,6 @@ def run(arguments: list[str]) -> int:
         return error.exit_code
     except click.exceptions.Exit as error:
         return error.exit_code
-    except BrokenPipeError:
-        # The reader (head, less) went away: that is no error. Python must not flush into the pipe again.
-        sys.stdout = None
-        return 0
     except OSError as error:
         if debug or error.filename is not None:
             raise
