@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trecexam.graders.base import identity_digest
 from trecexam.pipeline import Pipeline, Progress, Update
+from trecexam.stages import verification
 from trecexam.stages.comparison import Comparison, compare
 from trecexam.stages.fill import (
     Filled,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from trecexam.reports.tables import Table
     from trecexam.scores.labels import LabelRule, RubricQrel
     from trecexam.scores.leaderboard import Leaderboard
+    from trecexam.scores.verification import Grids, Missing, Order, QueryGrading, Spurious
     from trecexam.stages.overriding import Overridden
 
     MeasureLike = str | ir_measures.Measure
@@ -219,6 +221,89 @@ class Track:
         Where a person rated the cell, `human_rating`, `who` and `why` stand beside the grader's rating.
         """
         return self._loaded().gradebook.rows()
+
+    def verify_grading(
+        self,
+        *,
+        query_ids: Collection[str] | None = None,
+        item_ids: Collection[str] | None = None,
+        doc_ids: Collection[str] | None = None,
+        statuses: Collection[str] | None = None,
+    ) -> Iterator[QueryGrading]:
+        """Every cell with its answer and official judgment, item by item, best rating first.
+
+        Args:
+            query_ids, item_ids, doc_ids, statuses: only of these; None for all.
+
+        Raises:
+            TrecexamError: nothing is graded yet, or an id is not in the track.
+        """
+        return verification.grading(self._loaded(), query_ids, item_ids, doc_ids, statuses)
+
+    def verify_grid(
+        self,
+        *,
+        query_ids: Collection[str] | None = None,
+        item_ids: Collection[str] | None = None,
+        doc_ids: Collection[str] | None = None,
+        min_rating: int | None = None,
+    ) -> Grids:
+        """The ratings of passages x items for each query, with official judgments and labels.
+
+        Args:
+            query_ids, item_ids, doc_ids: only of these; None for all.
+            min_rating: in place of the track's.
+
+        Raises:
+            TrecexamError: as `verify_grading`, and for a min_rating that no grade can reach.
+        """
+        return verification.grids(self._loaded(), query_ids, item_ids, doc_ids, min_rating)
+
+    def verify_missing(
+        self,
+        *,
+        query_ids: Collection[str] | None = None,
+        min_rating: int | None = None,
+        min_relevant: int | None = None,
+    ) -> Missing:
+        """The officially relevant passages that reach no item, and what became of the other relevant ones.
+
+        Args:
+            query_ids: only of these; None for all.
+            min_rating, min_relevant: in place of the track's.
+
+        Raises:
+            TrecexamError: as `verify_grid`, and where there are no official judgments of these queries.
+        """
+        return verification.missing(self._loaded(), query_ids, min_rating, min_relevant)
+
+    def verify_spurious(
+        self,
+        *,
+        query_ids: Collection[str] | None = None,
+        item_ids: Collection[str] | None = None,
+        min_rating: int | None = None,
+        min_relevant: int | None = None,
+        order: Order = "phi",
+    ) -> Spurious:
+        """How well each item tells relevant from non-relevant passages, the worst first.
+
+        Args:
+            query_ids, item_ids: only of these; None for all.
+            min_rating, min_relevant: in place of the track's.
+            order: "phi" (discrimination), "nonrelevant" (how many of these reach it) or "precision".
+
+        Raises:
+            TrecexamError: as `verify_missing`.
+        """
+        return verification.spurious(self._loaded(), query_ids, item_ids, min_rating, min_relevant, order)
+
+    def judgments_unused(self) -> str | None:
+        """Why the official judgments that the track has say nothing of its pool; None where they do.
+
+        None also where the track has none.
+        """
+        return verification.judgments_unused(self._loaded())
 
     def pool(self) -> Iterator[PooledPassage]:
         """The pool as the Rubric workbench has it: texts, ranks in the runs, official judgments, grades."""

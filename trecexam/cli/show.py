@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +29,48 @@ def table(table: Table, *, as_json: bool = False, json_value: Any = None) -> Non
     else:
         text = to_aligned(table) if sys.stdout.isatty() else to_tsv(table)
     click.echo(text, nl=False)
+
+
+def tsv(table: Table) -> None:
+    """Prints a table as TSV, whatever stdout is."""
+    click.echo(_encodable(to_tsv(table)), nl=False)
+
+
+def json_value(value: Any) -> None:
+    """Prints a value as JSON."""
+    click.echo(_encodable(to_json(value)), nl=False)
+
+
+def on_terminal() -> bool:
+    """Whether stdout is read by a person."""
+    return sys.stdout.isatty()
+
+
+def width() -> int:
+    """Columns of the terminal, or what COLUMNS says; 80 where neither is known, and never below 40."""
+    return max(40, shutil.get_terminal_size().columns)
+
+
+def pages(lines: Iterable[str], *, page: bool = True) -> None:
+    """Prints lines, through a pager where they are more than a terminal shows at once.
+
+    Args:
+        page: False for lines that are never read page by page.
+    """
+    ended = (_encodable(line) + "\n" for line in lines)
+    first = list(itertools.islice(ended, shutil.get_terminal_size().lines)) if page and on_terminal() else []
+    everything = itertools.chain(first, ended)
+    if first and len(first) == shutil.get_terminal_size().lines:
+        click.echo_via_pager(everything)
+        return
+    for line in everything:
+        click.echo(line, nl=False)
+
+
+def _encodable(text: str) -> str:
+    """The text with escapes for the characters that stdout's encoding does not have."""
+    encoding = sys.stdout.encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def human(track: Track) -> None:

@@ -258,14 +258,19 @@ class Gradebook:
                 reason = next((grade.answer for grade in answers if grade.status == "error"), "")
                 yield item, reason, int(failed[column])
 
-    def rows(self) -> Iterator[dict[str, Any]]:
+    def rows(self, query_ids: Collection[str] | None = None) -> Iterator[dict[str, Any]]:
         """Every grade of the pool, for `export grades`: ids, rating, status, answer, digests.
 
         The rating is the grader's. Where a person rated the cell, that stands beside it, so that what is
         read back as this grader's grades is.
+
+        Args:
+            query_ids: only of these queries.
         """
         grader_id = self._store.grader_id(identity_digest(self._identity))
         for query_id, sheet in self._sheets.items():
+            if query_ids is not None and query_id not in query_ids:
+                continue
             digests = [None if text is None else passage_digest(text) for text in sheet.texts]
             passages = self._store.passage_ids([digest or b"" for digest in digests])
             for item, item_row in zip(sheet.items, self._item_rows(sheet.items), strict=True):
