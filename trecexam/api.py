@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from trecexam.graders.base import identity_digest
 from trecexam.pipeline import Pipeline, Progress, Update
+from trecexam.stages.agreement import Agreements, agreements
 from trecexam.stages.comparison import Comparison, compare
 from trecexam.stages.gradebook import Counts
 from trecexam.stages.readings import Difference, difference
@@ -100,6 +101,22 @@ class Track:
     ) -> Comparison | None:
         """Correlations of rubric with official measures; None where the track has nothing official."""
         return compare(self._loaded(), _names(measures), _names(official_measures), per_query=per_query)
+
+    def agreement(
+        self,
+        min_ratings: Sequence[int] = (),
+        min_answers: Sequence[int] = (),
+        min_relevant: int | None = None,
+    ) -> Agreements:
+        """Label by judgment tables and Cohen's kappa, for every min_rating with every min_answers.
+
+        Args:
+            min_ratings, min_answers, min_relevant: in place of the track's settings.
+
+        Raises:
+            TrecexamError: the track has no official judgments, or no passage has both labels.
+        """
+        return agreements(self._loaded(), min_ratings, min_answers, min_relevant)
 
     def qrels(
         self,

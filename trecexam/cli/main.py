@@ -21,6 +21,11 @@ COMMANDS = {
         "correlate",
         "How far this leaderboard agrees with the official one.",
     ),
+    "agreement": (
+        "trecexam.cli.agreement",
+        "agreement",
+        "Automatic labels by official judgments, and kappa.",
+    ),
     "convert": ("trecexam.cli.convert", "convert", "Write a file in another format."),
     "formats": ("trecexam.cli.convert", "formats", "The file formats known here."),
     "export": ("trecexam.cli.export", "export", "Write qrels, subtopics or grades for other tools."),

@@ -13,6 +13,7 @@ import trecexam
 from converters.trec_qrels import write_qrels
 from trecexam.reports import files, results
 from trecexam.reports.tables import Table, to_json, to_tsv
+from trecexam.stages.agreement import agreements_if_any
 from trecexam.stages.comparison import compare
 from trecexam.stages.files import Rejected, stamp
 from trecexam.stages.gradebook import Counts
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 #: Every name that may stand in out/, in the order of writing.
 CORRELATION = ("correlation.tsv", "correlation.json")
+AGREEMENT = "agreement.tsv"
 MANIFEST = "manifest.json"
 
 
@@ -50,7 +52,7 @@ class Outputs:
             hashes[name] = files.sha256(content)
             if files.replace(out / name, content):
                 written.append(out / name)
-        for name in CORRELATION:
+        for name in (*CORRELATION, AGREEMENT):
             if name not in hashes:
                 files.remove(out / name)
         manifest = to_json(self._manifest(pipeline, counts, hashes, complete=complete)).encode()
@@ -117,6 +119,9 @@ class Outputs:
             table = compared.table()
             yield "correlation.tsv", to_tsv(table).encode()
             yield "correlation.json", to_json(compared.as_json()).encode()
+        agreed = agreements_if_any(pipeline)
+        if agreed is not None:
+            yield AGREEMENT, to_tsv(agreed.table()).encode()
         rejected = Table(("file", "line", "reason"), tuple(tuple(row) for row in pipeline.rejected))
         yield "rejected.tsv", to_tsv(rejected).encode()
 
