@@ -90,7 +90,7 @@ def agreement(
 def _say_what_counts(found: Agreements) -> None:
     click.echo(
         f"{found.n_both:,} passages of {found.n_queries:,} queries have a label and a judgment in "
-        f"{found.source}; {found.n_label_only:,} have a label only, {found.n_judgment_only:,} only a judgment",
+        f"{found.source}; {found.n_label_only:,} have only a label, {found.n_judgment_only:,} only a judgment",
         err=True,
     )
     for one in found.found:
