@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from trecexam.api import open_track
+from trecexam.cli import show
 from trecexam.cli.options import json_option, track_argument
-from trecexam.cli.scores import _say_what_is_missing
 from trecexam.reports import files
 from trecexam.reports.agreement import agreement_crosstabs
 from trecexam.reports.latex import agreement_latex
@@ -71,7 +71,7 @@ def agreement(
         raise click.UsageError("--json or --latex, not both")
     with open_track(track) as opened:
         found = opened.agreement(min_ratings, min_answers, min_relevant)
-        _say_what_is_missing(opened)
+        show.missing(opened)
     _say_what_counts(found)
     if as_latex:
         text = agreement_latex(found.found, f"{track.resolve().name}, {found.grader}")
@@ -93,6 +93,12 @@ def _say_what_counts(found: Agreements) -> None:
         f"{found.source}; {found.n_label_only:,} have only a label, {found.n_judgment_only:,} only a judgment",
         err=True,
     )
+    if found.left_out["who"]:
+        click.echo(
+            f"left out: the ratings of {', '.join(found.left_out['who'])} in place of the grader's "
+            f"({found.left_out['cells']:,} cells, {found.left_out['passages']:,} passages)",
+            err=True,
+        )
     for one in found.found:
         t = one.thresholds
         counts = one.binary.counts

@@ -33,6 +33,7 @@ class Agreements:
         n_queries: queries with passages that have both labels.
         n_both: passages that have both; only these count.
         n_label_only, n_judgment_only: passages of the bank's queries that have only the one.
+        left_out: people's ratings, which do not count here: `cells`, `passages`, and `who`.
         found: one for each choice, min_answers within min_rating.
     """
 
@@ -42,6 +43,7 @@ class Agreements:
     n_both: int
     n_label_only: int
     n_judgment_only: int
+    left_out: Mapping[str, Any]
     found: tuple[Agreement, ...]
 
     def table(self) -> Table:
@@ -57,6 +59,7 @@ class Agreements:
             "n_both": self.n_both,
             "n_label_only": self.n_label_only,
             "n_judgment_only": self.n_judgment_only,
+            "human_ratings_left_out": dict(self.left_out),
             "agreements": [agreement_json(one) for one in self.found],
         }
 
@@ -108,6 +111,7 @@ def agreements(
         len(pairs.query),
         pairs.n_label_only,
         pairs.n_judgment_only,
+        pipeline.said(),
         tuple(found),
     )
 
@@ -125,7 +129,7 @@ def agreements_if_any(pipeline: Pipeline) -> Agreements | None:
 
 def _machine_ratings(pipeline: Pipeline) -> list[QueryRatings]:
     """The grader's own ratings: a person who put a cell right must not count as the grader's agreement."""
-    return pipeline.ratings()
+    return pipeline.ratings(human=False)
 
 
 def _refuse_beyond(choices: Sequence[Thresholds], best: int) -> None:

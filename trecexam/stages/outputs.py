@@ -17,14 +17,14 @@ from trecexam.stages.agreement import agreements_if_any
 from trecexam.stages.comparison import compare
 from trecexam.stages.files import Rejected, stamp
 from trecexam.stages.gradebook import Counts
+from trecexam.stages.overriding import human_table
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from trecexam.pipeline import Pipeline
 
-#: Every name that may stand in out/, in the order of writing.
-CORRELATION = ("correlation.tsv", "correlation.json")
-AGREEMENT = "agreement.tsv"
+#: Those that are there only where they apply.
+OPTIONAL = ("correlation.tsv", "correlation.json", "agreement.tsv", "human.tsv")
 MANIFEST = "manifest.json"
 
 
@@ -52,7 +52,7 @@ class Outputs:
             hashes[name] = files.sha256(content)
             if files.replace(out / name, content):
                 written.append(out / name)
-        for name in (*CORRELATION, AGREEMENT):
+        for name in OPTIONAL:
             if name not in hashes:
                 files.remove(out / name)
         manifest = to_json(self._manifest(pipeline, counts, hashes, complete=complete)).encode()
@@ -108,7 +108,7 @@ class Outputs:
         board = pipeline.leaderboard()
         shown = {name: self.folder.shown(path) for name, path in snapshot.run_files.items()}
         yield "leaderboard.tsv", to_tsv(results.leaderboard_table(board)).encode()
-        yield "leaderboard.json", to_json(results.leaderboard_json(board, shown)).encode()
+        yield "leaderboard.json", to_json(results.leaderboard_json(board, shown, pipeline.said())).encode()
         yield (
             "per_query.tsv",
             to_tsv(results.per_query_table(pipeline.rubric_values(), board.measures)).encode(),
@@ -121,7 +121,9 @@ class Outputs:
             yield "correlation.json", to_json(compared.as_json()).encode()
         agreed = agreements_if_any(pipeline)
         if agreed is not None:
-            yield AGREEMENT, to_tsv(agreed.table()).encode()
+            yield "agreement.tsv", to_tsv(agreed.table()).encode()
+        if pipeline.overrides.decisions:
+            yield "human.tsv", to_tsv(human_table(pipeline)).encode()
         rejected = Table(("file", "line", "reason"), tuple(tuple(row) for row in pipeline.rejected))
         yield "rejected.tsv", to_tsv(rejected).encode()
 
