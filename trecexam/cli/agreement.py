@@ -89,8 +89,9 @@ def agreement(
 
 def _say_what_counts(found: Agreements) -> None:
     click.echo(
-        f"{found.n_both:,} passages of {found.n_queries:,} queries have a label and a judgment in "
-        f"{found.source}; {found.n_label_only:,} have only a label, {found.n_judgment_only:,} only a judgment",
+        f"{found.n_both:,} passages of {found.n_queries:,} queries have a label and a judgment "
+        f"({found.source}); {found.n_label_only:,} have only a label, "
+        f"{found.n_judgment_only:,} only a judgment",
         err=True,
     )
     if found.left_out["who"]:
