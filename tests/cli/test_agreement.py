@@ -247,6 +247,12 @@ def test_passages_that_both_have_pooled_but_no_one_graded_are_told(
     assert "`trecexam watch" in text
 
 
+def test_without_runs_it_says_so(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for path in (graded / "runs").iterdir():
+        path.unlink()
+    assert "drop runs into the track's runs folder" in err(capsys, "agreement", graded)
+
+
 def test_graded_and_judged_passages_that_differ_are_told(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -286,6 +292,15 @@ def test_one_query_has_no_interval_and_it_is_said(graded: Path, capsys: pytest.C
         capsys, "agreement", graded, status=0
     )
     assert {r["kappa.low"] for r in rows_of(out(capsys, "agreement", graded))} == {""}
+
+
+def test_ratings_beyond_the_graders_scale_have_rows(small_track: Path) -> None:
+    grader = HashGrader()
+    grader.scale = Scale(3, 2)  # type: ignore[attr-defined]
+    with trecexam.open_track(small_track, grader=grader) as track:
+        track.update()
+        (found,) = track.agreement().found
+    assert found.graded.labels == ("5", "4", "3", "2", "1", "0")
 
 
 def test_a_min_rating_beyond_the_graders_scale_is_refused(small_track: Path) -> None:

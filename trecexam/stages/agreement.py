@@ -82,7 +82,9 @@ def agreements(
     scores = pipeline.config.scores
     judged = official(pipeline)
     ratings = _machine_ratings(pipeline)
-    best = scale_of(pipeline.grader).max_rating
+    # A grader of one's own may go beyond the scale that it names.
+    given = (int(q.ratings.max(initial=0)) for q in ratings)
+    best = max(scale_of(pipeline.grader).max_rating, *given)
     choices = [
         Thresholds(
             rating, answers, scores.min_relevant if min_relevant is None else min_relevant, scores.label
@@ -102,7 +104,7 @@ def agreements(
             why = judged.meets({q.query_id: q.doc_ids for q in ratings})
             if why:
                 raise NothingInCommonError(why)
-            raise NothingInCommonError(_why_none(own), path=pipeline.folder.root)
+            raise NothingInCommonError(_why_none(ratings), path=pipeline.folder.root)
         found.append(agreement(pairs, choice, best, levels))
     return Agreements(
         judged.source,
@@ -138,8 +140,10 @@ def _refuse_beyond(choices: Sequence[Thresholds], best: int) -> None:
             raise TrecexamError(f"min_rating {choice.min_rating}: the grader rates 0..{best}")
 
 
-def _why_none(labels: Mapping[str, Mapping[str, int]]) -> str:
-    if not any(labels.values()):
+def _why_none(ratings: Sequence[QueryRatings]) -> str:
+    if not any(q.doc_ids for q in ratings):
+        return "no passages to compare labels of: drop runs into the track's runs folder"
+    if not any(q.rated.any() for q in ratings):
         return "no passage is graded yet, so there are no labels to compare; `trecexam watch` grades"
     return "no passage has both an automatic label and an official judgment"
 
