@@ -138,6 +138,15 @@ def test_a_terminal_gets_crosstabs(
     ]
 
 
+def test_a_share_of_nothing_is_a_dash_on_a_terminal(
+    graded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("trecexam.cli.agreement.sys.stdout.isatty", lambda: True, raising=False)
+    text = out(capsys, "agreement", graded, "--min-answers", "9", "--min-relevant", "7")
+    assert "precision -, recall -\n" in text
+    assert "nan" not in text
+
+
 def test_latex_and_a_file(graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     named = graded.rename(graded.with_name("my_track"))
     text = out(capsys, "agreement", named, "--latex")

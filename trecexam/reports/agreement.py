@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -92,10 +93,15 @@ def _sections(found: Iterable[Agreement]) -> Iterator[str]:
         t = one.thresholds
         yield (
             f"min_rating {t.min_rating}, min_answers {t.min_answers}, min_relevant {t.min_relevant}; "
-            f"binary: accuracy {one.accuracy:.2f}, precision {one.precision:.2f}, recall {one.recall:.2f}\n"
+            f"binary: accuracy {_share(one.accuracy)}, precision {_share(one.precision)}, "
+            f"recall {_share(one.recall)}\n"
         )
         for table in one.tables:
             yield to_aligned(crosstab(table))
+
+
+def _share(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.2f}"
 
 
 def _table_json(table: Crosstab) -> dict[str, Any]:
