@@ -25,6 +25,7 @@ NAMES = (
     "per_query.tsv",
     "correlation.tsv",
     "correlation.json",
+    "agreement.tsv",
     "rejected.tsv",
     "manifest.json",
 )

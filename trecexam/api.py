@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from trecexam.graders.base import identity_digest
 from trecexam.pipeline import Pipeline, Progress, Update
 from trecexam.stages import verification
+from trecexam.stages.agreement import Agreements, agreements
 from trecexam.stages.comparison import Comparison, compare
 from trecexam.stages.fill import (
     Filled,
@@ -182,6 +183,22 @@ class Track:
         if isinstance(output, Path) and isinstance(sources, Path):
             filled.write(output, sources)
         return filled
+
+    def agreement(
+        self,
+        min_ratings: Sequence[int] = (),
+        min_answers: Sequence[int] = (),
+        min_relevant: int | None = None,
+    ) -> Agreements:
+        """Label by judgment tables and Cohen's kappa, for every min_rating with every min_answers.
+
+        Args:
+            min_ratings, min_answers, min_relevant: in place of the track's settings.
+
+        Raises:
+            TrecexamError: the track has no official judgments, or no passage has both labels.
+        """
+        return agreements(self._loaded(), min_ratings, min_answers, min_relevant)
 
     def qrels(
         self,

@@ -21,6 +21,11 @@ COMMANDS = {
         "correlate",
         "How far this leaderboard agrees with the official one.",
     ),
+    "agreement": (
+        "trecexam.cli.agreement",
+        "agreement",
+        "Automatic labels by official judgments, and kappa.",
+    ),
     "fill": ("trecexam.cli.fill", "fill", "Grade the holes of official judgments, and merge."),
     "verify": ("trecexam.cli.verify", "verify", "Look at grades, grids, missed passages, spurious items."),
     "convert": ("trecexam.cli.convert", "convert", "Write a file in another format."),

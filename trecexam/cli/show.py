@@ -84,6 +84,23 @@ def human(track: Track) -> None:
         )
 
 
+def missing(track: Track) -> None:
+    """Says how many cells have no grade, and how many passages cannot have one."""
+    counts = track.counts()
+    if counts.missing:
+        click.echo(
+            f"{counts.missing:,} of {counts.cells:,} cells have no grade; "
+            f"`trecexam watch {track.folder.root}` grades what the grader can",
+            err=True,
+        )
+    if counts.no_text:
+        click.echo(
+            f"{counts.no_text:,} of {counts.passages:,} pooled passages have no text and count as not "
+            "relevant",
+            err=True,
+        )
+
+
 def log(line: str) -> None:
     """A line of talk, with the time of day."""
     click.echo(f"{time.strftime('%H:%M:%S')} {line}", err=True)
