@@ -11,6 +11,7 @@ from trecexam.graders.base import identity_digest
 from trecexam.pipeline import Pipeline, Progress, Update
 from trecexam.stages.comparison import Comparison, compare
 from trecexam.stages.gradebook import Counts
+from trecexam.stages.holes import HolesReport, holes_report
 from trecexam.stages.readings import Difference, difference
 from trecexam.track import TrackFolder
 from trecexam.watching.lock import TrackLock, holder
@@ -100,6 +101,18 @@ class Track:
     ) -> Comparison | None:
         """Correlations of rubric with official measures; None where the track has nothing official."""
         return compare(self._loaded(), _names(measures), _names(official_measures), per_query=per_query)
+
+    def holes(self, depths: Sequence[int] | None = None, *, qrels: Path | None = None) -> HolesReport:
+        """Passages in the runs' first ranks that have no official judgment, or no grade.
+
+        Args:
+            depths: how many first ranks count; None for the track's depth.
+            qrels: official judgments in place of the track's.
+
+        Raises:
+            ConversionError: `qrels` cannot be read.
+        """
+        return holes_report(self._loaded(), depths, qrels)
 
     def qrels(
         self,

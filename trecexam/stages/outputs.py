@@ -16,6 +16,7 @@ from trecexam.reports.tables import Table, to_json, to_tsv
 from trecexam.stages.comparison import compare
 from trecexam.stages.files import Rejected, stamp
 from trecexam.stages.gradebook import Counts
+from trecexam.stages.holes import holes_report
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ class Outputs:
             table = compared.table()
             yield "correlation.tsv", to_tsv(table).encode()
             yield "correlation.json", to_json(compared.as_json()).encode()
+        yield "holes.tsv", to_tsv(holes_report(pipeline).table()).encode()
         rejected = Table(("file", "line", "reason"), tuple(tuple(row) for row in pipeline.rejected))
         yield "rejected.tsv", to_tsv(rejected).encode()
 
