@@ -46,4 +46,6 @@ def holes(track: Path, depths: tuple[int, ...], by: str, qrels: Path | None, as_
         report = opened.holes(depths or None, qrels=qrels)
     for line in report.said():
         click.echo(line, err=True)
-    show.table(report.table(by_run=by == "run"), as_json=as_json, json_value=report.as_json(by_run=by == "run"))
+    show.table(
+        report.table(by_run=by == "run"), as_json=as_json, json_value=report.as_json(by_run=by == "run")
+    )
