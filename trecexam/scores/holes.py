@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -27,7 +27,7 @@ class Holes:
     judged: float | None
 
 
-def holes(ranking: Sequence[str], judged: Set[str] | None, rated: Set[str], depth: int) -> Holes:
+def holes(ranking: Sequence[str], judged: frozenset[str] | None, rated: frozenset[str], depth: int) -> Holes:
     """The holes in the first `depth` ranks of a ranking.
 
     Judged@depth divides by the number of passages that are there, which may be fewer than `depth`, as

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -125,7 +126,7 @@ def holes_report(
     }
     pools = {depth: PoolHoles(depth, 0, None if judgments is None else 0, None, 0) for depth in wanted}
     for q in pipeline.ratings():
-        rated = {doc_id for doc_id, is_rated in zip(q.doc_ids, q.rated.tolist(), strict=True) if is_rated}
+        rated = frozenset(compress(q.doc_ids, q.rated.tolist()))
         judged = None if judgments is None else frozenset(judgments.labels.get(q.query_id, ()))
         rankings = {name: run.ranking(q.query_id, max(wanted)) for name, run in snapshot.runs.items()}
         for depth in wanted:
