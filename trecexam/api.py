@@ -13,7 +13,7 @@ from trecexam.stages.comparison import Comparison, compare
 from trecexam.stages.gradebook import Counts
 from trecexam.stages.holes import HolesReport, holes_report
 from trecexam.stages.readings import Difference, difference
-from trecexam.stages.simulation import Steps, simulate_removal, simulate_runs
+from trecexam.stages.simulation import RuleName, Steps, simulate_removal, simulate_runs
 from trecexam.track import TrackFolder
 from trecexam.watching.lock import TrackLock, holder
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from trecexam.reports.simulations import RemovalReport, RunsReport
     from trecexam.scores.labels import LabelRule, RubricQrel
     from trecexam.scores.leaderboard import Leaderboard
-    from trecexam.scores.scale_map import ScaleMap
 
     MeasureLike = str | ir_measures.Measure
 
@@ -121,7 +120,8 @@ class Track:
         self,
         official_measures: Sequence[MeasureLike] | None = None,
         *,
-        rule: ScaleMap | None = None,
+        rule: RuleName | None = None,
+        cuts: Mapping[int, int] | None = None,
         qrels: Path | None = None,
         depth: int | None = None,
         teams: Path | None = None,
@@ -131,21 +131,25 @@ class Track:
 
         Args:
             official_measures: in place of the track's.
-            rule: maps automatic labels onto the official scale, see `trecexam.scores.scale_map`; None: fitted
-                in each step on the judgments that remain.
+            rule: how automatic labels become official ones. None or "fitted": fitted in each step on the
+                judgments that remain, and where that cannot be, "identity".
+            cuts: automatic label -> official label, of "thresholds", which they imply; None:
+                min_rating -> min_relevant.
             qrels: official judgments in place of the track's.
             depth: ranks in which a passage is had by a run; None for the track's depth.
             teams: a file of `run<TAB>team` lines: a team is left out as a whole.
             progress: called with how many steps are done, and of how many.
 
         Raises:
-            TrecexamError: no official judgments, a measure that cannot be computed, teams of other runs.
+            TrecexamError: no official judgments, a measure that cannot be computed, cuts that are no rule,
+                teams of other runs.
             ConversionError: a file cannot be read.
         """
         return simulate_runs(
             self._loaded(),
             _names(official_measures),
             rule=rule,
+            cuts=cuts,
             qrels=qrels,
             depth=depth,
             teams=teams,
@@ -156,7 +160,8 @@ class Track:
         self,
         official_measures: Sequence[MeasureLike] | None = None,
         *,
-        rule: ScaleMap | None = None,
+        rule: RuleName | None = None,
+        cuts: Mapping[int, int] | None = None,
         qrels: Path | None = None,
         repeats: int = 10,
         seed: int = 0,
@@ -174,6 +179,7 @@ class Track:
             self._loaded(),
             _names(official_measures),
             rule=rule,
+            cuts=cuts,
             qrels=qrels,
             repeats=repeats,
             seed=seed,

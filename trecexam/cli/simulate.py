@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from trecexam.api import open_track
 from trecexam.cli import show
 from trecexam.cli.options import json_option, track_argument
-
-if TYPE_CHECKING:
-    from trecexam.scores.scale_map import ScaleMap
+from trecexam.stages.simulation import RuleName
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,7 +33,8 @@ def _options(command: F) -> F:
         click.option(
             "--thresholds",
             metavar="LABEL=OFFICIAL,...",
-            help="For --map thresholds: from this label on that official one, like 4=1,5=2; 0 below.",
+            help="Of --map thresholds, as 4=1,5=2: from label 4 on 1, from 5 on 2, below 0 [default: the "
+            "track's min_rating=min_relevant].",
         ),
         click.option(
             "--map",
@@ -83,7 +83,7 @@ def runs(
     track: Path,
     qrels: Path | None,
     measures: tuple[str, ...],
-    how: str | None,
+    how: RuleName | None,
     thresholds: str | None,
     as_json: bool,
     depth: int | None,
@@ -96,10 +96,16 @@ def runs(
     labels. Shows the run's rank and mean with all judgments, with holes, and with fill; and Kendall's tau of
     the whole leaderboard with that on all judgments. A rank is 1 and the number of runs that are better.
     """
-    rule = _rule(how, thresholds)
+    cuts = _cuts(how, thresholds)
     with open_track(track) as opened, show.grading("simulating", "simulated", "steps") as progress:
         report = opened.simulate_runs(
-            measures or None, rule=rule, qrels=qrels, depth=depth, teams=teams, progress=show.steps(progress)
+            measures or None,
+            rule=how,
+            cuts=cuts,
+            qrels=qrels,
+            depth=depth,
+            teams=teams,
+            progress=show.steps(progress),
         )
     _say(report.said(), report.rule)
     show.table(
@@ -121,7 +127,7 @@ def removal(
     track: Path,
     qrels: Path | None,
     measures: tuple[str, ...],
-    how: str | None,
+    how: RuleName | None,
     thresholds: str | None,
     as_json: bool,
     repeats: int,
@@ -133,11 +139,12 @@ def removal(
     mean and percentiles 2.5 and 97.5 over the repeats; tau_AP; and the mean absolute difference of the runs'
     means. What is removed at 10% is removed at 20% too.
     """
-    rule = _rule(how, thresholds)
+    cuts = _cuts(how, thresholds)
     with open_track(track) as opened, show.grading("simulating", "simulated", "steps") as progress:
         report = opened.simulate_removal(
             measures or None,
-            rule=rule,
+            rule=how,
+            cuts=cuts,
             qrels=qrels,
             repeats=repeats,
             seed=seed,
@@ -152,22 +159,15 @@ def _say(lines: tuple[str, ...], rule: str) -> None:
         click.echo(line, err=True)
 
 
-def _rule(how: str | None, thresholds: str | None) -> ScaleMap | None:
-    """The rule that --map and --thresholds ask for; None for a fitted one."""
-    from trecexam.scores import scale_map
-
-    if (how == "thresholds") != (thresholds is not None) and not (how is None and thresholds):
-        raise click.UsageError("--map thresholds and --thresholds LABEL=OFFICIAL,... go together")
-    if thresholds is None:
-        return scale_map.IDENTITY if how == "identity" else None
-    cuts: dict[int, int] = {}
-    try:
-        for pair in thresholds.split(","):
-            label, _, official = pair.partition("=")
-            if cuts.setdefault(int(label), int(official)) != int(official):
-                raise ValueError
-        return scale_map.thresholds(cuts)
-    except ValueError:
+def _cuts(how: RuleName | None, text: str | None) -> dict[int, int]:
+    if text is None:
+        return {}
+    if how not in (None, "thresholds"):
+        raise click.UsageError(f"--thresholds does not go with --map {how}")
+    pairs = [re.fullmatch(r"\s*(\d{1,9})\s*=\s*(\d{1,9})\s*", part) for part in text.split(",")]
+    found = {int(pair[1]): int(pair[2]) for pair in pairs if pair}
+    if len(found) != len(pairs):
         raise click.UsageError(
-            f"--thresholds {thresholds}: write LABEL=OFFICIAL,... with whole numbers that rise, like 4=1,5=2"
-        ) from None
+            f"--thresholds {text}: give LABEL=OFFICIAL,... with each label once, as 4=1,5=2"
+        )
+    return found

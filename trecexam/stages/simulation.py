@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from converters.teams import read_teams
 from trecexam.errors import TrecexamError
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from trecexam.scores.scale_map import ScaleMap
     from trecexam.scores.simulation import Simulation
 
+RuleName = Literal["identity", "thresholds", "fitted"]
 #: Called with how many steps are done, and of how many.
 Steps = Callable[[int, int], None]
 
@@ -24,7 +25,8 @@ def simulate_runs(
     pipeline: Pipeline,
     measures: Sequence[str] | None = None,
     *,
-    rule: ScaleMap | None = None,
+    rule: RuleName | None = None,
+    cuts: Mapping[int, int] | None = None,
     qrels: Path | None = None,
     depth: int | None = None,
     teams: Path | None = None,
@@ -34,19 +36,24 @@ def simulate_runs(
 
     Args:
         measures: official ones; None for the track's.
-        rule: from automatic to official labels; None: fitted in each step on what remains.
+        rule: how automatic labels become official ones. None or "fitted": fitted in each step on what
+            remains, and where that cannot be, "identity".
+        cuts: automatic label -> official label, of "thresholds", which they imply; none:
+            min_rating -> min_relevant.
         qrels: a qrels file in place of the track's.
         depth: ranks in which a passage is had by a run; None for the track's depth.
         teams: a file that says whose run it is: a whole team is left out at once.
 
     Raises:
-        TrecexamError: no official judgments, a measure that cannot be computed, teams of other runs.
+        TrecexamError: no official judgments, a measure that cannot be computed, cuts that are no rule,
+            teams of other runs.
         ConversionError: a file cannot be read.
     """
     from trecexam.scores.left_out import leave_out, shift
 
     depth = depth or pipeline.config.track.depth
-    simulation, notes = _simulation(pipeline, measures, rule, qrels)
+    stated = _stated(pipeline, rule, cuts)
+    simulation, notes = _simulation(pipeline, measures, stated, qrels)
     team = None
     if teams is not None:
         team, said = _teams(teams, simulation.runs)
@@ -65,14 +72,15 @@ def simulate_runs(
             f"first {depth:,} ranks",
         )
     notes += _unfitted(sum(one.unfitted is not None for one in first), len(first))
-    return RunsReport(depth, rows, shifts, _in_words(simulation, rule), notes)
+    return RunsReport(depth, rows, shifts, _in_words(simulation, stated), notes)
 
 
 def simulate_removal(
     pipeline: Pipeline,
     measures: Sequence[str] | None = None,
     *,
-    rule: ScaleMap | None = None,
+    rule: RuleName | None = None,
+    cuts: Mapping[int, int] | None = None,
     qrels: Path | None = None,
     repeats: int = 10,
     seed: int = 0,
@@ -88,11 +96,28 @@ def simulate_removal(
     """
     from trecexam.scores.removal import remove
 
-    simulation, notes = _simulation(pipeline, measures, rule, qrels)
+    stated = _stated(pipeline, rule, cuts)
+    simulation, notes = _simulation(pipeline, measures, stated, qrels)
     rows = remove(simulation, repeats, seed, progress=progress)
     unfitted = sum(one.unfitted for one in rows if one.measure == simulation.measures[0])
     notes += _unfitted(unfitted, sum(one.measure == simulation.measures[0] for one in rows) * repeats)
-    return RemovalReport(repeats, seed, rows, _in_words(simulation, rule), notes)
+    return RemovalReport(repeats, seed, rows, _in_words(simulation, stated), notes)
+
+
+def _stated(pipeline: Pipeline, rule: RuleName | None, cuts: Mapping[int, int] | None) -> ScaleMap | None:
+    """The rule that holds in all steps; None where it is fitted in each."""
+    from trecexam.scores import scale_map
+
+    scores = pipeline.config.scores
+    if rule == "identity":
+        return scale_map.IDENTITY
+    if rule == "fitted" or (rule is None and not cuts):
+        return None
+    least = scores.min_rating if scores.label == "max" else scores.min_answers
+    try:
+        return scale_map.thresholds(cuts or {least: scores.min_relevant})
+    except ValueError as error:
+        raise TrecexamError(f"--thresholds: {error}") from None
 
 
 def _simulation(
@@ -165,7 +190,7 @@ def _teams(path: Path, runs: Sequence[str]) -> tuple[dict[str, str], tuple[str, 
     without = [run for run in runs if run not in known]
     if not without:
         return known, ()
-    return known, (f"{len(without):,} runs have no team in {path}: each is left out by itself",)
+    return known, (f"{len(without):,} of {len(runs):,} runs have no team in {path}: each is left out by itself",)
 
 
 def _in_words(simulation: Simulation, rule: ScaleMap | None) -> str:
