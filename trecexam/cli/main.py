@@ -22,11 +22,7 @@ COMMANDS = {
         "How far this leaderboard agrees with the official one.",
     ),
     "holes": ("trecexam.cli.holes", "holes", "Passages in the first ranks without a judgment or a grade."),
-    "simulate": (
-        "trecexam.cli.simulate",
-        "simulate",
-        "How far filled holes can be trusted: drop judgments, fill, compare.",
-    ),
+    "simulate": ("trecexam.cli.simulate", "simulate", "How far filled judgment holes can be trusted."),
     "convert": ("trecexam.cli.convert", "convert", "Write a file in another format."),
     "formats": ("trecexam.cli.convert", "formats", "The file formats known here."),
     "export": ("trecexam.cli.export", "export", "Write qrels, subtopics or grades for other tools."),

@@ -63,7 +63,8 @@ def _options(command: F) -> F:
 
 
 @simulate.command(
-    epilog="Example: trecexam simulate runs mytrack --official-measure nDCG@10 --teams teams.tsv"
+    short_help="Leave each run out of the pool.",
+    epilog="Example: trecexam simulate runs mytrack --official-measure nDCG@10 --teams teams.tsv",
 )
 @_options
 @click.option(
@@ -115,7 +116,10 @@ def runs(
     )
 
 
-@simulate.command(epilog="Example: trecexam simulate removal mytrack --repeats 50 --seed 7")
+@simulate.command(
+    short_help="Remove 10 to 90% of the judgments at random.",
+    epilog="Example: trecexam simulate removal mytrack --repeats 50 --seed 7",
+)
 @_options
 @click.option(
     "--repeats", type=click.IntRange(min=1), default=10, show_default=True, help="How often to draw."

@@ -190,7 +190,9 @@ def _teams(path: Path, runs: Sequence[str]) -> tuple[dict[str, str], tuple[str, 
     without = [run for run in runs if run not in known]
     if not without:
         return known, ()
-    return known, (f"{len(without):,} of {len(runs):,} runs have no team in {path}: each is left out by itself",)
+    return known, (
+        f"{len(without):,} of {len(runs):,} runs have no team in {path}: each is left out by itself",
+    )
 
 
 def _in_words(simulation: Simulation, rule: ScaleMap | None) -> str:
