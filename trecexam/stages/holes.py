@@ -134,13 +134,15 @@ def holes_report(
                 found[name, depth][q.query_id] = holes(ranking, judged, rated, depth)
             pooled = {doc_id for ranking in rankings.values() for doc_id in ranking[:depth]}
             pool = pools[depth]
-            unjudged = alone = None
+            unjudged = only_one = None
             if judged is not None:
                 unjudged = (pool.unjudged or 0) + len(pooled - judged)
-                own = contributed_alone({name: [ranking[:depth]] for name, ranking in rankings.items()})
-                alone = (pool.unjudged_alone or 0) + sum(len(docs - judged) for docs in own.values())
+                alone = contributed_alone(
+                    {name: [frozenset(ranking[:depth]) - judged] for name, ranking in rankings.items()}
+                )
+                only_one = (pool.unjudged_alone or 0) + sum(map(len, alone.values()))
             pools[depth] = PoolHoles(
-                depth, pool.passages + len(pooled), unjudged, alone, pool.ungraded + len(pooled - rated)
+                depth, pool.passages + len(pooled), unjudged, only_one, pool.ungraded + len(pooled - rated)
             )
     sums = {key: total(by_query.values()) for key, by_query in found.items()}
 
