@@ -26,6 +26,7 @@ NAMES = (
     "correlation.tsv",
     "correlation.json",
     "agreement.tsv",
+    "holes.tsv",
     "rejected.tsv",
     "manifest.json",
 )

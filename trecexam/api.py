@@ -15,7 +15,6 @@ from trecexam.stages.comparison import Comparison, compare
 from trecexam.stages.fill import (
     Filled,
     Found,
-    RuleName,
     Wanted,
     check_outputs,
     find_holes,
@@ -23,7 +22,9 @@ from trecexam.stages.fill import (
     sources_beside,
 )
 from trecexam.stages.gradebook import Counts
+from trecexam.stages.holes import HolesReport, holes_report
 from trecexam.stages.readings import Difference, difference
+from trecexam.stages.simulation import Steps, simulate_removal, simulate_runs
 from trecexam.track import TrackFolder
 from trecexam.watching.lock import TrackLock, holder
 
@@ -33,9 +34,11 @@ if TYPE_CHECKING:
     from converters.pooled import PooledPassage
     from converters.records import Qrel
     from trecexam.graders import Grader
+    from trecexam.reports.simulations import RemovalReport, RunsReport
     from trecexam.reports.tables import Table
     from trecexam.scores.labels import LabelRule, RubricQrel
     from trecexam.scores.leaderboard import Leaderboard
+    from trecexam.scores.scale_map import RuleName
     from trecexam.scores.verification import Grids, Missing, Order, QueryGrading, Spurious
     from trecexam.stages.overriding import Overridden
 
@@ -199,6 +202,88 @@ class Track:
             TrecexamError: the track has no official judgments, or no passage has both labels.
         """
         return agreements(self._loaded(), min_ratings, min_answers, min_relevant)
+
+    def holes(self, depths: Sequence[int] | None = None, *, qrels: Path | None = None) -> HolesReport:
+        """Passages in the runs' first ranks that have no official judgment, or no grade.
+
+        Args:
+            depths: how many first ranks count; None for the track's depth.
+            qrels: official judgments in place of the track's.
+
+        Raises:
+            ConversionError: `qrels` cannot be read.
+        """
+        return holes_report(self._loaded(), depths, qrels)
+
+    def simulate_runs(
+        self,
+        official_measures: Sequence[MeasureLike] | None = None,
+        *,
+        rule: RuleName | None = None,
+        cuts: Mapping[int, int] | None = None,
+        qrels: Path | None = None,
+        depth: int | None = None,
+        teams: Path | None = None,
+        progress: Steps | None = None,
+    ) -> RunsReport:
+        """Leaves out the official judgments that each run alone brought in, fills them, and compares ranks.
+
+        Args:
+            official_measures: in place of the track's.
+            rule: how automatic labels become official ones. None or "fitted": fitted in each step on the
+                judgments that remain, and where that cannot be, "identity".
+            cuts: automatic label -> official label, of "thresholds", which they imply; None:
+                min_rating -> min_relevant.
+            qrels: official judgments in place of the track's.
+            depth: ranks in which a passage is had by a run; None for the track's depth.
+            teams: a file of `run<TAB>team` lines: a team is left out as a whole.
+            progress: called with how many steps are done, and of how many.
+
+        Raises:
+            TrecexamError: no official judgments, a measure that cannot be computed, cuts that are no rule,
+                teams of other runs.
+            ConversionError: a file cannot be read.
+        """
+        return simulate_runs(
+            self._loaded(),
+            _names(official_measures),
+            rule=rule,
+            cuts=cuts,
+            qrels=qrels,
+            depth=depth,
+            teams=teams,
+            progress=progress,
+        )
+
+    def simulate_removal(
+        self,
+        official_measures: Sequence[MeasureLike] | None = None,
+        *,
+        rule: RuleName | None = None,
+        cuts: Mapping[int, int] | None = None,
+        qrels: Path | None = None,
+        repeats: int = 10,
+        seed: int = 0,
+        progress: Steps | None = None,
+    ) -> RemovalReport:
+        """Removes 10 to 90% of the official judgments at random, fills them, and compares leaderboards.
+
+        Args:
+            repeats: how often judgments are drawn; at least 1.
+            seed: of the random numbers.
+
+        The others, and what is raised, are as in `simulate_runs`.
+        """
+        return simulate_removal(
+            self._loaded(),
+            _names(official_measures),
+            rule=rule,
+            cuts=cuts,
+            qrels=qrels,
+            repeats=repeats,
+            seed=seed,
+            progress=progress,
+        )
 
     def qrels(
         self,

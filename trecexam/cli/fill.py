@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,11 +9,12 @@ import click
 
 from trecexam.api import open_track
 from trecexam.cli import show
-from trecexam.cli.options import track_argument
+from trecexam.cli.options import cuts_of, thresholds_option, track_argument
 from trecexam.stages.fill import sources_beside
 
 if TYPE_CHECKING:
-    from trecexam.stages.fill import Filled, Found, RuleName
+    from trecexam.scores.scale_map import RuleName
+    from trecexam.stages.fill import Filled, Found
 
 
 @click.command(epilog="Example: trecexam fill mytrack --qrels official.qrels -o merged.qrels")
@@ -47,13 +47,7 @@ if TYPE_CHECKING:
     type=click.Choice(["fitted", "thresholds", "identity"]),
     help="From automatic to official labels [default: fitted where passages have both, else identity].",
 )
-@click.option(
-    "--thresholds",
-    "cuts",
-    metavar="LABEL=OFFICIAL,...",
-    help="Of --map thresholds, as 4=1,5=2: from label 4 on 1, from 5 on 2, below 0 [default: the track's "
-    "min_rating=min_relevant].",
-)
+@thresholds_option
 @click.option("--as-unjudged", is_flag=True, help="Give the new lines the label -1: in the pool, not judged.")
 @click.option(
     "--dry-run", is_flag=True, help="Say how many holes and cells there are; grade and write nothing."
@@ -65,7 +59,7 @@ def fill(
     sources: Path | None,
     depth: int | None,
     rule: RuleName | None,
-    cuts: str | None,
+    thresholds: str | None,
     as_unjudged: bool,
     dry_run: bool,
 ) -> int:
@@ -81,10 +75,9 @@ def fill(
         raise click.UsageError("name the merged file with -o, or ask for --dry-run")
     if str(output) == "-" or str(sources) == "-":
         raise click.UsageError("- is no file: MERGED and its sources belong together")
-    if cuts is not None and rule not in (None, "thresholds"):
-        raise click.UsageError(f"--thresholds does not go with --map {rule}")
+    cuts = cuts_of(rule, thresholds)
     with open_track(track) as opened:
-        found = opened.find_holes(qrels, depth=depth, rule=rule, cuts=_cuts(cuts), as_unjudged=as_unjudged)
+        found = opened.find_holes(qrels, depth=depth, rule=rule, cuts=cuts, as_unjudged=as_unjudged)
         _say_found(found)
         if dry_run or output is None:
             _say(*found.rule_notes, f"labels, as of now: {found.rule}")
@@ -132,15 +125,3 @@ def _say_filled(filled: Filled, output: Path, sources: Path) -> None:
         f"{output}: {len(filled.found.official.rows):,} human judgments as they were, and {filled.filled:,} "
         f"new lines; who said what: {sources}"
     )
-
-
-def _cuts(text: str | None) -> dict[int, int]:
-    if text is None:
-        return {}
-    pairs = [re.fullmatch(r"\s*(\d{1,9})\s*=\s*(\d{1,9})\s*", part) for part in text.split(",")]
-    found = {int(pair[1]): int(pair[2]) for pair in pairs if pair}
-    if len(found) != len(pairs):
-        raise click.UsageError(
-            f"--thresholds {text}: give LABEL=OFFICIAL,... with each label once, as 4=1,5=2"
-        )
-    return found

@@ -28,6 +28,8 @@ COMMANDS = {
     ),
     "fill": ("trecexam.cli.fill", "fill", "Grade the holes of official judgments, and merge."),
     "verify": ("trecexam.cli.verify", "verify", "Look at grades, grids, missed passages, spurious items."),
+    "holes": ("trecexam.cli.holes", "holes", "Passages in the first ranks without a judgment or a grade."),
+    "simulate": ("trecexam.cli.simulate", "simulate", "How far filled judgment holes can be trusted."),
     "convert": ("trecexam.cli.convert", "convert", "Write a file in another format."),
     "formats": ("trecexam.cli.convert", "formats", "The file formats known here."),
     "export": ("trecexam.cli.export", "export", "Write qrels, subtopics or grades for other tools."),

@@ -107,10 +107,12 @@ def log(line: str) -> None:
 
 
 @contextmanager
-def grading() -> Iterator[Callable[[Progress], None]]:
-    """Shows how grading goes: a bar on a terminal, now and then a line elsewhere."""
+def grading(
+    doing: str = "grading", done: str = "graded", what: str = "cells"
+) -> Iterator[Callable[[Progress], None]]:
+    """Shows how long work goes: a bar on a terminal, now and then a line elsewhere."""
     if not sys.stderr.isatty():
-        yield _Lines()
+        yield _Lines(done, what)
         return
     bars: list[Any] = []
 
@@ -120,10 +122,10 @@ def grading() -> Iterator[Callable[[Progress], None]]:
             bars.append(
                 click.progressbar(
                     length=progress.cells,
-                    label="grading",
+                    label=doing,
                     file=sys.stderr,
                     show_pos=True,
-                    item_show_func=lambda _: "cells",
+                    item_show_func=lambda _: what,
                 )
             )
             bars[-1].__enter__()
@@ -141,11 +143,17 @@ def grading() -> Iterator[Callable[[Progress], None]]:
         finish()
 
 
+def steps(progress: Callable[[Progress], None]) -> Callable[[int, int], None]:
+    """The same for work that is told as (how many are done, of how many)."""
+    return lambda done, of: progress(Progress(done, of))
+
+
 class _Lines:
-    def __init__(self) -> None:
+    def __init__(self, done: str, what: str) -> None:
+        self._done, self._what = done, what
         self._next = time.monotonic() + LOG_EVERY
 
     def __call__(self, progress: Progress) -> None:
         if time.monotonic() >= self._next:
-            log(f"graded {progress.graded:,} of {progress.cells:,} cells")
+            log(f"{self._done} {progress.graded:,} of {progress.cells:,} {self._what}")
             self._next = time.monotonic() + LOG_EVERY

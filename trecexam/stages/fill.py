@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
 from trecexam.pool import pool
@@ -15,14 +15,14 @@ from trecexam.reports import files
 from trecexam.reports.sources import merged_qrels, sources_table
 from trecexam.reports.tables import Table, to_tsv
 from trecexam.stages.official import Official, official
+from trecexam.stages.scale_rule import stated
 
 if TYPE_CHECKING:
     from trecexam.pipeline import Pipeline
     from trecexam.scores.fill import Machine, MergedRow
-    from trecexam.scores.scale_map import ScaleMap
+    from trecexam.scores.scale_map import RuleName, ScaleMap
     from trecexam.stages.files import Rejected
 
-RuleName = Literal["identity", "thresholds", "fitted"]
 
 #: What the second column of plain qrels holds.
 NO_SUBTOPIC = frozenset(("0", "Q0"))
@@ -241,15 +241,9 @@ def choose_rule(pipeline: Pipeline, judgments: Official, wanted: Wanted) -> tupl
     from trecexam.scores import scale_map
     from trecexam.scores.fill import with_both
 
-    scores = pipeline.config.scores
-    if wanted.rule == "identity":
-        return scale_map.IDENTITY, ()
-    if wanted.rule == "thresholds":
-        least = scores.min_rating if scores.label == "max" else scores.min_answers
-        try:
-            return scale_map.thresholds(wanted.cuts or {least: scores.min_relevant}), ()
-        except ValueError as error:
-            raise TrecexamError(f"--thresholds: {error}") from None
+    named = stated(pipeline.config.scores, wanted.rule, wanted.cuts)
+    if named is not None:
+        return named, ()
     # What people said in the grader's place is no measure of the grader.
     both = with_both(_automatic(pipeline, human=False), judgments.labels)
     try:

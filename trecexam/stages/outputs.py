@@ -17,6 +17,7 @@ from trecexam.stages.agreement import agreements_if_any
 from trecexam.stages.comparison import compare
 from trecexam.stages.files import Rejected, stamp
 from trecexam.stages.gradebook import Counts
+from trecexam.stages.holes import holes_report
 from trecexam.stages.overriding import human_table
 from trecexam.track import TrackFolder
 
@@ -124,6 +125,7 @@ class Outputs:
             yield "agreement.tsv", to_tsv(agreed.table()).encode()
         if pipeline.overrides.decisions:
             yield "human.tsv", to_tsv(human_table(pipeline)).encode()
+        yield "holes.tsv", to_tsv(holes_report(pipeline).table()).encode()
         rejected = Table(("file", "line", "reason"), tuple(tuple(row) for row in pipeline.rejected))
         yield "rejected.tsv", to_tsv(rejected).encode()
 
