@@ -94,7 +94,9 @@ def correlate(
     drawn = drawn[:, ~np.isnan(drawn[0])]
     ends = np.percentile(drawn, (2.5, 97.5), axis=1) if drawn.size else np.full((2, 4), math.nan)
     (tau_low, tau_high), *others = ends.T.tolist()
-    return Correlation(n_runs, tau, rho, ap, tau_low, tau_high, rbo, *(end for pair in others for end in pair))
+    return Correlation(
+        n_runs, tau, rho, ap, tau_low, tau_high, rbo, *(end for pair in others for end in pair)
+    )
 
 
 def per_query_correlations(
@@ -120,7 +122,7 @@ def per_query_correlations(
 
 
 def _coefficients(rubric: Floats, official: Floats, rbo_p: float) -> Floats:
-    """tau-b, rho, tau_AP and RBO of the columns of both, shape (4, n_columns); NaN where they are undefined."""
+    """tau-b, rho, tau_AP and RBO column by column, shape (4, n_columns); NaN where they are undefined."""
     found = np.full((4, max(rubric.shape[1], official.shape[1])), np.nan)
     if len(rubric) < 2:
         return found

@@ -102,5 +102,5 @@ def checked(rubric: ArrayLike, official: ArrayLike, *, ranks: bool = True) -> tu
 
 
 def official_means(official: Floats) -> Floats:
-    """What the official leaderboard is sorted by: means, or the scores themselves where there are only these."""
+    """What the official leaderboard is sorted by: means, or the scores where only these are known."""
     return means(official) if official.ndim == 2 else np.round(official, TIE_DECIMALS)

@@ -77,4 +77,5 @@ def tau_ap(truth: ArrayLike, estimate: ArrayLike) -> float:
 
 
 def _ratio(over: Floats | np.ndarray, under: Floats) -> Floats:
-    return np.divide(over, under, out=np.full(under.shape, np.nan), where=under > 0)
+    found: Floats = np.divide(over, under, out=np.full(under.shape, np.nan), where=under > 0)
+    return found

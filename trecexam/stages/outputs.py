@@ -13,7 +13,7 @@ import trecexam
 from converters.trec_qrels import write_qrels
 from trecexam.reports import files, results
 from trecexam.reports.tables import Table, to_json, to_tsv
-from trecexam.stages.comparison import compare
+from trecexam.stages.comparison import compare, outlying, swapped
 from trecexam.stages.files import Rejected, stamp
 from trecexam.stages.gradebook import Counts
 from trecexam.track import TrackFolder
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from trecexam.pipeline import Pipeline
 
 #: Every name that may stand in out/, in the order of writing.
-CORRELATION = ("correlation.tsv", "correlation.json")
+CORRELATION = ("correlation.tsv", "correlation.json", "swaps.tsv", "outliers.tsv")
 MANIFEST = "manifest.json"
 
 
@@ -117,6 +117,12 @@ class Outputs:
             table = compared.table()
             yield "correlation.tsv", to_tsv(table).encode()
             yield "correlation.json", to_json(compared.as_json()).encode()
+        swaps = swapped(pipeline)
+        if swaps is not None:
+            yield "swaps.tsv", to_tsv(swaps.table()).encode()
+        outliers = outlying(pipeline)
+        if outliers is not None:
+            yield "outliers.tsv", to_tsv(outliers.table()).encode()
         rejected = Table(("file", "line", "reason"), tuple(tuple(row) for row in pipeline.rejected))
         yield "rejected.tsv", to_tsv(rejected).encode()
 
