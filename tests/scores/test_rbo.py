@@ -81,6 +81,19 @@ def test_the_weight_of_the_top_is_what_those_ranks_give() -> None:
     assert weight_of_top(1, p) == pytest.approx(weights[0])
 
 
+@pytest.mark.parametrize(("n", "p"), [(200, 0.9), (1000, 0.99), (300, 0.05)])
+def test_long_leaderboards_depth_by_depth(n: int, p: float) -> None:
+    rng = np.random.default_rng(n)
+    a, b = (rng.integers(0, n // 2, n) for _ in range(2))
+    above, tied = zip(*(((s[None] > s[:, None]).sum(1), (s[None] == s[:, None]).sum(1)) for s in (a, b)),
+                      strict=True)  # fmt: skip
+    total = p**n
+    for depth in range(1, n + 1):
+        one, other = (np.clip((depth - up) / same, 0, 1) for up, same in zip(above, tied, strict=True))
+        total += (1 - p) / p * p**depth / depth * float((one * other).sum())
+    assert rbo(a, b, p) == pytest.approx(total, abs=1e-10)
+
+
 @pytest.mark.parametrize("p", [0, 1, -0.1, 2])
 def test_p_outside_its_range(p: float) -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):

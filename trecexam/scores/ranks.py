@@ -15,8 +15,8 @@ from trecexam.scores.leaderboard import TIE_DECIMALS
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: How many (run, run, leaderboard) cells are worked on at once: some 10 MB.
-_CELLS = 1 << 20
+#: How many (run, run, leaderboard) cells are worked on at once: some 20 MB.
+_CELLS = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +38,9 @@ class Ranks:
     def of(cls, scores: Floats) -> Ranks:
         """The rankings of scores of shape (n, n_columns); only equal scores are ties."""
         one, other = scores[:, None], scores[None, :]
-        signs = (one > other).astype(np.int8) - (one < other).astype(np.int8)
-        tied = len(scores) - np.count_nonzero(signs, axis=1)
-        above = (len(scores) - tied - signs.sum(axis=1, dtype=np.int64)) // 2
+        signs = (one > other).view(np.int8) - (one < other).view(np.int8)
+        tied = over_others((signs == 0).view(np.int8))
+        above = (len(scores) - tied + over_others(signs)) // 2
         return cls(signs, above, tied)
 
     @property
@@ -71,6 +71,12 @@ def ranked(a: Floats, b: Floats) -> Iterator[tuple[slice, Ranks, Ranks]]:
         part = slice(start, min(start + step, n_columns))
         of_a, of_b = (known or Ranks.of(side[:, part]) for known, side in zip(single, (a, b), strict=True))
         yield part, of_a, of_b
+
+
+def over_others(cells: NDArray[np.int8]) -> Ints:
+    """Sums over the first run, shape (n, n_columns); fast, as this axis is the one numpy adds row by row."""
+    found: Ints = cells.sum(axis=0, dtype=np.int32).astype(np.int64)
+    return found
 
 
 def means(values: Floats) -> Floats:

@@ -43,12 +43,29 @@ def rbo_columns(a: Ranks, b: Ranks, p: float = DEFAULT_P) -> Floats:
     """
     _check(p)
     n = len(a.tied)
-    total = np.zeros(max(a.tied.shape[1], b.tied.shape[1]))
-    for depth in range(1, n + 1):
-        among = [np.clip((depth - side.above) / side.tied, 0, 1) for side in (a, b)]
-        total += p**depth / depth * (among[0] * among[1]).sum(axis=0)
+    # The probabilities are 0, then a line, then 1, so that a run's share of the sum over depths d has three
+    # parts: both are lines, one is, none is. Each is a difference of sums of p^d / d * (1, d, d^2) up to d.
+    depths = np.arange(1, n + 1)
+    zeroth, first, second = (
+        np.concatenate(([0.0], np.cumsum(p**depths * depths.astype(float) ** power))) for power in (-1, 0, 1)
+    )
+    bottom_a, bottom_b = a.above + a.tied, b.above + b.tied
+    start = np.maximum(a.above, b.above)
+    both = np.maximum(np.minimum(bottom_a, bottom_b), start)
+    end = np.maximum(bottom_a, bottom_b)
+    quadratic = (
+        second[both]
+        - second[start]
+        - (a.above + b.above) * (first[both] - first[start])
+        + a.above * b.above * (zeroth[both] - zeroth[start])
+    ) / (a.tied * b.tied)
+    later = bottom_a > bottom_b
+    above, tied = np.where(later, a.above, b.above), np.where(later, a.tied, b.tied)
+    linear = (first[end] - first[both] - above * (zeroth[end] - zeroth[both])) / tied
+    total = (quadratic + linear + zeroth[n] - zeroth[end]).sum(axis=0)
     # Rounding may add an epsilon to 1.
-    return np.minimum((1 - p) / p * total + p**n, 1.0)
+    found: Floats = np.minimum((1 - p) / p * total + p**n, 1.0)
+    return found
 
 
 def rbo(a: ArrayLike, b: ArrayLike, p: float = DEFAULT_P) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trecexam.scores.ranks import Floats, Ranks
+from trecexam.scores.ranks import Floats, Ranks, over_others
 
 
 def kendall_tau(a: Ranks, b: Ranks) -> Floats:
@@ -18,7 +18,7 @@ def kendall_tau(a: Ranks, b: Ranks) -> Floats:
     Kendall, "The treatment of ties in ranking problems", Biometrika 33(3), 1945: concordant less
     discordant pairs, over the geometric mean of the numbers of pairs that are untied on either side.
     """
-    agreement = (a.signs * b.signs).sum(axis=(0, 1), dtype=np.int64)
+    agreement = over_others(a.signs * b.signs).sum(axis=0)
     untied = [(len(side.tied) - side.tied).sum(axis=0).astype(np.float64) for side in (a, b)]
     return _ratio(agreement, np.sqrt(untied[0] * untied[1]))
 
@@ -49,7 +49,7 @@ def tau_ap_columns(truth: Ranks, estimate: Ranks) -> Floats:
         return np.full(max(truth.tied.shape[1], estimate.tied.shape[1]), np.nan)
     above, tied = estimate.above, estimate.tied
     # Twice the number of runs above this one that the truth too has above it; a tie there is one.
-    surely = above - ((estimate.signs < 0) * truth.signs).sum(axis=1, dtype=np.int64)
+    surely = above + over_others((estimate.signs > 0) * truth.signs)
     # A run of a tied group is at each of its ranks with probability 1/tied. Of the r runs above it there,
     # `above` are surely above, and the other r - above are of the group, where one is right of each two.
     # Sums over those ranks of 1/r and (r - above)/r, by above and tied, each from its own first term.

@@ -236,5 +236,5 @@ def _summary(key: Key, swaps: Swaps) -> str:
     untested = len(swaps.swaps) - sum(kinds.values())
     return (
         f"{measure}{at} and {official}: {len(swaps.swaps):,} of {swaps.n_pairs:,} pairs of runs are swapped "
-        f"({tests}{f', {untested:,} untested' if untested else ''}), {swaps.n_tied:,} are tied"
+        f"({tests}{f', {untested:,} untested' if untested else ''}), {swaps.n_tied:,} tied on a side"
     )
