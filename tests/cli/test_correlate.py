@@ -126,8 +126,12 @@ def test_a_threshold_beyond_the_scale_is_refused(graded: Path, capsys: pytest.Ca
         assert track.thresholds() == (1, 2, 3, 4, 5)
         track._pipeline.grader.scale = Scale(2, 2)  # type: ignore[attr-defined]
         assert track.thresholds() == (1, 2)
-        with pytest.raises(trecexam.TrecexamError, match=r"min_rating 4: the grader rates 0\.\.2"):
+        with pytest.raises(
+            trecexam.TrecexamError, match=r"min_rating 4: 1\.\.2 needed, as the grader rates 0\.\.2"
+        ):
             track.correlate(min_ratings=[1, 4])
+        with pytest.raises(trecexam.TrecexamError, match=r"min_rating 0: 1\.\.2 needed"):
+            track.swaps(min_ratings=[0])
 
 
 def test_rbo_p_is_passed_on(many: Path, capsys: pytest.CaptureFixture[str]) -> None:

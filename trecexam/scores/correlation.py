@@ -3,6 +3,9 @@
 Each has a 95% percentile bootstrap interval over queries: queries are drawn with replacement, the same
 for both leaderboards, and the percentiles 2.5 and 97.5 of the coefficient over the draws are given. Draws
 in which one of the leaderboards ties all runs have no coefficients and are left out.
+
+A draw holds some 63% of the queries, so its coefficients tend to lie below those of all queries: with few
+queries an interval reaches far down, and the coefficient may even lie above it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Rank correlation of many pairs of leaderboards at once: Kendall's tau-b, Spearman's rho, tau_AP.
 
-Each function takes two rankings (`trecexam.scores.ranks.Ranks`) of the same n runs with equally many
-columns, or a single one on one side, and gives an array of shape (n_columns,).
+The functions take two rankings (`trecexam.scores.ranks.Ranks`) of the same n runs with equally many columns,
+or a single one on one side, and give an array of shape (n_columns,). `tau_ap` and `tau_b_columns` take
+scores.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trecexam.scores.ranks import Floats, Ranks, over_others
+from trecexam.scores.ranks import Floats, Ranks, over_others, ranked
 
 
 def kendall_tau(a: Ranks, b: Ranks) -> Floats:
@@ -21,6 +22,19 @@ def kendall_tau(a: Ranks, b: Ranks) -> Floats:
     agreement = over_others(a.signs * b.signs).sum(axis=0)
     untied = [(len(side.tied) - side.tied).sum(axis=0).astype(np.float64) for side in (a, b)]
     return _ratio(agreement, np.sqrt(untied[0] * untied[1]))
+
+
+def tau_b_columns(a: Floats, b: Floats) -> Floats:
+    """`kendall_tau` of a's and b's columns, column by column.
+
+    Args:
+        a, b: scores of shape (n_runs, n_columns), higher is better; one of them may have a single column,
+            which then goes with every column of the other.
+    """
+    taus = np.empty(max(a.shape[1], b.shape[1]))
+    for part, of_a, of_b in ranked(a, b):
+        taus[part] = kendall_tau(of_a, of_b)
+    return taus
 
 
 def spearman_rho(a: Ranks, b: Ranks) -> Floats:

@@ -75,7 +75,7 @@ def sides(
         where nothing can be compared.
 
     Raises:
-        TrecexamError: a min_rating is beyond the grader's scale, or there is no official leaderboard and it
+        TrecexamError: a min_rating is not on the grader's scale, or there is no official leaderboard and it
             is asked for.
         ValueError: a measure cannot be computed.
     """
@@ -199,10 +199,12 @@ def _variants(
         values = pipeline.rubric_values(measures)
         return [[_Variant(str(one), None, values)] for one in asked]
     best = scale_of(pipeline.grader).max_rating
-    if max(min_ratings) > best:
-        raise TrecexamError(
-            f"min_rating {max(min_ratings)}: the grader rates 0..{best}", path=pipeline.folder.config_path
-        )
+    for asked_rating in min_ratings:
+        if not 1 <= asked_rating <= best:
+            raise TrecexamError(
+                f"min_rating {asked_rating}: 1..{best} needed, as the grader rates 0..{best}",
+                path=pipeline.folder.config_path,
+            )
     counts = pipeline.config.scores.label == "count"
     # Two measures that differ in nothing but `rel` are the same at a min_rating.
     names: dict[tuple[str, int | None], int] = {}
