@@ -7,11 +7,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trecexam.graders.base import identity_digest
+from trecexam.errors import TrecexamError
+from trecexam.graders.base import identity_digest, scale_of
 from trecexam.pipeline import Pipeline, Progress, Update
 from trecexam.stages import verification
 from trecexam.stages.agreement import Agreements, agreements
-from trecexam.stages.comparison import Comparison, compare
+from trecexam.stages.comparison import Comparison, Outliers, SwappedPairs, compare, outlying, swapped
 from trecexam.stages.fill import (
     Filled,
     Found,
@@ -24,6 +25,7 @@ from trecexam.stages.fill import (
 from trecexam.stages.gradebook import Counts
 from trecexam.stages.holes import HolesReport, holes_report
 from trecexam.stages.readings import Difference, difference
+from trecexam.stages.sides import nothing_to_compare
 from trecexam.stages.simulation import Steps, simulate_removal, simulate_runs
 from trecexam.track import TrackFolder
 from trecexam.watching.lock import TrackLock, holder
@@ -114,10 +116,66 @@ class Track:
         measures: Sequence[MeasureLike] | None = None,
         official_measures: Sequence[MeasureLike] | None = None,
         *,
+        min_ratings: Sequence[int] = (),
         per_query: bool = False,
+        rbo_p: float | None = None,
     ) -> Comparison | None:
-        """Correlations of rubric with official measures; None where the track has nothing official."""
-        return compare(self._loaded(), _names(measures), _names(official_measures), per_query=per_query)
+        """Correlations of rubric with official measures; None where there is nothing to compare.
+
+        Args:
+            measures, official_measures: None for the track's own.
+            min_ratings: each rubric measure at each of these, in place of the track's min_rating.
+            per_query: each query by itself.
+            rbo_p: the persistence of rank-biased overlap, between 0 and 1; None for 0.9.
+        """
+        return compare(
+            self._loaded(),
+            _names(measures),
+            _names(official_measures),
+            min_ratings=min_ratings,
+            per_query=per_query,
+            rbo_p=rbo_p,
+        )
+
+    def swaps(
+        self,
+        measures: Sequence[MeasureLike] | None = None,
+        official_measures: Sequence[MeasureLike] | None = None,
+        *,
+        min_ratings: Sequence[int] = (),
+    ) -> SwappedPairs | None:
+        """The pairs of runs that the official side orders otherwise, with tests; None where it has nothing.
+
+        Args:
+            measures, official_measures: None for the track's first.
+            min_ratings: as in `correlate`.
+        """
+        return swapped(self._loaded(), _names(measures), _names(official_measures), min_ratings=min_ratings)
+
+    def outliers(
+        self,
+        measures: Sequence[MeasureLike] | None = None,
+        official_measures: Sequence[MeasureLike] | None = None,
+        *,
+        min_ratings: Sequence[int] = (),
+        most: int | None = None,
+    ) -> Outliers | None:
+        """The runs furthest from the diagonal of both leaderboards, furthest first; arguments as in `swaps`.
+
+        Args:
+            most: only so many runs.
+        """
+        return outlying(
+            self._loaded(), _names(measures), _names(official_measures), min_ratings=min_ratings, most=most
+        )
+
+    def nothing_to_compare(self) -> TrecexamError:
+        """Why `correlate`, `swaps` and `outliers` give None, and what to do."""
+        return nothing_to_compare(self._loaded())
+
+    def thresholds(self) -> tuple[int, ...]:
+        """Every min_rating that the grader's scale has."""
+        return tuple(range(1, scale_of(self._pipeline.grader).max_rating + 1))
 
     def find_holes(
         self,

@@ -275,8 +275,14 @@ class Pipeline:
         queries = self.snapshot.bank.query_ids if query_ids is None else query_ids
         return [self.gradebook.ratings(query_id, policy, human=human) for query_id in queries]
 
-    def rubric_values(self, measures: Sequence[str] | None = None) -> Values:
-        """run -> query -> measure -> value on the rubric labels, over all queries of the bank."""
+    def rubric_values(
+        self, measures: Sequence[str] | None = None, *, min_rating: int | None = None
+    ) -> Values:
+        """run -> query -> measure -> value on the rubric labels, over all queries of the bank.
+
+        Args:
+            min_rating: in place of the track's setting.
+        """
         from trecexam.scores.evaluate import RubricJudgments
 
         assert self.snapshot is not None
@@ -286,12 +292,12 @@ class Pipeline:
             return RubricJudgments(
                 self.ratings(query_ids),
                 rule=scores.label,
-                min_rating=scores.min_rating,
+                min_rating=scores.min_rating if min_rating is None else min_rating,
                 min_answers=scores.min_answers,
             )
 
         names = self.config.measures() if measures is None else list(measures)
-        cache = self._rubric if measures is None else ValueCache()
+        cache = self._rubric if measures is None and min_rating is None else ValueCache()
         versions = {q: self.gradebook.version(q) for q in self.snapshot.bank.query_ids}
         return cache.values(self.snapshot.runs, self.snapshot.run_contents, names, versions, judgments)
 

@@ -17,7 +17,7 @@ COMMANDS = {
     "status": ("trecexam.cli.status", "status", "What the track holds and how far grading is."),
     "leaderboard": ("trecexam.cli.scores", "leaderboard", "Runs, best first."),
     "correlate": (
-        "trecexam.cli.scores",
+        "trecexam.cli.correlate",
         "correlate",
         "How far this leaderboard agrees with the official one.",
     ),

@@ -14,7 +14,7 @@ from converters.trec_qrels import write_qrels
 from trecexam.reports import files, results
 from trecexam.reports.tables import Table, to_json, to_tsv
 from trecexam.stages.agreement import agreements_if_any
-from trecexam.stages.comparison import compare
+from trecexam.stages.comparison import compare, outlying, swapped
 from trecexam.stages.files import Rejected, stamp
 from trecexam.stages.gradebook import Counts
 from trecexam.stages.holes import holes_report
@@ -25,7 +25,14 @@ if TYPE_CHECKING:
     from trecexam.pipeline import Pipeline
 
 #: Those that are there only where they apply.
-OPTIONAL = ("correlation.tsv", "correlation.json", "agreement.tsv", "human.tsv")
+OPTIONAL = (
+    "correlation.tsv",
+    "correlation.json",
+    "swaps.tsv",
+    "outliers.tsv",
+    "agreement.tsv",
+    "human.tsv",
+)
 MANIFEST = "manifest.json"
 
 
@@ -126,6 +133,12 @@ class Outputs:
         if pipeline.overrides.decisions:
             yield "human.tsv", to_tsv(human_table(pipeline)).encode()
         yield "holes.tsv", to_tsv(holes_report(pipeline).table()).encode()
+        swaps = swapped(pipeline)
+        if swaps is not None:
+            yield "swaps.tsv", to_tsv(swaps.table()).encode()
+        outliers = outlying(pipeline)
+        if outliers is not None:
+            yield "outliers.tsv", to_tsv(outliers.table()).encode()
         rejected = Table(("file", "line", "reason"), tuple(tuple(row) for row in pipeline.rejected))
         yield "rejected.tsv", to_tsv(rejected).encode()
 
