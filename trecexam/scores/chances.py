@@ -87,8 +87,8 @@ def passage_chances(q: QueryRatings, opinions: Opinions, min_answers: int = 1) -
       by whose ratings it has each rating as a whole;
     - "items": else the share of the query's items on which it has each rating.
 
-    In truth a passage's ratings go together, so that the first makes a high rating look surer than it is. From
-    items alone no rating as a whole is thought to be better than it is.
+    In truth a passage's ratings go together, so that the first makes a high rating look surer than it is.
+    The last thinks no passage better than its best rating.
 
     Returns:
         Shape (n_docs,).
