@@ -160,7 +160,7 @@ class Track:
         include_judged: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> NextJudgments:
-        """The passages or cells whose judgment by a person would most change the ranking, first first.
+        """The passages or cells whose judgment by a person would change the ranking most, best first.
 
         Args:
             measure: what runs are ranked by; None for the track's first.

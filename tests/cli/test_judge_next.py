@@ -148,6 +148,26 @@ def test_passages_with_a_persons_judgment_are_left_out(
     assert ("q3", doc_id) not in [(row.suggestion.query_id, row.suggestion.doc_id) for row in again.rows]
 
 
+def test_a_negative_official_label_is_no_judgment(graded: Path) -> None:
+    lines = (graded / "qrels.txt").read_text().splitlines()
+    open_ones = [f"{line.rsplit(' ', 1)[0]} -1\n" for line in lines if line.startswith("q2")]
+    judged = [f"{line}\n" for line in lines if not line.startswith("q2")]
+    (graded / "qrels.txt").write_text("".join([*judged, *open_ones]))
+    with trecexam.open_track(graded) as track:
+        assert {row.suggestion.query_id for row in track.judge_next().rows} == {"q2"}
+
+
+def test_a_query_that_no_run_answers_is_passed_over(unjudged: Path) -> None:
+    for path in (unjudged / "runs").iterdir():
+        lines = path.read_text().splitlines(keepends=True)
+        path.write_text("".join(line for line in lines if not line.startswith("q2")))
+    with trecexam.open_track(unjudged) as track:
+        for measure in ("nDCG@8", "Cover(rel=4)@8", "alpha_nDCG@8"):
+            rows = track.judge_next(measure).rows
+            assert {row.suggestion.query_id for row in rows} == {"q1", "q3"}
+        assert track.judge_next(query_ids=["q2"]).rows == ()
+
+
 def test_where_every_passage_is_judged_there_is_nothing_left(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -46,7 +46,7 @@ def judge_next(
     include_judged: bool,
     as_json: bool,
 ) -> None:
-    """Passages or cells of TRACK whose judgment by a person would most change the ranking, first first.
+    """Passages or cells of TRACK whose judgment by a person would change the ranking most, best first.
 
     Each rating that a person could give is tried on the leaderboard and weighed with its probability: the
     grader's own where it has one (`from` is "distribution"), else from how graders that graded here differ

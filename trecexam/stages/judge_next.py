@@ -194,13 +194,9 @@ def _scoring(pipeline: Pipeline, name: str | None) -> Scoring:
     from trecexam.scores.what_if import Scoring
 
     scores = pipeline.config.scores
-    names = pipeline.config.measures() if name is None else [name]
-    if not names:
-        raise TrecexamError(
-            "[scores] measures is empty; name a measure with -m", path=pipeline.folder.config_path
-        )
     try:
-        return Scoring(measure(names[0]), scores.label, scores.min_rating, scores.min_answers)
+        found = measure(pipeline.config.measures()[0] if name is None else name)
+        return Scoring(found, scores.label, scores.min_rating, scores.min_answers)
     except ValueError as error:
         raise TrecexamError(str(error)) from None
 
@@ -247,7 +243,9 @@ def _official(pipeline: Pipeline) -> dict[str, set[str]]:
     assert pipeline.snapshot is not None
     judged: dict[str, set[str]] = {}
     for row in pipeline.snapshot.official or ():
-        judged.setdefault(row.query_id, set()).add(row.doc_id)
+        # A negative label is nobody's judgment, as trec_eval reads it.
+        if row.relevance >= 0:
+            judged.setdefault(row.query_id, set()).add(row.doc_id)
     return judged
 
 
