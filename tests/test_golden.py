@@ -25,6 +25,8 @@ NAMES = (
     "per_query.tsv",
     "correlation.tsv",
     "correlation.json",
+    "agreement.tsv",
+    "holes.tsv",
     "rejected.tsv",
     "manifest.json",
 )

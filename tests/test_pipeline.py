@@ -43,7 +43,8 @@ def test_every_pooled_cell_is_graded_once_and_every_output_is_written(
     assert len(set(asked)) == len(asked) == done.graded == done.counts.ok
     assert set(outputs(small_track)) == {
         "rubric.qrels", "rubric.subtopics.qrels", "leaderboard.tsv", "leaderboard.json", "per_query.tsv",
-        "correlation.tsv", "correlation.json", "rejected.tsv", "manifest.json",
+        "correlation.tsv", "correlation.json", "agreement.tsv", "holes.tsv",
+        "rejected.tsv", "manifest.json",
     }  # fmt: skip
 
 

@@ -88,20 +88,8 @@ def correlate(
 
 
 def _say_what_is_missing(track: Track) -> None:
-    counts = track.counts()
     show.human(track)
-    if counts.missing:
-        click.echo(
-            f"{counts.missing:,} of {counts.cells:,} cells have no grade; "
-            f"`trecexam watch {track.folder.root}` grades what the grader can",
-            err=True,
-        )
-    if counts.no_text:
-        click.echo(
-            f"{counts.no_text:,} of {counts.passages:,} pooled passages have no text and count as not "
-            "relevant",
-            err=True,
-        )
+    show.missing(track)
 
 
 class _bad_measures:  # noqa: N801 - reads as a block, not as a class
