@@ -11,6 +11,7 @@ from trecexam.graders.base import identity_digest
 from trecexam.pipeline import Pipeline, Progress, Update
 from trecexam.stages.comparison import Comparison, compare
 from trecexam.stages.gradebook import Counts
+from trecexam.stages.history import History
 from trecexam.stages.readings import Difference, difference
 from trecexam.track import TrackFolder
 from trecexam.watching.lock import TrackLock, holder
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from converters.pooled import PooledPassage
     from converters.records import Qrel
     from trecexam.graders import Grader
+    from trecexam.reports.history import LogRow
+    from trecexam.scores.history import Entry
     from trecexam.scores.labels import LabelRule, RubricQrel
     from trecexam.scores.leaderboard import Leaderboard
 
@@ -142,6 +145,24 @@ class Track:
         from trecexam.stages.pooled import pooled_passages
 
         return pooled_passages(self._loaded())
+
+    def history(self) -> tuple[LogRow, ...]:
+        """Which runs moved at each change of the leaderboard, and why: the rows of out/history/log.tsv.
+
+        () where there is no history yet.
+
+        Raises:
+            TrecexamError: the log cannot be read.
+        """
+        return History(self.folder).rows()
+
+    def history_entry(self, number: int) -> Entry:
+        """All that one change did: files, settings, runs on every measure, items and labels.
+
+        Raises:
+            TrecexamError: there is no such entry, or it cannot be read.
+        """
+        return History(self.folder).entry(number)
 
     def run_files(self) -> Mapping[str, Path]:
         """Display name of each run -> its file."""

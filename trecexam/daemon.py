@@ -170,4 +170,6 @@ def describe(update: Update) -> str:
     if not update.complete:
         parts.append("stopped before the end")
     parts.append(f"{len(update.written)} files written to out/" if update.written else "outputs unchanged")
+    if update.entry is not None:
+        parts.append(f"entry {update.entry} in out/history/")
     return "; ".join(parts)

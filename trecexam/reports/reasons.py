@@ -1,0 +1,124 @@
+"""Why a leaderboard moved, in words: one line for an entry of the history, a few words for a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from trecexam.scores.history import BoardChange, Entry, FieldChange, ItemChange, OriginChange, RunChange
+
+#: Names that a line spells out before it says how many more there are.
+SPELT = 3
+OVERRIDES = "overrides.tsv"
+_VALUE = 40
+
+
+def cause(earlier: str, changed: OriginChange, board: BoardChange) -> str:
+    """What was done to the track, in a line."""
+    if earlier == "none":
+        return "the first leaderboard"
+    if earlier == "unknown":
+        return "what was before could not be read: all runs are listed as new"
+    # People's ratings are named by who gave them, not by their file.
+    rated = bool(changed.human or changed.withdrawn)
+    parts = []
+    for names, verb in ((changed.added, "added"), (changed.edited, "edited"), (changed.removed, "removed")):
+        named = [name for name in names if not (rated and name == OVERRIDES)]
+        if named:
+            parts.append(f"{_counted(named, 'file')} {verb}")
+    parts += (f"{before} is called {after}" for before, after in changed.renamed)
+    if items := items_of(board.items):
+        parts.append(items)
+    parts += (f"{_plural(count, 'human label')} by {who}" for who, count in changed.human.items())
+    if changed.withdrawn:
+        parts.append(f"{_plural(changed.withdrawn, 'human label')} withdrawn")
+    parts += (_field(change) for change in changed.settings)
+    parts += (f"grader: {_field(change)}" for change in changed.grader)
+    parts += (_field(change) for change in changed.versions)
+    return "; ".join(parts) or "other grades, though no input changed"
+
+
+def reason(row: RunChange, entry: Entry) -> str:
+    """Why a run stands elsewhere, in a few words; "" for one that does not."""
+    if row.change != "moved":
+        called = f"was called {row.was}" if row.was else ""
+        return called if row.change == "same" else row.change
+    board, parts = entry.board, []
+    if row.was:
+        parts.append(f"was called {row.was}")
+    if board.reranked:
+        parts.append(f"ranked by {board.measures_after[0]}, no longer by {board.measures_before[0]}")
+    if row.file_changed:
+        parts.append("its file changed")
+    if row.labels:
+        parts.append(f"{_plural(row.labels, 'label')} changed in its first {board.depth}")
+    if row.reaches:
+        parts.append(f"{_plural(row.reaches, 'passage')} of its first {board.depth} reach other items")
+    if row.beyond:
+        parts.append(f"{_plural(row.beyond, 'label')} changed of passages that it lacks")
+    if row.edited_queries:
+        parts.append(f"items came or went in {_plural(row.edited_queries, 'query')}")
+    if row.n_queries and not parts:
+        came_or_went = any(move.before is None or move.after is None for move in row.queries)
+        parts.append("queries came or went" if came_or_went else "scored otherwise")
+    if not parts:
+        parts.append(
+            "settings changed" if entry.changed.settings and not row.n_queries else "no label changed"
+        )
+    if row.rank_before != row.rank_after:
+        if row.came_above:
+            parts.append(f"{_plural(row.came_above, 'new run')} above it")
+        if row.went_above:
+            parts.append(f"{_plural(row.went_above, 'run')} above it gone")
+        if row.passed_by and not row.n_queries:
+            others = _plural(abs(row.passed_by), "run")
+            parts.append(f"{others} got past it" if row.passed_by > 0 else f"{others} fell below it")
+    return "; ".join(parts)
+
+
+def items_of(items: Iterable[ItemChange]) -> str:
+    """Items that were added, edited and removed, in which queries; "" where none was."""
+    done = [item for item in items if item.change != "kept"]
+    if not done:
+        return ""
+    kinds = [
+        f"{count} {kind}"
+        for kind in ("edited", "added", "removed")
+        if (count := sum(item.change == kind for item in done))
+    ]
+    queries = list(dict.fromkeys(item.query_id for item in done))
+    noun = "item" if len(done) == 1 else "items"
+    return f"{noun} {', '.join(kinds)} in {_counted(queries, 'query')}"
+
+
+def _field(change: FieldChange) -> str:
+    before, after = _shown(change.before), _shown(change.after)
+    if before is None or after is None:
+        return f"{change.name} changed"
+    return f"{change.name} {before} -> {after}"
+
+
+def _shown(value: Any) -> str | None:
+    if value is None:
+        return "unset"
+    if isinstance(value, dict | list | tuple):
+        return None
+    text = " ".join(str(value).split())
+    if len(text) == 64 and set(text) <= set("0123456789abcdef"):
+        return text[:8]
+    return text if len(text) <= _VALUE else None
+
+
+def _counted(names: Sequence[str], noun: str) -> str:
+    """A name; or how many there are, and the first of them."""
+    if len(names) == 1:
+        return f"{noun} {names[0]}" if noun == "query" else names[0]
+    spelt = ", ".join(names[:SPELT])
+    more = f" and {len(names) - SPELT:,} more" if len(names) > SPELT else ""
+    return f"{_plural(len(names), noun)} ({spelt}{more})"
+
+
+def _plural(count: int, noun: str) -> str:
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,} {noun}s"
