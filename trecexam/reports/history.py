@@ -215,8 +215,8 @@ def _labels(entry: Entry) -> str:
     if only:
         head += f"; {only:,} passages reach other items under the same label"
     # What moved runs comes first; the rest is in --labels.
-    counted = {row[:2] for run in board.runs for row in run.because}
-    first = sorted(board.labels, key=lambda row: row[:2] not in counted)[:SHOWN]
+    counted = {(row.query_id, row.doc_id) for run in board.runs for row in run.because}
+    first = sorted(board.labels, key=lambda row: (row.query_id, row.doc_id) not in counted)[:SHOWN]
     more = len(board.labels) - len(first)
     tail = f"and {more:,} more: --labels shows all\n" if more else ""
     return f"{head}\n{to_aligned(label_table(first))}{tail}"

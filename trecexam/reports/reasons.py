@@ -63,7 +63,7 @@ def reason(row: RunChange, entry: Entry) -> str:
         parts.append("queries came or went" if came_or_went else "scored otherwise")
     if not parts:
         parts.append(
-            "settings changed" if entry.changed.settings and not row.n_queries else "no label changed"
+            "settings changed" if entry.changed.settings and not row.n_queries else "its mean did not change"
         )
     if row.rank_before != row.rank_after:
         if row.came_above:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from trecexam.scores.history.labels import ItemChange, LabelChange, label_changes
 from trecexam.scores.history.standing import RunState, Standing, ranks, same_value
@@ -16,7 +16,8 @@ Placing = Literal["new", "gone", "moved", "same"]
 Rankings = Callable[[str, str], Sequence[str]]
 
 
-class QueryMove(NamedTuple):
+@dataclass(frozen=True)
+class QueryMove:
     """A query on which a run's value of the first measure changed; None where the query is not there."""
 
     query_id: str

@@ -41,7 +41,8 @@ class Origin:
     human: tuple[HumanLabel, ...] = ()
 
 
-class FieldChange(NamedTuple):
+@dataclass(frozen=True)
+class FieldChange:
     """A setting, or a part of a grader's identity, before and after; None where it is not there."""
 
     name: str

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Literal
 
 from trecexam.scores.history.standing import ItemKey, QueryState
 
 
-class LabelChange(NamedTuple):
+@dataclass(frozen=True)
+class LabelChange:
     """A passage whose label changed, or which reaches other items under the same label.
 
     `before` and `after` are None where it has no label: it was, or is, not in the pool or without a rating.
@@ -23,7 +25,8 @@ class LabelChange(NamedTuple):
     lost: tuple[str, ...]
 
 
-class ItemChange(NamedTuple):
+@dataclass(frozen=True)
+class ItemChange:
     """An item that was added, removed or edited, or was kept and is reached by other passages.
 
     `before` and `after` count the passages that reach it; `gained` and `lost` those that do now and did not,
