@@ -110,6 +110,25 @@ class RunRank(NamedTuple):
     rank: float
 
 
+class HumanRating(NamedTuple):
+    """A rating that a person gave in place of a grader's.
+
+    `rating` is 0..5, or None where the person withdraws an earlier one. `item_id` is "" where the passage
+    as a whole was rated, for the query itself. The digests are those of the texts that the person saw
+    (hex), or "" where nobody noted them; `when` is ISO 8601, or "".
+    """
+
+    query_id: str
+    doc_id: str
+    item_id: str = ""
+    rating: int | None = None
+    who: str = ""
+    why: str = ""
+    when: str = ""
+    passage_sha256: str = ""
+    item_sha256: str = ""
+
+
 class RecordedGrade(NamedTuple):
     """A grade that was made elsewhere and is read from a file.
 

@@ -233,3 +233,17 @@ def test_killed_and_started_again_it_goes_on(track: Path) -> None:
         _, err = child.communicate(timeout=20)
     assert child.returncode == 0
     assert "nothing to grade" in err
+
+
+@pytest.mark.parametrize("poll", [False, True])
+def test_a_persons_rating_is_taken_while_the_daemon_runs(track: Path, poll: bool) -> None:
+    import trecexam
+
+    with running(track, poll=poll):
+        until(lambda: (track / "out" / "manifest.json").exists())
+        query_id, _, doc_id, label = (track / "out" / "rubric.qrels").read_text().splitlines()[0].split()
+        with trecexam.open_track(track) as opened:
+            opened.override(query_id, doc_id, (int(label) + 1) % 6, who="ann", why="read it")
+        expected = f"{query_id} 0 {doc_id} {(int(label) + 1) % 6}\n"
+        until(lambda: (track / "out" / "rubric.qrels").read_text().startswith(expected))
+        until(lambda: (track / "out" / "human.tsv").exists())

@@ -21,7 +21,7 @@ LAYERS = (
     ("trecexam.reports",),
     ("trecexam.stages.run_names", "trecexam.stages.files"),
     ("trecexam.stages.texts", "trecexam.stages.drops"),
-    ("trecexam.stages.inputs", "trecexam.stages.scoring"),
+    ("trecexam.stages.inputs", "trecexam.stages.scoring", "trecexam.stages.overrides"),
     ("trecexam.stages.gradebook",),
     ("trecexam.pipeline", "trecexam.stages"),
     ("trecexam.watching",),

@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from converters.records import Qrel
     from trecexam.graders import Grader
     from trecexam.reports.history import LogRow
+    from trecexam.reports.tables import Table
     from trecexam.scores.history import Entry
     from trecexam.scores.labels import LabelRule, RubricQrel
     from trecexam.scores.leaderboard import Leaderboard
+    from trecexam.stages.overriding import Overridden
 
     MeasureLike = str | ir_measures.Measure
 
@@ -137,7 +139,10 @@ class Track:
         return (row for query in self._loaded().ratings() for row in subtopic_qrels(query, threshold))
 
     def grades(self) -> Iterator[dict[str, Any]]:
-        """Every grade of the pool: ids, rating, status, raw answer, digests."""
+        """Every grade of the pool: ids, rating, status, raw answer, digests.
+
+        Where a person rated the cell, `human_rating`, `who` and `why` stand beside the grader's rating.
+        """
         return self._loaded().gradebook.rows()
 
     def pool(self) -> Iterator[PooledPassage]:
@@ -164,11 +169,40 @@ class Track:
         """
         return History(self.folder).entry(number)
 
+    def override(
+        self, query_id: str, doc_id: str, rating: int | None, *, item: str = "", who: str, why: str
+    ) -> Overridden:
+        """Takes a person's rating of a cell, or of a passage as a whole, in place of the grader's.
+
+        It counts from now on; `update` writes it into `out/`.
+
+        Args:
+            rating: 0..5; None withdraws what was said before.
+            item: an item's id or its index from 1; "" for the passage as a whole.
+            who, why: part of every rating.
+
+        Raises:
+            TrecexamError: the query, passage or item is not in the track, or the rating not on the scale.
+        """
+        from trecexam.stages.overriding import override
+
+        return override(self._loaded(), query_id, doc_id, item, rating, who, why)
+
+    def human_ratings(self) -> Table:
+        """The ratings that people gave, beside the grader's, and which of them count."""
+        from trecexam.stages.overriding import human_table
+
+        return human_table(self._loaded())
+
     def run_files(self) -> Mapping[str, Path]:
         """Display name of each run -> its file."""
         snapshot = self._pipeline.snapshot or self._loaded().snapshot
         assert snapshot is not None
         return snapshot.run_files
+
+    def said(self) -> dict[str, Any]:
+        """How many cells and passages people rated in place of the grader, and who did."""
+        return self._loaded().said()
 
     def counts(self) -> Counts:
         """The cells of the pool by what became of them."""
@@ -190,6 +224,7 @@ class Track:
             "runs": len(snapshot.runs),
             **asdict(pipeline.gradebook.counts()),
             "stored_grades": pipeline.store.count(),
+            "rated_by": ", ".join(pipeline.said()["who"]) or None,
             "official_judgments": 0 if snapshot.official is None else len(snapshot.official),
             "rejected": len(pipeline.rejected),
         }

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import trecexam
 from trecexam.config import TrackConfig
@@ -22,6 +22,7 @@ from trecexam.stages.gaps import left_out, without_text
 from trecexam.stages.gradebook import Counts, Gradebook
 from trecexam.stages.inputs import Inputs, Snapshot
 from trecexam.stages.official import official as official_of
+from trecexam.stages.overrides import Overrides, resolve
 from trecexam.stages.scoring import ValueCache, Values
 from trecexam.stages.texts import Texts
 from trecexam.store import GradeStore
@@ -80,6 +81,7 @@ class Pipeline:
         self._rubric = ValueCache()
         self._official = ValueCache()
         self.snapshot: Snapshot | None = None
+        self.overrides = Overrides()
         self.digests: dict[str, str] = {}
         self._not_taken: tuple[Rejected, ...] = ()
         self._left_out: tuple[Rejected, ...] = ()
@@ -163,9 +165,12 @@ class Pipeline:
         texts, bad_passages = self.texts_of(wanted, snapshot)
         untold = tuple(without_text(self.folder, snapshot, texts)) if wanted - texts.keys() else ()
         self.gradebook.set_pool(snapshot.bank, pooled, texts)
+        where, best = self.folder.shown(self.folder.overrides()), scale_of(self.grader).max_rating
+        self.overrides = resolve(snapshot.human, where, snapshot.bank, pooled, texts, best)
+        self.gradebook.set_overrides(self.overrides)
         self.snapshot = snapshot
         self.digests = self.inputs.digests(hold)
-        self._not_taken = (*snapshot.rejected, *bad_passages, *untold)
+        self._not_taken = (*snapshot.rejected, *bad_passages, *self.overrides.rejected, *untold)
         self._left_out = ()
         return snapshot
 
@@ -184,6 +189,12 @@ class Pipeline:
             return own, ()
         found, rejected = self.texts.of(others)
         return {**found, **own}, rejected
+
+    def said(self) -> dict[str, Any]:
+        """How many cells and passages people rated, and who did."""
+        counts = self.gradebook.counts()
+        who = sorted({row.who for row in self.overrides.counting})
+        return {"cells": counts.human_cells, "passages": counts.human_passages, "who": who}
 
     def check_measures(self) -> None:
         """Refuses measures that cannot be computed, before hours of grading go by.
@@ -237,12 +248,16 @@ class Pipeline:
             self.gradebook.refresh()
         return graded, complete
 
-    def ratings(self, query_ids: Sequence[str] | None = None) -> list[QueryRatings]:
-        """The ratings of these queries, or of all of the bank."""
+    def ratings(self, query_ids: Sequence[str] | None = None, *, human: bool = True) -> list[QueryRatings]:
+        """The ratings of these queries, or of all of the bank.
+
+        Args:
+            human: False for the grader's alone, without what people said in their place.
+        """
         assert self.snapshot is not None
         policy = self.config.scores.unparsed
         queries = self.snapshot.bank.query_ids if query_ids is None else query_ids
-        return [self.gradebook.ratings(query_id, policy) for query_id in queries]
+        return [self.gradebook.ratings(query_id, policy, human=human) for query_id in queries]
 
     def rubric_values(self, measures: Sequence[str] | None = None) -> Values:
         """run -> query -> measure -> value on the rubric labels, over all queries of the bank."""

@@ -87,6 +87,10 @@ class TrackFolder:
     def recorded(self) -> Path | None:
         return self._one("recorded", self.config.grader.recorded, section="grader")
 
+    def overrides(self) -> Path:
+        """Where people's ratings are, if there are any."""
+        return self.root / "overrides.tsv"
+
     def prompt(self) -> Path | None:
         """The file of the user's own prompt, where the grader has one."""
         name = self.config.grader.prompt

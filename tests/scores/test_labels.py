@@ -42,6 +42,25 @@ def test_labels_by_hand() -> None:
     assert binary_labels(q, 5, 2) == {"a": 0, "b": 0, "d": 0, "e": 0}
 
 
+def test_a_persons_rating_of_a_passage_stands_in_place_of_its_items() -> None:
+    small_one = small()
+    q = QueryRatings("q", small_one.doc_ids, 3, small_one.ratings, {"a": 0, "c": 4, "e": 5})
+    assert labels(q) == {"a": 0, "b": 0, "c": 4, "d": 4, "e": 5}
+    assert list(labels(q)) == ["a", "b", "c", "d", "e"]
+    assert labels(q, "count", 4) == {"a": 0, "b": 0, "c": 1, "d": 2, "e": 1}
+    assert labels(q, "count", 4, 2) == {"a": 0, "b": 0, "c": 2, "d": 2, "e": 2}
+    assert labels(q, "count", 5) == {"a": 0, "b": 0, "c": 0, "d": 0, "e": 1}
+    assert binary_labels(q, 5) == {"a": 0, "b": 0, "c": 0, "d": 0, "e": 1}
+    assert [row.doc_id for row in label_qrels([q])] == ["a", "b", "c", "d", "e"]
+
+
+@pytest.mark.parametrize("human", [{"z": 1}, {"a": 6}, {"a": -1}])
+def test_a_persons_rating_outside_the_pool_or_scale_is_refused(human: dict[str, int]) -> None:
+    q = small()
+    with pytest.raises(ValueError, match="human ratings"):
+        QueryRatings("q", q.doc_ids, 3, q.ratings, human)
+
+
 @pytest.mark.parametrize("min_answers", [1, 2, 3, 9])
 @pytest.mark.parametrize("min_rating", [1, 4, 5])
 def test_labels_against_plain_lists(queries: list[QueryRatings], min_rating: int, min_answers: int) -> None:

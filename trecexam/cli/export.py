@@ -12,6 +12,7 @@ import click
 
 from converters.trec_qrels import write_qrels
 from trecexam.api import Track, open_track
+from trecexam.cli import show
 from trecexam.cli.options import track_argument
 from trecexam.reports import files
 
@@ -64,6 +65,7 @@ def qrels(
     with open_track(track) as opened:
         rows = opened.qrels(label=label, min_rating=min_rating, min_answers=min_answers, binary=binary)
         _write_qrels(rows, output)
+        show.human(opened)
 
 
 @export.command(epilog="Example: trecexam export subtopics mytrack -o rubric.subtopics.qrels")
@@ -74,13 +76,17 @@ def subtopics(track: Path, output: Path | None, min_rating: int | None) -> None:
     """Which passage reaches which item, as ndeval takes it: query, item index, document, 0 or 1."""
     with open_track(track) as opened:
         _write_qrels(opened.subtopics(min_rating=min_rating), output)
+        show.human(opened)
 
 
 @export.command(epilog="Example: trecexam export grades mytrack -o grades.jsonl")
 @track_argument
 @output_option
 def grades(track: Path, output: Path | None) -> None:
-    """Every grade of TRACK's pool as JSONL; the `recorded` grader reads it back."""
+    """Every grade of TRACK's pool as JSONL; the `recorded` grader reads it back.
+
+    Ratings are the grader's; where a person rated the cell, `human_rating`, `who` and `why` stand beside.
+    """
     with open_track(track) as opened:
         _emit(_grade_lines(opened), output)
 
@@ -91,8 +97,8 @@ def grades(track: Path, output: Path | None) -> None:
 def pool(track: Path, output: Path | None) -> None:
     """TRACK's pool with its grades, as the Rubric workbench has it.
 
-    Texts, ranks in the runs, official judgments and grades of every pooled passage, a line a query. Gzip
-    where FILE ends in .gz: the workbench reads no other. The `recorded` grader reads it back.
+    Texts, ranks in the runs, official judgments and the grader's own grades of every pooled passage, a line
+    a query. Gzip where FILE ends in .gz: the workbench reads no other. The `recorded` grader reads it back.
     """
     from converters.workbench import write_pool
 

@@ -44,13 +44,14 @@ def leaderboard(
     with open_track(track) as opened, _bad_measures():
         board = opened.leaderboard(measures or None, official=official)
         files = {name: opened.folder.shown(path) for name, path in opened.run_files().items()}
+        said = opened.said()
         _say_what_is_missing(opened)
     if not board.rows:
         click.echo(f"no runs yet: drop some into {opened.folder.runs}", err=True)
     show.table(
         results.leaderboard_table(board),
         as_json=as_json,
-        json_value=results.leaderboard_json(board, files) if as_json else None,
+        json_value=results.leaderboard_json(board, files, said) if as_json else None,
     )
 
 
@@ -88,6 +89,7 @@ def correlate(
 
 def _say_what_is_missing(track: Track) -> None:
     counts = track.counts()
+    show.human(track)
     if counts.missing:
         click.echo(
             f"{counts.missing:,} of {counts.cells:,} cells have no grade; "

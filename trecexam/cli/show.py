@@ -6,12 +6,15 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from trecexam.pipeline import Progress
 from trecexam.reports.tables import Table, to_aligned, to_json, to_tsv
+
+if TYPE_CHECKING:
+    from trecexam.api import Track
 
 #: Seconds between log lines of long work that has no terminal to draw on.
 LOG_EVERY = 10.0
@@ -24,6 +27,17 @@ def table(table: Table, *, as_json: bool = False, json_value: Any = None) -> Non
     else:
         text = to_aligned(table) if sys.stdout.isatty() else to_tsv(table)
     click.echo(text, nl=False)
+
+
+def human(track: Track) -> None:
+    """Says how much of what is shown people rated, if they did."""
+    said = track.said()
+    if said["who"]:
+        click.echo(
+            f"{said['cells']:,} cells and {said['passages']:,} passages have a person's rating in place of "
+            f"the grader's ({', '.join(said['who'])})",
+            err=True,
+        )
 
 
 def log(line: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from trecexam.scores.history import BoardChange, Entry, FieldChange, ItemChange, OriginChange, RunChange
+from trecexam.scores.history.standing import same_value
 
 #: Names that a line spells out before it says how many more there are.
 SPELT = 3
@@ -58,13 +59,8 @@ def reason(row: RunChange, entry: Entry) -> str:
         parts.append(f"{_plural(row.beyond, 'label')} changed of passages that it lacks")
     if row.edited_queries:
         parts.append(f"items came or went in {_plural(row.edited_queries, 'query')}")
-    if row.n_queries and not parts:
-        came_or_went = any(move.before is None or move.after is None for move in row.queries)
-        parts.append("queries came or went" if came_or_went else "scored otherwise")
     if not parts:
-        parts.append(
-            "settings changed" if entry.changed.settings and not row.n_queries else "its mean did not change"
-        )
+        parts.append(_otherwise(row, board.measures_after[0]))
     if row.rank_before != row.rank_after:
         if row.came_above:
             parts.append(f"{_plural(row.came_above, 'new run')} above it")
@@ -74,6 +70,16 @@ def reason(row: RunChange, entry: Entry) -> str:
             others = _plural(abs(row.passed_by), "run")
             parts.append(f"{others} got past it" if row.passed_by > 0 else f"{others} fell below it")
     return "; ".join(parts)
+
+
+def _otherwise(row: RunChange, measure: str) -> str:
+    """What is left to say where neither the run's file, nor a label or item of its queries changed."""
+    if same_value(*row.means[measure]):
+        return "its mean did not change"
+    if any(move.before is None or move.after is None for move in row.queries):
+        return "queries came or went"
+    # A threshold of the measure, or how means are taken.
+    return "settings changed"
 
 
 def items_of(items: Iterable[ItemChange]) -> str:

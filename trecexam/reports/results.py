@@ -32,12 +32,18 @@ def leaderboard_table(board: Leaderboard) -> Table:
     return Table(("run", *columns), tuple(rows))
 
 
-def leaderboard_json(board: Leaderboard, files: Mapping[str, str]) -> dict[str, Any]:
-    """The leaderboard's JSON twin: full precision, files, answered queries."""
+def leaderboard_json(board: Leaderboard, files: Mapping[str, str], human: Any) -> dict[str, Any]:
+    """The leaderboard's JSON twin: full precision, files, answered queries.
+
+    Args:
+        files: run -> its file, as people see it.
+        human: how much of the labels people gave, and who.
+    """
     return {
         "measures": list(board.measures),
         "n_queries": board.n_queries,
         "average": board.average,
+        "human_ratings": human,
         "runs": [
             {
                 "run": row.run,

@@ -57,8 +57,13 @@ def labels(
         min_rating: for "count": from this rating on, a passage reaches an item; 0..5.
         min_answers: at least 1.
 
+    A rating that a person gave the passage as a whole stands in place of the items': with "max" it is the
+    label; with "count" the label is 0 where it is below min_rating, else the number of items reached, but
+    min_answers at the least.
+
     Returns:
-        doc_id -> label, in the order of `q.doc_ids`; 0..5 for "max", 0..n_items for "count".
+        doc_id -> label, in the order of `q.doc_ids`; 0..5 for "max", 0..n_items (a person's: or
+        min_answers) for "count".
 
     Raises:
         ValueError: an unknown rule, or min_answers below 1.
@@ -70,17 +75,28 @@ def labels(
         values = np.where(reached >= _at_least_one(min_answers), reached, 0)
     else:
         raise ValueError(f'unknown label rule {rule!r}; there are "max" and "count"')
-    return _of_rated(q, values)
+    found = _of_rated(q, values)
+    for doc_id, rating in q.human.items():
+        if rule == "max":
+            found[doc_id] = rating
+        else:
+            place = q.doc_ids.index(doc_id)
+            found[doc_id] = max(int(reached[place]), min_answers) if rating >= min_rating else 0
+    return found
 
 
 def binary_labels(q: QueryRatings, min_rating: int, min_answers: int = 1) -> dict[str, int]:
     """1 for each passage that at least min_answers items rate min_rating or better, 0 for the other rated.
 
+    A passage that a person rated as a whole has 1 where that rating is min_rating or better.
+
     Raises:
         ValueError: min_answers below 1.
     """
     reached = (q.ratings >= max(min_rating, 0)).sum(axis=1)
-    return _of_rated(q, reached >= _at_least_one(min_answers))
+    found = _of_rated(q, reached >= _at_least_one(min_answers))
+    found.update((doc_id, int(rating >= min_rating)) for doc_id, rating in q.human.items())
+    return found
 
 
 def label_qrels(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,8 @@ class QueryRatings:
         doc_ids: the pooled passages, sorted.
         n_items: how many items (questions, nuggets) the query's test bank has.
         ratings: int8 of shape (len(doc_ids), n_items), items in the bank's order; 0..5, or -1 where
-            there is no rating.
+            there is no rating. A cell that a person rated has that rating.
+        human: doc_id -> the rating 0..5 that a person gave the passage as a whole, for the query itself.
 
     Raises:
         ValueError: the matrix has another shape or type, or a value outside -1..5.
@@ -32,6 +34,7 @@ class QueryRatings:
     doc_ids: tuple[str, ...]
     n_items: int
     ratings: NDArray[np.int8]
+    human: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         shape = (len(self.doc_ids), self.n_items)
@@ -42,8 +45,14 @@ class QueryRatings:
             )
         if self.ratings.size and not (self.ratings.min() >= MISSING and self.ratings.max() <= MAX_RATING):
             raise ValueError(f"ratings of query {self.query_id!r}: a value outside {MISSING}..{MAX_RATING}")
+        unknown = self.human.keys() - set(self.doc_ids) if self.human else ()
+        if unknown or any(not 0 <= rating <= MAX_RATING for rating in self.human.values()):
+            raise ValueError(f"human ratings of query {self.query_id!r}: outside its pool or 0..{MAX_RATING}")
 
     @property
     def rated(self) -> NDArray[np.bool_]:
-        """For each passage, whether it has a rating on any item; shape (len(doc_ids),)."""
-        return np.asarray((self.ratings >= 0).any(axis=1), np.bool_)
+        """For each passage, whether it has a rating, of an item or as a whole; shape (len(doc_ids),)."""
+        rated = np.asarray((self.ratings >= 0).any(axis=1), np.bool_)
+        if self.human:
+            rated |= np.array([doc_id in self.human for doc_id in self.doc_ids], np.bool_)
+        return rated

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from converters.records import Item
+from converters.records import HumanRating, Item
 from trecexam.bank.model import Bank, item_digest, passage_digest
 from trecexam.graders.base import Answer, Cell, identity_digest, identity_json
+from trecexam.stages.overrides import Overrides
 from trecexam.store import GradeRow, GradeStore
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class Counts:
         missing: cells that could have a grade and have none.
         no_text_cells: cells of passages without a gradable text; they never get one.
         passages: pooled passages, of which `no_text` have no gradable text.
+        human_cells, human_passages: cells, and passages as a whole, that a person rated; a cell that the
+            grader graded too is counted there as well.
     """
 
     cells: int = 0
@@ -57,6 +60,8 @@ class Counts:
     no_text_cells: int = 0
     passages: int = 0
     no_text: int = 0
+    human_cells: int = 0
+    human_passages: int = 0
 
 
 class Gradebook:
@@ -80,6 +85,7 @@ class Gradebook:
         self._min_text = min_text
         self._read = read
         self._sheets: dict[str, _Sheet] = {}
+        self._overrides = Overrides()
 
     def set_pool(self, bank: Bank, pool: Mapping[str, tuple[str, ...]], texts: Mapping[str, str]) -> None:
         """Takes a new pool; only queries whose passages, texts or items changed are looked up again."""
@@ -92,6 +98,19 @@ class Gradebook:
             if sheet and (sheet.doc_ids, sheet.texts, sheet.items) == (doc_ids, found, items):
                 continue
             self._sheets[query_id] = self._sheet(doc_ids, found, items)
+
+    def set_overrides(self, overrides: Overrides) -> None:
+        """Takes the ratings that people gave in place of the grader's, which stay as they are."""
+        self._overrides = overrides
+
+    def pooled(self, query_id: str) -> tuple[str, ...]:
+        """The query's pooled passages, sorted."""
+        return self._sheets[query_id].doc_ids
+
+    def text_of(self, query_id: str, doc_id: str) -> str | None:
+        """The text of a pooled passage that is graded, None where it has none."""
+        sheet = self._sheets[query_id]
+        return sheet.texts[sheet.doc_ids.index(doc_id)]
 
     def missing(self, query_texts: Mapping[str, str]) -> Iterator[Cell]:
         """Every cell that has a text and no grade of any kind, passage by passage; equal cells once."""
@@ -135,12 +154,17 @@ class Gradebook:
             if (codes != sheet.codes).any():
                 sheet.codes, sheet.version = codes, next(_VERSIONS)
 
-    def version(self, query_id: str) -> int:
-        """A number that changes exactly when the query's cells or their grades change."""
-        return self._sheets[query_id].version
+    def version(self, query_id: str) -> Hashable:
+        """A token that changes exactly when the query's cells, their grades or people's ratings change."""
+        human = self._overrides.queries.get(query_id)
+        return self._sheets[query_id].version, human and human.token
 
-    def ratings(self, query_id: str, unparsed: UnparsedPolicy) -> QueryRatings:
-        """The query's ratings with the policy for unparsed (and refused) answers applied; -1 where none."""
+    def ratings(self, query_id: str, unparsed: UnparsedPolicy, *, human: bool = True) -> QueryRatings:
+        """The query's ratings with the policy for unparsed (and refused) answers applied; -1 where none.
+
+        Args:
+            human: False for the grader's alone, without what people said in their place.
+        """
         import numpy as np
 
         from trecexam.scores.ratings import QueryRatings
@@ -150,7 +174,14 @@ class Gradebook:
         codes = sheet.codes
         unread = (codes == UNPARSED) | (codes == REFUSED)
         ratings = np.where(unread, instead, np.maximum(codes, MISSING)).astype(np.int8)
-        return QueryRatings(query_id, sheet.doc_ids, len(sheet.items), ratings)
+        said = self._overrides.queries.get(query_id) if human else None
+        if said is None:
+            return QueryRatings(query_id, sheet.doc_ids, len(sheet.items), ratings)
+        rows = {doc_id: row for row, doc_id in enumerate(sheet.doc_ids)}
+        columns = {item.item_id: column for column, item in enumerate(sheet.items)}
+        for (doc_id, item_id), rating in said.cells.items():
+            ratings[rows[doc_id], columns[item_id]] = rating
+        return QueryRatings(query_id, sheet.doc_ids, len(sheet.items), ratings, said.passages)
 
     def counts(self) -> Counts:
         """What became of the pool's cells."""
@@ -166,6 +197,9 @@ class Gradebook:
             for name, code in (("missing", MISSING), *_CODE.items()):
                 total[name] += int((codes == code).sum())
         total["missing"] -= total["no_text_cells"]
+        for said in self._overrides.queries.values():
+            total["human_cells"] += len(said.cells)
+            total["human_passages"] += len(said.passages)
         return Counts(**total)
 
     def failed_items(self) -> Iterator[tuple[Item, str, int]]:
@@ -183,7 +217,12 @@ class Gradebook:
                 yield item, reason, int(failed[column])
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Every grade of the pool, for `export grades`: ids, rating, status, answer, digests."""
+        """Every grade of the pool, for `export grades`: ids, rating, status, answer, digests.
+
+        The rating is the grader's. Where a person rated the cell, that stands beside it, so that what is
+        read back as this grader's grades is.
+        """
+        said = {row[:3]: row for row in self._overrides.counting}
         grader_id = self._store.grader_id(identity_digest(self._identity))
         for query_id, sheet in self._sheets.items():
             digests = [None if text is None else passage_digest(text) for text in sheet.texts]
@@ -209,6 +248,7 @@ class Gradebook:
                         "prompt": self._prompt(item.kind),
                         "passage_sha256": digest.hex(),
                         "item_sha256": item_digest(item).hex(),
+                        **_human(said.get((query_id, doc_id, item.item_id))),
                     }
 
     def _gradable(self, text: str | None) -> str | None:
@@ -258,3 +298,7 @@ class Gradebook:
 
     def _item_rows(self, items: Sequence[Item]) -> list[int | None]:
         return self._store.item_ids([item_digest(item) for item in items])
+
+
+def _human(row: HumanRating | None) -> dict[str, Any]:
+    return {} if row is None else {"human_rating": row.rating, "who": row.who, "why": row.why}

@@ -283,14 +283,12 @@ def _origin(pipeline: Pipeline) -> Origin:
         {name: value for name, value in settings.items() if name not in _IDLE},
         _plain(object, dict(pipeline.grader.identity)),
         versions(),
-        _human(pipeline),
+        tuple(
+            HumanLabel(row.query_id, row.doc_id, row.item_id, row.rating, row.who)
+            for row in pipeline.overrides.counting
+            if row.rating is not None
+        ),
     )
-
-
-def _human(pipeline: Pipeline) -> tuple[HumanLabel, ...]:
-    overrides = getattr(pipeline, "overrides", None)
-    counting = overrides.counting if overrides is not None else ()
-    return tuple(HumanLabel(row.query_id, row.doc_id, row.item_id, row.rating, row.who) for row in counting)
 
 
 def _finite(value: float) -> float | None:

@@ -14,7 +14,8 @@ import converters
 from converters.bank import read_bank, read_bank_queries
 from converters.errors import ConversionError
 from converters.lines import iter_lines
-from converters.records import Item, Qrel
+from converters.overrides import read_overrides
+from converters.records import HumanRating, Item, Qrel
 from converters.run import Run
 from trecexam.bank import Bank
 from trecexam.bank.asked import QUERY, asked
@@ -38,6 +39,7 @@ class Snapshot:
         own_texts: doc_id -> text of the passages that generated responses amount to.
         official: the official judgments, None where there are none.
         official_ranks: run name -> official rank (1 is best), None where there are none.
+        human: the lines of overrides.tsv and their numbers; whether they count is not decided here.
     """
 
     bank: Bank
@@ -48,6 +50,7 @@ class Snapshot:
     own_texts: Mapping[str, str]
     official: tuple[Qrel, ...] | None
     official_ranks: Mapping[str, float] | None
+    human: tuple[tuple[int, HumanRating], ...]
     rejected: tuple[Rejected, ...]
 
 
@@ -80,6 +83,7 @@ class Inputs:
             folder.official_leaderboard(),
             folder.recorded(),
             folder.prompt(),
+            folder.overrides(),
         )
         paths = [
             *folder.bank(optional=self._bankless),
@@ -109,9 +113,19 @@ class Inputs:
         bank = self._asked(whole, texts, rejected)
         ranks = self._optional(self.folder.official_leaderboard(), "ranks", _read_ranks, rejected)
         runs, files, own = self._runs(bank, texts, hold, rejected)
+        human = self._human(rejected)
         contents = {name: (path, self._cache["run", path][0]) for name, path in files.items()}
         return Snapshot(
-            bank, texts, runs, files, contents, own, official, ranks, tuple(sorted(rejected, key=_row_key))
+            bank,
+            texts,
+            runs,
+            files,
+            contents,
+            own,
+            official,
+            ranks,
+            human,
+            tuple(sorted(rejected, key=_row_key)),
         )
 
     def _bank(self, rejected: list[Rejected]) -> tuple[Bank, dict[str, str]]:
@@ -134,6 +148,15 @@ class Inputs:
             queries.update(texts)
             rejected += (Rejected(shown, error.line, error.reason) for error in blank)
         return Bank.from_items(items), queries
+
+    def _human(self, rejected: list[Rejected]) -> tuple[tuple[int, HumanRating], ...]:
+        path = self.folder.overrides()
+        found = self._optional(path if path.exists() else None, "overrides", _read_overrides, rejected)
+        if found is None:
+            return ()
+        rows, refused = found
+        rejected += (Rejected(self.folder.shown(path), error.line, error.reason) for error in refused)
+        return rows
 
     @property
     def _bankless(self) -> bool:
@@ -325,6 +348,11 @@ def _read_ranks(path: Path) -> dict[str, float]:
 
 def _read_qrels(path: Path) -> tuple[Qrel, ...]:
     return tuple(converters.read(path, "qrels"))
+
+
+def _read_overrides(path: Path) -> tuple[tuple[tuple[int, HumanRating], ...], list[ConversionError]]:
+    refused: list[ConversionError] = []
+    return tuple(read_overrides(path, refused.append)), refused
 
 
 def _first_line(path: Path, query_id: str) -> int | None:

@@ -16,14 +16,15 @@ from trecexam.stages.comparison import compare
 from trecexam.stages.files import Rejected, stamp
 from trecexam.stages.gradebook import Counts
 from trecexam.stages.history import History
+from trecexam.stages.overriding import human_table
 from trecexam.stages.versions import versions
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from trecexam.pipeline import Pipeline
 
-#: Every name that may stand in out/, in the order of writing.
-CORRELATION = ("correlation.tsv", "correlation.json")
+#: Those that are there only where they apply.
+OPTIONAL = ("correlation.tsv", "correlation.json", "human.tsv")
 MANIFEST = "manifest.json"
 
 
@@ -53,11 +54,13 @@ class Outputs:
         contents = dict(self._contents(pipeline))
         entry = self.history.note(pipeline, contents["rubric.qrels"]) if complete else None
         hashes = {name: files.sha256(content) for name, content in contents.items()}
-        contents[MANIFEST] = to_json(self._manifest(pipeline, counts, hashes, complete=complete)).encode()
-        for name in CORRELATION:
+        written = [out / name for name, content in contents.items() if files.replace(out / name, content)]
+        for name in OPTIONAL:
             if name not in hashes:
                 files.remove(out / name)
-        written = [out / name for name, content in contents.items() if files.replace(out / name, content)]
+        manifest = to_json(self._manifest(pipeline, counts, hashes, complete=complete)).encode()
+        if files.replace(out / MANIFEST, manifest):
+            written.append(out / MANIFEST)
         return Written(written, entry)
 
     def last(self, seen: str) -> tuple[int, Counts, tuple[Rejected, ...]] | None:
@@ -110,7 +113,7 @@ class Outputs:
         board = pipeline.leaderboard()
         shown = {name: self.folder.shown(path) for name, path in snapshot.run_files.items()}
         yield "leaderboard.tsv", to_tsv(results.leaderboard_table(board)).encode()
-        yield "leaderboard.json", to_json(results.leaderboard_json(board, shown)).encode()
+        yield "leaderboard.json", to_json(results.leaderboard_json(board, shown, pipeline.said())).encode()
         yield (
             "per_query.tsv",
             to_tsv(results.per_query_table(pipeline.rubric_values(), board.measures)).encode(),
@@ -121,6 +124,8 @@ class Outputs:
             table = compared.table()
             yield "correlation.tsv", to_tsv(table).encode()
             yield "correlation.json", to_json(compared.as_json()).encode()
+        if pipeline.overrides.decisions:
+            yield "human.tsv", to_tsv(human_table(pipeline)).encode()
         rejected = Table(("file", "line", "reason"), tuple(tuple(row) for row in pipeline.rejected))
         yield "rejected.tsv", to_tsv(rejected).encode()
 

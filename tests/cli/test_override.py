@@ -1,0 +1,255 @@
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.scores import Cover
+
+ANN = ["--who", "ann", "--why", "read it"]
+
+
+def give(track: Path, *args: str, status: int = 0) -> None:
+    assert run(["override", str(track), *args]) == status
+
+
+def labels(track: Path) -> dict[tuple[str, str], int]:
+    rows = (line.split() for line in (track / "out/rubric.qrels").read_text().splitlines())
+    return {(query_id, doc_id): int(label) for query_id, _, doc_id, label in rows}
+
+
+def human_states(track: Path) -> list[tuple[str, str]]:
+    rows = [line.split("\t") for line in (track / "out/human.tsv").read_text().splitlines()]
+    return [(row[5], row[-1]) for row in rows[1:]]
+
+
+def test_a_persons_label_of_a_passage_stands_in_the_qrels_and_the_graders_beside_it(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = labels(graded)
+    (query_id, doc_id), machine = next(iter(before.items()))
+    rating = (machine + 2) % 6
+    give(graded, "--query", query_id, "--doc", doc_id, "--rating", str(rating), *ANN)
+    assert f"{rating} (ann) in place of the grader's {machine}" in capsys.readouterr().err
+    assert run(["watch", str(graded), "--once"]) == 0
+    assert labels(graded) == before | {(query_id, doc_id): rating}
+    header, row = (graded / "out/human.tsv").read_text().splitlines()
+    found = dict(zip(header.split("\t"), row.split("\t"), strict=True))
+    assert (found["rating"], found["machine"], found["who"], found["why"], found["state"]) == (
+        str(rating),
+        str(machine),
+        "ann",
+        "read it",
+        "counts",
+    )
+    board = json.loads((graded / "out/leaderboard.json").read_text())
+    assert board["human_ratings"] == {"cells": 0, "passages": 1, "who": ["ann"]}
+    manifest = json.loads((graded / "out/manifest.json").read_text())
+    assert manifest["counts"]["human_passages"] == 1
+    assert "overrides.tsv" in manifest["inputs"]
+
+
+def test_a_persons_rating_of_a_cell_changes_cover_and_the_export_keeps_the_graders(graded: Path) -> None:
+    with trecexam.open_track(graded) as track:
+        grade = next(g for g in track.grades() if g["rating"] == 0)
+        query_id, doc_id, item_id = grade["query_id"], grade["doc_id"], grade["item_id"]
+        done = track.override(query_id, doc_id, 5, item=item_id, who="ann", why="it answers")
+        assert done.machine == 0
+        ratings = {q.doc_id: q.ratings for q in track.qrels() if q.query_id == query_id}
+        assert 5 in ratings[doc_id]
+        after = next(g for g in track.grades() if (g["query_id"], g["doc_id"], g["item_id"]) == done.row[:3])
+    assert after == grade | {"human_rating": 5, "who": "ann", "why": "it answers"}
+
+
+def test_one_cells_rating_moves_cover_as_a_recount_says(graded: Path) -> None:
+    with trecexam.open_track(graded) as track:
+        board = track.leaderboard([Cover(rel=5) @ 8])
+        grades = list(track.grades())
+        reached = {(g["query_id"], g["item_id"]) for g in grades if g["rating"] == 5}
+        missed = next(g for g in grades if (g["query_id"], g["item_id"]) not in reached)
+        track.override(
+            missed["query_id"], missed["doc_id"], 5, item=missed["item_id"], who="ann", why="it does"
+        )
+        after = track.leaderboard([Cover(rel=5) @ 8])
+    was = {row.run: row.scores[0].mean for row in board.rows}
+    rises = {row.run: row.scores[0].mean - was[row.run] for row in after.rows}
+    # Three queries of four items: one more item reached is a twelfth, for the runs that have the passage.
+    assert {round(rise, 9) for rise in rises.values()} <= {0.0, round(1 / 12, 9)}
+    assert any(rise > 0 for rise in rises.values())
+
+
+def test_an_item_can_be_named_by_its_index(graded: Path) -> None:
+    query_id, doc_id = next(iter(labels(graded)))
+    with trecexam.open_track(graded) as track:
+        done = track.override(query_id, doc_id, 2, item="3", who="ann", why="so")
+    assert done.row.item_id == f"{query_id}/2"
+
+
+def test_two_people_on_one_cell_are_both_kept_and_the_last_counts(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query_id, doc_id = next(iter(labels(graded)))
+    where = ["--query", query_id, "--doc", doc_id]
+    give(graded, *where, "--rating", "1", *ANN)
+    give(graded, *where, "--rating", "3", "--who", "bob", "--why", "disagree")
+    assert "ann had said 1: read it; both are kept" in capsys.readouterr().err
+    assert run(["watch", str(graded), "--once"]) == 0
+    assert human_states(graded) == [("ann", "replaced"), ("bob", "counts")]
+    assert labels(graded)[query_id, doc_id] == 3
+
+
+def test_the_same_said_twice_is_one_line(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    query_id, doc_id = next(iter(labels(graded)))
+    for _ in range(2):
+        give(graded, "--query", query_id, "--doc", doc_id, "--rating", "1", *ANN)
+    assert "ann said so already" in capsys.readouterr().err
+    assert len((graded / "overrides.tsv").read_text().splitlines()) == 2
+
+
+def test_people_who_write_at_the_same_time_lose_nothing(graded: Path) -> None:
+    places = list(labels(graded))[:6]
+
+    def say(place: tuple[str, str], who: str) -> None:
+        with trecexam.open_track(graded) as track:
+            track.override(*place, 2, who=who, why="together")
+
+    threads = [threading.Thread(target=say, args=(place, f"p{n}")) for n, place in enumerate(places)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with trecexam.open_track(graded) as track:
+        assert {row[5] for row in track.human_ratings().rows} == {f"p{n}" for n in range(6)}
+
+
+def test_a_withdrawn_rating_gives_the_graders_back(graded: Path) -> None:
+    before = (graded / "out/rubric.qrels").read_bytes()
+    query_id, doc_id = next(iter(labels(graded)))
+    where = ["--query", query_id, "--doc", doc_id]
+    rating = (labels(graded)[query_id, doc_id] + 1) % 6
+    give(graded, *where, "--rating", str(rating), *ANN)
+    run(["watch", str(graded), "--once"])
+    assert (graded / "out/rubric.qrels").read_bytes() != before
+    give(graded, *where, "--withdraw", "--who", "ann", "--why", "my mistake")
+    run(["watch", str(graded), "--once"])
+    assert (graded / "out/rubric.qrels").read_bytes() == before
+    assert human_states(graded) == [("ann", "replaced"), ("ann", "withdrawn")]
+
+
+def test_a_rating_of_a_text_that_changed_since_is_refused_and_says_so(graded: Path) -> None:
+    query_id, doc_id = next(iter(labels(graded)))
+    give(graded, "--query", query_id, "--doc", doc_id, "--rating", "5", *ANN)
+    passages = graded / "passages.jsonl"
+    number = int(doc_id.rsplit("d", 1)[1])
+    old = f'"passage {number} about {query_id}"'
+    assert old in passages.read_text()
+    passages.write_text(passages.read_text().replace(old, '"something else altogether"'))
+    assert run(["watch", str(graded), "--once"]) == 1
+    assert "overrides.tsv\t2\tann's rating of" in (graded / "out/rejected.tsv").read_text()
+    assert human_states(graded) == [("ann", "refused")]
+
+
+def test_a_rating_of_an_item_that_was_reworded_since_is_refused(graded: Path) -> None:
+    query_id, doc_id = next(iter(labels(graded)))
+    give(graded, "--query", query_id, "--doc", doc_id, "--item", "1", "--rating", "5", *ANN)
+    bank = graded / "bank.questions.jsonl"
+    bank.write_text(bank.read_text().replace(f"question 0 of {query_id}?", "a better one?"))
+    assert run(["watch", str(graded), "--once"]) == 1
+    assert "another wording of item" in (graded / "out/rejected.tsv").read_text()
+
+
+def test_a_bad_line_of_overrides_is_named_and_the_rest_counts(graded: Path) -> None:
+    (query_id, doc_id), machine = next(iter(labels(graded).items()))
+    rating = (machine + 1) % 6
+    (graded / "overrides.tsv").write_text(
+        "query_id\tdoc_id\titem_id\trating\twho\twhy\n"
+        f"{query_id}\t{doc_id}\t\t9\tann\ttoo much\n"
+        f"nope\t{doc_id}\t\t1\tann\tno such query\n"
+        f"{query_id}\t{doc_id}\tnope\t1\tann\tno such item\n"
+        f"{query_id}\telsewhere\t\t1\tann\tnot pooled\n"
+        f"{query_id}\t{doc_id}\t\t{rating}\tann\tgood\n"
+    )
+    assert run(["watch", str(graded), "--once"]) == 1
+    assert labels(graded)[query_id, doc_id] == rating
+    rejected = [line.split("\t")[:2] for line in (graded / "out/rejected.tsv").read_text().splitlines()[1:]]
+    assert rejected == [["overrides.tsv", "2"], ["overrides.tsv", "3"], ["overrides.tsv", "4"]]
+    assert human_states(graded)[-2:] == [("ann", "not pooled"), ("ann", "counts")]
+
+
+def test_equal_passages_of_a_query_share_a_persons_rating(graded: Path) -> None:
+    with trecexam.open_track(graded) as track:
+        (query_id, doc_id), machine = next(iter(labels(graded).items()))
+        twin = next(d for q, d in labels(graded) if q == query_id and d != doc_id)
+        text = f"passage {int(doc_id.rsplit('d', 1)[1])} about {query_id}"
+        passages = graded / "passages.jsonl"
+        rows = [json.loads(line) for line in passages.read_text().splitlines()]
+        for row in rows:
+            if row["docid"] == twin:
+                row["text"] = text
+        passages.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        rating = (machine + 1) % 6
+        track.override(query_id, doc_id, rating, who="ann", why="same text")
+        found = {q.doc_id: q.relevance for q in track.qrels() if q.query_id == query_id}
+    assert found[doc_id] == found[twin] == rating
+
+
+def test_count_labels_and_binary_labels_follow_a_persons_rating(graded: Path) -> None:
+    with trecexam.open_track(graded) as track:
+        low = next(q for q in track.qrels(label="count", min_rating=4) if q.relevance == 0)
+        track.override(low.query_id, low.doc_id, 4, who="ann", why="answers the query")
+        for options, expected in (
+            ({"label": "count"}, 1),
+            ({"label": "count", "min_answers": 3}, 3),
+            ({"label": "count", "min_rating": 5}, 0),
+            ({"binary": True}, 1),
+            ({"binary": True, "min_rating": 5}, 0),
+            ({"label": "max", "min_answers": 2}, 4),
+        ):
+            found = {q[:2]: q.relevance for q in track.qrels(**options)}  # type: ignore[arg-type]
+            assert found[low[:2]] == expected, options
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["--query", "q9", "--doc", "q1-d00", "--rating", "1", *ANN], "no query 'q9' in the bank"),
+        (["--query", "q1", "--doc", "q1-d0x", "--rating", "1", *ANN], "'q1-d0x' is not in the pool"),
+        (["--query", "q1", "--doc", "q1-d00", "--item", "9", "--rating", "1", *ANN], "has no item '9'"),
+        (["--query", "q1", "--doc", "q1-d00", "--rating", "1", "--who", "ann"], "give --why"),
+        (["--query", "q1", "--doc", "q1-d00", *ANN], "--rating or --withdraw"),
+        (["--query", "q1", "--doc", "q1-d00", "--rating", "1", "--withdraw", *ANN], "one of the two"),
+        (["--query", "q1", "--doc", "q1-d00", "--rating", "1", "--who", " ", "--why", "x"], "needs a name"),
+        (["--query", "q1", "--doc", "q1-d00", "--withdraw", *ANN], "no rating to withdraw"),
+        ([], "give --query, --doc, --who, --why"),
+    ],
+)
+def test_what_cannot_be_taken_is_told_in_one_line_and_nothing_is_written(
+    graded: Path, capsys: pytest.CaptureFixture[str], args: list[str], says: str
+) -> None:
+    capsys.readouterr()
+    give(graded, *args, status=2)
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert says in told
+    assert not (graded / "overrides.tsv").exists()
+
+
+def test_overrides_that_cannot_be_read_are_never_written_over(graded: Path) -> None:
+    (graded / "overrides.tsv").write_bytes(b"\xff\xfe junk")
+    query_id, doc_id = next(iter(labels(graded)))
+    give(graded, "--query", query_id, "--doc", doc_id, "--rating", "1", *ANN, status=2)
+    assert (graded / "overrides.tsv").read_bytes() == b"\xff\xfe junk"
+
+
+def test_without_human_ratings_there_is_no_human_table(graded: Path) -> None:
+    query_id, doc_id = next(iter(labels(graded)))
+    give(graded, "--query", query_id, "--doc", doc_id, "--rating", "1", *ANN)
+    run(["watch", str(graded), "--once"])
+    assert (graded / "out/human.tsv").exists()
+    (graded / "overrides.tsv").unlink()
+    run(["watch", str(graded), "--once"])
+    assert not (graded / "out/human.tsv").exists()

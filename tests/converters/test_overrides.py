@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from converters.errors import ConversionError
+from converters.overrides import COLUMNS, read_overrides, with_override
+from converters.records import HumanRating
+
+HEADER = "\t".join(COLUMNS) + "\n"
+ID = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1, max_size=8)
+TEXT = st.text(st.characters(codec="utf-8", exclude_categories=("C",)), max_size=12).map(
+    lambda text: " ".join(text.split()) or "x"
+)
+DIGEST = st.binary(min_size=32, max_size=32).map(bytes.hex) | st.just("")
+ROW = st.builds(
+    HumanRating, ID, ID, ID | st.just(""), st.none() | st.integers(0, 5), TEXT, TEXT, TEXT, DIGEST, DIGEST
+)
+
+
+def read(path: Path) -> tuple[list[HumanRating], list[str]]:
+    refused: list[ConversionError] = []
+    rows = [row for _, row in read_overrides(path, refused.append)]
+    return rows, [str(error) for error in refused]
+
+
+@given(st.lists(ROW))
+def test_what_is_written_line_by_line_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[HumanRating]
+) -> None:
+    content = b""
+    for row in rows:
+        content = with_override(content, row)
+    path = tmp_path_factory.mktemp("overrides") / "overrides.tsv"
+    path.write_bytes(content)
+    assert read(path) == (rows, [])
+
+
+def test_columns_may_stand_in_any_order_and_others_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "overrides.tsv"
+    path.write_text("why\tplace\trating\tdoc_id\tquery_id\twho\n\nodd\t1\t3\td1\tq1\tann\n")
+    assert read(path) == ([HumanRating("q1", "d1", "", 3, "ann", "odd")], [])
+
+
+def test_a_line_is_added_in_the_columns_of_the_header_that_is_there() -> None:
+    row = HumanRating("q1", "d1", "", 3, "ann", "a\tb\nc")
+    assert with_override(b"rating\twhy\tdoc_id\tquery_id\twho", row) == (
+        b"rating\twhy\tdoc_id\tquery_id\twho\n3\ta b c\td1\tq1\tann\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("q1\td1\t\t6\tann\tbad", "neither 0..5 nor empty"),
+        ("q1\td1\t\t-1\tann\tbad", "neither 0..5 nor empty"),
+        ("q1\td1\t\t1.5\tann\tbad", "neither 0..5 nor empty"),
+        ("q1\td1\t\t1\t\tbad", "no who"),
+        ("q1\td1\t\t1\tann", "no why"),
+        ("\td1\t\t1\tann\tbad", "no query_id"),
+        ("q1\td1\t\t1\tann\tbad\t\tabc", "passage_sha256 is no sha256"),
+        ("q1\td1\t\t1\tann\tbad\t\t\t\tmore", "has 10 columns, the header line has 9"),
+    ],
+)
+def test_a_bad_line_is_refused_with_its_number_and_the_others_hold(
+    tmp_path: Path, line: str, reason: str
+) -> None:
+    path = tmp_path / "overrides.tsv"
+    path.write_text(f"{HEADER}{line}\nq1\td2\t\t1\tann\tfine\n")
+    rows, refused = read(path)
+    assert [row.doc_id for row in rows] == ["d2"]
+    assert len(refused) == 1
+    assert refused[0].startswith(f"{path}:2: ")
+    assert reason in refused[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("q1\td1\t\t1\tann\tno header\n", "header line lacks query_id, doc_id, who, why, rating"),
+        ("query_id doc_id item_id rating who why\n", "set off by tabs"),
+        ("query_id\tdoc_id\twho\twhy\trating\trating\n", "names rating twice"),
+    ],
+)
+def test_a_file_without_a_usable_header_is_refused_as_a_whole(
+    tmp_path: Path, content: str, reason: str
+) -> None:
+    path = tmp_path / "overrides.tsv"
+    path.write_text(content)
+    with pytest.raises(ConversionError, match=reason):
+        read(path)

@@ -1,0 +1,85 @@
+"""`trecexam override`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from trecexam.api import open_track
+from trecexam.cli import show
+from trecexam.cli.options import json_option, track_argument
+
+
+@click.command(
+    epilog="Example: trecexam override mytrack --query q1 --doc d7 --item 3 --rating 1 --who ann "
+    '--why "names the wrong year"'
+)
+@track_argument
+@click.option("--query", "query_id", metavar="QUERY_ID", help="The query.")
+@click.option("--doc", "doc_id", metavar="DOC_ID", help="A passage of its pool.")
+@click.option(
+    "--item",
+    metavar="ITEM",
+    default="",
+    help="An item's id, or its index in the bank from 1. Without: the passage as a whole.",
+)
+@click.option("--rating", type=click.IntRange(0, 5), metavar="N", help="On the grader's scale, 0..5.")
+@click.option("--withdraw", is_flag=True, help="Take back what was said: the grader's rating counts again.")
+@click.option("--who", envvar="TRECEXAM_WHO", show_envvar=True, metavar="NAME", help="Who says so.")
+@click.option("--why", metavar="TEXT", help="A reason that others can check.")
+@click.option("--list", "listed", is_flag=True, help="Show the ratings that people gave, and which count.")
+@json_option
+def override(
+    track: Path,
+    query_id: str | None,
+    doc_id: str | None,
+    item: str,
+    rating: int | None,
+    withdraw: bool,
+    who: str | None,
+    why: str | None,
+    listed: bool,
+    as_json: bool,
+) -> None:
+    """Put a person's rating in place of the grader's, for a cell or a passage of TRACK.
+
+    It is a line in TRACK/overrides.tsv, which may also be edited by hand. Of several the last counts; the
+    grader's rating and all earlier ones are kept. `trecexam watch` brings it into the scores.
+    """
+    if listed:
+        with open_track(track) as opened:
+            show.table(opened.human_ratings(), as_json=as_json)
+        return
+    missing = [
+        option
+        for option, value in (("--query", query_id), ("--doc", doc_id), ("--who", who), ("--why", why))
+        if not value
+    ]
+    if (rating is None) != withdraw:
+        missing.append("--rating or --withdraw, one of the two")
+    if missing:
+        raise click.UsageError(f"give {', '.join(missing)}; or --list")
+    assert query_id
+    assert doc_id
+    assert who
+    assert why
+    with open_track(track) as opened:
+        done = opened.override(query_id, doc_id, rating, item=item, who=who, why=why)
+        root = opened.folder.root
+    what = f"{query_id} {doc_id}" + (f" {done.row.item_id}" if done.row.item_id else "")
+    machine = "no rating" if done.machine is None else str(done.machine)
+    if not done.written:
+        click.echo(f"{what}: {who} said so already", err=True)
+        return
+    now = f"back to the grader's {machine}" if rating is None else f"{rating} ({done.row.who})"
+    click.echo(
+        f"{what}: {now}" + ("" if rating is None else f" in place of the grader's {machine}"), err=True
+    )
+    if done.before is not None and done.before.who != done.row.who:
+        click.echo(
+            f"{done.before.who} had said {done.before.rating}: {done.before.why}; both are kept in "
+            "overrides.tsv, the last counts",
+            err=True,
+        )
+    click.echo(f"next: trecexam watch {root} --once", err=True)

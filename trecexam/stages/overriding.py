@@ -1,0 +1,180 @@
+"""Takes a person's rating into overrides.tsv, and shows what became of those that are there."""
+
+from __future__ import annotations
+
+import difflib
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from converters.overrides import with_override
+from converters.records import HumanRating
+from trecexam.bank.model import passage_digest
+from trecexam.errors import TrecexamError
+from trecexam.reports import files
+from trecexam.reports.tables import Table
+from trecexam.stages.overrides import COUNTS, digest_of
+
+if TYPE_CHECKING:
+    from converters.records import Item
+    from trecexam.pipeline import Pipeline
+
+#: The columns of out/human.tsv and of `trecexam override --list`.
+COLUMNS = ("query_id", "doc_id", "item_id", "rating", "machine", "who", "why", "when", "state")
+
+
+@dataclass(frozen=True)
+class Overridden:
+    """What taking a rating did.
+
+    Attributes:
+        row: the rating.
+        machine: the grader's rating of the cell, or its label of the passage; None where it has none.
+        before: the human rating that counted until now, None where there was none.
+        written: False where the same person said just that before.
+    """
+
+    row: HumanRating
+    machine: int | None
+    before: HumanRating | None
+    written: bool
+
+
+def override(
+    pipeline: Pipeline, query_id: str, doc_id: str, item: str, rating: int | None, who: str, why: str
+) -> Overridden:
+    """Takes a person's rating of a cell, or of a passage as a whole; adds a line to overrides.tsv.
+
+    Args:
+        pipeline: a loaded one.
+        item: an item's id, or its index in the bank (from 1); "" for the passage as a whole.
+        rating: 0..5; None withdraws what anybody said before.
+
+    Raises:
+        TrecexamError: the query, passage or item is not in the track, or the rating not on the scale.
+    """
+    who, why = " ".join(who.split()), " ".join(why.split())
+    if not who or not why:
+        raise TrecexamError(f"a rating needs {'a reason (why)' if who else 'a name (who)'}")
+    found = _checked(pipeline, query_id, doc_id, item, rating)
+    digest = pipeline.gradebook.text_of(query_id, doc_id)
+    row = HumanRating(
+        query_id,
+        doc_id,
+        found.item_id if found else "",
+        rating,
+        who,
+        why,
+        datetime.now(UTC).isoformat(timespec="seconds"),
+        "" if digest is None else passage_digest(digest).hex(),
+        digest_of(found) if found else "",
+    )
+    before = next(
+        (d.row for d in pipeline.overrides.decisions if d.state == COUNTS and d.row[:3] == row[:3]), None
+    )
+    machine = _machine(pipeline, {query_id}).get(row[:3])
+    if rating is None and before is None:
+        raise TrecexamError("there is no rating to withdraw", path=pipeline.folder.overrides())
+    if before is not None and before._replace(when="") == row._replace(when=""):
+        return Overridden(before, machine, before, written=False)
+    path = pipeline.folder.overrides()
+    with _alone(pipeline.folder.state / "overrides.lock"):
+        try:
+            content = path.read_bytes() if path.exists() else b""
+            added = with_override(content, row)
+        except UnicodeDecodeError:
+            raise TrecexamError("is no UTF-8; mend it first", path=path) from None
+        except OSError as error:
+            raise TrecexamError(f"cannot be read: {error.strerror}", path=path) from None
+        # A link stays a link.
+        files.replace(path.resolve(), added)
+    return Overridden(row, machine, before, written=True)
+
+
+def human_table(pipeline: Pipeline) -> Table:
+    """Every line of overrides.tsv that could be read, with the grader's rating and what became of it."""
+    decisions = pipeline.overrides.decisions
+    machine = _machine(pipeline, {decision.row.query_id for decision in decisions})
+    return Table(
+        COLUMNS,
+        tuple(
+            (*row[:4], machine.get(row[:3]), row.who, row.why, row.when, state) for _, row, state in decisions
+        ),
+    )
+
+
+def _checked(pipeline: Pipeline, query_id: str, doc_id: str, item: str, rating: int | None) -> Item | None:
+    from trecexam.graders.base import scale_of
+
+    assert pipeline.snapshot is not None
+    bank = pipeline.snapshot.bank
+    root = pipeline.folder.root
+    if query_id not in bank.items:
+        raise TrecexamError(f"no query '{query_id}' in the bank{_near(query_id, bank.query_ids)}", path=root)
+    pooled = pipeline.gradebook.pooled(query_id)
+    if doc_id not in pooled:
+        raise TrecexamError(
+            f"'{doc_id}' is not in the pool of query '{query_id}', the first {pipeline.config.track.depth} "
+            f"of each run{_near(doc_id, pooled)}",
+            path=root,
+        )
+    best = scale_of(pipeline.grader).max_rating
+    if rating is not None and not 0 <= rating <= best:
+        raise TrecexamError(f"the rating {rating} is not on the grader's scale, 0..{best}", path=root)
+    if not item:
+        return None
+    items = bank.items[query_id]
+    for one in items:
+        if one.item_id == item:
+            return one
+    if item.isascii() and item.isdigit() and 1 <= int(item) <= len(items):
+        return items[int(item) - 1]
+    raise TrecexamError(
+        f"query '{query_id}' has no item '{item}'{_near(item, [one.item_id for one in items])}; an index, "
+        f"1..{len(items)}, will do too",
+        path=root,
+    )
+
+
+def _near(name: str, known: tuple[str, ...] | list[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    return f"; did you mean '{near[0]}'?" if near else ""
+
+
+def _machine(pipeline: Pipeline, query_ids: set[str]) -> dict[tuple[str, str, str], int]:
+    """(query_id, doc_id, item_id or "") -> the grader's rating, or its label of the passage."""
+    from trecexam.scores.labels import labels
+
+    assert pipeline.snapshot is not None
+    bank, scores = pipeline.snapshot.bank, pipeline.config.scores
+    found: dict[tuple[str, str, str], int] = {}
+    for query in pipeline.ratings(sorted(query_ids & bank.items.keys()), human=False):
+        by_label = labels(query, scores.label, scores.min_rating, scores.min_answers)
+        found.update(((query.query_id, doc_id, ""), label) for doc_id, label in by_label.items())
+        for doc_id, ratings in zip(query.doc_ids, query.ratings.tolist(), strict=True):
+            for item, rating in zip(bank.items[query.query_id], ratings, strict=True):
+                if rating >= 0:
+                    found[query.query_id, doc_id, item.item_id] = rating
+    return found
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Waits until nobody else writes; two people's ratings must not overwrite each other."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise TrecexamError(
+            f"cannot be opened: {error.strerror}; make the folder writable", path=path
+        ) from None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
