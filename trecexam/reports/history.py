@@ -35,7 +35,8 @@ class LogRow(NamedTuple):
         run: "" where no run moved.
         rank_before, rank_after: None where the run was, or is, not there.
         measure: the first one, which ranks the runs; `mean_before` and `mean_after` are of it.
-        labels_changed: labels that changed among the run's first passages, on queries where its value did.
+        labels_changed: changes among the run's first passages that the measure counts, on queries where its
+            value changed: labels, those that crossed its `rel`, or passages that reach other items.
         because: why it moved, in a few words.
         labels_changed_all: labels that changed in the whole pool.
     """

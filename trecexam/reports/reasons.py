@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from trecexam.scores.history import BoardChange, Entry, FieldChange, ItemChange, OriginChange, RunChange
+from trecexam.scores.history import (
+    BoardChange,
+    Counting,
+    Entry,
+    FieldChange,
+    ItemChange,
+    OriginChange,
+    RunChange,
+)
 from trecexam.scores.history.standing import same_value
 
 #: Names that a line spells out before it says how many more there are.
@@ -52,15 +60,13 @@ def reason(row: RunChange, entry: Entry) -> str:
     if row.file_changed:
         parts.append("its file changed")
     if row.labels:
-        parts.append(f"{_plural(row.labels, 'label')} changed in its first {board.depth}")
-    if row.reaches:
-        parts.append(f"{_plural(row.reaches, 'passage')} of its first {board.depth} reach other items")
+        parts.append(_labels(row.labels, f" of its first {board.depth}", board.counting))
     if row.beyond:
-        parts.append(f"{_plural(row.beyond, 'label')} changed of passages that it lacks")
+        parts.append(_labels(row.beyond, " of other passages", board.counting))
     if row.edited_queries:
         parts.append(f"items came or went in {_plural(row.edited_queries, 'query')}")
     if not parts:
-        parts.append(_otherwise(row, board.measures_after[0]))
+        parts.append(_otherwise(row, entry))
     if row.rank_before != row.rank_after:
         if row.came_above:
             parts.append(f"{_plural(row.came_above, 'new run')} above it")
@@ -72,14 +78,21 @@ def reason(row: RunChange, entry: Entry) -> str:
     return "; ".join(parts)
 
 
-def _otherwise(row: RunChange, measure: str) -> str:
+def _labels(count: int, whose: str, counting: Counting) -> str:
+    if counting.items:
+        whose = whose if whose != " of other passages" else " that it lacks"
+        return f"{_plural(count, 'passage')}{whose} {'reaches' if count == 1 else 'reach'} other items"
+    verb = "changed" if counting.rel is None else f"crossed {counting.rel}"
+    return f"{_plural(count, 'label')}{whose} {verb}"
+
+
+def _otherwise(row: RunChange, entry: Entry) -> str:
     """What is left to say where neither the run's file, nor a label or item of its queries changed."""
-    if same_value(*row.means[measure]):
+    if same_value(*row.means[entry.board.measures_after[0]]):
         return "its mean did not change"
     if any(move.before is None or move.after is None for move in row.queries):
         return "queries came or went"
-    # A threshold of the measure, or how means are taken.
-    return "settings changed"
+    return "settings changed" if entry.changed.settings else "other labels"
 
 
 def items_of(items: Iterable[ItemChange]) -> str:

@@ -41,6 +41,7 @@ from trecexam.scores.history import (
     RunState,
     Standing,
     board_change,
+    counting,
     origin_change,
 )
 from trecexam.stages.versions import versions
@@ -180,6 +181,7 @@ class History:
             known.standing if known else None,
             standing,
             lambda run, query_id: runs[run].ranking(query_id, depth),
+            counting(standing.measures[0], pipeline.config.scores.min_rating, depth),
             depth,
         )
         changed = origin_change(known.origin, origin) if known else OriginChange()

@@ -1,6 +1,7 @@
 """What moved between two leaderboards, and because of which labels, items, files and settings."""
 
 from trecexam.scores.history.board import BoardChange, QueryMove, RunChange, board_change
+from trecexam.scores.history.counting import Counting, counting
 from trecexam.scores.history.entry import (
     Earlier,
     Entry,
@@ -15,6 +16,7 @@ from trecexam.scores.history.standing import ItemKey, QueryState, RunState, Stan
 
 __all__ = [
     "BoardChange",
+    "Counting",
     "Earlier",
     "Entry",
     "FieldChange",
@@ -30,6 +32,7 @@ __all__ = [
     "RunState",
     "Standing",
     "board_change",
+    "counting",
     "label_changes",
     "origin_change",
     "ranks",

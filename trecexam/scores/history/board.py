@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from trecexam.scores.history.counting import Counting
 from trecexam.scores.history.labels import ItemChange, LabelChange, label_changes
 from trecexam.scores.history.standing import RunState, Standing, ranks, same_value
 
@@ -41,12 +42,12 @@ class RunChange:
         went_above: runs that ranked above it and are gone.
         passed_by: runs in both leaderboards that got past it, less those that it got past.
         n_queries: queries on which its value of the first measure changed.
-        labels: label changes among its first passages (to the pool's depth) for these queries.
-        reaches: passages among these that reach other items under the same label.
-        beyond: label changes of these queries' other passages: they change what was there to be found.
+        labels: changes among its first passages (to the pool's depth) for these queries, of those that can
+            change the first measure: see `BoardChange.counting`.
+        beyond: the same of these queries' other passages, where they count: as what was there to be found.
         edited_queries: those of the queries in which items were added or removed.
         queries: the queries, greatest change first; at most `LISTED`.
-        because: the changes counted in `labels` and `reaches`, in the order of `queries`; at most `LISTED`.
+        because: the changes counted in `labels`, in the order of `queries`; at most `LISTED`.
     """
 
     run: str
@@ -61,7 +62,6 @@ class RunChange:
     passed_by: int = 0
     n_queries: int = 0
     labels: int = 0
-    reaches: int = 0
     beyond: int = 0
     edited_queries: int = 0
     queries: tuple[QueryMove, ...] = ()
@@ -74,6 +74,7 @@ class BoardChange:
 
     Attributes:
         measures_before: () where nothing was before.
+        counting: which changes can change the first measure.
         depth: how many of a run's passages count as its first.
         runs: in the order of the new leaderboard, then those that are gone.
         items: sorted by query, in the bank's order.
@@ -82,6 +83,7 @@ class BoardChange:
 
     measures_before: tuple[str, ...]
     measures_after: tuple[str, ...]
+    counting: Counting
     depth: int
     runs: tuple[RunChange, ...]
     items: tuple[ItemChange, ...] = ()
@@ -108,12 +110,15 @@ class BoardChange:
         return bool(self.measures_before) and self.measures_before[:1] != self.measures_after[:1]
 
 
-def board_change(before: Standing | None, after: Standing, rankings: Rankings, depth: int) -> BoardChange:
+def board_change(
+    before: Standing | None, after: Standing, rankings: Rankings, counting: Counting, depth: int
+) -> BoardChange:
     """What moved from one leaderboard to the next.
 
     Args:
         before: None where nothing is known of it: then every run is new, and no label is listed.
         rankings: (run, query_id) -> its first `depth` doc_ids, of runs that are there now.
+        counting: which changes can change the first measure.
         depth: of the pool, in passages.
     """
     if before is None:
@@ -124,7 +129,7 @@ def board_change(before: Standing | None, after: Standing, rankings: Rankings, d
         items, labels = label_changes(before.queries, after.queries)
     old_ranks, new_ranks = ranks(before), ranks(after)
     was = _names(before.runs, after.runs)
-    causes = _Causes(items, labels, rankings)
+    causes = _Causes(items, labels, rankings, counting)
     came = [rank for name, rank in new_ranks.items() if name not in was]
     went = [rank for name, rank in old_ranks.items() if name not in set(was.values())]
     rows: list[RunChange] = []
@@ -158,28 +163,31 @@ def board_change(before: Standing | None, after: Standing, rankings: Rankings, d
         RunChange(name, None, "gone", old_ranks[name], None, _means(before, after, name, None))
         for name in gone
     )
-    return BoardChange(before.measures, after.measures, depth, tuple(rows), tuple(items), tuple(labels))
+    return BoardChange(
+        before.measures, after.measures, counting, depth, tuple(rows), tuple(items), tuple(labels)
+    )
 
 
 class _Causes:
     """Which of the changes stand among a run's first passages."""
 
     def __init__(
-        self, items: Iterable[ItemChange], labels: Iterable[LabelChange], rankings: Rankings
+        self,
+        items: Iterable[ItemChange],
+        labels: Iterable[LabelChange],
+        rankings: Rankings,
+        counting: Counting,
     ) -> None:
         self._edited = {item.query_id for item in items if item.change in {"added", "removed"}}
         self._changes: dict[str, dict[str, LabelChange]] = {}
-        for row in labels:
+        for row in filter(counting.decides, labels):
             self._changes.setdefault(row.query_id, {})[row.doc_id] = row
-        self._labels = {
-            query_id: sum(row.before != row.after for row in rows.values())
-            for query_id, rows in self._changes.items()
-        }
         self._rankings = rankings
+        self._local = counting.local
 
     def of(
         self, run: str, moves: Sequence[QueryMove] | None
-    ) -> tuple[int, int, int, int, int, tuple[QueryMove, ...], tuple[LabelChange, ...]]:
+    ) -> tuple[int, int, int, int, tuple[QueryMove, ...], tuple[LabelChange, ...]]:
         """The fields of RunChange from `n_queries` on; `moves` is None where values cannot be compared."""
         queries = sorted(self._changes) if moves is None else [move.query_id for move in moves]
         found = [
@@ -189,12 +197,11 @@ class _Causes:
             for doc_id in sorted(self._rankings(run, query_id))
             if doc_id in self._changes[query_id]
         ]
-        labels = sum(row.before != row.after for row in found)
+        everywhere = sum(len(self._changes.get(query_id, ())) for query_id in queries)
         return (
             len(moves or ()),
-            labels,
-            len(found) - labels,
-            sum(self._labels.get(query_id, 0) for query_id in queries) - labels,
+            len(found),
+            0 if self._local else everywhere - len(found),
             sum(query_id in self._edited for query_id in queries),
             tuple((moves or ())[:LISTED]),
             tuple(found[:LISTED]),
