@@ -51,7 +51,7 @@ def stored(root: Path) -> list[tuple[object, ...]]:
 
 
 def outputs(root: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted((root / "out").iterdir())}
+    return {path.name: path.read_bytes() for path in sorted((root / "out").iterdir()) if path.is_file()}
 
 
 @pytest.mark.slow

@@ -6,12 +6,14 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from trecexam.reports.reasons import items_of, reason
+from trecexam.reports.reasons import items_of, plural, reason
 from trecexam.reports.tables import Table, Value, to_aligned
 from trecexam.scores.history import Entry, LabelChange, RunChange
 
 #: Labels that the text of an entry shows.
 SHOWN = 20
+OVERVIEW_COLUMNS = ("entry", "when", "new", "gone", "moved", "up", "down", "labels_changed", "cause")
+LABEL_COLUMNS = ("query_id", "doc_id", "label.before", "label.after", "gained", "lost")
 LOG_COLUMNS = (
     "entry",
     "when",
@@ -120,7 +122,10 @@ def _log_row(f: Sequence[str]) -> LogRow:
 
 
 def overview_table(rows: Iterable[LogRow]) -> Table:
-    """A line an entry: when, why, how many runs came, went, rose and fell, how many labels changed."""
+    """A line an entry: when, how many runs came, went and moved, how many labels changed, and why.
+
+    A run has moved where its rank changed, up or down, or its mean.
+    """
     entries: dict[int, list[LogRow]] = {}
     for row in rows:
         entries.setdefault(row.entry, []).append(row)
@@ -133,13 +138,14 @@ def overview_table(rows: Iterable[LogRow]) -> Table:
                 here[0].when,
                 sum(before is None for before, _ in both),
                 sum(after is None for _, after in both),
+                sum(before is not None and after is not None for before, after in both),
                 sum(before > after for before, after in both if before and after),
                 sum(before < after for before, after in both if before and after),
                 here[0].labels_changed_all,
                 here[0].cause,
             )
         )
-    return Table(("entry", "when", "new", "gone", "up", "down", "labels_changed", "cause"), tuple(lines))
+    return Table(OVERVIEW_COLUMNS, tuple(lines))
 
 
 def label_table(labels: Iterable[LabelChange]) -> Table:
@@ -148,7 +154,7 @@ def label_table(labels: Iterable[LabelChange]) -> Table:
         (row.query_id, row.doc_id, row.before, row.after, " ".join(row.gained), " ".join(row.lost))
         for row in labels
     )
-    return Table(("query_id", "doc_id", "label.before", "label.after", "gained", "lost"), tuple(rows))
+    return Table(LABEL_COLUMNS, tuple(rows))
 
 
 def entry_text(entry: Entry) -> str:
@@ -166,7 +172,7 @@ def entry_text(entry: Entry) -> str:
         )
         parts.append(to_aligned(Table(header, rows)))
     if still:
-        others = f"{still:,} other {'run' if still == 1 else 'runs'}" if moved else "all runs"
+        others = plural(still, "other run") if moved else "all runs"
         parts.append(f"{others}: same rank, same mean\n")
     if board.items:
         parts.append(_items(entry))
@@ -195,7 +201,8 @@ def _items(entry: Entry) -> str:
     kept = len(entry.board.items) - len(changed)
     words = [items_of(entry.board.items)] if changed else []
     if kept:
-        words.append(f"{kept:,} {'other ' if changed else ''}items are reached by other passages than before")
+        others = plural(kept, "other item" if changed else "item")
+        words.append(f"{others} {'is' if kept == 1 else 'are'} reached by other passages than before")
     rows: tuple[tuple[Value, ...], ...] = tuple(
         (item.query_id, item.item_id, item.change, f"{item.before} -> {item.after}", item.gained, item.lost)
         for item in changed[:SHOWN]
@@ -210,17 +217,22 @@ def _labels(entry: Entry) -> str:
     came = sum(row.before is None for row in changed)
     went = sum(row.after is None for row in changed)
     up = sum(row.before < row.after for row in changed if row.before is not None and row.after is not None)
-    parts = (("new", came), ("gone", went), ("up", up), ("down", len(changed) - came - went - up))
-    head = f"{len(changed):,} labels changed: " + ", ".join(f"{count:,} {word}" for word, count in parts)
+    kinds = (("new", came), ("gone", went), ("up", up), ("down", len(changed) - came - went - up))
+    head = [f"{plural(len(changed), 'label')} changed: "] if changed else ["no label changed"]
+    head[0] += ", ".join(f"{count:,} {word}" for word, count in kinds if count)
     only = len(board.labels) - len(changed)
     if only:
-        head += f"; {only:,} passages reach other items under the same label"
+        head.append(f"{plural(only, 'passage')} with other items under the same label")
     # What moved runs comes first; the rest is in --labels.
     counted = {(row.query_id, row.doc_id) for run in board.runs for row in run.because}
     first = sorted(board.labels, key=lambda row: (row.query_id, row.doc_id) not in counted)[:SHOWN]
+    rows: tuple[tuple[Value, ...], ...] = tuple(
+        (row.query_id, row.doc_id, row.before, row.after, len(row.gained) or None, len(row.lost) or None)
+        for row in first
+    )
     more = len(board.labels) - len(first)
-    tail = f"and {more:,} more: --labels shows all\n" if more else ""
-    return f"{head}\n{to_aligned(label_table(first))}{tail}"
+    tail = f"and {more:,} more: --labels shows all, and which items\n" if more else ""
+    return f"{'; '.join(head)}\n{to_aligned(Table((*LABEL_COLUMNS[:4], 'items gained', 'lost'), rows))}{tail}"
 
 
 def entry_json(entry: Mapping[str, Any]) -> str:

@@ -38,12 +38,14 @@ def cause(earlier: str, changed: OriginChange, board: BoardChange) -> str:
     parts += (f"{before} is called {after}" for before, after in changed.renamed)
     if items := items_of(board.items):
         parts.append(items)
-    parts += (f"{_plural(count, 'human label')} by {who}" for who, count in changed.human.items())
+    parts += (f"{plural(count, 'human label')} by {who}" for who, count in changed.human.items())
     if changed.withdrawn:
-        parts.append(f"{_plural(changed.withdrawn, 'human label')} withdrawn")
+        parts.append(f"{plural(changed.withdrawn, 'human label')} withdrawn")
     parts += (_field(change) for change in changed.settings)
     parts += (f"grader: {_field(change)}" for change in changed.grader)
     parts += (_field(change) for change in changed.versions)
+    if board.reranked:
+        parts.append(f"runs are ranked by {board.measures_after[0]}, no longer by {board.measures_before[0]}")
     return "; ".join(parts) or "other grades, though no input changed"
 
 
@@ -56,7 +58,7 @@ def reason(row: RunChange, entry: Entry) -> str:
     if row.was:
         parts.append(f"was called {row.was}")
     if board.reranked:
-        parts.append(f"ranked by {board.measures_after[0]}, no longer by {board.measures_before[0]}")
+        parts.append("another measure ranks the runs")
     if row.file_changed:
         parts.append("its file changed")
     if row.labels:
@@ -64,16 +66,16 @@ def reason(row: RunChange, entry: Entry) -> str:
     if row.beyond:
         parts.append(_labels(row.beyond, " of other passages", board.counting))
     if row.edited_queries:
-        parts.append(f"items came or went in {_plural(row.edited_queries, 'query')}")
+        parts.append(f"items came or went in {plural(row.edited_queries, 'query')}")
     if not parts:
         parts.append(_otherwise(row, entry))
     if row.rank_before != row.rank_after:
         if row.came_above:
-            parts.append(f"{_plural(row.came_above, 'new run')} above it")
+            parts.append(f"{plural(row.came_above, 'new run')} above it")
         if row.went_above:
-            parts.append(f"{_plural(row.went_above, 'run')} above it gone")
+            parts.append(f"{plural(row.went_above, 'run')} above it gone")
         if row.passed_by and not row.n_queries:
-            others = _plural(abs(row.passed_by), "run")
+            others = plural(abs(row.passed_by), "run")
             parts.append(f"{others} got past it" if row.passed_by > 0 else f"{others} fell below it")
     return "; ".join(parts)
 
@@ -81,9 +83,9 @@ def reason(row: RunChange, entry: Entry) -> str:
 def _labels(count: int, whose: str, counting: Counting) -> str:
     if counting.items:
         whose = whose if whose != " of other passages" else " that it lacks"
-        return f"{_plural(count, 'passage')}{whose} {'reaches' if count == 1 else 'reach'} other items"
+        return f"{plural(count, 'passage')}{whose} {'reaches' if count == 1 else 'reach'} other items"
     verb = "changed" if counting.rel is None else f"crossed {counting.rel}"
-    return f"{_plural(count, 'label')}{whose} {verb}"
+    return f"{plural(count, 'label')}{whose} {verb}"
 
 
 def _otherwise(row: RunChange, entry: Entry) -> str:
@@ -100,14 +102,11 @@ def items_of(items: Iterable[ItemChange]) -> str:
     done = [item for item in items if item.change != "kept"]
     if not done:
         return ""
-    kinds = [
-        f"{count} {kind}"
-        for kind in ("edited", "added", "removed")
-        if (count := sum(item.change == kind for item in done))
-    ]
+    counts = {kind: sum(item.change == kind for item in done) for kind in ("edited", "added", "removed")}
+    kinds = [f"{count:,} {kind}" for kind, count in counts.items() if count]
+    what = f"({', '.join(kinds)})" if len(kinds) > 1 else done[0].change
     queries = list(dict.fromkeys(item.query_id for item in done))
-    noun = "item" if len(done) == 1 else "items"
-    return f"{noun} {', '.join(kinds)} in {_counted(queries, 'query')}"
+    return f"{plural(len(done), 'item')} {what} in {_counted(queries, 'query')}"
 
 
 def _field(change: FieldChange) -> str:
@@ -120,7 +119,9 @@ def _field(change: FieldChange) -> str:
 def _shown(value: Any) -> str | None:
     if value is None:
         return "unset"
-    if isinstance(value, dict | list | tuple):
+    if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
+        value = ", ".join(value)
+    elif isinstance(value, dict | list | tuple):
         return None
     text = " ".join(str(value).split())
     if len(text) == 64 and set(text) <= set("0123456789abcdef"):
@@ -134,10 +135,10 @@ def _counted(names: Sequence[str], noun: str) -> str:
         return f"{noun} {names[0]}" if noun == "query" else names[0]
     spelt = ", ".join(names[:SPELT])
     more = f" and {len(names) - SPELT:,} more" if len(names) > SPELT else ""
-    return f"{_plural(len(names), noun)} ({spelt}{more})"
+    return f"{plural(len(names), noun)} ({spelt}{more})"
 
 
-def _plural(count: int, noun: str) -> str:
+def plural(count: int, noun: str) -> str:
     if count == 1:
         return f"1 {noun}"
     return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,} {noun}s"

@@ -155,7 +155,7 @@ def board_change(
                 came_above,
                 went_above,
                 rank[1] - rank[0] - came_above + went_above,
-                *(() if stays else causes.of(name, _moves(here, there) if comparable else None)),
+                *(causes.of(name, _moves(here, there)) if comparable and not stays else ()),
             )
         )
     gone = sorted(before.runs.keys() - set(was.values()), key=lambda name: (old_ranks[name], name))
@@ -186,10 +186,10 @@ class _Causes:
         self._local = counting.local
 
     def of(
-        self, run: str, moves: Sequence[QueryMove] | None
+        self, run: str, moves: Sequence[QueryMove]
     ) -> tuple[int, int, int, int, tuple[QueryMove, ...], tuple[LabelChange, ...]]:
-        """The fields of RunChange from `n_queries` on; `moves` is None where values cannot be compared."""
-        queries = sorted(self._changes) if moves is None else [move.query_id for move in moves]
+        """The fields of RunChange from `n_queries` on."""
+        queries = [move.query_id for move in moves]
         found = [
             self._changes[query_id][doc_id]
             for query_id in queries
@@ -199,11 +199,11 @@ class _Causes:
         ]
         everywhere = sum(len(self._changes.get(query_id, ())) for query_id in queries)
         return (
-            len(moves or ()),
+            len(moves),
             len(found),
             0 if self._local else everywhere - len(found),
             sum(query_id in self._edited for query_id in queries),
-            tuple((moves or ())[:LISTED]),
+            tuple(moves[:LISTED]),
             tuple(found[:LISTED]),
         )
 
