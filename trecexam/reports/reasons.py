@@ -94,7 +94,7 @@ def _otherwise(row: RunChange, entry: Entry) -> str:
         return "its mean did not change"
     if any(move.before is None or move.after is None for move in row.queries):
         return "queries came or went"
-    return "settings changed" if entry.changed.settings else "other labels"
+    return "settings changed" if entry.changed.settings else "other ratings"
 
 
 def items_of(items: Iterable[ItemChange]) -> str:
