@@ -20,10 +20,9 @@ MEASURES = (
 
 
 def query(rng: random.Random) -> QueryRatings:
-    matrix = np.array(
-        [[rng.choice((-1, 0, 0, 0, 0, 0, 2, 2, 3, 4, 5)) for _ in range(3)] for _ in DOCS], np.int8
-    )
-    return QueryRatings("q", DOCS, 3, matrix)
+    matrix = [[rng.choice((-1, 0, 0, 0, 0, 0, 2, 2, 3, 4, 5)) for _ in range(3)] for _ in DOCS]
+    rated = [row if rng.random() < 0.7 else [-1] * 3 for row in matrix]
+    return QueryRatings("q", DOCS, 3, np.array(rated, np.int8))
 
 
 def label_change(old: QueryRatings, new: QueryRatings, row: int) -> LabelChange:
