@@ -107,12 +107,22 @@ def write_qrels(qrels: Iterable[Judgment], file: BinaryIO) -> None:
     rows = sorted(qrels, key=_order)
     last = None
     for row in rows:
-        query_id, doc_id = column(row.query_id, "query id"), column(row.doc_id, "document id")
+        line = qrels_line(row)
         key = row.query_id, row.iteration, row.doc_id
         if key == last:
-            raise ValueError(f"document '{doc_id}' stands twice for query '{query_id}'")
+            raise ValueError(f"document '{row.doc_id}' stands twice for query '{row.query_id}'")
         last = key
-        file.write(f"{query_id} {column(row.iteration, 'subtopic')} {doc_id} {row.relevance}\n".encode())
+        file.write(line)
+
+
+def qrels_line(row: Judgment) -> bytes:
+    """One judgment as a line of a qrels file.
+
+    Raises:
+        ValueError: an id has white space in it.
+    """
+    query_id, doc_id = column(row.query_id, "query id"), column(row.doc_id, "document id")
+    return f"{query_id} {column(row.iteration, 'subtopic')} {doc_id} {row.relevance}\n".encode()
 
 
 def _order(row: Judgment) -> tuple[str, int, str, str]:

@@ -25,6 +25,10 @@ NAMES = (
     "per_query.tsv",
     "correlation.tsv",
     "correlation.json",
+    "swaps.tsv",
+    "outliers.tsv",
+    "agreement.tsv",
+    "holes.tsv",
     "rejected.tsv",
     "manifest.json",
 )

@@ -417,3 +417,30 @@ def test_manifest_and_update_count_the_outputs_alone(logged: Path) -> None:
     assert not any("history" in name for name in manifest["outputs"])
     write_run(logged / "runs" / "new.run", {"q1": ["q1-d00"]})
     assert all(path.parent == logged / "out" for path in update(logged).written)
+
+
+def test_a_file_name_that_is_no_text_is_escaped(logged: Path) -> None:
+    name = b"b\xff.run".decode("utf-8", "surrogateescape")
+    for path in (logged / "runs" / "c.run", logged / "runs" / name):
+        write_run(path, {"q1": ["q1-d00", "q1-d01"]}, tag="same")
+    update(logged)
+    rows = {row.run: row for row in last(logged).board.runs}
+    assert rows["b\\udcff"].change == "new"
+    assert "runs/b\\udcff.run" in last(logged).cause
+    assert "b\\udcff" in {run for _, run in log(logged)}
+    (logged / "runs" / name).write_text("q1 Q0 q1-d11 1 1 same\n")
+    update(logged)
+    assert {row.run: row for row in last(logged).board.runs}["b\\udcff"].file_changed
+
+
+def test_a_persons_label_that_leaves_with_its_passage_is_not_called_withdrawn(small_track: Path) -> None:
+    write_run(small_track / "runs" / "alone.run", {"q1": ["q1-d11"]})
+    (small_track / "runs" / "run2.run").unlink()
+    update(small_track)
+    with trecexam.open_track(small_track, grader=HashGrader()) as track:
+        track.override("q1", "q1-d11", 5, who="ann", why="read it")
+        track.update()
+    (small_track / "runs" / "alone.run").unlink()
+    update(small_track)
+    assert last(small_track).cause == "runs/alone.run removed"
+    assert last(small_track).changed.withdrawn == 1

@@ -43,7 +43,9 @@ def test_every_pooled_cell_is_graded_once_and_every_output_is_written(
     assert len(set(asked)) == len(asked) == done.graded == done.counts.ok
     assert set(outputs(small_track)) == {
         "rubric.qrels", "rubric.subtopics.qrels", "leaderboard.tsv", "leaderboard.json", "per_query.tsv",
-        "correlation.tsv", "correlation.json", "rejected.tsv", "manifest.json",
+        "correlation.tsv", "correlation.json", "swaps.tsv", "outliers.tsv",
+        "agreement.tsv", "holes.tsv",
+        "rejected.tsv", "manifest.json",
     }  # fmt: skip
 
 
@@ -297,7 +299,17 @@ def test_deleted_outputs_come_back(small_track: Path, hash_grader: HashGrader) -
 
 def test_correlation_goes_when_the_official_judgments_go(small_track: Path, hash_grader: HashGrader) -> None:
     update(small_track, hash_grader)
+    kept = {"correlation.tsv", "correlation.json", "swaps.tsv", "outliers.tsv"}
+    assert kept <= outputs(small_track).keys()
     (small_track / "qrels.txt").unlink()
+    update(small_track, hash_grader)
+    assert not kept & outputs(small_track).keys()
+
+
+def test_nothing_is_compared_with_judgments_of_other_queries(
+    small_track: Path, hash_grader: HashGrader
+) -> None:
+    (small_track / "qrels.txt").write_text("other 0 q1-d00 1\n")
     update(small_track, hash_grader)
     assert "correlation.tsv" not in outputs(small_track)
 

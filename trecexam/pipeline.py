@@ -149,18 +149,19 @@ class Pipeline:
         )
         return (*self._not_taken, *self._left_out, *items)
 
-    def load(self, hold: Collection[Path] = ()) -> Snapshot:
+    def load(self, hold: Collection[Path] = (), depth: int | None = None) -> Snapshot:
         """Reads what changed and builds the pool; grades nothing.
 
         Args:
             hold: run files that are being written now.
+            depth: ranks of each run that are pooled; None for the track's.
 
         Raises:
             TrecexamError, ConversionError: the bank or the passages are missing or unreadable.
         """
         self.check_measures()
         snapshot = self.inputs.read(hold)
-        pooled = pool(snapshot.runs.values(), snapshot.bank.query_ids, self.config.track.depth)
+        pooled = pool(snapshot.runs.values(), snapshot.bank.query_ids, depth or self.config.track.depth)
         wanted = {doc_id for docs in pooled.values() for doc_id in docs}
         texts, bad_passages = self.texts_of(wanted, snapshot)
         untold = tuple(without_text(self.folder, snapshot, texts)) if wanted - texts.keys() else ()
@@ -193,7 +194,7 @@ class Pipeline:
     def said(self) -> dict[str, Any]:
         """How many cells and passages people rated, and who did."""
         counts = self.gradebook.counts()
-        who = sorted({row.who for row in self.overrides.counting})
+        who = sorted({row.who for row in self.overrides.said.values()})
         return {"cells": counts.human_cells, "passages": counts.human_passages, "who": who}
 
     def check_measures(self) -> None:
@@ -214,24 +215,37 @@ class Pipeline:
                 except ValueError as error:
                     raise ConfigError(f"[scores] {key}: {error}", path=self.folder.config_path) from None
 
+    def open_to_write(self) -> None:
+        """Opens the store for writing, where it is not; `load` must follow.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        if self._store is None or not self._store.write:
+            self._open(write=True)
+
     def grade(
-        self, progress: Callable[[Progress], None] | None = None, stop: Callable[[], bool] | None = None
+        self,
+        progress: Callable[[Progress], None] | None = None,
+        stop: Callable[[], bool] | None = None,
+        only: Mapping[str, Collection[str]] | None = None,
     ) -> tuple[int, bool]:
         """Grades the cells that have no grade yet, committing batch by batch.
 
         Args:
             progress: called after each batch.
             stop: asked between batches; when it says True, grading ends after the batch in hand.
+            only: query_id -> the doc_ids whose cells are meant; None for all.
 
         Returns:
             How many cells were graded, and whether all were asked for.
         """
         assert self.snapshot is not None
-        cells = self.gradebook.counts().missing
+        cells = self.gradebook.counts().missing if only is None else self.count_missing(only)
         graded, complete = 0, True
         if not cells:
             return graded, complete
-        batches = self.grader.grade(self.gradebook.missing(self.snapshot.query_texts))
+        batches = self.grader.grade(self.gradebook.missing(self.snapshot.query_texts, only))
         try:
             for batch in batches:
                 self.gradebook.record(batch)
@@ -248,6 +262,10 @@ class Pipeline:
             self.gradebook.refresh()
         return graded, complete
 
+    def count_missing(self, only: Mapping[str, Collection[str]]) -> int:
+        """How many cells of these passages the grader would be asked about: equal ones once."""
+        return sum(1 for _ in self.gradebook.missing({}, only))
+
     def ratings(self, query_ids: Sequence[str] | None = None, *, human: bool = True) -> list[QueryRatings]:
         """The ratings of these queries, or of all of the bank.
 
@@ -259,8 +277,14 @@ class Pipeline:
         queries = self.snapshot.bank.query_ids if query_ids is None else query_ids
         return [self.gradebook.ratings(query_id, policy, human=human) for query_id in queries]
 
-    def rubric_values(self, measures: Sequence[str] | None = None) -> Values:
-        """run -> query -> measure -> value on the rubric labels, over all queries of the bank."""
+    def rubric_values(
+        self, measures: Sequence[str] | None = None, *, min_rating: int | None = None
+    ) -> Values:
+        """run -> query -> measure -> value on the rubric labels, over all queries of the bank.
+
+        Args:
+            min_rating: in place of the track's setting.
+        """
         from trecexam.scores.evaluate import RubricJudgments
 
         assert self.snapshot is not None
@@ -270,12 +294,12 @@ class Pipeline:
             return RubricJudgments(
                 self.ratings(query_ids),
                 rule=scores.label,
-                min_rating=scores.min_rating,
+                min_rating=scores.min_rating if min_rating is None else min_rating,
                 min_answers=scores.min_answers,
             )
 
         names = self.config.measures() if measures is None else list(measures)
-        cache = self._rubric if measures is None else ValueCache()
+        cache = self._rubric if measures is None and min_rating is None else ValueCache()
         versions = {q: self.gradebook.version(q) for q in self.snapshot.bank.query_ids}
         return cache.values(self.snapshot.runs, self.snapshot.run_contents, names, versions, judgments)
 
@@ -347,8 +371,7 @@ class Pipeline:
         if last is not None:
             return Update(False, 0, *last, complete=True, written=())
         self.inputs.forget_missing()
-        if self._store is None or not self._store.write:
-            self._open(write=True)
+        self.open_to_write()
         runs = len(self.load(hold).runs)
         graded, complete = self.grade(progress, stop)
         counts = self.gradebook.counts()

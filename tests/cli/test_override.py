@@ -253,3 +253,18 @@ def test_without_human_ratings_there_is_no_human_table(graded: Path) -> None:
     (graded / "overrides.tsv").unlink()
     run(["watch", str(graded), "--once"])
     assert not (graded / "out/human.tsv").exists()
+
+
+def test_filled_judgments_name_the_person_and_the_reason(graded: Path, tmp_path: Path) -> None:
+    kept = (graded / "qrels.txt").read_text().splitlines(keepends=True)
+    hole = kept.pop(0).split()
+    official = tmp_path / "official.qrels"
+    official.write_text("".join(kept))
+    merged = tmp_path / "merged.qrels"
+    rating = (labels(graded)[hole[0], hole[2]] + 1) % 6
+    give(graded, "--query", hole[0], "--doc", hole[2], "--rating", str(rating), *ANN)
+    assert run(["fill", str(graded), "--qrels", str(official), "-o", str(merged), "--map", "identity"]) == 0
+    assert merged.read_text() == "".join(kept) + f"{hole[0]} 0 {hole[2]} {rating}\n"
+    header, *_, last = merged.with_name("merged.qrels.sources.tsv").read_text().splitlines()
+    found = dict(zip(header.split("\t"), last.split("\t"), strict=True))
+    assert (found["source"], found["who"], found["why"]) == ("override", "ann", "read it")

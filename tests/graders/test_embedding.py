@@ -13,7 +13,7 @@ from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders import Cell, create
 from trecexam.graders.cut_points import CUT_POINTS, link, rating
-from trecexam.graders.embedding import EmbeddingGrader
+from trecexam.graders.embedding import EmbeddingGrader, create_embedding
 from trecexam.graders.weights import MINILM_SHA256, embedding_folder, offline_folder, weights_digest
 
 pytest.importorskip("sentence_transformers", reason="the extra `embedding` is not installed")
@@ -182,3 +182,9 @@ def test_linking_gives_each_judgment_the_share_of_passages_it_has() -> None:
     assert (one, three) == (0.3, 0.5)
     with pytest.raises(ValueError, match="no passage is judged 3"):
         link([0.1, 0.2, 0.3], [0, 1, 2])
+
+
+def test_the_model_is_called_as_in_the_settings(tiny_model: Path) -> None:
+    grader = create_embedding(GraderSection(model=tiny_model.name), tiny_model.parent)
+    assert grader.said_by == (tiny_model.name, "")
+    assert EmbeddingGrader(tiny_model).said_by == (tiny_model.name, "")

@@ -141,10 +141,17 @@ def test_correlation(data: st.DataObject, n_runs: int, n_queries: int) -> None:
     queries = data.draw(st.permutations(range(n_queries)))
     runs = data.draw(st.permutations(range(n_runs)))
     again = correlate(rubric[runs][:, queries], official[runs][:, queries], resamples=30)
-    for name in ("kendall_tau", "spearman_rho", "tau_ap"):
+    for name in ("kendall_tau", "spearman_rho", "tau_ap", "rbo"):
         np.testing.assert_allclose(getattr(again, name), getattr(found, name), atol=1e-12)
     if not np.isnan(found.kendall_tau):
         assert -1 - 1e-12 <= found.tau_low <= found.tau_high <= 1 + 1e-12
+        assert -1 - 1e-12 <= found.rho_low <= found.rho_high <= 1 + 1e-12
+        assert -1 - 1e-12 <= found.ap_low <= found.ap_high <= 1 + 1e-12
+        assert 0 < found.rbo_low <= found.rbo_high <= 1
+        # All but tau_AP, for which one side is the truth, are the same the other way round.
+        turned = correlate(official, rubric, resamples=0)
+        assert turned.kendall_tau == found.kendall_tau
+        np.testing.assert_allclose([turned.spearman_rho, turned.rbo], [found.spearman_rho, found.rbo])
         assert abs(correlate(rubric, rubric, resamples=5).kendall_tau - 1) < 1e-12
 
 

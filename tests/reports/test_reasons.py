@@ -50,6 +50,7 @@ def item(query_id: str, change: str) -> ItemChange:
             "3 human labels by ann; 1 human label by bob; 1 human label withdrawn",
         ),
         (OriginChange(edited=("overrides.tsv",)), (), "overrides.tsv edited"),
+        (OriginChange(removed=("runs/a.run",), withdrawn=1), (), "runs/a.run removed"),
         (
             OriginChange(settings=(FieldChange("[scores] min_rating", 4, 3),)),
             (),

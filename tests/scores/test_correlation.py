@@ -6,6 +6,7 @@ import itertools
 import math
 import random
 from collections.abc import Sequence
+from dataclasses import astuple
 
 import numpy as np
 import pytest
@@ -34,6 +35,19 @@ def naive_spearman(a: Sequence[float], b: Sequence[float]) -> float:
     mx, my = sum(x) / len(x), sum(y) / len(y)
     cov = sum((p - mx) * (q - my) for p, q in zip(x, y, strict=True))
     return cov / math.sqrt(sum((p - mx) ** 2 for p in x) * sum((q - my) ** 2 for q in y))
+
+
+def naive_rbo(a: Sequence[float], b: Sequence[float], p: float) -> float:
+    """RBO with the probabilities that each run is among the first d, counted over orders of its ties."""
+
+    def among(scores: Sequence[float], run: int, depth: int) -> float:
+        above = sum(other > scores[run] for other in scores)
+        tied = sum(other == scores[run] for other in scores)
+        return sum(above + place < depth for place in range(tied)) / tied
+
+    n = len(a)
+    overlaps = [sum(among(a, run, d) * among(b, run, d) for run in range(n)) for d in range(1, n + 1)]
+    return p**n + (1 - p) / p * sum(p**d * x / d for d, x in enumerate(overlaps, 1))
 
 
 def naive_tau_ap(truth: Sequence[float], estimate: Sequence[float]) -> float:
@@ -86,8 +100,20 @@ def test_tau_b_columns_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
     a, b = (rng.random((6, 50)) for _ in range(2))
     whole = tau_b_columns(a, b)
-    monkeypatch.setattr("trecexam.scores.tau._CELLS", 45)
+    monkeypatch.setattr("trecexam.scores.ranks._CELLS", 7 * 36)
     assert (tau_b_columns(a, b) == whole).all()
+
+
+@pytest.mark.parametrize("steps", [3, 1000])
+def test_tau_and_rho_are_those_of_scipy(steps: int) -> None:
+    from scipy import stats
+
+    rng = np.random.default_rng(5)
+    for _ in range(10):
+        rubric, official = (rng.integers(0, steps, (30, 1)) / steps for _ in range(2))
+        found = correlate(rubric, official, resamples=0)
+        assert found.kendall_tau == pytest.approx(stats.kendalltau(rubric, official).statistic)
+        assert found.spearman_rho == pytest.approx(stats.spearmanr(rubric, official).statistic)
 
 
 @pytest.mark.parametrize("steps", [4, 1000])
@@ -101,10 +127,13 @@ def test_coefficients(steps: int) -> None:
         assert found.kendall_tau == pytest.approx(naive_tau_b(*means))
         assert found.spearman_rho == pytest.approx(naive_spearman(*means))
         assert found.tau_ap == pytest.approx(naive_tau_ap(means[1], means[0]))
-        assert found.tau_low <= found.tau_high
+        assert found.rbo == pytest.approx(naive_rbo(*means, p=0.9))
+        assert correlate(rubric, official, rbo_p=0.3).rbo == pytest.approx(naive_rbo(*means, p=0.3))
+        for name in ("tau", "rho", "ap", "rbo"):
+            assert getattr(found, f"{name}_low") <= getattr(found, f"{name}_high")
         board = correlate(rubric, means[1], resamples=20)
-        assert (board.kendall_tau, board.spearman_rho, board.tau_ap) == (
-            found.kendall_tau, found.spearman_rho, found.tau_ap,
+        assert (board.kendall_tau, board.spearman_rho, board.tau_ap, board.rbo) == (
+            found.kendall_tau, found.spearman_rho, found.tau_ap, found.rbo,
         )  # fmt: skip
 
 
@@ -117,17 +146,24 @@ def test_bootstrap_in_plain_loops() -> None:
     def mean(row: Sequence[float], draw: Sequence[int]) -> float:
         return round(sum(row[q] for q in draw) / len(draw), 12)
 
-    taus, board_taus = [], []
+    def coefficients(ours: Sequence[float], truth: Sequence[float]) -> list[float]:
+        tau = naive_tau_b(ours, truth)
+        if math.isnan(tau):
+            return []
+        return [tau, naive_spearman(ours, truth), naive_tau_ap(truth, ours), naive_rbo(ours, truth, 0.9)]
+
+    drawn, board_drawn = [], []
     for draw in draws:
         ours = [mean(row, draw) for row in rubric.tolist()]
-        taus.append(naive_tau_b(ours, [mean(row, draw) for row in official.tolist()]))
-        board_taus.append(naive_tau_b(ours, [5, 3, 4, 1, 2]))
+        drawn.append(coefficients(ours, [mean(row, draw) for row in official.tolist()]))
+        board_drawn.append(coefficients(ours, [5, 3, 4, 1, 2]))
     for found, expected in (
-        (correlate(rubric, official, resamples=200, seed=7), taus),
-        (correlate(rubric, [5, 3, 4, 1, 2], resamples=200, seed=7), board_taus),
+        (correlate(rubric, official, resamples=200, seed=7), drawn),
+        (correlate(rubric, [5, 3, 4, 1, 2], resamples=200, seed=7), board_drawn),
     ):
-        kept = [tau for tau in expected if not math.isnan(tau)]
-        assert (found.tau_low, found.tau_high) == pytest.approx(tuple(np.percentile(kept, [2.5, 97.5])))
+        low, high = np.percentile([row for row in expected if row], [2.5, 97.5], axis=0)
+        assert (found.tau_low, found.rho_low, found.ap_low, found.rbo_low) == pytest.approx(tuple(low))
+        assert (found.tau_high, found.rho_high, found.ap_high, found.rbo_high) == pytest.approx(tuple(high))
 
 
 def test_bootstrap_is_reproducible() -> None:
@@ -162,10 +198,7 @@ def test_undefined_is_nan_and_quiet(recwarn: pytest.WarningsRecorder) -> None:
     ):
         found = correlate(rubric, official)
         assert found.n_runs == len(rubric)
-        assert all(
-            math.isnan(v)
-            for v in (found.kendall_tau, found.spearman_rho, found.tau_ap, found.tau_low, found.tau_high)
-        )
+        assert all(math.isnan(value) for value in astuple(found)[1:])
     per_query_correlations(flat, slope)
     assert not recwarn.list
 
@@ -192,6 +225,7 @@ def test_per_query() -> None:
         assert one.kendall_tau == pytest.approx(naive_tau_b(a, b))
         assert one.spearman_rho == pytest.approx(naive_spearman(a, b))
         assert one.tau_ap == pytest.approx(naive_tau_ap(b, a))
+        assert one.rbo == pytest.approx(naive_rbo(a, b, 0.9))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from ir_measures import P, nDCG
 
 from trecexam.scores import Cover
-from trecexam.scores.measures import DIVERSITY, measure
+from trecexam.scores.measures import DIVERSITY, at_min_rating, measure
 
 
 @pytest.mark.parametrize(
@@ -89,3 +89,27 @@ def test_cover_is_registered_first() -> None:
     script = "from trecexam.scores.evaluate import measure; print(measure('Cover@7'))"
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
     assert done.stdout == "Cover(rel=4)@7\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "counts", "expected"),
+    [
+        ("P@20", False, "P(rel=3)@20"),
+        ("AP(rel=5)", False, "AP(rel=3)"),
+        ("Cover(rel=4)@20", False, "Cover(rel=3)@20"),
+        ("nCover@5", True, "nCover(rel=3)@5"),
+        # Their subtopics are made with min_rating.
+        ("alpha_nDCG@20", False, "alpha_nDCG@20"),
+        ("alpha_nDCG(rel=5,alpha=0.3)@20", False, "alpha_nDCG(alpha=0.3)@20"),
+        # Ratings as labels: no threshold. Retrieved passages, or relevant ones where it says from where on.
+        ("nDCG@10", False, None),
+        ("NumRet", False, None),
+        ("NumRet(rel=2)", False, "NumRet(rel=3)"),
+        # Labels that count items: it is the labels that change.
+        ("nDCG@10", True, "nDCG@10"),
+        ("P(rel=2)@20", True, "P(rel=2)@20"),
+    ],
+)
+def test_measures_at_another_min_rating(name: str, counts: bool, expected: str | None) -> None:
+    found = at_min_rating(measure(name), 3, counts=counts)
+    assert (None if found is None else str(found)) == expected

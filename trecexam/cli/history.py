@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
@@ -54,10 +53,10 @@ def history(
     elif as_json:
         # The file as it is: all there is to know of the entry.
         click.echo((opened.folder.out / "history" / f"{entry:06}.json").read_text(), nl=False)
-    elif moves or run is not None or not sys.stdout.isatty():
+    elif moves or run is not None or not show.on_terminal():
         show.table(rendering.log_table(rows))
     else:
-        click.echo(rendering.entry_text(found), nl=False)
+        show.pages(rendering.entry_text(found).splitlines())
 
 
 def _log(track: Path, last: int | None, run: str | None, *, moves: bool, as_json: bool) -> None:

@@ -17,11 +17,20 @@ COMMANDS = {
     "status": ("trecexam.cli.status", "status", "What the track holds and how far grading is."),
     "leaderboard": ("trecexam.cli.scores", "leaderboard", "Runs, best first."),
     "correlate": (
-        "trecexam.cli.scores",
+        "trecexam.cli.correlate",
         "correlate",
         "How far this leaderboard agrees with the official one.",
     ),
     "history": ("trecexam.cli.history", "history", "Which runs moved at each change, and why."),
+    "agreement": (
+        "trecexam.cli.agreement",
+        "agreement",
+        "Automatic labels by official judgments, and kappa.",
+    ),
+    "fill": ("trecexam.cli.fill", "fill", "Grade the holes of official judgments, and merge."),
+    "verify": ("trecexam.cli.verify", "verify", "Look at grades, grids, missed passages, spurious items."),
+    "holes": ("trecexam.cli.holes", "holes", "Passages in the first ranks without a judgment or a grade."),
+    "simulate": ("trecexam.cli.simulate", "simulate", "How far filled judgment holes can be trusted."),
     "convert": ("trecexam.cli.convert", "convert", "Write a file in another format."),
     "formats": ("trecexam.cli.convert", "formats", "The file formats known here."),
     "export": ("trecexam.cli.export", "export", "Write qrels, subtopics or grades for other tools."),
@@ -41,6 +50,15 @@ class _LazyGroup(click.Group):
         module, function, _ = COMMANDS[cmd_name]
         command: click.Command = getattr(import_module(module), function)
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # The reader (head, less) went away: that is no error, though click would exit with 1. Python must
+            # not flush into the pipe again.
+            sys.stdout = None
+            raise click.exceptions.Exit(0) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -84,10 +102,6 @@ def run(arguments: list[str]) -> int:
         return error.exit_code
     except click.exceptions.Exit as error:
         return error.exit_code
-    except BrokenPipeError:
-        # The reader (head, less) went away: that is no error. Python must not flush into the pipe again.
-        sys.stdout = None
-        return 0
     except OSError as error:
         if debug or error.filename is not None:
             raise

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from trecexam.scores.scale_map import RuleName
 
 track_argument = click.argument("track", type=click.Path(path_type=Path, file_okay=False), metavar="TRACK")
 json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")
@@ -16,3 +21,28 @@ measure_option = click.option(
     metavar="MEASURE",
     help="As ir_measures prints it: nDCG@10, P(rel=4)@20, Cover(rel=4)@20, alpha_nDCG@20. May be repeated.",
 )
+thresholds_option = click.option(
+    "--thresholds",
+    metavar="LABEL=OFFICIAL,...",
+    help="Of --map thresholds, as 4=1,5=2: from label 4 on 1, from 5 on 2, below 0 [default: the track's "
+    "min_rating=min_relevant].",
+)
+
+
+def cuts_of(rule: RuleName | None, text: str | None) -> dict[int, int]:
+    """What --thresholds says: automatic label -> official label; {} where it is not given.
+
+    Raises:
+        click.UsageError: it cannot be read, or does not go with --map.
+    """
+    if text is None:
+        return {}
+    if rule not in (None, "thresholds"):
+        raise click.UsageError(f"--thresholds does not go with --map {rule}")
+    pairs = [re.fullmatch(r"\s*(\d{1,9})\s*=\s*(\d{1,9})\s*", part) for part in text.split(",")]
+    found = {int(pair[1]): int(pair[2]) for pair in pairs if pair}
+    if len(found) != len(pairs):
+        raise click.UsageError(
+            f"--thresholds {text}: give LABEL=OFFICIAL,... with each label once, as 4=1,5=2"
+        )
+    return found

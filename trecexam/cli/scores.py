@@ -1,4 +1,4 @@
-"""`trecexam leaderboard` and `trecexam correlate`."""
+"""`trecexam leaderboard`, and what all commands that show scores say."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ def leaderboard(
     if compat is not None:
         if official:
             raise click.UsageError("--compat is about the grades; --official uses none")
-        with open_track(track) as opened, _bad_measures():
+        with open_track(track) as opened, bad_measures():
             difference = opened.compare_readings(compat, measures or None)
         click.echo(
             f"{difference.differ:,} of {difference.cells:,} ratings differ when read as '{compat}'", err=True
         )
         show.table(difference.table, as_json=as_json)
         return
-    with open_track(track) as opened, _bad_measures():
+    with open_track(track) as opened, bad_measures():
         board = opened.leaderboard(measures or None, official=official)
         files = {name: opened.folder.shown(path) for name, path in opened.run_files().items()}
         said = opened.said()
-        _say_what_is_missing(opened)
+        say_what_is_missing(opened)
     if not board.rows:
         click.echo(f"no runs yet: drop some into {opened.folder.runs}", err=True)
     show.table(
@@ -55,56 +55,13 @@ def leaderboard(
     )
 
 
-@click.command(epilog="Example: trecexam correlate mytrack -m 'P(rel=4)@20' --official-measure nDCG@10")
-@track_argument
-@measure_option
-@click.option(
-    "--official-measure",
-    "official_measures",
-    multiple=True,
-    metavar="MEASURE",
-    help="On the official judgments; may be repeated.",
-)
-@click.option("--per-query", is_flag=True, help="One row a query instead of one over all.")
-@json_option
-def correlate(
-    track: Path, measures: tuple[str, ...], official_measures: tuple[str, ...], per_query: bool, as_json: bool
-) -> None:
-    """Rank correlations of TRACK's leaderboard with the official one, for each pair of measures.
-
-    Kendall's tau-b, Spearman's rho and tau_AP, with a 95% bootstrap interval of tau over queries. Over the
-    runs and queries that both sides have.
-    """
-    with open_track(track) as opened, _bad_measures():
-        comparison = opened.correlate(measures or None, official_measures or None, per_query=per_query)
-        _say_what_is_missing(opened)
-    if comparison is None:
-        raise TrecexamError(
-            "nothing to compare: it needs runs, and official judgments (qrels.txt) or an official "
-            "leaderboard (official_leaderboard.json)",
-            path=track,
-        )
-    show.table(comparison.table(), as_json=as_json, json_value=comparison.as_json())
-
-
-def _say_what_is_missing(track: Track) -> None:
-    counts = track.counts()
+def say_what_is_missing(track: Track) -> None:
+    """Says what people rated, which cells have no grade and which passages no text."""
     show.human(track)
-    if counts.missing:
-        click.echo(
-            f"{counts.missing:,} of {counts.cells:,} cells have no grade; "
-            f"`trecexam watch {track.folder.root}` grades what the grader can",
-            err=True,
-        )
-    if counts.no_text:
-        click.echo(
-            f"{counts.no_text:,} of {counts.passages:,} pooled passages have no text and count as not "
-            "relevant",
-            err=True,
-        )
+    show.missing(track)
 
 
-class _bad_measures:  # noqa: N801 - reads as a block, not as a class
+class bad_measures:  # noqa: N801 - reads as a block, not as a class
     """Turns a measure that cannot be computed into a one-line error."""
 
     def __enter__(self) -> None: ...

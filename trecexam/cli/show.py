@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +31,48 @@ def table(table: Table, *, as_json: bool = False, json_value: Any = None) -> Non
     click.echo(text, nl=False)
 
 
+def tsv(table: Table) -> None:
+    """Prints a table as TSV, whatever stdout is."""
+    click.echo(_encodable(to_tsv(table)), nl=False)
+
+
+def json_value(value: Any) -> None:
+    """Prints a value as JSON."""
+    click.echo(_encodable(to_json(value)), nl=False)
+
+
+def on_terminal() -> bool:
+    """Whether stdout is read by a person."""
+    return sys.stdout.isatty()
+
+
+def width() -> int:
+    """Columns of the terminal, or what COLUMNS says; 80 where neither is known, and never below 40."""
+    return max(40, shutil.get_terminal_size().columns)
+
+
+def pages(lines: Iterable[str], *, page: bool = True) -> None:
+    """Prints lines, through a pager where they are more than a terminal shows at once.
+
+    Args:
+        page: False for lines that are never read page by page.
+    """
+    ended = (_encodable(line) + "\n" for line in lines)
+    first = list(itertools.islice(ended, shutil.get_terminal_size().lines)) if page and on_terminal() else []
+    everything = itertools.chain(first, ended)
+    if first and len(first) == shutil.get_terminal_size().lines:
+        click.echo_via_pager(everything)
+        return
+    for line in everything:
+        click.echo(line, nl=False)
+
+
+def _encodable(text: str) -> str:
+    """The text with escapes for the characters that stdout's encoding does not have."""
+    encoding = sys.stdout.encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
 def human(track: Track) -> None:
     """Says how much of what is shown people rated, if they did."""
     said = track.said()
@@ -40,16 +84,35 @@ def human(track: Track) -> None:
         )
 
 
+def missing(track: Track) -> None:
+    """Says how many cells have no grade, and how many passages cannot have one."""
+    counts = track.counts()
+    if counts.missing:
+        click.echo(
+            f"{counts.missing:,} of {counts.cells:,} cells have no grade; "
+            f"`trecexam watch {track.folder.root}` grades what the grader can",
+            err=True,
+        )
+    if counts.no_text:
+        click.echo(
+            f"{counts.no_text:,} of {counts.passages:,} pooled passages have no text and count as not "
+            "relevant",
+            err=True,
+        )
+
+
 def log(line: str) -> None:
     """A line of talk, with the time of day."""
     click.echo(f"{time.strftime('%H:%M:%S')} {line}", err=True)
 
 
 @contextmanager
-def grading() -> Iterator[Callable[[Progress], None]]:
-    """Shows how grading goes: a bar on a terminal, now and then a line elsewhere."""
+def grading(
+    doing: str = "grading", done: str = "graded", what: str = "cells"
+) -> Iterator[Callable[[Progress], None]]:
+    """Shows how long work goes: a bar on a terminal, now and then a line elsewhere."""
     if not sys.stderr.isatty():
-        yield _Lines()
+        yield _Lines(done, what)
         return
     bars: list[Any] = []
 
@@ -59,10 +122,10 @@ def grading() -> Iterator[Callable[[Progress], None]]:
             bars.append(
                 click.progressbar(
                     length=progress.cells,
-                    label="grading",
+                    label=doing,
                     file=sys.stderr,
                     show_pos=True,
-                    item_show_func=lambda _: "cells",
+                    item_show_func=lambda _: what,
                 )
             )
             bars[-1].__enter__()
@@ -80,11 +143,17 @@ def grading() -> Iterator[Callable[[Progress], None]]:
         finish()
 
 
+def steps(progress: Callable[[Progress], None]) -> Callable[[int, int], None]:
+    """The same for work that is told as (how many are done, of how many)."""
+    return lambda done, of: progress(Progress(done, of))
+
+
 class _Lines:
-    def __init__(self) -> None:
+    def __init__(self, done: str, what: str) -> None:
+        self._done, self._what = done, what
         self._next = time.monotonic() + LOG_EVERY
 
     def __call__(self, progress: Progress) -> None:
         if time.monotonic() >= self._next:
-            log(f"graded {progress.graded:,} of {progress.cells:,} cells")
+            log(f"{self._done} {progress.graded:,} of {progress.cells:,} {self._what}")
             self._next = time.monotonic() + LOG_EVERY

@@ -75,6 +75,7 @@ class Grader(Protocol):
     - `asks`: the kinds of items it grades, where these are not `ITEM_KINDS`; {"query"} grades a passage's
       relevance to the query itself, whatever the bank holds.
     - `scale`: a `Scale`, where it is not 0..5.
+    - `said_by`: (model, prompt) as people know them, where the identity names neither.
     - `compat` and `read(item, raw answer) -> Reading`: where `compat` is set, ratings are read anew from
       the stored answers, so that changing it never runs a model.
     """

@@ -18,6 +18,7 @@ from trecexam.graders.base import Answer, Cell, Factory
 from trecexam.graders.cut_points import CUT_POINTS, rating
 from trecexam.graders.weights import (
     HOW_TO_GET,
+    OFFLINE_MODEL,
     config_digest,
     embedding_folder,
     offline_folder,
@@ -41,7 +42,11 @@ class EmbeddingGrader:
         cut_points: Sequence[float] = CUT_POINTS,
         device: str | None = None,
         batch_size: int = 64,
+        *,
+        model: str | None = None,
     ) -> None:
+        """A grader with the model in `folder`; `model` is what people call it, the folder's name if None."""
+        self.model = folder.name if model is None else model
         self.folder = folder
         self.cut_points = tuple(cut_points)
         self.device = device
@@ -56,6 +61,11 @@ class EmbeddingGrader:
             "config_sha256": config_digest(self.folder),
             "cut_points": list(self.cut_points),
         }
+
+    @property
+    def said_by(self) -> tuple[str, str]:
+        """The model as people call it; there is no prompt."""
+        return self.model, ""
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors, shape (len(texts), dimension); texts past the model's length are cut at their end."""
@@ -138,7 +148,13 @@ def _missing() -> str:
 def create_embedding(settings: GraderSection, root: Path) -> EmbeddingGrader:
     """An embedding grader from its settings; the model is not loaded yet."""
     folder = embedding_folder(settings.model, settings.revision, root)
-    return EmbeddingGrader(folder, settings.cut_points or CUT_POINTS, settings.device, settings.batch_size)
+    return EmbeddingGrader(
+        folder,
+        settings.cut_points or CUT_POINTS,
+        settings.device,
+        settings.batch_size,
+        model=settings.model or OFFLINE_MODEL,
+    )
 
 
 FACTORY = Factory(

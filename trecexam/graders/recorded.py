@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import converters
 from trecexam.config import GraderSection
@@ -15,6 +15,14 @@ from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Factory, Grader
 
 BATCH = 5000
+
+
+class _Recording(NamedTuple):
+    """Answers by (document, item) and by (text's digest, item), and the (model, prompt) they are of."""
+
+    by_doc: dict[tuple[str, str], Answer]
+    by_text: dict[tuple[bytes, str], Answer]
+    source: tuple[str, str]
 
 
 class RecordedGrader:
@@ -35,7 +43,7 @@ class RecordedGrader:
         return {"grader": "recorded", "sha256": digest, "model": self.model, "prompt": self.prompt}
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
-        by_doc, by_text = self._recording
+        by_doc, by_text, _ = self._recording
         remaining = iter(cells)
         while chunk := list(islice(remaining, BATCH)):
             found = []
@@ -48,8 +56,13 @@ class RecordedGrader:
             if found:
                 yield found
 
+    @property
+    def said_by(self) -> tuple[str, str]:
+        """The model and the prompt that the recording names."""
+        return self._recording.source
+
     @cached_property
-    def _recording(self) -> tuple[dict[tuple[str, str], Answer], dict[tuple[bytes, str], Answer]]:
+    def _recording(self) -> _Recording:
         by_doc: dict[tuple[str, str], Answer] = {}
         by_text: dict[tuple[bytes, str], Answer] = {}
         sources: set[tuple[str, str]] = set()
@@ -86,7 +99,7 @@ class RecordedGrader:
                 f"{key} '{value}'" for key, value in (("model", self.model), ("prompt", self.prompt)) if value
             )
             raise GraderError(f"holds no grades{' of ' + wanted if wanted else ''}", path=self.path)
-        return by_doc, by_text
+        return _Recording(by_doc, by_text, sources.pop())
 
 
 def _digest(text: str) -> bytes:

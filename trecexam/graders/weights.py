@@ -12,6 +12,8 @@ from pathlib import Path
 
 from trecexam.errors import GraderError
 
+#: The model whose weights are in the extra `offline`.
+OFFLINE_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 #: model.safetensors of sentence-transformers/all-MiniLM-L6-v2 as its authors published it.
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 

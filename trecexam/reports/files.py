@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from trecexam.errors import TrecexamError
@@ -19,26 +20,41 @@ def replace(path: Path, content: bytes) -> bool:
     Raises:
         TrecexamError: it cannot be written (full disk, no permission); the old file is as it was.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    return bool(replace_together({path: content}))
+
+
+def replace_together(contents: Mapping[Path, bytes]) -> list[Path]:
+    """Writes files that belong together: none gets into its place before all are finished.
+
+    Returns:
+        The files that were written: those that already have their content are left alone.
+
+    Raises:
+        TrecexamError: one cannot be written; all are as they were, but where a renaming itself fails.
+    """
+    finished: dict[Path, Path] = {}
+    path = Path()
     try:
-        if path.is_file() and path.read_bytes() == content:
-            return False
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
+        for path, content in contents.items():
+            if path.is_file() and path.read_bytes() == content:
+                continue
+            path.parent.mkdir(parents=True, exist_ok=True)
+            finished[path] = temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
             with temporary.open("wb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
+        for path, temporary in finished.items():
             temporary.replace(path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
-            raise
     except OSError as error:
         raise TrecexamError(
             f"cannot be written: {error.strerror}; the old file is as it was", path=path
         ) from None
-    return True
+    finally:
+        for temporary in finished.values():
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+    return list(finished)
 
 
 def remove(path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from trecexam.reports.reasons import items_of, plural, reason
 from trecexam.reports.tables import Table, Value, to_aligned
+from trecexam.reports.terminal import printable_json
 from trecexam.scores.history import Entry, LabelChange, RunChange
 
 #: Labels that the text of an entry shows.
@@ -252,4 +253,4 @@ def _lines(rows: Sequence[Any]) -> str:
 
 
 def _dumped(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return printable_json(json.dumps(value, ensure_ascii=False))

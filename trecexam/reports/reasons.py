@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from trecexam.reports.terminal import printable
 from trecexam.scores.history import (
     BoardChange,
     Counting,
@@ -28,8 +29,10 @@ def cause(earlier: str, changed: OriginChange, board: BoardChange) -> str:
         return "the first leaderboard"
     if earlier == "unknown":
         return "what was before could not be read: all runs are listed as new"
-    # People's ratings are named by who gave them, not by their file.
-    rated = bool(changed.human or changed.withdrawn)
+    # People's ratings are named by who gave them, not by their file. Where that is as it was, others count
+    # because the pool is another.
+    touched = OVERRIDES in {*changed.added, *changed.edited, *changed.removed}
+    rated = touched and bool(changed.human or changed.withdrawn)
     parts = []
     for names, verb in ((changed.added, "added"), (changed.edited, "edited"), (changed.removed, "removed")):
         named = [name for name in names if not (rated and name == OVERRIDES)]
@@ -38,15 +41,16 @@ def cause(earlier: str, changed: OriginChange, board: BoardChange) -> str:
     parts += (f"{before} is called {after}" for before, after in changed.renamed)
     if items := items_of(board.items):
         parts.append(items)
-    parts += (f"{plural(count, 'human label')} by {who}" for who, count in changed.human.items())
-    if changed.withdrawn:
+    if rated:
+        parts += (f"{plural(count, 'human label')} by {who}" for who, count in changed.human.items())
+    if rated and changed.withdrawn:
         parts.append(f"{plural(changed.withdrawn, 'human label')} withdrawn")
     parts += (_field(change) for change in changed.settings)
     parts += (f"grader: {_field(change)}" for change in changed.grader)
     parts += (_field(change) for change in changed.versions)
     if board.reranked:
         parts.append(f"runs are ranked by {board.measures_after[0]}, no longer by {board.measures_before[0]}")
-    return "; ".join(parts) or "other grades, though no input changed"
+    return printable("; ".join(parts)) or "other grades, though no input changed"
 
 
 def reason(row: RunChange, entry: Entry) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
 
 from trecexam.reports.tables import Table, Value
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from trecexam.scores.correlation import Correlation
     from trecexam.scores.leaderboard import Leaderboard
 
-#: The columns of every correlation table, after those that say what is compared.
+#: The columns of every correlation table, after those that say what is compared: Correlation's attributes.
 CORRELATION_COLUMNS = (
     "n_runs",
     "kendall_tau",
@@ -19,6 +20,13 @@ CORRELATION_COLUMNS = (
     "tau_ap",
     "kendall_tau.low",
     "kendall_tau.high",
+    "rbo",
+    "spearman_rho.low",
+    "spearman_rho.high",
+    "tau_ap.low",
+    "tau_ap.high",
+    "rbo.low",
+    "rbo.high",
 )
 
 
@@ -72,9 +80,7 @@ def per_query_table(
     return Table(("run", "query_id", "measure", "value"), tuple(rows))
 
 
-def correlation_table(pairs: Iterable[tuple[tuple[str, ...], Correlation]], keys: tuple[str, ...]) -> Table:
+def correlation_table(pairs: Iterable[tuple[tuple[Value, ...], Correlation]], keys: tuple[str, ...]) -> Table:
     """One row a comparison: what is compared (`keys`), then the coefficients."""
-    rows: Iterable[tuple[Value, ...]] = (
-        (*key, c.n_runs, c.kendall_tau, c.spearman_rho, c.tau_ap, c.tau_low, c.tau_high) for key, c in pairs
-    )
+    rows: Iterable[tuple[Value, ...]] = ((*key, *astuple(c)) for key, c in pairs)
     return Table((*keys, *CORRELATION_COLUMNS), tuple(rows))

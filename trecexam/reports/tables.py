@@ -7,6 +7,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from trecexam.reports.terminal import columns, padded, printable, printable_json
+
 Value = str | int | float | None
 
 
@@ -23,7 +25,10 @@ class Table:
 
 
 def to_tsv(table: Table) -> str:
-    """A header line and a line a row; floats with six digits; tabs and line ends in a value become spaces."""
+    """A header line and a line a row; floats with six digits; tabs and line ends in a value become spaces.
+
+    What could steer a terminal is escaped: see `trecexam.reports.terminal.printable`.
+    """
     lines = ["\t".join(table.header)]
     lines += ["\t".join(_text(value, 6) for value in row) for row in table.rows]
     return "\n".join(lines) + "\n"
@@ -32,23 +37,23 @@ def to_tsv(table: Table) -> str:
 def to_aligned(table: Table) -> str:
     """Columns padded with spaces, numbers to the right; floats with four digits."""
     cells = [list(table.header)] + [[_text(value, 4) for value in row] for row in table.rows]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(table.header))]
+    widths = [max(columns(row[column]) for row in cells) for column in range(len(table.header))]
     numeric = [
         any(isinstance(row[column], int | float) for row in table.rows) for column in range(len(table.header))
     ]
     lines = []
     for row in cells:
-        padded = (
-            value.rjust(width) if right else value.ljust(width)
+        fields = (
+            padded(value, width, right=right)
             for value, width, right in zip(row, widths, numeric, strict=True)
         )
-        lines.append("  ".join(padded).rstrip())
+        lines.append("  ".join(fields).rstrip())
     return "\n".join(lines) + "\n"
 
 
 def to_json(value: Any) -> str:
     """Indented JSON in which NaN and infinity are null, so that every parser takes it."""
-    return json.dumps(_clean(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return printable_json(json.dumps(_clean(value), indent=1, ensure_ascii=False, allow_nan=False)) + "\n"
 
 
 def _text(value: Value, digits: int) -> str:
@@ -57,7 +62,7 @@ def _text(value: Value, digits: int) -> str:
         return ""
     if isinstance(value, float):
         return f"{value:.{digits}f}"
-    return " ".join(str(value).split()) if isinstance(value, str) else str(value)
+    return printable(value) if isinstance(value, str) else str(value)
 
 
 def _finite(value: Value) -> Value:

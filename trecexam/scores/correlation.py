@@ -1,28 +1,30 @@
-"""How far two leaderboards of the same runs agree: Kendall's tau-b, Spearman's rho, tau_AP.
+"""How far two leaderboards of the same runs agree: Kendall's tau-b, Spearman's rho, tau_AP, RBO.
 
-tau-b has a 95% percentile bootstrap interval over queries: queries are drawn with replacement, the same
-for both leaderboards, and the percentiles 2.5 and 97.5 of tau-b over the draws are given. Draws in which
-one of the leaderboards ties all runs have no tau-b and are left out.
+Each has a 95% percentile bootstrap interval over queries: queries are drawn with replacement, the same
+for both leaderboards, and the percentiles 2.5 and 97.5 of the coefficient over the draws are given. Draws
+in which one of the leaderboards ties all runs have no coefficients and are left out.
+
+A draw holds some 63% of the queries, so its coefficients tend to lie below those of all queries: with few
+queries an interval reaches far down, and the coefficient may even lie above it.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from trecexam.scores.leaderboard import TIE_DECIMALS
-from trecexam.scores.tau import tau_ap, tau_b_columns
-
-Floats = NDArray[np.float64]
+from trecexam.scores.ranks import Floats, checked, means, official_means, ranked
+from trecexam.scores.rbo import DEFAULT_P, rbo_columns
+from trecexam.scores.tau import kendall_tau, spearman_rho, tau_ap_columns
 
 
 @dataclass(frozen=True)
 class Correlation:
-    """Agreement of two leaderboards, each coefficient in -1..1.
+    """Agreement of two leaderboards; RBO is in 0..1, the other coefficients in -1..1.
 
     NaN stands for an undefined coefficient: fewer than two runs, or all runs tied on one of the sides.
 
@@ -30,19 +32,35 @@ class Correlation:
         n_runs: how many runs both leaderboards have.
         kendall_tau: tau-b.
         spearman_rho: Spearman's rank correlation.
-        tau_ap: tau_AP with the official leaderboard as the truth (see `trecexam.scores.tau.tau_ap`).
+        tau_ap: tau_AP with the official leaderboard as the truth (see `trecexam.scores.tau`).
         tau_low, tau_high: the bootstrap interval of kendall_tau; NaN where there is none.
+        rbo: rank-biased overlap (see `trecexam.scores.rbo`); two unrelated leaderboards don't have 0.
+        rho_low, rho_high, ap_low, ap_high, rbo_low, rbo_high: the intervals of the others.
     """
 
     n_runs: int
-    kendall_tau: float
-    spearman_rho: float
-    tau_ap: float
-    tau_low: float
-    tau_high: float
+    kendall_tau: float = math.nan
+    spearman_rho: float = math.nan
+    tau_ap: float = math.nan
+    tau_low: float = math.nan
+    tau_high: float = math.nan
+    rbo: float = math.nan
+    rho_low: float = math.nan
+    rho_high: float = math.nan
+    ap_low: float = math.nan
+    ap_high: float = math.nan
+    rbo_low: float = math.nan
+    rbo_high: float = math.nan
 
 
-def correlate(rubric: ArrayLike, official: ArrayLike, *, resamples: int = 1000, seed: int = 0) -> Correlation:
+def correlate(
+    rubric: ArrayLike,
+    official: ArrayLike,
+    *,
+    resamples: int = 1000,
+    seed: int = 0,
+    rbo_p: float = DEFAULT_P,
+) -> Correlation:
     """Correlation of the rubric leaderboard with the official one.
 
     Leaderboards order runs by their mean over queries, higher is better; means that agree to 12
@@ -54,74 +72,69 @@ def correlate(rubric: ArrayLike, official: ArrayLike, *, resamples: int = 1000, 
             is known, scores of shape (n_runs,), higher is better (negate ranks).
         resamples: draws of the bootstrap; 0 for no interval.
         seed: of the bootstrap's random numbers; the same seed gives the same interval.
+        rbo_p: the persistence of RBO, between 0 and 1.
 
     Raises:
-        ValueError: the shapes don't fit, or a value is not finite.
+        ValueError: the shapes don't fit, a value is not finite, or rbo_p is not between 0 and 1.
     """
-    ours = _values(rubric)
-    theirs = _values(official)
-    if ours.ndim != 2 or theirs.ndim not in (1, 2) or ours.shape[: theirs.ndim] != theirs.shape:
-        raise ValueError(f"rubric values of shape {ours.shape} and official ones of {theirs.shape} don't fit")
+    ours, theirs = checked(rubric, official)
     n_runs, n_queries = ours.shape
     if n_queries == 0:
-        return Correlation(n_runs, *(math.nan,) * 5)
-    official_means = _means(theirs) if theirs.ndim == 2 else np.round(theirs, TIE_DECIMALS)
-    tau, rho, ap = _coefficients(_means(ours), official_means)
+        return Correlation(n_runs)
+    truth = official_means(theirs)[:, None]
+    tau, rho, ap, rbo = _coefficients(means(ours)[:, None], truth, rbo_p)[:, 0].tolist()
     if math.isnan(tau) or resamples < 1:
-        return Correlation(n_runs, tau, rho, ap, math.nan, math.nan)
+        return Correlation(n_runs, tau, rho, ap, rbo=rbo)
     draws = np.random.default_rng(seed).integers(0, n_queries, size=(resamples, n_queries))
     # How often each query is in each draw, then each run's mean over each draw.
     cells = np.bincount((draws + np.arange(resamples)[:, None] * n_queries).ravel(), minlength=draws.size)
     counts = cells.reshape(resamples, n_queries).T.astype(np.float64)
     sampled = [
-        np.round(values @ counts / n_queries, TIE_DECIMALS) if values.ndim == 2 else official_means[:, None]
+        np.round(values @ counts / n_queries, TIE_DECIMALS) if values.ndim == 2 else truth
         for values in (ours, theirs)
     ]
-    taus = tau_b_columns(*sampled)
-    taus = taus[~np.isnan(taus)]
-    low, high = np.percentile(taus, (2.5, 97.5)) if taus.size else (math.nan, math.nan)
-    return Correlation(n_runs, tau, rho, ap, float(low), float(high))
+    drawn = _coefficients(sampled[0], sampled[1], rbo_p)
+    drawn = drawn[:, ~np.isnan(drawn[0])]
+    ends = np.percentile(drawn, (2.5, 97.5), axis=1) if drawn.size else np.full((2, 4), math.nan)
+    (tau_low, tau_high), *others = ends.T.tolist()
+    return Correlation(
+        n_runs, tau, rho, ap, tau_low, tau_high, rbo, *(end for pair in others for end in pair)
+    )
 
 
-def per_query_correlations(rubric: ArrayLike, official: ArrayLike) -> tuple[Correlation, ...]:
+def per_query_correlations(
+    rubric: ArrayLike, official: ArrayLike, *, rbo_p: float = DEFAULT_P
+) -> tuple[Correlation, ...]:
     """Correlation of the runs' rubric and official values on each query by itself; without intervals.
 
     Args:
         rubric, official: values of shape (n_runs, n_queries), for the same runs and queries.
+        rbo_p: the persistence of RBO.
 
     Returns:
         One for each query, in order.
 
     Raises:
-        ValueError: the shapes don't fit, or a value is not finite.
+        ValueError: as `correlate`.
     """
-    ours, theirs = _values(rubric), _values(official)
-    if ours.ndim != 2 or ours.shape != theirs.shape:
-        raise ValueError(f"rubric values of shape {ours.shape} and official ones of {theirs.shape} don't fit")
-    ours, theirs = np.round(ours, TIE_DECIMALS), np.round(theirs, TIE_DECIMALS)
+    ours, theirs = (np.round(side, TIE_DECIMALS) for side in checked(rubric, official, ranks=False))
     return tuple(
-        Correlation(len(a), *_coefficients(a, b), math.nan, math.nan)
-        for a, b in zip(ours.T, theirs.T, strict=True)
+        Correlation(len(ours), tau, rho, ap, rbo=rbo)
+        for tau, rho, ap, rbo in _coefficients(ours, theirs, rbo_p).T.tolist()
     )
 
 
-def _coefficients(rubric: Floats, official: Floats) -> tuple[float, float, float]:
-    if len(rubric) < 2 or (rubric == rubric[0]).all() or (official == official[0]).all():
-        return math.nan, math.nan, math.nan
-    from scipy import stats
-
-    tau: Any = stats.kendalltau(rubric, official)
-    rho: Any = stats.spearmanr(rubric, official)
-    return float(tau.statistic), float(rho.statistic), tau_ap(official, rubric)
-
-
-def _means(values: Floats) -> Floats:
-    """Means over queries, from exact sums, with rounding errors taken off so that ties are ties."""
-    return np.round([math.fsum(row) / len(row) for row in values.tolist()], TIE_DECIMALS)
-
-
-def _values(values: ArrayLike) -> Floats:
-    array = np.asarray(values, np.float64)
-    if not np.isfinite(array).all():
-        raise ValueError("values to correlate must be finite")
-    return array
+def _coefficients(rubric: Floats, official: Floats, rbo_p: float) -> Floats:
+    """tau-b, rho, tau_AP and RBO column by column, shape (4, n_columns); NaN where they are undefined."""
+    found = np.full((4, max(rubric.shape[1], official.shape[1])), np.nan)
+    if len(rubric) < 2:
+        return found
+    for part, ours, theirs in ranked(rubric, official):
+        found[:, part] = (
+            kendall_tau(ours, theirs),
+            spearman_rho(ours, theirs),
+            tau_ap_columns(theirs, ours),
+            rbo_columns(ours, theirs, rbo_p),
+        )
+    found[:, np.isnan(found[0])] = np.nan
+    return found

@@ -44,6 +44,28 @@ def measure(name: str | Measure, *, official: bool = False) -> Measure:
     return found
 
 
+def at_min_rating(one: Measure, min_rating: int, *, counts: bool) -> Measure | None:
+    """The measure as it is where passages reach an item, or are relevant, from another rating on.
+
+    Cover and nCover, and all measures that take a label from which a passage is relevant, have it as
+    `rel`. Diversity measures lose theirs: their subtopics are made with min_rating. Where labels count
+    items (`counts`), they too are made with min_rating, and the other measures stay as they are.
+
+    Returns:
+        None where min_rating has no bearing on the measure, as on nDCG of labels that are ratings.
+    """
+    if one.NAME in DIVERSITY:
+        kept = {key: value for key, value in one.params.items() if key != "rel"}
+        return type(one)(**kept)
+    if one.NAME not in COVER and counts:
+        return one
+    rel = one.SUPPORTED_PARAMS.get("rel")
+    if rel is None or ("rel" not in one.params and rel.default is NOT_PROVIDED):
+        return None
+    changed: Measure = one(rel=min_rating)
+    return changed
+
+
 def _parse(name: str) -> Measure:
     try:
         return ir_measures.parse_measure(name.strip())

@@ -6,11 +6,13 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
+RuleName = Literal["identity", "thresholds", "fitted"]
 
 #: A fit that would have to try more rules than this is refused.
 MOST_RULES = 200_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -112,15 +112,22 @@ class Gradebook:
         sheet = self._sheets[query_id]
         return sheet.texts[sheet.doc_ids.index(doc_id)]
 
-    def missing(self, query_texts: Mapping[str, str]) -> Iterator[Cell]:
-        """Every cell that has a text and no grade of any kind, passage by passage; equal cells once."""
+    def missing(
+        self, query_texts: Mapping[str, str], only: Mapping[str, Collection[str]] | None = None
+    ) -> Iterator[Cell]:
+        """Every cell that has a text and no grade of any kind, passage by passage; equal cells once.
+
+        Args:
+            only: query_id -> the doc_ids whose cells are meant; None for all.
+        """
         uses = Counter(item_digest(item) for sheet in self._sheets.values() for item in sheet.items)
         asked: set[tuple[str, bytes]] = set()
         for query_id, sheet in self._sheets.items():
             seen: set[str] = set()
             digests = [item_digest(item) for item in sheet.items]
+            meant = None if only is None else frozenset(only.get(query_id, ()))
             for row, text in enumerate(sheet.texts):
-                if text is None or text in seen:
+                if text is None or text in seen or (meant is not None and sheet.doc_ids[row] not in meant):
                     continue
                 seen.add(text)
                 for column in (sheet.codes[row] == MISSING).nonzero()[0]:
@@ -183,6 +190,41 @@ class Gradebook:
             ratings[rows[doc_id], columns[item_id]] = rating
         return QueryRatings(query_id, sheet.doc_ids, len(sheet.items), ratings, said.passages)
 
+    def without_text(self, query_id: str) -> frozenset[str]:
+        """The query's pooled passages that have no gradable text."""
+        sheet = self._sheets[query_id]
+        return frozenset(doc for doc, text in zip(sheet.doc_ids, sheet.texts, strict=True) if text is None)
+
+    def distributions(self, query_id: str) -> NDArray[np.float64]:
+        """The stored probabilities of the ratings 0..5 of the query's cells; NaN where there are none.
+
+        Returns:
+            Shape (n_docs, n_items, 6), in the order of `ratings`.
+        """
+        import numpy as np
+
+        from trecexam.scores.ratings import MAX_RATING
+
+        sheet = self._sheets[query_id]
+        found = np.full((*sheet.codes.shape, MAX_RATING + 1), np.nan)
+        grader_id = self._store.grader_id(identity_digest(self._identity))
+        if grader_id is None:
+            return found
+        digests = [b"" if text is None else passage_digest(text) for text in sheet.texts]
+        passages = self._store.passage_ids(digests)
+        for column, item in enumerate(self._item_rows(sheet.items)):
+            answers = {} if item is None else self._store.answers(grader_id, item)
+            for row, passage in enumerate(passages):
+                grade = None if passage is None else answers.get(passage)
+                if grade is not None and grade.probabilities is not None:
+                    found[row, column, : len(grade.probabilities)] = grade.probabilities
+        return found
+
+    def prompts(self, query_id: str) -> tuple[str, ...]:
+        """The names of the prompts that ask about the query's items, sorted, as far as there are names."""
+        kinds = {item.kind for item in self._sheets[query_id].items}
+        return tuple(sorted({self._prompt(kind) for kind in kinds} - {""}))
+
     def counts(self) -> Counts:
         """What became of the pool's cells."""
         total = dict.fromkeys(Counts.__dataclass_fields__, 0)
@@ -216,15 +258,19 @@ class Gradebook:
                 reason = next((grade.answer for grade in answers if grade.status == "error"), "")
                 yield item, reason, int(failed[column])
 
-    def rows(self) -> Iterator[dict[str, Any]]:
+    def rows(self, query_ids: Collection[str] | None = None) -> Iterator[dict[str, Any]]:
         """Every grade of the pool, for `export grades`: ids, rating, status, answer, digests.
 
         The rating is the grader's. Where a person rated the cell, that stands beside it, so that what is
         read back as this grader's grades is.
+
+        Args:
+            query_ids: only of these queries.
         """
-        said = {row[:3]: row for row in self._overrides.counting}
         grader_id = self._store.grader_id(identity_digest(self._identity))
         for query_id, sheet in self._sheets.items():
+            if query_ids is not None and query_id not in query_ids:
+                continue
             digests = [None if text is None else passage_digest(text) for text in sheet.texts]
             passages = self._store.passage_ids([digest or b"" for digest in digests])
             for item, item_row in zip(sheet.items, self._item_rows(sheet.items), strict=True):
@@ -248,7 +294,7 @@ class Gradebook:
                         "prompt": self._prompt(item.kind),
                         "passage_sha256": digest.hex(),
                         "item_sha256": item_digest(item).hex(),
-                        **_human(said.get((query_id, doc_id, item.item_id))),
+                        **_human(self._overrides.said.get((query_id, doc_id, item.item_id))),
                     }
 
     def _gradable(self, text: str | None) -> str | None:

@@ -15,44 +15,36 @@ from __future__ import annotations
 import contextlib
 import gzip
 import hashlib
-import math
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trecexam.bank.model import item_digest
-from trecexam.config import CONFIG_NAME
 from trecexam.errors import TrecexamError
 from trecexam.reports import files
 from trecexam.reports import history as rendering
 from trecexam.reports.reasons import cause
 from trecexam.reports.tables import to_tsv
+from trecexam.reports.terminal import printable
 from trecexam.scores.history import (
     Earlier,
     Entry,
-    HumanLabel,
-    ItemKey,
     Origin,
     OriginChange,
-    QueryState,
-    RunState,
     Standing,
     board_change,
     counting,
     origin_change,
 )
-from trecexam.stages.versions import versions
+from trecexam.stages.standing import origin_of, standing_of
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from trecexam.pipeline import Pipeline
     from trecexam.reports.history import LogRow
 
-#: Settings that can change no answer and no score.
-_IDLE = ("[grader] device", "[grader] dtype", "[grader] max_batch_tokens", "[grader] batch_size")
 #: Of the file in .trecexam; another version's is as good as none.
 _FORMAT = 1
 
@@ -91,7 +83,7 @@ class History:
         """
         for folder in (self.folder, self._state.parent):
             files.sweep(folder)
-        standing, origin = _standing(pipeline, labels), _origin(pipeline)
+        standing, origin = standing_of(pipeline, labels), origin_of(pipeline)
         key = hashlib.sha256(_json(Standing, standing)).hexdigest()
         logged = self._logged()
         told, latest = self._log()[1], max(self.numbers(), default=0)
@@ -176,7 +168,8 @@ class History:
         pipeline: Pipeline,
     ) -> Entry:
         assert pipeline.snapshot is not None
-        runs, depth = pipeline.snapshot.runs, pipeline.config.track.depth
+        depth = pipeline.config.track.depth
+        runs = {printable(name): run for name, run in pipeline.snapshot.runs.items()}
         board = board_change(
             known.standing if known else None,
             standing,
@@ -228,73 +221,6 @@ class History:
         added = to_tsv(rendering.log_table(rows))
         if rows:
             files.replace(self.log_path, (text + added.split("\n", 1)[1] if text else added).encode())
-
-
-def _standing(pipeline: Pipeline, labels: bytes) -> Standing:
-    snapshot = pipeline.snapshot
-    assert snapshot is not None
-    board, values = pipeline.leaderboard(), pipeline.rubric_values()
-    shown = pipeline.folder.shown
-    found: dict[str, dict[str, int]] = {}
-    for line in labels.decode().splitlines():
-        query_id, _, doc_id, label = line.split(" ")
-        found.setdefault(query_id, {})[doc_id] = int(label)
-    reached = {query.query_id: query for query in pipeline.ratings()}
-    queries = {}
-    for query_id, items in snapshot.bank.items.items():
-        query, here = reached[query_id], found.get(query_id, {})
-        bits = dict(
-            zip(query.doc_ids, _reached(query.ratings, pipeline.config.scores.min_rating), strict=True)
-        )
-        queries[query_id] = QueryState(
-            tuple(ItemKey(item.item_id, item_digest(item).hex()) for item in items),
-            {doc_id: (label, bits.get(doc_id, 0)) for doc_id, label in here.items()},
-        )
-    runs = {
-        row.run: RunState(
-            pipeline.digests.get(shown(snapshot.run_files[row.run]), ""),
-            tuple(_finite(score.mean) for score in row.scores),
-            {query_id: _finite(value[board.measures[0]]) for query_id, value in values[row.run].items()},
-        )
-        for row in board.rows
-    }
-    return Standing(board.measures, runs, queries)
-
-
-def _reached(ratings: Any, min_rating: int) -> Iterator[int]:
-    """For each passage the items that it reaches, as bits."""
-    import numpy as np
-
-    packed = np.packbits(ratings >= min_rating, axis=1, bitorder="little")
-    return (int.from_bytes(row.tobytes(), "little") for row in packed)
-
-
-def _origin(pipeline: Pipeline) -> Origin:
-    """What can move the leaderboard. The official judgments cannot, nor can files that were not taken."""
-    folder, snapshot = pipeline.folder, pipeline.snapshot
-    assert snapshot is not None
-    others = (folder.config_path, folder.qrels(), folder.official_leaderboard(), *folder.run_files())
-    idle = {folder.shown(path) for path in others if path is not None} | {CONFIG_NAME}
-    idle -= {folder.shown(path) for path in snapshot.run_files.values()}
-    config = pipeline.config.model_dump(mode="json", exclude={"watch"})
-    settings = {
-        f"[{name}] {key}": value for name, section in config.items() for key, value in section.items()
-    }
-    return Origin(
-        {name: digest for name, digest in pipeline.digests.items() if name not in idle},
-        {name: value for name, value in settings.items() if name not in _IDLE},
-        _plain(object, dict(pipeline.grader.identity)),
-        versions(),
-        tuple(
-            HumanLabel(row.query_id, row.doc_id, row.item_id, row.rating, row.who)
-            for row in pipeline.overrides.counting
-            if row.rating is not None
-        ),
-    )
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _adapter(kind: Any) -> Any:

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from converters.trec_qrels import write_qrels
 from trecexam.reports import files, results
 from trecexam.reports.tables import Table, to_json, to_tsv
-from trecexam.stages.comparison import compare
+from trecexam.stages.agreement import agreements_if_any
+from trecexam.stages.comparison import compare, outlying, swapped
 from trecexam.stages.files import Rejected, stamp
 from trecexam.stages.gradebook import Counts
 from trecexam.stages.history import History
+from trecexam.stages.holes import holes_report
 from trecexam.stages.overriding import human_table
 from trecexam.stages.versions import versions
 from trecexam.track import TrackFolder
@@ -24,7 +26,14 @@ if TYPE_CHECKING:
     from trecexam.pipeline import Pipeline
 
 #: Those that are there only where they apply.
-OPTIONAL = ("correlation.tsv", "correlation.json", "human.tsv")
+OPTIONAL = (
+    "correlation.tsv",
+    "correlation.json",
+    "swaps.tsv",
+    "outliers.tsv",
+    "agreement.tsv",
+    "human.tsv",
+)
 MANIFEST = "manifest.json"
 
 
@@ -124,8 +133,18 @@ class Outputs:
             table = compared.table()
             yield "correlation.tsv", to_tsv(table).encode()
             yield "correlation.json", to_json(compared.as_json()).encode()
+        agreed = agreements_if_any(pipeline)
+        if agreed is not None:
+            yield "agreement.tsv", to_tsv(agreed.table()).encode()
         if pipeline.overrides.decisions:
             yield "human.tsv", to_tsv(human_table(pipeline)).encode()
+        yield "holes.tsv", to_tsv(holes_report(pipeline).table()).encode()
+        swaps = swapped(pipeline)
+        if swaps is not None:
+            yield "swaps.tsv", to_tsv(swaps.table()).encode()
+        outliers = outlying(pipeline)
+        if outliers is not None:
+            yield "outliers.tsv", to_tsv(outliers.table()).encode()
         rejected = Table(("file", "line", "reason"), tuple(tuple(row) for row in pipeline.rejected))
         yield "rejected.tsv", to_tsv(rejected).encode()
 

@@ -1,0 +1,322 @@
+from __future__ import annotations
+
+import itertools
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from support import RECORDED, HashGrader, make_small_track
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.errors import TrecexamError
+from trecexam.graders.base import Scale
+
+HEADER = [
+    *("table", "min_rating", "min_answers", "min_relevant", "label", "judgment", "count"),
+    *("kappa", "kappa.low", "kappa.high", "kappa.linear", "kappa.quadratic"),
+]
+
+
+def out(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
+    capsys.readouterr()
+    assert run([str(argument) for argument in arguments]) == 0
+    return capsys.readouterr().out
+
+
+def err(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 2) -> str:
+    capsys.readouterr()
+    assert run([str(argument) for argument in arguments]) == status
+    text = capsys.readouterr().err
+    assert "Traceback" not in text
+    return text
+
+
+def rows_of(text: str) -> list[dict[str, str]]:
+    header, *lines = text.splitlines()
+    assert header.split("\t") == HEADER
+    return [dict(zip(HEADER, line.split("\t"), strict=True)) for line in lines]
+
+
+def both_labels(track: Path) -> list[tuple[list[int], int]]:
+    """Of each pooled passage its ratings, best first, and its judgment; read naively."""
+    ratings: dict[tuple[str, str], list[int]] = {}
+    for row in map(json.loads, (track / "grades.jsonl").read_text().splitlines()):
+        ratings.setdefault((row["query_id"], row["doc_id"]), []).append(row["rating"])
+    lines = (track / "qrels.txt").read_text().splitlines()
+    judged = {(q, d): int(n) for q, _, d, n in map(str.split, lines)}
+    return [
+        (sorted(found, reverse=True), judged[place]) for place, found in ratings.items() if place in judged
+    ]
+
+
+def test_in_a_pipe_it_is_the_file_in_out(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = out(capsys, "agreement", graded)
+    assert text == (graded / "out" / "agreement.tsv").read_text()
+    assert {row["min_rating"] for row in rows_of(text)} == {"4"}
+
+
+def test_every_min_rating_goes_with_every_min_answers(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--min-rating", "2", "--min-rating", "5", "--min-answers", "1", "--min-answers", "3"]
+    rows = rows_of(out(capsys, "agreement", graded, *options, "--min-rating", "2", "--min-relevant", "3"))
+    passages = both_labels(graded)
+    cells = {
+        (r["table"], int(r["min_rating"]), int(r["min_answers"]), r["label"], r["judgment"]): int(r["count"])
+        for r in rows
+    }
+    assert len(cells) == len(rows)
+    assert {r["min_relevant"] for r in rows} == {"3"}
+    for rating, answers in itertools.product((2, 5), (1, 3)):
+        counts = Counter((r[answers - 1] >= rating, j >= 3) for r, j in passages)
+        graded_counts = Counter((r[answers - 1], j) for r, j in passages)
+        for (said, true), name in zip(
+            itertools.product((True, False), repeat=2),
+            itertools.product((f">={rating}", f"<{rating}"), (">=3", "<3")),
+            strict=True,
+        ):
+            assert cells["binary", rating, answers, *name] == counts[said, true]
+        for label, judgment in itertools.product(range(6), range(4)):
+            assert (
+                cells["graded", rating, answers, str(label), str(judgment)] == graded_counts[label, judgment]
+            )
+        for table in ("graded", "merged", "binary"):
+            assert cells[table, rating, answers, "all", "all"] == len(passages)
+
+
+def test_sums_are_those_of_their_cells(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = rows_of(out(capsys, "agreement", graded))
+    for table in ("graded", "merged", "binary"):
+        counts = {(r["label"], r["judgment"]): int(r["count"]) for r in rows if r["table"] == table}
+        labels = {label for label, _ in counts} - {"all"}
+        judgments = {judgment for _, judgment in counts} - {"all"}
+        for label in labels:
+            assert counts[label, "all"] == sum(counts[label, judgment] for judgment in judgments)
+        for judgment in judgments:
+            assert counts["all", judgment] == sum(counts[label, judgment] for label in labels)
+
+
+def test_json_has_what_the_table_has(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(out(capsys, "agreement", graded, "--json", "--min-answers", "2"))
+    rows = rows_of(out(capsys, "agreement", graded, "--min-answers", "2"))
+    assert found["n_both"] == 36
+    assert found["n_queries"] == 3
+    assert found["official"] == "qrels.txt"
+    (one,) = found["agreements"]
+    assert (one["min_rating"], one["min_answers"], one["rule"]) == (4, 2, "max")
+    by_name = {table["table"]: table for table in one["tables"]}
+    for row in rows:
+        table = by_name[row["table"]]
+        if row["label"] == row["judgment"] == "all":
+            assert row["kappa"] == ("" if table["kappa"] is None else f"{table['kappa']:.6f}")
+        elif "all" not in (row["label"], row["judgment"]):
+            place = table["labels"].index(row["label"]), table["judgments"].index(row["judgment"])
+            assert table["counts"][place[0]][place[1]] == int(row["count"])
+            kappas = [
+                p["kappa"]
+                for p in table["pairs"]
+                if (p["label"], p["judgment"]) == (row["label"], row["judgment"])
+            ]
+            assert row["kappa"] == (f"{kappas[0]:.6f}" if kappas and kappas[0] is not None else "")
+
+
+def test_a_terminal_gets_crosstabs(
+    graded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("trecexam.cli.agreement.sys.stdout.isatty", lambda: True, raising=False)
+    sections = [part.splitlines() for part in out(capsys, "agreement", graded).split("\n\n")]
+    assert sections[0][0].startswith("min_rating 4, min_answers 1, min_relevant 1; binary: accuracy 0.")
+    assert [lines[0].split()[0] for lines in sections[1:]] == ["graded", "merged", "binary"]
+    counts = Counter((ratings[0], judgment) for ratings, judgment in both_labels(graded))
+    five = sections[1][1].split()
+    assert five[:6] == [
+        "5",
+        *[str(counts[5, j]) for j in (3, 2, 1, 0)],
+        str(sum(counts[5, j] for j in range(4))),
+    ]
+
+
+def test_a_share_of_nothing_is_a_dash_on_a_terminal(
+    graded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("trecexam.cli.agreement.sys.stdout.isatty", lambda: True, raising=False)
+    text = out(capsys, "agreement", graded, "--min-answers", "9", "--min-relevant", "7")
+    assert "precision -, recall -\n" in text
+    assert "nan" not in text
+
+
+def test_latex_and_a_file(graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    named = graded.rename(graded.with_name("my_track"))
+    text = out(capsys, "agreement", named, "--latex")
+    assert r"my\_track, recorded" in text
+    assert text.count(r"\begin{tabular}") == 3
+    assert out(capsys, "agreement", named, "-o", tmp_path / "a.tsv") == ""
+    assert (tmp_path / "a.tsv").read_text() == (named / "out" / "agreement.tsv").read_text()
+    assert "--json or --latex" in err(capsys, "agreement", named, "--latex", "--json")
+
+
+def test_counted_labels_have_their_counts_as_rows(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (graded / "trecexam.toml").write_text(RECORDED + '[scores]\nlabel = "count"\nmin_rating = 3\n')
+    rows = rows_of(out(capsys, "agreement", graded, "--min-answers", "2"))
+    counts = Counter(sum(r >= 3 for r in ratings) for ratings, _ in both_labels(graded))
+    found = {
+        r["label"]: int(r["count"])
+        for r in rows
+        if (r["table"], r["judgment"]) == ("graded", "all") and r["label"] != "all"
+    }
+    assert found == {"4": counts[4], "3": counts[3], "2": counts[2], "0": counts[1] + counts[0]}
+
+
+def test_it_says_what_does_not_count(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = (graded / "qrels.txt").read_text().splitlines()
+    (graded / "qrels.txt").write_text("".join(f"{line}\n" for line in lines[1:]) + "q9 0 d 1\nq1 0 never 2\n")
+    text = err(capsys, "agreement", graded, status=0)
+    pooled = {json.loads(line)["doc_id"] for line in (graded / "grades.jsonl").read_text().splitlines()}
+    first = lines[0].split()[2]
+    both = len(pooled - {first})
+    alone = len(lines) - 1 - both + 1
+    assert f"{both} passages of 3 queries have a label and a judgment (qrels.txt)" in text
+    assert f"{len(pooled & {first})} have only a label, {alone} only a judgment" in text
+
+
+def test_negative_judgments_have_their_own_column(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (graded / "qrels.txt").read_text().replace(" 0\n", " -2\n")
+    (graded / "qrels.txt").write_text(text)
+    rows = rows_of(out(capsys, "agreement", graded))
+    assert [r["judgment"] for r in rows if r["table"] == "graded" and r["label"] == "5"] == [
+        "3",
+        "2",
+        "1",
+        "-2",
+        "all",
+    ]
+    negative = sum(judgment == -2 for _, judgment in both_labels(graded))
+    below = next(r for r in rows if (r["table"], r["label"], r["judgment"]) == ("binary", "all", "<1"))
+    assert int(below["count"]) == negative > 0
+
+
+def test_a_persons_ratings_do_not_count_as_the_graders(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = out(capsys, "agreement", graded)
+    with trecexam.open_track(graded) as track:
+        grades = [grade for grade in track.grades() if grade["rating"] != 5]
+        for grade in grades[:6]:
+            track.override(
+                grade["query_id"], grade["doc_id"], 5, item=grade["item_id"], who="ann", why="it answers"
+            )
+        track.override(grades[-1]["query_id"], grades[-1]["doc_id"], 0, who="bob", why="off topic")
+    assert out(capsys, "agreement", graded) == before
+    assert "left out: the ratings of ann, bob in place of the grader's (6 cells, 1 passages)" in err(
+        capsys, "agreement", graded, status=0
+    )
+    assert run(["watch", str(graded), "--once"]) == 0
+    assert (graded / "out" / "agreement.tsv").read_text() == before
+
+
+def test_without_official_judgments_it_says_what_it_needs_and_the_file_goes(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (graded / "out" / "agreement.tsv").exists()
+    (graded / "qrels.txt").unlink()
+    text = err(capsys, "agreement", graded)
+    assert text.startswith(f"trecexam: {graded}: no official judgments: put qrels.txt here or name a file")
+    assert text.count("\n") == 1
+    assert run(["watch", str(graded), "--once"]) == 0
+    assert not (graded / "out" / "agreement.tsv").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("q", "Q", "none of its 3 queries ('Q1', 'Q2', ...) is among the track's ('q1', 'q2', ...)"),
+        ("-d", ".", "are document ids written in another form?"),
+    ],
+)
+def test_judgments_that_miss_the_pool_are_told_why(
+    graded: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, why: str
+) -> None:
+    (graded / "qrels.txt").write_text((graded / "qrels.txt").read_text().replace(old, new))
+    text = err(capsys, "agreement", graded)
+    assert why in text
+    assert text.count("\n") == 1
+    assert run(["watch", str(graded), "--once"]) == 0
+    assert not (graded / "out" / "agreement.tsv").exists()
+
+
+def test_passages_that_both_have_pooled_but_no_one_graded_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = make_small_track(tmp_path / "t", config=RECORDED)
+    (root / "grades.jsonl").write_text('{"query_id": "q1", "doc_id": "d", "item_id": "i", "rating": 1}\n')
+    text = err(capsys, "agreement", root)
+    assert "no passage is graded yet" in text
+    assert "`trecexam watch" in text
+
+
+def test_without_runs_it_says_so(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for path in (graded / "runs").iterdir():
+        path.unlink()
+    assert "drop runs into the track's runs folder" in err(capsys, "agreement", graded)
+
+
+def test_graded_and_judged_passages_that_differ_are_told(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [json.loads(line) for line in (graded / "grades.jsonl").read_text().splitlines()]
+    (graded / "qrels.txt").write_text("q1 0 q1-d00 1\n")
+    (graded / "grades.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows if row["doc_id"] != "q1-d00")
+    )
+    assert run(["watch", str(graded), "--once"]) in (0, 1)
+    assert "no passage has both an automatic label and an official judgment" in err(
+        capsys, "agreement", graded
+    )
+
+
+def test_one_label_only_is_said_and_has_no_interval(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["agreement", graded, "--min-answers", "9"]
+    assert "every label is <4, so the binary kappa says nothing" in err(capsys, *options, status=0)
+    whole = next(
+        r
+        for r in rows_of(out(capsys, *options))
+        if (r["table"], r["label"], r["judgment"]) == ("binary", "all", "all")
+    )
+    assert (whole["kappa"], whole["kappa.low"]) == ("0.000000", "")
+    (graded / "qrels.txt").write_text("q1 0 q1-d00 0\nq2 0 q2-d01 0\n")
+    whole = next(
+        r
+        for r in rows_of(out(capsys, *options))
+        if (r["table"], r["label"], r["judgment"]) == ("binary", "all", "all")
+    )
+    assert whole["kappa"] == ""
+
+
+def test_one_query_has_no_interval_and_it_is_said(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = (graded / "qrels.txt").read_text().splitlines(keepends=True)
+    (graded / "qrels.txt").write_text("".join(line for line in lines if line.startswith("q1 ")))
+    assert "no intervals: they need passages of at least two queries" in err(
+        capsys, "agreement", graded, status=0
+    )
+    assert {r["kappa.low"] for r in rows_of(out(capsys, "agreement", graded))} == {""}
+
+
+def test_ratings_beyond_the_graders_scale_have_rows(small_track: Path) -> None:
+    grader = HashGrader()
+    grader.scale = Scale(3, 2)  # type: ignore[attr-defined]
+    with trecexam.open_track(small_track, grader=grader) as track:
+        track.update()
+        (found,) = track.agreement().found
+    assert found.graded.labels == ("5", "4", "3", "2", "1", "0")
+
+
+def test_a_min_rating_beyond_the_graders_scale_is_refused(small_track: Path) -> None:
+    grader = HashGrader()
+    grader.scale = Scale(1, 1)  # type: ignore[attr-defined]
+    with (
+        trecexam.open_track(small_track, grader=grader) as track,
+        pytest.raises(TrecexamError, match=r"min_rating 4: the grader rates 0\.\.1"),
+    ):
+        track.agreement([1, 4])

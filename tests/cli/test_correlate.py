@@ -1,0 +1,368 @@
+"""`trecexam correlate`: thresholds, swaps, outliers, what it says beside its table, and bad input."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import write_run
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.graders.base import Scale
+from trecexam.scores.correlation import correlate
+from trecexam.scores.outliers import find_outliers
+from trecexam.scores.swaps import find_swaps
+
+Rows = list[dict[str, str]]
+
+
+def talk(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 0) -> tuple[str, str]:
+    """What a command writes to stdout and to stderr."""
+    capsys.readouterr()
+    assert run([str(argument) for argument in arguments]) == status
+    found = capsys.readouterr()
+    assert "Traceback" not in found.err
+    return found.out, found.err
+
+
+def rows(text: str) -> Rows:
+    header, *lines = [line.split("\t") for line in text.splitlines()]
+    return [dict(zip(header, line, strict=True)) for line in lines]
+
+
+def table(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> Rows:
+    return rows(talk(capsys, "correlate", *arguments)[0])
+
+
+def settings(root: Path, scores: str) -> None:
+    """The recorded track's settings with these in [scores]."""
+    text = (root / "trecexam.toml").read_text().split("[scores]")[0]
+    (root / "trecexam.toml").write_text(f"{text}[scores]\n{scores}\n")
+
+
+def values(root: Path, measure: str, *, official: bool) -> tuple[list[str], np.ndarray]:
+    """The runs, and their values of shape (runs, queries), from the leaderboard's own per-query values."""
+    with trecexam.open_track(root) as track:
+        pipeline = track._loaded()
+        found = pipeline.official_values([measure]) if official else pipeline.rubric_values([measure])
+    names = sorted(found)
+    return names, np.array([[found[name][q][measure] for q in sorted(found[name])] for name in names])
+
+
+@pytest.fixture
+def many(graded: Path) -> Path:
+    """The graded track with five more runs."""
+    rng = random.Random(1)
+    for number in range(5):
+        ranking = {q: rng.sample([f"{q}-d{d:02}" for d in range(12)], 8) for q in ("q1", "q2", "q3")}
+        write_run(graded / "runs" / f"more{number}.run", ranking)
+    return graded
+
+
+def test_new_columns_stand_after_those_that_were_there(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    header = talk(capsys, "correlate", graded)[0].splitlines()[0].split("\t")
+    assert header == [
+        "measure", "official_measure", "n_runs", "kendall_tau", "spearman_rho", "tau_ap", "kendall_tau.low",
+        "kendall_tau.high", "rbo", "spearman_rho.low", "spearman_rho.high", "tau_ap.low", "tau_ap.high",
+        "rbo.low", "rbo.high",
+    ]  # fmt: skip
+    found = json.loads(talk(capsys, "correlate", graded, "--json")[0])
+    assert (found["n_queries"], found["rbo_p"]) == (3, 0.9)
+    assert list(found["correlations"][0]) == header
+
+
+@pytest.mark.parametrize("label", ["max", "count"])
+def test_a_threshold_is_what_the_setting_of_that_name_gives(
+    many: Path, label: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings(many, f'label = "{label}"')
+    options = ["--official-measure", "nDCG@5", "--official-measure", "P@5"]
+    asked = [part for name in ("P(rel=2)@3", "nCover@5", "alpha_nDCG@5", "nDCG@4") for part in ("-m", name)]
+    found = table(
+        capsys, many, *asked, *options, "--min-rating", "5", "--min-rating", "2", "--min-rating", "5"
+    )
+    assert list(found[0])[:3] == ["measure", "official_measure", "min_rating"]
+    expected: Rows = []
+    for rating in ("2", "5"):
+        settings(many, f'label = "{label}"\nmin_rating = {rating}')
+        rel = rating if label == "max" else 2
+        names = [f"P(rel={rel})@3", f"nCover(rel={rating})@5", "alpha_nDCG@5", "nDCG@4"]
+        plain = table(capsys, many, *[part for name in names for part in ("-m", name)], *options)
+        expected += [{"min_rating": rating, **row} for row in plain]
+    if label == "max":
+        # The label is a rating: nDCG knows no threshold and stands there once.
+        ungraded = [row for row in expected if row["measure"] == "nDCG@4"][:2]
+        expected = [row for row in expected if row["measure"] != "nDCG@4"]
+        expected += [{**row, "min_rating": ""} for row in ungraded]
+    assert sorted(map(repr, map(sorted, map(dict.items, found)))) == sorted(
+        map(repr, map(sorted, map(dict.items, expected)))
+    )
+    assert [row["min_rating"] for row in found[:4]] == ["2", "5", "2", "5"]
+    assert len({row["kendall_tau"] for row in found}) > 3
+
+
+def test_measures_that_are_the_same_at_a_threshold_stand_there_once(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = table(capsys, graded, "-m", "P(rel=3)@5", "-m", "P(rel=5)@5", "--official-measure", "P@5",
+                  "--thresholds")  # fmt: skip
+    assert [row["min_rating"] for row in found] == ["1", "2", "3", "4", "5"]
+    per_query = table(capsys, graded, "-m", "P@5", "--official-measure", "P@5", "--min-rating", "3",
+                      "--per-query")  # fmt: skip
+    assert list(per_query[0])[:4] == ["measure", "official_measure", "min_rating", "query_id"]
+    assert [row["query_id"] for row in per_query] == ["q1", "q2", "q3"]
+
+
+def test_a_threshold_beyond_the_scale_is_refused(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "1<=x<=5" in talk(capsys, "correlate", graded, "--min-rating", "6", status=2)[1]
+    with trecexam.open_track(graded) as track:
+        assert track.thresholds() == (1, 2, 3, 4, 5)
+        track._pipeline.grader.scale = Scale(2, 2)  # type: ignore[attr-defined]
+        assert track.thresholds() == (1, 2)
+        with pytest.raises(
+            trecexam.TrecexamError, match=r"min_rating 4: 1\.\.2 needed, as the grader rates 0\.\.2"
+        ):
+            track.correlate(min_ratings=[1, 4])
+        with pytest.raises(trecexam.TrecexamError, match=r"min_rating 0: 1\.\.2 needed"):
+            track.swaps(min_ratings=[0])
+
+
+def test_rbo_p_is_passed_on(many: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["-m", "nDCG@8", "--official-measure", "nDCG@8"]
+    _, ours = values(many, "nDCG@8", official=False)
+    _, theirs = values(many, "nDCG@8", official=True)
+    for p in ("0.5", "0.95"):
+        (row,) = table(capsys, many, *options, "--rbo-p", p)
+        assert float(row["rbo"]) == pytest.approx(correlate(ours, theirs, rbo_p=float(p)).rbo, abs=1e-6)
+    for bad in ("0", "1", "x"):
+        assert "--rbo-p" in talk(capsys, "correlate", many, "--rbo-p", bad, status=2)[1]
+
+
+def test_swaps_are_those_of_the_first_measures_and_the_file_in_out(
+    many: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    talk(capsys, "watch", many, "--once")
+    text, said = talk(capsys, "correlate", many, "--swaps")
+    assert text == (many / "out" / "swaps.tsv").read_text()
+    names, ours = values(many, "P(rel=4)@8", official=False)
+    _, theirs = values(many, "nDCG@10", official=True)
+    expected = find_swaps(names, ours, theirs)
+    assert expected.swaps
+    assert [(r["run_a"], r["run_b"], r["verdict"]) for r in rows(text)] == [
+        (s.run_a, s.run_b, s.verdict or "") for s in expected.swaps
+    ]
+    assert {(r["measure"], r["official_measure"]) for r in rows(text)} == {("P(rel=4)@8", "nDCG@10")}
+    first = rows(text)[0]
+    assert float(first["official_p.holm"]) == pytest.approx(expected.swaps[0].official_p_holm, abs=1e-6)
+    assert float(first["rubric_difference"]) == pytest.approx(expected.swaps[0].rubric_difference, abs=1e-6)
+    count = re.search(r"P\(rel=4\)@8 and nDCG@10: (\d+) of 28 pairs of runs are swapped", said)
+    assert count
+    assert int(count[1]) == len(expected.swaps)
+    found = json.loads(talk(capsys, "correlate", many, "--swaps", "--json")[0])
+    assert found["pairs"][0]["n_swapped"] == len(found["swaps"]) == len(expected.swaps)
+    assert found["pairs"][0]["n_tied"] == expected.n_tied
+
+
+def test_swaps_of_asked_measures_and_thresholds(many: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = table(capsys, many, "--swaps", "-m", "P@5", "-m", "nDCG@5", "--official-measure", "P@5",
+                  "--official-measure", "AP", "--min-rating", "2", "--min-rating", "3")  # fmt: skip
+    assert {(r["measure"], r["official_measure"], r["min_rating"]) for r in found} <= {
+        (*names, rating)
+        for official in ("P@5", "AP")
+        for names, rating in ((("P(rel=2)@5", official), "2"), (("P(rel=3)@5", official), "3"),
+                              (("nDCG@5", official), ""))
+    }  # fmt: skip
+    assert len({r["measure"] for r in found}) > 1
+
+
+def test_outliers_are_the_furthest_runs_and_all_of_them_in_out(
+    many: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    talk(capsys, "watch", many, "--once")
+    every = rows((many / "out" / "outliers.tsv").read_text())
+    assert len(every) == 8
+    assert table(capsys, many, "--outliers", "3") == every[:3]
+    assert table(capsys, many, "--outliers") == every
+    names, ours = values(many, "P(rel=4)@8", official=False)
+    _, theirs = values(many, "nDCG@10", official=True)
+    assert [r["run"] for r in every] == [o.run for o in find_outliers(names, ours, theirs)]
+    assert len(json.loads(talk(capsys, "correlate", many, "--outliers", "2", "--json")[0])) == 2
+
+
+@pytest.mark.parametrize(
+    "options", [["--swaps", "--outliers"], ["--swaps", "--per-query"], ["--outliers", "--per-query"],
+                ["--swaps", "--rbo-p", "0.5"]]
+)  # fmt: skip
+def test_one_table_at_a_time(graded: Path, options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = talk(capsys, "correlate", graded, *options, status=2)
+    assert out == ""
+    assert err.count("\n") == 1
+
+
+def test_it_says_what_was_compared_and_which_queries_have_no_judgments(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "compared over 3 queries and 3 runs\n" in talk(capsys, "correlate", graded)[1]
+    judged = [line for line in (graded / "qrels.txt").read_text().splitlines() if not line.startswith("q2")]
+    (graded / "qrels.txt").write_text("\n".join([*judged, "x 0 d 1", "y 0 d 1"]) + "\n")
+    said = talk(capsys, "correlate", graded)[1]
+    assert "compared over 2 queries and 3 runs; without official judgments, and left out: 'q2'; " in said
+    assert "2 judged queries are not in the bank" in said
+
+
+def test_runs_that_the_official_leaderboard_lacks_are_named(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (graded / "official_leaderboard.json").write_text('{"run0": 1, "elsewhere": 2, "run2": 3}')
+    text, said = talk(capsys, "correlate", graded)
+    assert "not in the official leaderboard, and so not compared with it: 'run1'" in said
+    ranked = [row for row in rows(text) if row["official_measure"] == "official_leaderboard"]
+    assert {row["n_runs"] for row in ranked} == {"2"}
+    # It can be asked for by name, and then stands alone.
+    alone = table(capsys, graded, "--official-measure", "official_leaderboard")
+    assert alone == ranked
+    far = table(capsys, graded, "--official-measure", "official_leaderboard", "--outliers")
+    assert sorted((r["run"], r["official_rank"], r["official_mean"]) for r in far) == [
+        ("run0", "1.000000", ""), ("run2", "2.000000", ""),
+    ]  # fmt: skip
+
+
+def test_an_official_leaderboard_alone_is_enough(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (graded / "qrels.txt").unlink()
+    (graded / "official_leaderboard.json").write_text('{"run0": 3, "run1": 2, "run2": 1}')
+    (row, *_) = table(capsys, graded)
+    assert (row["official_measure"], row["n_runs"]) == ("official_leaderboard", "3")
+    assert len(table(capsys, graded, "--outliers")) == 3
+    for swap in table(capsys, graded, "--swaps"):
+        assert (swap["official_p"], swap["official_p.holm"], swap["verdict"]) == ("", "", "")
+    _, said = talk(capsys, "correlate", graded, "--per-query", status=2)
+    assert "an official leaderboard has no values per query" in said
+
+
+def refusal(capsys: pytest.CaptureFixture[str], root: Path) -> str:
+    """The one line with which every form of the command refuses."""
+    found = set()
+    for options in ([], ["--swaps"], ["--outliers"], ["--thresholds"]):
+        out, err = talk(capsys, "correlate", root, *options, status=2)
+        assert out == ""
+        assert err.startswith("trecexam: ")
+        found.add(err)
+    (line,) = found
+    assert line.count("\n") == 1
+    return line
+
+
+def test_without_official_judgments_it_says_what_it_needs(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (graded / "qrels.txt").unlink()
+    assert "official judgments (qrels.txt) or an official leaderboard" in refusal(capsys, graded)
+    _, said = talk(capsys, "correlate", graded, "--official-measure", "official_leaderboard", status=2)
+    assert "no official leaderboard: put official_leaderboard.json here" in said
+
+
+def test_without_runs_it_says_so(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for path in (graded / "runs").iterdir():
+        path.unlink()
+    assert "no runs to compare yet" in refusal(capsys, graded)
+
+
+def test_official_judgments_that_were_not_taken_are_named(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (graded / "qrels.txt").write_text("q1 0 q1-d00 1\nq1 0 q1-d01 yes\n")
+    assert "qrels.txt:2: the official judgments were not taken" in refusal(capsys, graded)
+    (graded / "official_leaderboard.json").write_text('{"run0": 3, "run1": 2, "run2": 1}')
+    text, said = talk(capsys, "correlate", graded)
+    assert {row["official_measure"] for row in rows(text)} == {"official_leaderboard"}
+    assert "qrels.txt:2: the official judgments were not taken" in said
+
+
+def test_judgments_of_other_queries_are_refused(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (graded / "qrels.txt").write_text("2019-q1 0 q1-d00 1\n")
+    assert "are query ids written in another form?" in refusal(capsys, graded)
+
+
+def test_judgments_with_other_document_ids_are_remarked_on(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (graded / "qrels.txt").write_text(
+        "".join(f"q{q} 0 doc#{d} {d % 2}\n" for q in (1, 2, 3) for d in range(9))
+    )
+    text, said = talk(capsys, "correlate", graded)
+    assert "are document ids written in another form?" in said
+    assert "no correlation where all runs are tied: on nDCG@10 (official)" in said
+    assert {row["kendall_tau"] for row in rows(text)} == {""}
+    assert rows(talk(capsys, "correlate", graded, "--swaps")[0]) == []
+
+
+def test_a_leaderboard_of_other_runs_is_refused(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (graded / "qrels.txt").unlink()
+    (graded / "official_leaderboard.json").write_text('{"one": 1, "two": 2}')
+    line = refusal(capsys, graded)
+    assert "names none of the runs here: it has 'one', 'two', and here are 'run0', 'run1', 'run2'" in line
+
+
+def test_negative_labels_count_as_not_relevant(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = [
+        graded,
+        "--official-measure",
+        "nDCG@8",
+        "--official-measure",
+        "P@8",
+        "--official-measure",
+        "AP",
+    ]
+    text = (graded / "qrels.txt").read_text()
+    zero, negative = (re.sub(r" [01]$", f" {label}", text, flags=re.M) for label in ("0", "-2"))
+    assert zero != negative
+    (graded / "qrels.txt").write_text(zero)
+    expected = [table(capsys, *options, *more) for more in ([], ["--swaps"], ["--outliers"])]
+    (graded / "qrels.txt").write_text(negative)
+    assert [table(capsys, *options, *more) for more in ([], ["--swaps"], ["--outliers"])] == expected
+    (graded / "qrels.txt").write_text(re.sub(r" \d$", " -1", text, flags=re.M))
+    assert "no correlation where all runs are tied" in talk(capsys, "correlate", *options)[1]
+
+
+def test_a_single_run_has_no_correlation(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("run1", "run2"):
+        (graded / "runs" / f"{name}.run").unlink()
+    text, said = talk(capsys, "correlate", graded)
+    assert "a single run has no correlation" in said
+    assert all(row["n_runs"] == "1" and row["rbo"] == "" for row in rows(text))
+    assert rows(talk(capsys, "correlate", graded, "--swaps")[0]) == []
+    (only,) = table(capsys, graded, "--outliers")
+    assert (only["run"], float(only["difference"])) == ("run0", 0)
+
+
+def test_all_runs_tied_have_no_correlation(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    same = (graded / "runs" / "run0.run").read_text()
+    for name in ("run1", "run2"):
+        (graded / "runs" / f"{name}.run").write_text(same.replace("run0", name))
+    text, said = talk(capsys, "correlate", graded)
+    assert "no correlation where all runs are tied: on P(rel=4)@8, nDCG@10 (official)" in said
+    assert {row["kendall_tau"] for row in rows(text)} == {row["rbo"] for row in rows(text)} == {""}
+    assert rows(talk(capsys, "correlate", graded, "--swaps")[0]) == []
+    far = table(capsys, graded, "--outliers")
+    assert {(float(r["rubric_rank"]), float(r["official_rank"])) for r in far} == {(2, 2)}
+
+
+def test_everything_is_a_call(graded: Path) -> None:
+    with trecexam.open_track(graded) as track:
+        found = track.correlate(["P@5"], ["nDCG@10"], min_ratings=[3], rbo_p=0.5)
+        assert found is not None
+        assert [key for key, _ in found.pairs] == [("P(rel=3)@5", "nDCG@10", 3)]
+        swaps, outliers = track.swaps(), track.outliers(most=1)
+        assert swaps is not None
+        assert outliers is not None
+        assert len(outliers.found[0][1]) == 1
+        (graded / "qrels.txt").unlink()
+        assert track.correlate() is track.swaps() is track.outliers() is None
+        assert "nothing to compare" in str(track.nothing_to_compare())

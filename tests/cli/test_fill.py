@@ -1,0 +1,754 @@
+"""`trecexam fill`: holes get automatic labels, and no human label changes."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import RECORDED, ROOT, HashGrader, hashed_rating, make_small_track, write_run
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.errors import TrecexamError
+from trecexam.graders import Answer, Cell
+from trecexam.scores.scale_map import fitted
+from trecexam.store import GradeStore
+from trecexam.watching.lock import TrackLock
+
+Labels = dict[tuple[str, str], int]
+
+
+class SureGrader(HashGrader):
+    """Gives a distribution with each rating."""
+
+    def _done(self, batch: list[tuple[Cell, Answer]]) -> list[tuple[Cell, Answer]]:
+        return super()._done(
+            [(cell, answer._replace(probabilities=chances(answer))) for cell, answer in batch]
+        )
+
+
+def chances(answer: Answer) -> tuple[float, ...]:
+    """0.7 for the rating, 0.06 for each other one."""
+    return tuple(0.7 if rating == answer.rating else 0.06 for rating in range(6))
+
+
+def fill(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 0) -> str:
+    capsys.readouterr()
+    assert run(["fill", *map(str, arguments)]) == status
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "Traceback" not in captured.err
+    return captured.err
+
+
+def drop(root: Path, target: Path, share: float = 0.5, seed: int = 0) -> Path:
+    """A part of a track's official judgments."""
+    lines = (root / "qrels.txt").read_text().splitlines(keepends=True)
+    kept = sorted(random.Random(seed).sample(range(len(lines)), round(len(lines) * (1 - share))))
+    target.write_text("".join(lines[place] for place in kept))
+    return target
+
+
+def labels(path: Path) -> Labels:
+    found: Labels = {}
+    for line in path.read_text().splitlines():
+        query_id, _, doc_id, label = line.split(" ")
+        assert (query_id, doc_id) not in found
+        found[query_id, doc_id] = int(label)
+    return found
+
+
+def said(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def pool_of(root: Path, depth: int = 8) -> set[tuple[str, str]]:
+    found = set()
+    for path in (root / "runs").iterdir():
+        places: dict[str, int] = {}
+        for line in path.read_text().splitlines():
+            query_id, _, doc_id = line.split()[:3]
+            places[query_id] = places.get(query_id, 0) + 1
+            if places[query_id] <= depth:
+                found.add((query_id, doc_id))
+    return found
+
+
+def best_rating(query_id: str, doc_id: str, items: int = 4) -> int:
+    text = f"passage {int(doc_id[-2:])} about {query_id}"
+    return max(hashed_rating(text, f"question {item} of {query_id}?") for item in range(items))
+
+
+def test_official_lines_come_first_as_they_are_and_every_hole_has_a_line(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    official, merged = drop(graded, tmp_path / "half.qrels"), tmp_path / "merged.qrels"
+    text = fill(capsys, graded, "--qrels", official, "-o", merged)
+    human, found = labels(official), labels(merged)
+    assert merged.read_bytes().startswith(official.read_bytes())
+    holes = pool_of(graded) - human.keys()
+    assert found.keys() - human.keys() == holes
+    both = [place for place in pool_of(graded) if place in human]
+    rule = fitted([best_rating(*place) for place in both], [human[place] for place in both])
+    assert {place: found[place] for place in holes} == {place: rule(best_rating(*place)) for place in holes}
+    assert f"labels: {rule}" in text
+    assert run(["check", str(merged), "--as", "qrels"]) == 0
+
+
+def test_the_sidecar_says_of_each_line_who_said_it(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    official, merged = drop(graded, tmp_path / "half.qrels"), tmp_path / "merged.qrels"
+    fill(capsys, graded, "--qrels", official, "-o", merged, "--map", "thresholds")
+    rows = said(tmp_path / "merged.qrels.sources.tsv")
+    human = labels(official)
+    lines = merged.read_text().splitlines()
+    assert [f"{row['query_id']} {row['iteration']} {row['doc_id']} {row['label']}" for row in rows] == lines
+    for row in rows:
+        place = row["query_id"], row["doc_id"]
+        if place in human:
+            assert row["source"] == "human"
+            assert not any(row[key] for key in ("grader", "model", "prompt", "rating", "confidence", "rule"))
+        else:
+            assert (row["source"], row["grader"], row["model"]) == ("model", "recorded", "hash")
+            assert int(row["rating"]) == best_rating(*place)
+            assert int(row["label"]) == int(best_rating(*place) >= 4)
+            assert row["rule"] == "thresholds: below 4: 0, from 4: 1"
+    assert {row["source"] for row in rows} == {"human", "model"}
+
+
+def test_only_holes_are_sent_to_the_grader(tmp_path: Path) -> None:
+    root = make_small_track(tmp_path / "track")
+    official = drop(root, tmp_path / "half.qrels")
+    holes = pool_of(root) - labels(official).keys()
+    grader = HashGrader()
+    with trecexam.open_track(root, grader=grader) as track:
+        found = track.find_holes(official)
+        assert not grader.asked
+        assert not (root / ".trecexam").exists()
+        assert found.missing == 4 * len(holes)
+        filled = track.fill(found)
+        assert {(cell.query_id, cell.doc_id) for cell in grader.asked} == holes
+        assert filled.graded == len(grader.asked) == 4 * len(holes)
+        again = track.fill(track.find_holes(official))
+        assert again.graded == 0
+        assert again.rows == filled.rows
+    assert len(grader.asked) == 4 * len(holes)
+
+
+def test_what_was_graded_for_holes_is_not_graded_again_by_an_update(tmp_path: Path) -> None:
+    root = make_small_track(tmp_path / "track")
+    grader = HashGrader()
+    with trecexam.open_track(root, grader=grader) as track:
+        filled = track.fill(track.find_holes(drop(root, tmp_path / "half.qrels")))
+        track.update()
+    cells = {(cell.query_id, cell.doc_id, cell.item.item_id) for cell in grader.asked}
+    assert len(cells) == len(grader.asked) == 4 * len(pool_of(root)) > filled.graded > 0
+
+
+@pytest.mark.parametrize("depth", [1, 3, 11])
+def test_the_depth_may_be_less_or_more_than_the_tracks(tmp_path: Path, depth: int) -> None:
+    root = make_small_track(tmp_path / "track")
+    official = drop(root, tmp_path / "half.qrels", 0.8)
+    grader = HashGrader()
+    with trecexam.open_track(root, grader=grader) as track:
+        filled = track.fill(track.find_holes(official, depth=depth, rule="identity"))
+    expected = pool_of(root, depth) - labels(official).keys()
+    assert expected
+    new = filled.rows[len(filled.found.official.rows) :]
+    assert {row.qrel[:2] for row in new} == expected
+    assert {(cell.query_id, cell.doc_id) for cell in grader.asked} == expected
+
+
+def test_a_lower_depth_fits_on_all_grades_of_the_track(graded: Path, tmp_path: Path) -> None:
+    official = drop(graded, tmp_path / "half.qrels")
+    with trecexam.open_track(graded) as track:
+        assert track.find_holes(official, depth=1).rule == track.find_holes(official).rule
+
+
+def test_the_confidence_is_that_of_the_grader_and_stays_when_nothing_is_graded(tmp_path: Path) -> None:
+    root = make_small_track(tmp_path / "track")
+    official = drop(root, tmp_path / "half.qrels")
+    with trecexam.open_track(root, grader=SureGrader()) as track:
+        first = track.fill(track.find_holes(official, rule="identity"))
+        again = track.fill(track.find_holes(official, rule="identity"))
+    assert first.rows == again.rows
+    for row in first.rows[len(first.found.official.rows) :]:
+        ratings = [
+            hashed_rating(
+                f"passage {int(row.qrel.doc_id[-2:])} about {row.qrel.query_id}",
+                f"question {item} of {row.qrel.query_id}?",
+            )
+            for item in range(4)
+        ]
+        expected = 1.0
+        lower = 1.0
+        for rating in ratings:
+            shares = chances(Answer(rating, "ok", ""))
+            expected *= sum(shares[: max(ratings) + 1])
+            lower *= sum(shares[: max(ratings)])
+        assert row.confidence == pytest.approx(expected - lower)
+
+
+def test_the_same_inputs_give_the_same_bytes(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    official = drop(graded, tmp_path / "half.qrels")
+    for name in ("one", "two"):
+        fill(capsys, graded, "--qrels", official, "-o", tmp_path / f"{name}.qrels")
+    assert (tmp_path / "one.qrels").read_bytes() == (tmp_path / "two.qrels").read_bytes()
+    assert (tmp_path / "one.qrels.sources.tsv").read_bytes() == (
+        tmp_path / "two.qrels.sources.tsv"
+    ).read_bytes()
+
+
+def test_a_merged_file_whose_name_ends_in_gz_is_compressed(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    official = drop(graded, tmp_path / "half.qrels")
+    for name in ("m", "m.gz"):
+        fill(capsys, graded, "--qrels", official, "-o", tmp_path / name)
+    assert gzip.decompress((tmp_path / "m.gz").read_bytes()) == (tmp_path / "m").read_bytes()
+    assert (tmp_path / "m.gz.sources.tsv").read_bytes() == (tmp_path / "m.sources.tsv").read_bytes()
+
+
+def test_grading_a_hole_with_the_text_of_a_judged_passage_does_not_make_the_second_call_differ(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = make_small_track(tmp_path / "track", queries=1)
+    # Every judged passage has the text of a hole.
+    (root / "passages.jsonl").write_text(
+        "".join(json.dumps({"docid": f"q1-d{d:02}", "text": f"text {d // 2}"}) + "\n" for d in range(12))
+    )
+    (root / "qrels.txt").write_text("".join(f"q1 0 q1-d{d:02} {d // 2 % 3}\n" for d in range(0, 12, 2)))
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        found = track.find_holes()
+        assert found.rule.rule == "identity"
+        one, two = track.fill(found), track.fill(track.find_holes())
+    assert one.rule == two.rule
+    assert one.rule.rule == "fitted"
+    assert one.rows == two.rows
+
+
+def test_a_dry_run_says_how_much_there_is_and_does_nothing(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    official = drop(graded, tmp_path / "half.qrels")
+    shutil.rmtree(graded / ".trecexam")
+    before = sorted(graded.rglob("*"))
+    text = fill(capsys, graded, "--qrels", official, "--dry-run")
+    holes = len(pool_of(graded) - labels(official).keys())
+    assert f"{holes} holes to fill, {4 * holes} cells to grade" in text
+    assert "labels, as of now: identity" in text
+    assert sorted(graded.rglob("*")) == before
+
+
+def test_where_nothing_needs_grading_a_watched_track_is_filled(graded: Path, tmp_path: Path) -> None:
+    official, merged = drop(graded, tmp_path / "half.qrels"), tmp_path / "merged.qrels"
+    with TrackLock(graded / ".trecexam" / "lock"):
+        assert run(["fill", str(graded), "--qrels", str(official), "-o", str(merged)]) == 0
+        shutil.rmtree(graded / "out")
+    assert merged.exists()
+
+
+def test_a_track_that_is_being_graded_is_not_written_to(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = make_small_track(tmp_path / "track", config=RECORDED)
+    (root / "grades.jsonl").write_text(
+        '{"query_id": "q1", "doc_id": "q1-d00", "item_id": "q1/0", "rating": 1}\n'
+    )
+    merged = tmp_path / "merged.qrels"
+    with TrackLock(root / ".trecexam" / "lock"):
+        text = fill(capsys, root, "--qrels", drop(root, tmp_path / "half.qrels"), "-o", merged, status=2)
+    assert "is already grading this track" in text
+    assert not merged.exists()
+
+
+def test_where_nothing_needs_grading_the_store_is_not_opened_to_write(
+    graded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("the store was to be written")
+
+    monkeypatch.setattr("trecexam.pipeline.Pipeline.open_to_write", refuse)
+    with trecexam.open_track(graded) as track:
+        assert track.fill(track.find_holes(drop(graded, tmp_path / "half.qrels"))).filled > 0
+
+
+def test_holes_without_text_or_grade_remain_and_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = make_small_track(tmp_path / "track", queries=1, config=RECORDED)
+    official = tmp_path / "few.qrels"
+    official.write_text("q1 0 q1-d00 1\n")
+    pooled = sorted(doc for _, doc in pool_of(root) if doc != "q1-d00")
+    mute, ungraded, half = pooled[:3]
+    passages = [json.loads(line) for line in (root / "passages.jsonl").read_text().splitlines()]
+    (root / "passages.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in passages if row["docid"] != mute)
+    )
+    (root / "grades.jsonl").write_text(
+        "".join(
+            json.dumps({"query_id": "q1", "doc_id": doc, "item_id": f"q1/{item}", "rating": item}) + "\n"
+            for doc in pooled
+            if doc != ungraded
+            for item in range(2 if doc == half else 4)
+        )
+    )
+    merged = tmp_path / "merged.qrels"
+    text = fill(capsys, root, "--qrels", official, "-o", merged, "--map", "identity", status=1)
+    assert "1 holes remain: the passages have no text that can be graded" in text
+    assert "1 holes remain: the grader gave no rating" in text
+    assert "1 passages have no rating on some items, which count as not reached" in text
+    found = labels(merged)
+    assert not {("q1", mute), ("q1", ungraded)} & found.keys()
+    assert found["q1", half] == 1
+    assert len(found) == len(pooled) + 1 - 2
+
+
+def test_answers_without_a_rating_leave_a_hole(tmp_path: Path) -> None:
+    root = make_small_track(tmp_path / "track", queries=1)
+    official = tmp_path / "few.qrels"
+    official.write_text("q1 0 q1-d00 1\n")
+    grader = HashGrader()
+    grader.status = lambda cell: "unparsed" if cell.doc_id == "q1-d01" else "ok"
+    with trecexam.open_track(root, grader=grader) as track:
+        filled = track.fill(track.find_holes(official, rule="identity"))
+    assert filled.no_grade == 1
+    assert not filled.complete
+    assert "q1-d01" not in {row.qrel.doc_id for row in filled.rows}
+
+
+@pytest.mark.parametrize("how", ["same", "link", "hard link", "other spelling", "the track's own", "sources"])
+def test_official_judgments_are_never_written_over(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], how: str
+) -> None:
+    official, other = drop(graded, tmp_path / "half.qrels"), tmp_path / "other.qrels"
+    if how == "link":
+        other.symlink_to(official)
+    elif how == "hard link":
+        other.hardlink_to(official)
+    target = {
+        "same": official,
+        "other spelling": tmp_path / "x" / ".." / "half.qrels",
+        "the track's own": graded / "qrels.txt",
+    }.get(how, other)
+    before = official.read_bytes(), (graded / "qrels.txt").read_bytes()
+    options = ["--sources", str(official)] if how == "sources" else []
+    if how == "other spelling":
+        (tmp_path / "x").mkdir()
+    text = fill(capsys, graded, "--qrels", official, "-o", target, *options, status=2)
+    assert "human judgments are never overwritten" in text
+    assert (official.read_bytes(), (graded / "qrels.txt").read_bytes()) == before
+
+
+def test_without_qrels_the_tracks_own_judgments_are_filled(graded: Path, tmp_path: Path) -> None:
+    half = drop(graded, tmp_path / "half.qrels")
+    shutil.copy(half, graded / "qrels.txt")
+    for name, options in (("own", []), ("named", ["--qrels", str(half)])):
+        assert run(["fill", str(graded), "-o", str(tmp_path / name), *options]) == 0
+    assert (tmp_path / "own").read_bytes() == (tmp_path / "named").read_bytes()
+
+
+def test_a_track_without_judgments_says_what_it_needs(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (graded / "qrels.txt").unlink()
+    assert "no official judgments: put qrels.txt here" in fill(capsys, graded, "-o", tmp_path / "m", status=2)
+
+
+def test_queries_that_one_side_lacks_are_named(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    official, merged = tmp_path / "some.qrels", tmp_path / "merged.qrels"
+    lines = (graded / "qrels.txt").read_text().splitlines(keepends=True)
+    official.write_text("zz 0 x 1\n" + "".join(line for line in lines if not line.startswith("q2 ")))
+    text = fill(capsys, graded, "--qrels", official, "-o", merged)
+    lost = len({doc for query_id, doc in pool_of(graded) if query_id == "q2"})
+    assert (
+        f"1 query ('q2') of the bank have no official judgment; their {lost} passages are all holes" in text
+    )
+    assert "1 query ('zz') of " in text
+    found = labels(merged)
+    assert found["zz", "x"] == 1
+    assert sum(query_id == "q2" for query_id, _ in found) == lost
+
+
+def test_ids_of_another_form_are_an_error_unless_a_rule_is_named(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    official, merged = tmp_path / "other.qrels", tmp_path / "merged.qrels"
+    official.write_text("q1 0 clueweb-1 1\nq2 0 clueweb-2 0\n")
+    text = fill(capsys, graded, "--qrels", official, "-o", merged, status=2)
+    assert "'clueweb-1'" in text
+    assert "'q1-d00'" in text
+    assert "--map identity" in text
+    assert not merged.exists()
+    text = fill(capsys, graded, "--qrels", official, "-o", merged, "--map", "identity")
+    assert "'clueweb-1'" in text
+    assert len(labels(merged)) == 2 + len(pool_of(graded))
+    official.write_text("topic-1 0 q1-d00 1\n")
+    assert "are query ids written in another form?" in fill(
+        capsys, graded, "--qrels", official, "-o", merged, status=2
+    )
+
+
+def test_a_rule_that_cannot_be_fitted_says_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = make_small_track(tmp_path / "track", config=RECORDED)
+    (root / "grades.jsonl").write_text(
+        '{"query_id": "q1", "doc_id": "q1-d00", "item_id": "q1/0", "rating": 1}\n'
+    )
+    merged = tmp_path / "merged.qrels"
+    half = drop(root, tmp_path / "half.qrels")
+    text = fill(capsys, root, "--qrels", half, "-o", merged, "--map", "fitted", status=2)
+    assert "no passage has both" in text
+    assert "--once` grades judged passages of the pool too" in text
+    assert not (root / ".trecexam").exists()
+    text = fill(capsys, root, "--qrels", half, "-o", merged, "--dry-run")
+    assert "no rule can be fitted: no passage has both" in text
+    text = fill(capsys, root, "--qrels", half, "-o", merged, status=1)
+    assert text.count("no rule can be fitted") == 1
+
+
+def test_identity_beyond_the_official_scale_is_said(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    half, merged = drop(graded, tmp_path / "half.qrels"), tmp_path / "m"
+    text = fill(capsys, graded, "--qrels", half, "-o", merged, "--map", "identity")
+    assert "labels up to 5, and the highest official one is 3" in text
+    holes = pool_of(graded) - labels(half).keys()
+    assert {place: label for place, label in labels(merged).items() if place in holes} == {
+        place: best_rating(*place) for place in holes
+    }
+
+
+def test_thresholds_alone_are_the_rule(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    half, merged = drop(graded, tmp_path / "half.qrels"), tmp_path / "m"
+    text = fill(capsys, graded, "--qrels", half, "-o", merged, "--thresholds", "3=1, 5=2")
+    assert "labels: thresholds: below 3: 0, from 3: 1, from 5: 2" in text
+    for place in pool_of(graded) - labels(half).keys():
+        assert labels(merged)[place] == (best_rating(*place) >= 3) + (best_rating(*place) >= 5)
+
+
+def test_with_labels_that_count_the_threshold_is_min_answers(graded: Path, tmp_path: Path) -> None:
+    (graded / "trecexam.toml").write_text(
+        RECORDED + '[scores]\nlabel = "count"\nmin_answers = 2\nmin_relevant = 2\n'
+    )
+    with trecexam.open_track(graded) as track:
+        found = track.find_holes(drop(graded, tmp_path / "half.qrels"), rule="thresholds")
+    assert str(found.rule) == "thresholds: below 2: 0, from 2: 2"
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--thresholds", "4"], "give LABEL=OFFICIAL"),
+        (["--thresholds", "4=1,4=2"], "each label once"),
+        (["--thresholds", "4=2,5=1"], "rise with the labels"),
+        (["--thresholds", ""], "give LABEL=OFFICIAL"),
+        (["--thresholds", "4=-1"], "give LABEL=OFFICIAL"),
+        (["--thresholds", "4=1", "--map", "fitted"], "does not go with --map fitted"),
+        (["--depth", "0"], "depth"),
+        (["-o", "-"], "is no file"),
+        (["--sources", "m"], "need a file each"),
+        (["--qrels", "nowhere"], "nowhere"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(
+    graded: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[str],
+    why: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = fill(capsys, graded, "-o", "m", *options, status=2)
+    assert why in text.splitlines()[-1]
+    assert text.count("trecexam: ") == 1
+    assert not Path("m").exists()
+
+
+def test_an_output_is_needed_unless_it_is_a_dry_run(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "-o" in fill(capsys, graded, status=2)
+
+
+def test_a_track_without_runs_has_no_holes(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.rmtree(graded / "runs")
+    text = fill(capsys, graded, "-o", tmp_path / "m")
+    assert "no runs: drop some into" in text
+    assert (tmp_path / "m").read_bytes() == (graded / "qrels.txt").read_bytes()
+
+
+def test_a_run_that_is_not_taken_is_named(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (graded / "runs" / "bad.run").write_text("q1 Q0 d 1\n")
+    text = fill(capsys, graded, "-o", tmp_path / "m", status=1)
+    assert "not taken: runs/bad.run:1:" in text
+
+
+def test_subtopics_of_official_judgments_stay(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    official, merged = tmp_path / "sub.qrels", tmp_path / "m"
+    official.write_text("q1 1 q1-d00 1\nq1 2 q1-d00 0\nq1 1 q1-d01 -2\n")
+    text = fill(capsys, graded, "--qrels", official, "-o", merged, "--map", "identity")
+    assert "judges subtopics" in text
+    assert merged.read_text().startswith(official.read_text())
+    new = merged.read_text().splitlines()[3:]
+    assert len(new) == len(pool_of(graded) - {("q1", "q1-d00"), ("q1", "q1-d01")})
+    assert {line.split()[1] for line in new} == {"0"}
+
+
+def test_what_cannot_be_written_leaves_both_old_files(
+    graded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    merged, sources = tmp_path / "m", tmp_path / "m.sources.tsv"
+    merged.write_text("old")
+    sources.write_text("older")
+    real = os.fsync
+    calls: list[int] = []
+
+    def full(descriptor: int) -> None:
+        calls.append(descriptor)
+        if len(calls) == 2:
+            raise OSError(28, "No space left on device")
+        real(descriptor)
+
+    monkeypatch.setattr("os.fsync", full)
+    text = fill(capsys, graded, "-o", merged, status=2)
+    assert f"{merged}: cannot be written: No space left on device" in text
+    assert (merged.read_text(), sources.read_text()) == ("old", "older")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m", "m.sources.tsv", "track"]
+
+
+def test_a_grader_that_breaks_keeps_what_it_graded_and_writes_nothing(tmp_path: Path) -> None:
+    root, merged = make_small_track(tmp_path / "track"), tmp_path / "m"
+    official = drop(root, tmp_path / "half.qrels")
+    grader = HashGrader(batch=5)
+    grader.fail_after = 3
+    with trecexam.open_track(root, grader=grader) as track, pytest.raises(RuntimeError):
+        track.fill(track.find_holes(official), output=merged)
+    assert not merged.exists()
+    with GradeStore(root / ".trecexam" / "grades.sqlite", write=False) as store:
+        assert store.count() == 15
+    with TrackLock(root / ".trecexam" / "lock"):
+        pass
+    again = HashGrader()
+    with trecexam.open_track(root, grader=again) as track:
+        filled = track.fill(track.find_holes(official), output=merged)
+    calm = make_small_track(tmp_path / "calm")
+    with trecexam.open_track(calm, grader=HashGrader()) as track:
+        undisturbed = track.fill(track.find_holes(official))
+    assert len(again.asked) == undisturbed.graded - 15
+    assert merged.read_bytes() == undisturbed.qrels
+    assert filled.rows == undisturbed.rows
+
+
+#: Fills a track and is killed, with no time to clean up: in the 3rd batch, or before the 1st renaming.
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+import trecexam
+from support import HashGrader
+class Killed(HashGrader):
+    def _done(self, batch):
+        if sys.argv[5] == "grading" and self.batches == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super()._done(batch)
+if sys.argv[5] == "writing":
+    Path.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+with trecexam.open_track(sys.argv[2], grader=Killed(batch=5)) as track:
+    track.fill(track.find_holes(sys.argv[3]), output=sys.argv[4])
+"""
+
+
+@pytest.mark.parametrize(("when", "kept"), [("grading", 15), ("writing", None)])
+def test_killed_it_leaves_the_old_files_and_goes_on_where_it_was(
+    tmp_path: Path, when: str, kept: int | None
+) -> None:
+    root, merged = make_small_track(tmp_path / "track"), tmp_path / "m"
+    official = drop(root, tmp_path / "half.qrels")
+    merged.write_text("old")
+    (tmp_path / "m.sources.tsv").write_text("older")
+    arguments = [str(ROOT / "tests" / "helpers"), str(root), str(official), str(merged), when]
+    child = subprocess.run([sys.executable, "-c", KILLED, *arguments], cwd=ROOT, check=False)
+    assert child.returncode == -signal.SIGKILL
+    assert (merged.read_text(), (tmp_path / "m.sources.tsv").read_text()) == ("old", "older")
+    grader = HashGrader()
+    with trecexam.open_track(root, grader=grader) as track:
+        filled = track.fill(track.find_holes(official), output=merged)
+    cells = 4 * filled.found.n_holes
+    assert len(grader.asked) == (0 if kept is None else cells - kept)
+    assert merged.read_bytes() == filled.qrels
+
+
+def test_ctrl_c_says_that_grades_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Interrupted(HashGrader):
+        def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
+            yield from [next(iter(super().grade(cells)))]
+            raise KeyboardInterrupt
+
+    root = make_small_track(tmp_path / "track")
+    made: Any = lambda *_: Interrupted()  # noqa: E731
+    monkeypatch.setattr("trecexam.pipeline.create", made)
+    half = drop(root, tmp_path / "half.qrels")
+    text = fill(capsys, root, "--qrels", half, "-o", tmp_path / "m", status=130)
+    assert "nothing is written, and what is graded is kept" in text
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_hole_in_two_queries_with_one_text_is_asked_once(tmp_path: Path) -> None:
+    root = make_small_track(tmp_path / "track", queries=2)
+    items = {"questions": [{"question_id": "x", "question_text": "same?"}]}
+    (root / "bank.questions.jsonl").write_text(
+        "".join(
+            json.dumps({"query_id": q, "questions": [{**items["questions"][0], "question_id": f"{q}/x"}]})
+            + "\n"
+            for q in ("q1", "q2")
+        )
+    )
+    write_run(root / "runs" / "run0.run", {"q1": ["q1-d00"], "q2": ["q1-d00"]})
+    for name in ("run1.run", "run2.run"):
+        (root / "runs" / name).unlink()
+    (root / "qrels.txt").write_text("q1 0 z 1\nq2 0 z 1\n")
+    grader = HashGrader()
+    with trecexam.open_track(root, grader=grader) as track:
+        found = track.find_holes(rule="identity")
+        filled = track.fill(found)
+    assert (found.missing, len(grader.asked), filled.filled) == (1, 1, 2)
+
+
+def test_as_unjudged_changes_no_value_on_the_official_judgments(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import pytrec_eval
+
+    official, merged = tmp_path / "half.qrels", tmp_path / "m"
+    half = drop(graded, tmp_path / "all.qrels").read_text()
+    # q3 is judged by nobody, and one judgment is negative.
+    official.write_text(
+        "".join(line + "\n" for line in half.splitlines() if line[:2] != "q3") + "q1 0 extra -2\n"
+    )
+    text = fill(capsys, graded, "--qrels", official, "-o", merged, "--as-unjudged")
+    assert "are left out: negative labels alone stop trec_eval" in text
+    human, found = labels(official), labels(merged)
+    new = found.keys() - human.keys()
+    assert new == {place for place in pool_of(graded) if place[0] != "q3"} - human.keys()
+    assert {found[place] for place in new} == {-1}
+    rows = {(row["query_id"], row["doc_id"]): row for row in said(tmp_path / "m.sources.tsv")}
+    filled = tmp_path / "filled"
+    fill(capsys, graded, "--qrels", official, "-o", filled)
+    for place in new:
+        assert int(rows[place]["label"]) == labels(filled)[place] >= 0
+
+    def values(judgments: Labels, path: Path) -> dict[str, dict[str, float]]:
+        by_query: dict[str, dict[str, int]] = {}
+        for (query_id, doc_id), label in judgments.items():
+            by_query.setdefault(query_id, {})[doc_id] = label
+        ranked: dict[str, dict[str, float]] = {}
+        for line in path.read_text().splitlines():
+            query_id, _, doc_id, _, score, _ = line.split()
+            ranked.setdefault(query_id, {})[doc_id] = float(score)
+        # infAP alone tells passages that are in the pool and not judged from those outside: that is what
+        # the label -1 was made for.
+        measures = pytrec_eval.supported_measures - {"infAP", "runid"}
+        result: dict[str, dict[str, float]] = pytrec_eval.RelevanceEvaluator(by_query, measures).evaluate(
+            ranked
+        )
+        return result
+
+    for path in (graded / "runs").iterdir():
+        assert values(found, path) == values(human, path)
+        assert values(labels(filled), path) != values(human, path)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_is_judged_and_graded_no_human_line_changes(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    root = make_small_track(tmp_path / "track", queries=3)
+    places = [(f"q{q}", f"q{q}-d{d:02}") for q in range(1, 5) for d in range(14)]
+    rng.shuffle(places)
+    rows = [f"{q} 0 {doc} {rng.choice([-2, -1, 0, 0, 1, 2, 3])}\n" for q, doc in places[: rng.randint(5, 50)]]
+    official, merged = tmp_path / "official.qrels", tmp_path / "merged.qrels"
+    official.write_text("".join(rows))
+    grader = HashGrader(version=seed)
+    grader.status = lambda cell: rng.choice(["ok", "ok", "unparsed", "refused", "error"])
+    with trecexam.open_track(root, grader=grader) as track:
+        if rng.random() < 0.5:
+            track.update()
+        asked = len(grader.asked)
+        found = track.find_holes(
+            official, depth=rng.choice([None, 2, 12]), rule=rng.choice([None, "identity"])
+        )
+        filled = track.fill(found, output=merged)
+    human = labels(official)
+    assert merged.read_text().startswith(official.read_text())
+    assert labels(merged).keys() - human.keys() <= pool_of(root, found.depth)
+    assert not {(cell.query_id, cell.doc_id) for cell in grader.asked[asked:]} & human.keys()
+    assert filled.filled + filled.no_text + filled.no_grade == found.n_holes
+    assert found.n_holes == len(pool_of(root, found.depth) - human.keys())
+
+
+def test_half_of_dl19s_judgments_are_filled(dl19: Path, tmp_path: Path) -> None:
+    root = tmp_path / "track"
+    files = {
+        "--queries": "queries.tsv",
+        "--bank": "bank.questions.jsonl.gz",
+        "--passages": "passages.jsonl.gz",
+        "--qrels": "qrels.txt",
+        "--runs": "runs",
+        "--recorded": "graded.flan-t5-large.jsonl.gz",
+    }
+    arguments = [part for option, name in files.items() for part in (option, str(dl19 / name))]
+    assert run(["init", str(root), *arguments]) == 0
+    official, merged = drop(root, tmp_path / "half.qrels"), tmp_path / "merged.qrels"
+    assert run(["watch", str(root), "--once"]) == 0
+    assert run(["fill", str(root), "--qrels", str(official), "-o", str(merged)]) == 0
+    assert run(["check", str(merged)]) == 0
+    assert merged.read_bytes().startswith(official.read_bytes())
+    human, found, full = labels(official), labels(merged), labels(root / "qrels.txt")
+    pooled = pool_of(root, 20)
+    assert found.keys() == human.keys() | pooled
+    rows = said(tmp_path / "merged.qrels.sources.tsv")
+    assert len(rows) == len(found)
+    assert {row["model"] for row in rows if row["source"] == "model"} == {"google/flan-t5-large"}
+    # Wrong by two or more on fewer of the dropped ones than if all had got the most frequent label, 0.
+    lost = [place for place in pooled - human.keys() if place in full]
+    assert len(lost) > 700
+    wrong = sum(abs(found[place] - full[place]) >= 2 for place in lost)
+    assert wrong < sum(full[place] >= 2 for place in lost)
+
+
+def test_fill_from_python_refuses_an_input_before_anything_is_graded(tmp_path: Path) -> None:
+    root = make_small_track(tmp_path / "track")
+    grader = HashGrader()
+    with (
+        trecexam.open_track(root, grader=grader) as track,
+        pytest.raises(TrecexamError, match="never overwritten"),
+    ):
+        track.fill(track.find_holes(drop(root, tmp_path / "half.qrels")), output=root / "passages.jsonl")
+    assert not grader.asked

@@ -1,0 +1,204 @@
+"""`trecexam holes` and out/holes.tsv, against counting in the files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support import HashGrader, make_small_track, write_run
+
+import trecexam
+from trecexam.cli.main import run
+
+HEADER = ["run", "query_id", "depth", "retrieved", "unjudged", "ungraded", "Judged"]
+
+
+def table(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[list[list[str]], str]:
+    """The rows without the header, and what was said."""
+    capsys.readouterr()
+    assert run(["holes", *map(str, arguments)]) == 0
+    shown = capsys.readouterr()
+    header, *rows = (line.split("\t") for line in shown.out.splitlines())
+    assert header == HEADER
+    return rows, shown.err
+
+
+def make_holes(root: Path) -> None:
+    """Official judgments without every third passage, and one negative; a run that skips queries."""
+    lines = (root / "qrels.txt").read_text().splitlines()
+    kept = [line for number, line in enumerate(lines) if number % 3]
+    kept[0] = kept[0][:-1] + "-1"
+    (root / "qrels.txt").write_text("".join(line + "\n" for line in kept))
+    write_run(root / "runs" / "skips.run", {"q2": ["q2-d00", "q2-d01", "new"]})
+
+
+def counted(
+    root: Path, depth: int, pool_depth: int = 8
+) -> dict[tuple[str, str], tuple[int, int, int, float]]:
+    """run, query -> retrieved, unjudged, ungraded, Judged; of files in which ranks are scores' order."""
+    judged = {tuple(line.split()[::2]) for line in (root / "qrels.txt").read_text().splitlines()}
+    texts = {json.loads(line)["docid"] for line in (root / "passages.jsonl").read_text().splitlines()}
+    ranked: dict[str, dict[str, list[str]]] = {}
+    for path in (root / "runs").iterdir():
+        for line in path.read_text().splitlines():
+            query_id, _, doc_id, *_ = line.split()
+            ranked.setdefault(path.stem, {}).setdefault(query_id, []).append(doc_id)
+    pool = {(q, d) for by in ranked.values() for q, docs in by.items() for d in docs[:pool_depth]}
+    found = {}
+    for name, by in ranked.items():
+        for query_id in ("q1", "q2", "q3"):
+            docs = by.get(query_id, [])[:depth]
+            unjudged = sum((query_id, d) not in judged for d in docs)
+            ungraded = sum((query_id, d) not in pool or d not in texts for d in docs)
+            rate = (len(docs) - unjudged) / len(docs) if docs else 0.0
+            found[name, query_id] = (len(docs), unjudged, ungraded, rate)
+        sums = [found[name, q] for q in ("q1", "q2", "q3")]
+        found[name, "all"] = (
+            *(sum(row[column] for row in sums) for column in range(3)),  # type: ignore[assignment]
+            sum(row[3] for row in sums) / 3,
+        )
+    return found
+
+
+@pytest.mark.parametrize("depth", [1, 3, 8, 50])
+def test_rows_are_what_counting_in_the_files_gives(
+    graded: Path, capsys: pytest.CaptureFixture[str], depth: int
+) -> None:
+    make_holes(graded)
+    assert run(["watch", str(graded), "--once"]) == 1
+    rows, _ = table(capsys, graded, "--depth", str(depth))
+    expected = counted(graded, depth)
+    assert len(rows) == len(expected)
+    for name, query_id, k, retrieved, unjudged, ungraded, rate in rows:
+        whole, missing, blank, judged = expected[name, query_id]
+        assert (k, retrieved, unjudged, ungraded) == (str(depth), str(whole), str(missing), str(blank))
+        assert rate == f"{judged:.6f}"
+
+
+def test_runs_with_most_unjudged_passages_come_first_and_each_begins_with_its_sums(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_holes(graded)
+    rows, said = table(capsys, graded)
+    assert [row[1] for row in rows] == ["all", "q1", "q2", "q3"] * 4
+    sums = [(-int(row[4]), row[0]) for row in rows if row[1] == "all"]
+    assert sums == sorted(sums)
+    assert table(capsys, graded, "--by", "run")[0] == [row for row in rows if row[1] == "all"]
+    assert f"most unjudged: {sums[0][1]} ({-sums[0][0]})" in said
+
+
+def test_the_table_in_a_pipe_is_the_file_in_out(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make_holes(graded)
+    assert run(["watch", str(graded), "--once"]) == 1
+    capsys.readouterr()
+    assert run(["holes", str(graded)]) == 0
+    shown = capsys.readouterr().out
+    assert shown == (graded / "out" / "holes.tsv").read_text()
+    manifest = json.loads((graded / "out" / "manifest.json").read_text())
+    assert "holes.tsv" in manifest["outputs"]
+
+
+def test_several_depths_stand_below_each_other_and_the_first_one_sorts(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_holes(graded)
+    rows, said = table(capsys, graded, "--depth", "8", "--depth", "2", "--depth", "8", "--by", "run")
+    assert [row[2] for row in rows] == ["8", "2"] * 4
+    by_eight = table(capsys, graded, "--depth", "8", "--by", "run")[0]
+    assert [row for row in rows if row[2] == "8"] == by_eight
+    assert "the first 8 ranks" in said
+    assert "the first 2 ranks" in said
+
+
+def test_it_is_said_how_many_unjudged_passages_a_single_run_brings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = make_small_track(tmp_path / "track", queries=1)
+    for path in (root / "runs").iterdir():
+        path.unlink()
+    write_run(root / "runs" / "one.run", {"q1": ["q1-d00", "x", "y", "z"]})
+    write_run(root / "runs" / "two.run", {"q1": ["y", "q1-d01", "q1-d02", "v"]})
+    rows, said = table(capsys, root, "--depth", "4", "--by", "run")
+    assert "have 7 passages: 4 unjudged (3 of them only one run has), 7 ungraded" in said
+    assert [row[:5] for row in rows] == [["one", "all", "4", "4", "3"], ["two", "all", "4", "4", "2"]]
+
+
+def test_json_has_the_rows_and_the_whole_pool(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make_holes(graded)
+    capsys.readouterr()
+    assert run(["holes", str(graded), "--json"]) == 0
+    value = json.loads(capsys.readouterr().out)
+    assert list(value["rows"][0]) == HEADER
+    (pool,) = value["pool"]
+    assert pool["depth"] == 8
+    assert pool["passages"] > pool["unjudged"] >= pool["unjudged_alone"] > 0
+
+
+def test_other_judgments_can_be_named(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "o.qrels").write_text("q1 0 q1-d00 2\n")
+    rows, said = table(capsys, graded, "--qrels", tmp_path / "o.qrels", "--by", "run")
+    assert {row[4] for row in rows} == {"23", "24"}
+    assert "o.qrels: 2 of the bank's 3 queries have no official judgment at all" in said
+    capsys.readouterr()
+    assert run(["holes", str(graded), "--qrels", str(tmp_path / "none.qrels")]) == 2
+    assert capsys.readouterr().err == f"trecexam: {tmp_path / 'none.qrels'}: no such file\n"
+
+
+def test_without_official_judgments_grades_are_counted_and_it_says_what_it_needs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = make_small_track(tmp_path / "track")
+    (root / "qrels.txt").unlink()
+    (root / "passages.jsonl").write_text('{"docid": "q1-d00", "text": "the only one"}\n')
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        track.update()
+        assert [row.holes.unjudged for row in track.holes().sums()] == [None] * 3
+    header, *rows = (line.split("\t") for line in (root / "out" / "holes.tsv").read_text().splitlines())
+    assert header == HEADER
+    # run0 and run2 have q1-d00, and so fewer ungraded passages.
+    assert [row for row in rows if row[1] == "all"] == [
+        [run, "all", "8", "24", "", ungraded, ""]
+        for run, ungraded in (("run1", "24"), ("run0", "23"), ("run2", "23"))
+    ]
+    _, said = table(capsys, root)
+    assert "no official judgments: put qrels.txt here" in said
+    assert "until then only ungraded passages are counted" in said
+
+
+def test_judgments_that_cannot_be_read_are_named(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (graded / "qrels.txt").write_text("q1 0 q1-d00 high\n")
+    rows, said = table(capsys, graded)
+    assert {row[4] for row in rows} == {""}
+    assert "qrels.txt:1: the official judgments were not taken" in said
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("1 0 q1-d00 1", "are query ids written in another form?"),
+        ("q1 0 msmarco_q1-d00 1", "are document ids written in another form?"),
+    ],
+)
+def test_judgments_with_other_ids_are_told_so(
+    graded: Path, capsys: pytest.CaptureFixture[str], line: str, why: str
+) -> None:
+    (graded / "qrels.txt").write_text(line + "\n")
+    rows, said = table(capsys, graded)
+    assert why in said
+    assert all(row[3] == row[4] for row in rows)
+
+
+def test_a_track_without_runs_says_so(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for path in (graded / "runs").iterdir():
+        path.unlink()
+    rows, said = table(capsys, graded)
+    assert rows == []
+    assert said == f"no runs yet: drop some into {graded / 'runs'}\n"
+
+
+def test_a_depth_of_none_is_refused(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["holes", str(graded), "--depth", "0"]) == 2
+    assert "Traceback" not in capsys.readouterr().err

@@ -1,0 +1,255 @@
+"""`trecexam simulate`: tables, what is said, and bad input. The numbers are tested in tests/scores."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import make_small_track, write_run
+
+import trecexam
+from trecexam.cli.main import run
+
+BOTH = pytest.mark.parametrize("kind", ["runs", "removal"])
+
+
+def shown(
+    capsys: pytest.CaptureFixture[str], kind: str, *arguments: str | Path
+) -> tuple[list[dict[str, str]], str]:
+    capsys.readouterr()
+    assert run(["simulate", kind, *map(str, arguments)]) == 0
+    printed = capsys.readouterr()
+    header, *rows = (line.split("\t") for line in printed.out.splitlines())
+    return [dict(zip(header, row, strict=True)) for row in rows], printed.err
+
+
+def refused(capsys: pytest.CaptureFixture[str], kind: str, *arguments: str | Path) -> str:
+    capsys.readouterr()
+    assert run(["simulate", kind, *map(str, arguments)]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    return printed.err
+
+
+def only(graded: Path, **rankings: dict[str, list[str]]) -> Path:
+    """The track with these runs in place of its own."""
+    for path in (graded / "runs").iterdir():
+        path.unlink()
+    for name, ranking in rankings.items():
+        write_run(graded / "runs" / f"{name}.run", ranking)
+    return graded
+
+
+@pytest.fixture
+def apart(graded: Path) -> Path:
+    """Runs that have passages of their own; all pooled ones have grades, as the old pool had them."""
+    return only(
+        graded,
+        a={"q1": ["q1-d00", "q1-d01", "q1-d02"], "q2": ["q2-d01", "q2-d03"]},
+        b={"q1": ["q1-d00", "q1-d03"], "q3": ["q3-d05", "q3-d06"]},
+        c={"q1": ["q1-d04"], "q2": ["q2-d01", "q2-d02", "q2-d05"], "q3": ["q3-d05", "q3-d01"]},
+    )
+
+
+def test_leave_one_out_has_a_row_a_measure_and_run(apart: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows, said = shown(capsys, "runs", apart, "--official-measure", "nDCG@10", "--official-measure", "P@2")
+    assert list(rows[0]) == [
+        *("official_measure", "run", "left_out", "unique", "relevant", "filled"),
+        *("rank.full", "rank.holes", "rank.fill", "mean.full", "mean.holes", "mean.fill"),
+        *("tau.holes", "tau.fill"),
+    ]
+    assert [row["official_measure"] for row in rows] == ["nDCG@10"] * 3 + ["P@2"] * 3
+    assert {row["run"]: row["unique"] for row in rows} == {"a": "3", "b": "2", "c": "4"}
+    assert all(row["unique"] == row["filled"] for row in rows)
+    ranks = [int(row["rank.full"]) for row in rows[:3]]
+    assert ranks == sorted(ranks)
+    assert "3 of 3 runs have judged passages that no other has in its first 8 ranks" in said
+    assert "nDCG@10: a run whose own judgments are missing moves by " in said
+    assert (
+        "labels are mapped: fitted in each step on the judgments that remain; on all of them: fitted" in said
+    )
+
+
+def test_full_means_are_those_of_the_official_leaderboard(
+    apart: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows, _ = shown(capsys, "runs", apart, "--official-measure", "nDCG@10")
+    run(["leaderboard", str(apart), "--official", "-m", "nDCG@10"])
+    board = [line.split("\t")[:2] for line in capsys.readouterr().out.splitlines()[1:]]
+    assert [[row["run"], row["mean.full"]] for row in rows] == board
+
+
+def test_the_summary_is_its_own_table(apart: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows, _ = shown(capsys, "runs", apart, "--summary")
+    assert [(row["official_measure"], row["judgments"]) for row in rows] == [
+        (measure, how) for measure in ("nDCG@10", "AP", "P@8") for how in ("holes", "fill")
+    ]
+
+
+def test_removal_has_a_row_a_measure_and_share(apart: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows, _ = shown(capsys, "removal", apart, "--repeats", "3")
+    assert [row["removed"] for row in rows] == [str(share) for share in range(10, 100, 10)] * 3
+    assert list(rows[0])[:8] == [
+        *("official_measure", "removed", "n_removed", "filled"),
+        *("tau.holes", "tau.holes.low", "tau.holes.high", "tau_ap.holes"),
+    ]
+    for row in rows:
+        assert row["n_removed"] == str(round(36 * int(row["removed"]) / 100))
+        for how in ("holes", "fill"):
+            if row[f"tau.{how}"]:
+                low, tau, high = (float(row[f"tau.{how}{end}"]) for end in (".low", "", ".high"))
+                assert low <= tau <= high
+    assert rows == shown(capsys, "removal", apart, "--repeats", "3", "--seed", "0")[0]
+    assert rows != shown(capsys, "removal", apart, "--repeats", "3", "--seed", "1")[0]
+
+
+def test_json_has_what_the_table_has_and_the_map_of_each_row(
+    apart: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def value(kind: str) -> Any:
+        capsys.readouterr()
+        assert run(["simulate", kind, str(apart), "--json", "--thresholds", "4=1,5=3"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    runs = value("runs")
+    assert len(runs["rows"]) == 9
+    assert {row["map"] for row in runs["rows"]} == {"thresholds: below 4: 0, from 4: 1, from 5: 3"}
+    assert len(runs["summary"]) == 6
+    assert runs["depth"] == 8
+    removal = value("removal")
+    assert (removal["repeats"], removal["seed"], len(removal["rows"])) == (10, 0, 27)
+    assert {row["unfitted"] for row in removal["rows"]} == {0}
+
+
+def test_python_gives_the_same(apart: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows, _ = shown(capsys, "runs", apart, "--map", "identity", "--depth", "1")
+    with trecexam.open_track(apart) as track:
+        report = track.simulate_runs(rule="identity", depth=1)
+        removal = track.simulate_removal(["P@2"], cuts={4: 1}, repeats=2, seed=3)
+    assert [one.run for one in report.rows] == [row["run"] for row in rows]
+    assert [str(one.unique) for one in report.rows] == [row["unique"] for row in rows]
+    assert {one.measure for one in removal.rows} == {"P@2"}
+
+
+def test_thresholds_are_by_default_those_of_the_track(
+    apart: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        "labels are mapped: thresholds: below 4: 0, from 4: 1\n"
+        in shown(capsys, "runs", apart, "--map", "thresholds")[1]
+    )
+    with (apart / "trecexam.toml").open("a") as file:
+        file.write('[scores]\nlabel = "count"\nmin_answers = 2\nmin_relevant = 2\n')
+    assert "thresholds: below 2: 0, from 2: 2\n" in shown(capsys, "runs", apart, "--map", "thresholds")[1]
+
+
+def test_a_team_is_left_out_as_a_whole(
+    apart: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "teams.tsv").write_text("a\tT\n\nc\tT\nnot-here\tU\n")
+    rows, said = shown(capsys, "runs", apart, "--teams", tmp_path / "teams.tsv", "--official-measure", "P@2")
+    assert {row["run"]: row["left_out"] for row in rows} == {"a": "T", "b": "b", "c": "T"}
+    # q2-d01 is in a and c alone.
+    assert {row["run"]: row["unique"] for row in rows} == {"a": "8", "b": "2", "c": "8"}
+    assert "1 of 3 runs have no team in" in said
+    assert "2 of 2 teams have judged passages" in said
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("a T\n", "teams.tsv:1: not `run<TAB>team`"),
+        ("a\tT\na\tU\n", "teams.tsv:2: run 'a' is of team 'T' already"),
+        ("\n", "teams.tsv: no teams in it"),
+        ("z\tT\n", "teams.tsv: none of its 1 runs ('z', ...) is on the leaderboard"),
+        (None, "teams.tsv: no such file"),
+    ],
+)
+def test_bad_teams_are_refused(
+    apart: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | None, why: str
+) -> None:
+    if content is not None:
+        (tmp_path / "teams.tsv").write_text(content)
+    assert why in refused(capsys, "runs", apart, "--teams", tmp_path / "teams.tsv")
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--thresholds", "4"], "give LABEL=OFFICIAL,... with each label once"),
+        (["--thresholds", "4=1,4=2"], "with each label once"),
+        (["--thresholds", "4=2,5=1"], "official labels that rise with the labels"),
+        (["--map", "fitted", "--thresholds", "4=1"], "--thresholds does not go with --map fitted"),
+        (["--official-measure", "nDGC@10"], "did you mean nDCG?"),
+        (["--official-measure", "alpha_nDCG@10"], "alpha_nDCG@10 needs subtopics"),
+        (["--qrels", "nowhere.qrels"], "nowhere.qrels: no such file"),
+    ],
+)
+def test_bad_options_are_refused_in_a_line(
+    apart: Path, capsys: pytest.CaptureFixture[str], kind: str, options: list[str], why: str
+) -> None:
+    assert why in refused(capsys, kind, apart, *options)
+
+
+@BOTH
+def test_without_official_judgments_it_says_what_it_needs(
+    apart: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    (apart / "qrels.txt").unlink()
+    assert "no official judgments: put qrels.txt here" in refused(capsys, kind, apart)
+
+
+@BOTH
+def test_no_runs_one_run_and_tied_runs_have_no_tau_and_say_so(
+    graded: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    rows, said = shown(capsys, kind, only(graded))
+    assert f"no runs yet: drop some into {graded / 'runs'}" in said
+    assert (kind == "runs") == (rows == [])
+    rows, said = shown(capsys, kind, only(graded, a={"q1": ["q1-d00", "q1-d01"]}))
+    assert "a single run has no ranking to disturb" in said
+    assert {row["tau.holes"] for row in rows} == {row["tau.fill"] for row in rows} == {""}
+    same = {"q1": ["q1-d00", "q1-d01"]}
+    rows, said = shown(capsys, kind, only(graded, a=same, b=same))
+    assert "all runs are tied by nDCG@10, AP, P@8: there is no tau" in said
+    assert {row["tau.holes"] for row in rows} == {row["tau.fill"] for row in rows} == {""}
+
+
+@BOTH
+def test_where_no_judged_passage_has_a_grade_all_stay_holes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    root = make_small_track(tmp_path / "track", queries=1)
+    rows, said = shown(capsys, kind, root)
+    assert "no passage has both an automatic and an official label" in said
+    assert "0 of 12 judged passages have an automatic label" in said
+    assert "steps no rule could be fitted on the judgments that remain" in said
+    assert {float(row["filled"]) for row in rows} == {0.0}
+    assert all(row["tau.holes"] == row["tau.fill"] for row in rows)
+
+
+@BOTH
+def test_judgments_of_other_queries_count_and_are_told(
+    apart: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    with (apart / "qrels.txt").open("a") as file:
+        file.write("q8 0 d 1\nq9 0 d 0\n")
+    _, said = shown(capsys, kind, apart)
+    assert "2 of 5 judged queries are not in the bank: they count in all means" in said
+    (apart / "qrels.txt").write_text("q8 0 d 1\nq9 0 d 0\n")
+    _, said = shown(capsys, kind, apart)
+    assert "are query ids written in another form?" in said
+
+
+@BOTH
+def test_simulating_changes_nothing(apart: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:
+    def state() -> dict[str, bytes]:
+        return {str(p): p.read_bytes() for p in apart.rglob("*") if p.is_file() and ".sqlite" not in p.name}
+
+    before = state()
+    shown(capsys, kind, apart)
+    assert state() == before

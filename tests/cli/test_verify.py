@@ -1,0 +1,501 @@
+"""`trecexam verify`: what an organizer looks at before trusting the grades."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import ROOT, HashGrader, hashed_rating, make_small_track, write_run
+
+import trecexam
+from trecexam.cli.main import run
+
+VIEWS = ("grading", "grid", "missing", "spurious")
+Rating = dict[tuple[str, str], int]
+
+
+def out(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
+    capsys.readouterr()
+    assert run(["verify", *map(str, arguments)]) == 0
+    return capsys.readouterr().out
+
+
+def err(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 2) -> str:
+    capsys.readouterr()
+    assert run(["verify", *map(str, arguments)]) == status
+    text = capsys.readouterr().err
+    assert "Traceback" not in text
+    return text
+
+
+def table(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(out(capsys, *arguments)), delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+@pytest.fixture
+def ratings(graded: Path) -> Rating:
+    """(passage, item) -> rating of the pool, from the recording."""
+    rows = map(json.loads, (graded / "grades.jsonl").read_text().splitlines())
+    return {(row["doc_id"], row["item_id"]): row["rating"] for row in rows}
+
+
+@pytest.fixture
+def judgments(graded: Path) -> dict[str, int]:
+    rows = map(str.split, (graded / "qrels.txt").read_text().splitlines())
+    return {doc_id: int(label) for _, _, doc_id, label in rows}
+
+
+def test_grading_has_every_cell_with_its_answer_best_rating_first(
+    graded: Path, ratings: Rating, judgments: dict[str, int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = table(capsys, "grading", graded)
+    assert {(r["doc_id"], r["item_id"]): int(r["rating"]) for r in rows} == ratings
+    assert len(rows) == len(ratings)
+    order = [(r["query_id"], int(r["item_index"]), -int(r["rating"]), r["doc_id"]) for r in rows]
+    assert order == sorted(order)
+    for row in rows:
+        assert row["answer"] == f"says {row['rating']}"
+        assert row["text"] == f"passage {int(row['doc_id'][-2:])} about {row['query_id']}"
+        assert row["item"] == f"question {row['item_id'][-1]} of {row['query_id']}?"
+        assert int(row["judgment"]) == judgments[row["doc_id"]]
+        assert (row["status"], row["source"]) == ("ok", "model")
+
+
+def test_grading_as_json_has_a_passages_text_once(
+    graded: Path, ratings: Rating, capsys: pytest.CaptureFixture[str]
+) -> None:
+    value = json.loads(out(capsys, "grading", graded, "--json", "--top", "2"))
+    assert [query["query_id"] for query in value["queries"]] == ["q1", "q2", "q3"]
+    for query in value["queries"]:
+        assert [item["item_index"] for item in query["items"]] == [1, 2, 3, 4]
+        shown = set()
+        for item in query["items"]:
+            mine = sorted((-r, d) for (d, i), r in ratings.items() if i == item["item_id"])
+            assert [(-cell["rating"], cell["doc_id"]) for cell in item["cells"]] == mine[:2]
+            shown |= {cell["doc_id"] for cell in item["cells"]}
+        assert set(query["passages"]) == shown
+
+
+def test_grading_shows_only_what_is_asked_for(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = table(
+        capsys, "grading", graded, "-q", "q2", "--item", "q2/1", "--doc", "q2-d03", "--doc", "q2-d04"
+    )
+    assert {(r["query_id"], r["item_id"], r["doc_id"]) for r in rows} == {
+        ("q2", "q2/1", "q2-d03"),
+        ("q2", "q2/1", "q2-d04"),
+    }
+    assert {r["query_id"] for r in table(capsys, "grading", graded, "--item", "q3/0")} == {"q3"}
+
+
+def test_grading_tells_cells_without_a_rating_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    grader = HashGrader()
+    grader.status = lambda cell: {"q1/0": "unparsed", "q1/1": "refused"}.get(cell.item.item_id, "ok")
+    root = make_small_track(tmp_path / "t", queries=1)
+    lines = (root / "passages.jsonl").read_text().splitlines(keepends=True)
+    (root / "passages.jsonl").write_text("".join(lines[1:]))
+    with trecexam.open_track(root, grader=grader) as track:
+        track.update()
+        (query,) = track.verify_grading()
+        by_item = {graded.item.item_id: graded.cells for graded in query.items}
+        (unread,) = track.verify_grading(statuses=["unparsed"])
+    assert {cell.status for cell in by_item["q1/0"]} == {"unparsed", "no_text"}
+    assert {cell.status for cell in by_item["q1/1"]} == {"refused", "no_text"}
+    assert [(c.doc_id, c.rating, c.answer) for c in by_item["q1/2"] if c.status != "ok"] == [
+        ("q1-d00", None, "")
+    ]
+    assert [graded.item.item_id for graded in unread.items] == ["q1/0"]
+
+
+def test_a_rating_that_counts_instead_of_an_unparsed_answer_is_the_one_shown(tmp_path: Path) -> None:
+    grader = HashGrader()
+    grader.status = lambda cell: "unparsed"
+    root = make_small_track(tmp_path / "t", queries=1, config='[scores]\nunparsed = "seed"\n')
+    with trecexam.open_track(root, grader=grader) as track:
+        track.update()
+        (query,) = track.verify_grading(item_ids=["q1/0"])
+    assert {(cell.rating, cell.status) for cell in query.items[0].cells} == {(1, "unparsed")}
+
+
+def test_the_probability_is_that_of_the_rating(tmp_path: Path) -> None:
+    class Sure(HashGrader):
+        def _done(self, batch: Any) -> Any:
+            chances = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
+            return [(cell, answer._replace(probabilities=chances)) for cell, answer in super()._done(batch)]
+
+    with trecexam.open_track(make_small_track(tmp_path / "t", queries=1), grader=Sure()) as track:
+        track.update()
+        (query,) = track.verify_grading()
+    for graded in query.items:
+        for cell in graded.cells:
+            assert cell.rating is not None
+            assert cell.probability == cell.rating / 10
+
+
+def test_grid_has_a_row_a_passage_and_a_column_an_item(
+    graded: Path, ratings: Rating, judgments: dict[str, int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = table(capsys, "grid", graded, "--min-rating", "3")
+    assert len(rows) == len({doc_id for doc_id, _ in ratings})
+    for row in rows:
+        mine = [ratings[row["doc_id"], f"{row['query_id']}/{n}"] for n in range(4)]
+        assert [int(row[f"item.{n + 1}"]) for n in range(4)] == mine
+        assert int(row["judgment"]) == judgments[row["doc_id"]]
+        assert int(row["label"]) == max(mine)
+        assert int(row["reached"]) == sum(rating >= 3 for rating in mine)
+    order = [(r["query_id"], -int(r["judgment"]), -int(r["label"])) for r in rows]
+    assert order == sorted(order)
+    value = json.loads(out(capsys, "grid", graded, "--json", "-q", "q2", "--item", "q2/3", "--top", "1"))
+    (query,) = value["queries"]
+    assert query["items"] == [{"item_index": 4, "item_id": "q2/3", "item": "question 3 of q2?"}]
+    (passage,) = query["passages"]
+    assert passage["ratings"] == [ratings[passage["doc_id"], "q2/3"]]
+
+
+def test_queries_with_fewer_items_leave_fields_of_the_grid_empty(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bank = (graded / "bank.questions.jsonl").read_text().splitlines()
+    first = json.loads(bank[0])
+    first["questions"] = first["questions"][:2]
+    (graded / "bank.questions.jsonl").write_text("\n".join([json.dumps(first), *bank[1:]]) + "\n")
+    rows = table(capsys, "grid", graded)
+    assert {(r["query_id"] == "q1", r["item.3"] == "", r["item.1"] == "") for r in rows} == {
+        (True, True, False),
+        (False, False, False),
+    }
+
+
+def test_missing_has_the_relevant_passages_that_reach_no_item(
+    graded: Path, ratings: Rating, judgments: dict[str, int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    pooled = {doc_id for doc_id, _ in ratings}
+    best = {d: max(ratings[d, f"{d[:2]}/{n}"] for n in range(4)) for d in pooled}
+    expected = {d: best[d] for d in pooled if judgments[d] >= 2 and best[d] < 5}
+    rows = table(capsys, "missing", graded, "--min-rating", "5", "--min-relevant", "2")
+    assert {row["doc_id"]: int(row["best_rating"]) for row in rows} == expected
+    assert expected
+    for row in rows:
+        at_best = [
+            str(n + 1)
+            for n in range(4)
+            if ratings[row["doc_id"], f"{row['query_id']}/{n}"] == best[row["doc_id"]]
+        ]
+        assert row["best_items"].split() == at_best
+    counts = table(capsys, "missing", graded, "--min-rating", "5", "--min-relevant", "2", "--per-query")
+    for row in counts:
+        relevant = {d for d, label in judgments.items() if label >= 2 and d.startswith(row["query_id"])}
+        missed = {d for d in expected if d.startswith(row["query_id"])}
+        assert [int(row[name]) for name in ("relevant", "missed", "reached", "outside_pool", "unrated")] == [
+            len(relevant),
+            len(missed),
+            len(relevant & pooled - missed),
+            len(relevant - pooled),
+            0,
+        ]
+    value = json.loads(out(capsys, "missing", graded, "--min-rating", "5", "--min-relevant", "2", "--json"))
+    assert {p["doc_id"] for query in value["queries"] for p in query["passages"]} == expected.keys()
+
+
+def test_relevant_passages_that_could_reach_nothing_are_not_missed_ones(tmp_path: Path) -> None:
+    root = make_small_track(tmp_path / "t", queries=1)
+    lines = (root / "passages.jsonl").read_text().splitlines(keepends=True)
+    (root / "passages.jsonl").write_text("".join(lines[1:]))
+    (root / "qrels.txt").write_text("q1 0 q1-d00 1\nq1 0 q1-d01 1\nq1 0 q1-d02 1\nq1 0 elsewhere 1\n")
+    grader = HashGrader()
+    grader.status = lambda cell: "unparsed" if cell.doc_id == "q1-d01" else "ok"
+    with trecexam.open_track(root, grader=grader) as track:
+        track.update()
+        ((_, found),) = track.verify_missing(min_rating=1).queries
+    reaches = any(hashed_rating("passage 2 about q1", f"question {n} of q1?") for n in range(4))
+    assert (found.without_text, found.unrated, found.outside) == (1, 1, 1)
+    assert (found.reached, len(found.missed)) == (int(reaches), int(not reaches))
+
+
+def test_spurious_counts_who_reaches_an_item(
+    graded: Path, ratings: Rating, judgments: dict[str, int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = table(capsys, "spurious", graded, "--min-rating", "3", "--min-relevant", "2")
+    assert len(rows) == 12
+    for row in rows:
+        mine = {d: r for (d, i), r in ratings.items() if i == row["item_id"]}
+        for name, docs in (
+            ("relevant", [d for d in mine if judgments[d] >= 2]),
+            ("nonrelevant", [d for d in mine if judgments[d] < 2]),
+        ):
+            assert int(row[name]) == len(docs)
+            assert int(row[f"{name}_reached"]) == sum(mine[d] >= 3 for d in docs)
+    doubts = [float(row["phi"] or 0) for row in rows]
+    assert doubts == sorted(doubts)
+    counts = [
+        int(r["nonrelevant_reached"]) for r in table(capsys, "spurious", graded, "--sort", "nonrelevant")
+    ]
+    assert counts == sorted(counts, reverse=True)
+    assert len(table(capsys, "spurious", graded, "--top", "3")) == 3
+    value = json.loads(out(capsys, "spurious", graded, "--item", "q1/2", "--json"))
+    assert [item["item_id"] for item in value["items"]] == ["q1/2"]
+
+
+def test_negative_judgments_are_judgments_of_not_relevant(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = table(capsys, "spurious", graded)
+    lines = (graded / "qrels.txt").read_text().splitlines()
+    (graded / "qrels.txt").write_text("".join(re.sub(" 0$", " -2", line) + "\n" for line in lines))
+    assert table(capsys, "spurious", graded) == before
+    assert table(capsys, "missing", graded)
+    assert {r["judgment"] for r in table(capsys, "grid", graded)} == {"-2", "1", "2", "3"}
+
+
+def test_without_official_judgments_two_views_work_and_two_say_what_they_need(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (graded / "qrels.txt").unlink()
+    for view in ("grading", "grid"):
+        assert {row["judgment"] for row in table(capsys, view, graded)} == {""}
+        assert "judgment" not in err(capsys, view, graded, status=0)
+    for view in ("missing", "spurious"):
+        text = err(capsys, view, graded)
+        assert "no official judgments: put qrels.txt here" in text
+        assert text.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("qrels", "reason"),
+    [
+        ("x9 0 q1-d00 1\n", "none of its 1 queries ('x9') is among the track's"),
+        ("q1 0 msmarco_1 1\n", "are document ids written in another form?"),
+        ("q1 0 q1-d00 one\n", "were not taken"),
+    ],
+)
+def test_judgments_that_miss_the_pool_are_told(
+    graded: Path, capsys: pytest.CaptureFixture[str], qrels: str, reason: str
+) -> None:
+    (graded / "qrels.txt").write_text(qrels)
+    for view in ("missing", "spurious"):
+        text = err(capsys, view, graded)
+        assert reason in text
+        assert text.count("\n") == 1
+    for view in ("grading", "grid"):
+        text = err(capsys, view, graded, status=0)
+        assert text.startswith("no judgments shown: ")
+        assert reason in text
+
+
+def test_queries_without_judgments_are_named_and_left_out(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = (graded / "qrels.txt").read_text().splitlines(keepends=True)
+    (graded / "qrels.txt").write_text("".join(line for line in lines if line.startswith("q1")))
+    assert {row["query_id"] for row in table(capsys, "spurious", graded)} == {"q1"}
+    assert "2 queries have no official judgments and are left out: 'q2', 'q3'" in err(
+        capsys, "missing", graded, status=0
+    )
+    assert "qrels.txt: no official judgments of 'q2'" in err(capsys, "missing", graded, "-q", "q2")
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_track_that_was_never_graded_says_what_to_do(
+    graded: Path, capsys: pytest.CaptureFixture[str], view: str
+) -> None:
+    shutil.rmtree(graded / ".trecexam")
+    text = err(capsys, view, graded)
+    assert f"nothing is graded yet: `trecexam watch {graded} --once` grades" in text
+    assert text.count("\n") == 1
+    shutil.rmtree(graded / "runs")
+    (graded / "runs").mkdir()
+    assert f"drop runs into {graded / 'runs'}, then" in err(capsys, view, graded)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["grading", "-q", "q4"], "no query 'q4' in the bank\n"),
+        (["grading", "--item", "zzzzzzz"], "no item 'zzzzzzz' in the bank\n"),
+        (["grid", "-q", "q1", "--item", "q2/0"], "no item 'q2/0' in the bank; did you mean 'q1/0'?"),
+        (["grid", "--doc", "q1-d99"], "no passage 'q1-d99' in the pool; did you mean"),
+        (["spurious", "--min-rating", "6"], "6 is not in the range 1<=x<=5"),
+        (["missing", "--json", "--format", "tsv"], "--json and --format tsv contradict each other"),
+        (["wrong"], "No such command 'wrong'"),
+    ],
+)
+def test_what_is_not_there_is_one_line(
+    graded: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], reason: str
+) -> None:
+    text = err(capsys, *arguments[:1], graded, *arguments[1:])
+    assert reason in text
+    assert text.count("\n") == 1
+
+
+def test_a_rating_that_the_grader_never_gives_is_refused(tmp_path: Path) -> None:
+    from trecexam.errors import TrecexamError
+    from trecexam.graders.base import Scale
+
+    grader = HashGrader()
+    grader.scale = Scale(3, 2)  # type: ignore[attr-defined]
+    with trecexam.open_track(make_small_track(tmp_path / "t"), grader=grader) as track:
+        track.update()
+        with pytest.raises(TrecexamError, match=r"no rating reaches 4: the grader rates 0\.\.3"):
+            track.verify_missing(min_rating=4)
+        assert track.verify_missing().min_rating == 2
+
+
+def test_one_run_without_relevant_passages_is_no_error(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.rmtree(graded / "runs")
+    write_run(graded / "runs" / "only.run", {"q1": ["q1-d03"]})
+    assert "of 0" in out(capsys, "missing", graded, "--min-relevant", "99", "--format", "text")
+    assert {row["note"] for row in table(capsys, "spurious", graded, "--min-relevant", "99")} <= {
+        "reached by all",
+        "reached by none",
+        "no judged passage is rated on it",
+    }
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("shape", ["text", "tsv", "json"])
+def test_nothing_in_a_passage_an_answer_or_an_item_steers_the_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], view: str, shape: str
+) -> None:
+    bad = "\x1b]0;owned\x07 \x9b2J \u202e evil"
+    root = make_small_track(tmp_path / "t", queries=1)
+    for name in ("passages.jsonl", "bank.questions.jsonl"):
+        text = (root / name).read_text()
+        hostile = json.dumps(bad)[1:-1]
+        (root / name).write_text(text.replace("about", hostile).replace("question ", f"question {hostile} "))
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        track.update()
+        lines = [json.dumps({**row, "answer": bad}) + "\n" for row in track.grades()]
+    (root / "grades.jsonl").write_text("".join(lines))
+    (root / "trecexam.toml").write_text('[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n')
+    assert run(["watch", str(root), "--once"]) == 0
+    text = out(capsys, view, root, "--format", shape, "--min-rating" if view != "grading" else "--top", "5")
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", text)
+    assert (r"\u001b" if shape == "json" else r"\x1b") in text or (view, shape) == ("grid", "tsv")
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_text_keeps_to_the_width(
+    graded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], view: str, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    text = out(capsys, view, graded, "--format", "text")
+    # A grid puts at least five items side by side.
+    assert max(map(len, text.splitlines())) <= max(
+        width, 60 if view in {"grid", "missing", "spurious"} else 0
+    )
+    assert "q1" in text
+
+
+def test_a_grid_of_many_items_is_broken_into_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from trecexam.reports.verification_text import grid_lines
+
+    root = make_small_track(tmp_path / "t", queries=1, items=40)
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        track.update()
+        grids = track.verify_grid()
+    lines = list(grid_lines(grids, 80))
+    heads = [line for line in lines if line.startswith("judgment")]
+    assert [int(n) for head in heads for n in re.findall(r"\d+", head)] == list(range(1, 41))
+    assert len(heads) > 1
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_terminal_gets_text_and_more_than_a_screen_of_it_goes_through_the_pager(
+    graded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = out(capsys, "grading", graded, "--format", "text")
+    paged: list[str] = []
+    monkeypatch.setattr("trecexam.cli.show.sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("trecexam.cli.show.click.echo_via_pager", lambda text: paged.append("".join(text)))
+    monkeypatch.setenv("LINES", "20")
+    short = out(capsys, "grading", graded, "-q", "q1", "--item", "q1/0", "--top", "1")
+    assert short.startswith("query q1: query number q1\n\n[1]  question 0 of q1? (q1/0)\n     ratings: ")
+    assert not paged
+    assert out(capsys, "grading", graded) == ""
+    assert paged == [whole]
+    # What a program reads is never paged.
+    assert out(capsys, "grading", graded, "--format", "tsv").startswith("query_id\t")
+
+
+def test_what_people_rated_is_marked_and_counts(
+    graded: Path, ratings: Rating, capsys: pytest.CaptureFixture[str]
+) -> None:
+    doc_id = next(d for (d, i), r in ratings.items() if i == "q1/2" and r < 5)
+    other = next(d for d, _ in ratings if d.startswith("q1") and d != doc_id)
+    said = ["override", str(graded), "--query", "q1", "--who", "Ann", "--why", "read it"]
+    assert run([*said, "--doc", doc_id, "--item", "q1/2", "--rating", "5"]) == 0
+    assert run([*said, "--doc", other, "--rating", "4"]) == 0
+    (row,) = table(capsys, "grading", graded, "--doc", doc_id, "--item", "q1/2")
+    assert (row["rating"], row["source"], int(row["machine"])) == ("5", "human", ratings[doc_id, "q1/2"])
+    (row,) = table(capsys, "grading", graded, "--doc", doc_id, "--item", "q1/1")
+    assert (row["source"], row["rating"]) == ("model", row["machine"])
+    by_doc = {row["doc_id"]: row for row in table(capsys, "grid", graded, "-q", "q1")}
+    assert {d: r["human"] for d, r in by_doc.items() if r["human"]} == {doc_id: "3", other: "label"}
+    assert (by_doc[doc_id]["item.3"], by_doc[other]["label"]) == ("5", "4")
+    text = out(capsys, "grid", graded, "-q", "q1", "--format", "text")
+    assert re.search(rf" 5\* +[-0-5] +{doc_id}\n", text)
+    assert re.search(rf" 4\* .*{other}\n", text)
+    assert "\n* rated by a person\n" in text
+    text = out(capsys, "grading", graded, "--doc", doc_id, "--item", "q1/2", "--format", "text")
+    assert f"by a person (grader: {ratings[doc_id, 'q1/2']})" in text
+    for view in VIEWS:
+        assert "have a person's rating in place of the grader's (Ann)" in err(capsys, view, graded, status=0)
+        assert json.loads(out(capsys, view, graded, "--json"))["human_ratings"]["who"] == ["Ann"]
+    before = {(r["doc_id"], r["item_id"]): r["rating"] for r in table(capsys, "grading", graded)}
+    assert {key: int(rating) for key, rating in before.items()} == ratings | {(doc_id, "q1/2"): 5}
+
+
+@pytest.mark.parametrize("shape", ["text", "tsv", "json"])
+def test_a_reader_that_is_gone_is_no_error(graded: Path, shape: str) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "trecexam", "verify", "grading", str(graded), "--format", shape],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        check=False,
+        cwd=ROOT,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_verifying_changes_nothing(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def state() -> dict[str, bytes]:
+        return {str(p): p.read_bytes() for p in graded.rglob("*") if p.is_file() and ".sqlite" not in p.name}
+
+    before = state()
+    for view in VIEWS:
+        out(capsys, view, graded)
+    assert state() == before
+
+
+def test_a_terminal_without_unicode_gets_escapes(graded: Path) -> None:
+    bank = (graded / "bank.questions.jsonl").read_text()
+    (graded / "bank.questions.jsonl").write_text(bank.replace("question 0 of", "質問 é"), encoding="utf-8")
+    for shape in ("text", "tsv", "json"):
+        done = subprocess.run(
+            [sys.executable, "-m", "trecexam", "verify", "grid", str(graded), "--format", shape],
+            capture_output=True,
+            check=False,
+            cwd=ROOT,
+            env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert shape == "tsv" or rb"\u8cea\u554f \xe9" in done.stdout
+        done.stdout.decode("ascii")

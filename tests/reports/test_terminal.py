@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trecexam.reports.tables import Table, to_aligned, to_json, to_tsv
+from trecexam.reports.terminal import columns, padded, printable, wrapped
+
+HOSTILE = "\x1b]0;title\x07 \x1b[31mred \x9b2J \u202egnp.exe \ud800 \U000e0041"
+#: What a terminal may act upon, or cannot be encoded.
+STEERS = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
+def test_what_steers_a_terminal_is_escaped() -> None:
+    assert printable(HOSTILE) == (
+        r"\x1b]0;title\x07 \x1b[31mred \x9b2J \u202egnp.exe \ud800 \U000e0041"
+    )  # fmt: skip
+
+
+@given(st.text(st.characters(codec=None)))
+def test_printable_text_is_one_line_that_can_be_written(text: str) -> None:
+    shown = printable(text)
+    assert not STEERS.search(shown)
+    assert len(shown.splitlines()) <= 1
+    shown.encode()
+
+
+@pytest.mark.parametrize("text", ["naïve façade", "日本語", "می‌خواهم", "👩‍🚀"])
+def test_ordinary_texts_stay_as_they_are(text: str) -> None:
+    assert printable(text) == text
+
+
+@given(st.text(st.characters(codec=None)))
+def test_json_keeps_every_value_and_steers_no_terminal(text: str) -> None:
+    shown = to_json({"value": text})
+    assert json.loads(shown) == {"value": text}
+    assert not STEERS.search(shown)
+
+
+def test_tables_escape_too() -> None:
+    table = Table(("run", "n"), (("a\x1b[2J", 1), ("日本", 2)))
+    assert to_tsv(table) == "run\tn\na\\x1b[2J\t1\n日本\t2\n"
+    assert to_aligned(table) == "run       n\na\\x1b[2J  1\n日本      2\n"
+
+
+@given(st.text(), st.integers(2, 40))
+def test_wrapped_lines_fit_and_lose_nothing_but_blanks(text: str, width: int) -> None:
+    shown = printable(text)
+    lines = wrapped(shown, width)
+    assert all(columns(line) <= width for line in lines)
+    assert "".join(lines).replace(" ", "") == shown.replace(" ", "")
+
+
+def test_wrapping_breaks_at_blanks_and_cuts_what_is_too_long() -> None:
+    assert wrapped("one two three", 7) == ["one two", "three"]
+    assert wrapped("a 日本語日本語", 6) == ["a", "日本語", "日本語"]
+    assert wrapped("", 7) == []
+
+
+def test_an_ellipsis_ends_what_was_cut() -> None:
+    assert wrapped("one two three four", 7, 2) == ["one two", "three…"]
+    assert wrapped("one two three", 7, 2) == ["one two", "three"]
+    assert wrapped("abcdefghijkl", 5, 2) == ["abcde", "fghi…"]
+
+
+def test_wide_characters_take_two_columns_and_marks_none() -> None:
+    assert columns("日本") == 4
+    assert columns("e\u0301") == 1
+    assert padded("日", 4) == "日  "
+    assert padded("日", 4, right=True) == "  日"

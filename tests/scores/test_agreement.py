@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trecexam.scores.agreement import Agreement, Crosstab, Thresholds, agreement, pair
+from trecexam.scores.kappa import kappa
+
+#: (query, label, judgment) of a passage.
+Passages = list[tuple[int, int, int]]
+passages_of = st.lists(
+    st.tuples(st.integers(0, 2), st.integers(0, 5), st.integers(-2, 3)), min_size=1, max_size=30
+)
+PUBLISHED = Thresholds(4, 2, 2)
+
+
+def agree(
+    passages: Passages,
+    thresholds: Thresholds = PUBLISHED,
+    best: int = 5,
+    judgments: Sequence[int] = (-2, -1, 0, 1, 2, 3),
+) -> Agreement:
+    labels: dict[str, dict[str, int]] = {}
+    judged: dict[str, dict[str, int]] = {}
+    for number, (query, label, judgment) in enumerate(passages):
+        labels.setdefault(f"q{query}", {})[f"d{number}"] = label
+        judged.setdefault(f"q{query}", {})[f"d{number}"] = judgment
+    return agreement(pair(labels, judged), thresholds, best, judgments)
+
+
+def pairs_of(table: Crosstab) -> dict[str, str | None]:
+    return {
+        label: None if column is None else table.judgments[column]
+        for label, column in zip(table.labels, table.paired, strict=True)
+    }
+
+
+def one_or_another(passages: Passages, labels: set[int], judgments: set[int]) -> float:
+    """Kappa as the workbench computes it: predicted or not by relevant or not."""
+    counts = np.zeros((3, 2, 2), np.int64)
+    for query, label, judgment in passages:
+        counts[query, int(label not in labels), int(judgment not in judgments)] += 1
+    return kappa(counts).value
+
+
+def test_only_passages_with_both_labels_are_paired() -> None:
+    pairs = pair(
+        {"q1": {"a": 5, "b": 0, "c": 2}, "q2": {"a": 1}, "q3": {}},
+        {"q1": {"b": 3, "a": 0, "x": 1}, "q3": {"y": 1}, "q9": {"z": 1}},
+    )
+    assert sorted(zip(pairs.label.tolist(), pairs.judgment.tolist(), strict=True)) == [(0, 3), (5, 0)]
+    assert (pairs.n_queries, pairs.n_label_only, pairs.n_judgment_only) == (1, 2, 2)
+
+
+@given(passages_of, st.integers(1, 5), st.integers(1, 3))
+def test_every_passage_is_counted_in_its_cell_of_each_table(
+    passages: Passages, min_rating: int, min_relevant: int
+) -> None:
+    found = agree(passages, Thresholds(min_rating, 1, min_relevant))
+    for row, label in enumerate(found.graded.labels):
+        for column, judgment in enumerate(found.graded.judgments):
+            expected = sum((a, b) == (int(label), int(judgment)) for _, a, b in passages)
+            assert found.graded.counts[row, column] == expected
+    reached = [[0, 0], [0, 0]]
+    for _, a, b in passages:
+        reached[a < min_rating][b < min_relevant] += 1
+    assert found.binary.counts.tolist() == reached
+    assert found.merged.counts.sum() == len(passages)
+
+
+@given(passages_of)
+def test_a_rows_kappa_is_that_of_its_label_or_another_against_its_judgment_or_another(
+    passages: Passages,
+) -> None:
+    found = agree(passages)
+    for label, to, value in zip(
+        found.graded.labels, pairs_of(found.graded).values(), found.graded.kappas, strict=True
+    ):
+        assert to is not None
+        assert value.value == pytest.approx(one_or_another(passages, {int(label)}, {int(to)}), nan_ok=True)
+    groups = [({4, 5}, {3}), ({1, 2, 3}, {2}), ({0}, {-2, -1, 0, 1})]
+    for (labels, judgments), value in zip(groups, found.merged.kappas, strict=True):
+        assert value.value == pytest.approx(one_or_another(passages, labels, judgments), nan_ok=True)
+    reached = one_or_another(passages, {4, 5}, {2, 3})
+    assert found.binary.kappa.value == pytest.approx(reached, nan_ok=True)
+    assert [value.value for value in found.binary.kappas] == pytest.approx([reached] * 2, nan_ok=True)
+
+
+@given(passages_of)
+def test_accuracy_precision_and_recall_are_the_shares_of_their_names(passages: Passages) -> None:
+    found = agree(passages)
+    said = [a >= 4 for _, a, _ in passages]
+    true = [b >= 2 for _, _, b in passages]
+    hits = sum(a and b for a, b in zip(said, true, strict=True))
+    assert found.accuracy == sum(a == b for a, b in zip(said, true, strict=True)) / len(passages)
+    assert found.precision == pytest.approx(hits / sum(said) if any(said) else math.nan, nan_ok=True)
+    assert found.recall == pytest.approx(hits / sum(true) if any(true) else math.nan, nan_ok=True)
+
+
+def test_pairs_and_groups_are_the_published_ones_of_dl19_and_of_car() -> None:
+    passages = [(0, 5, 3), (1, 0, 0)]
+    dl19 = agree(passages, Thresholds(4, 2, 2), judgments=(0, 1, 2, 3))
+    assert pairs_of(dl19.graded) == {"5": "3", "4": "3", "3": "2", "2": "2", "1": "2", "0": "0"}
+    assert pairs_of(dl19.merged) == {">=4": ">=3", "1..3": "2", "<1": "<2"}
+    car = agree(passages, Thresholds(4, 1, 1), judgments=(0, 1, 2, 3))
+    assert pairs_of(car.graded) == {"5": "2", "4": "2", "3": "1", "2": "1", "1": "1", "0": "0"}
+    assert pairs_of(car.merged) == {">=4": ">=2", "1..3": "1", "<1": "<1"}
+
+
+def test_scales_that_differ_have_no_kappa_as_a_whole() -> None:
+    found = agree([(0, 5, 3), (1, 0, 0)], judgments=(0, 1, 2, 3)).graded
+    assert math.isnan(found.kappa.value)
+    assert math.isnan(found.quadratic)
+
+
+def test_equal_scales_pair_equals_and_have_kappas_as_a_whole() -> None:
+    found = agree([(0, 3, 3), (0, 2, 1), (1, 0, -1), (1, 1, 1)], Thresholds(2, 1, 2), 3)
+    assert pairs_of(found.graded) == {"3": "3", "2": "2", "1": "1", "0": "0"}
+    assert pairs_of(found.merged) == {">=3": ">=3", "2": "2", "<2": "<2"}
+    # Labels 3, 2, 0, 1 against 3, 1, 0, 1: three of four agree, where 4/16 would by chance.
+    assert found.graded.kappa.value == pytest.approx((3 / 4 - 4 / 16) / (1 - 4 / 16))
+    assert found.graded.quadratic > found.graded.linear > found.graded.kappa.value
+
+
+def test_an_equal_that_no_one_judged_has_no_kappa() -> None:
+    found = agree([(0, 3, 3), (1, 1, 0)], Thresholds(2, 1, 2), 3, (0, 3))
+    assert pairs_of(found.graded) == {"3": "3", "2": None, "1": None, "0": "0"}
+    assert math.isnan(found.graded.kappas[1].value)
+
+
+def test_counts_are_merged_around_min_answers() -> None:
+    passages = [(0, 7, 3), (0, 2, 2), (1, 0, 0), (1, 3, 1)]
+    found = agree(passages, Thresholds(4, 2, 2, "count"), judgments=(0, 1, 2, 3))
+    assert found.graded.labels == ("7", "6", "5", "4", "3", "2", "0")
+    assert pairs_of(found.merged) == {">=3": ">=3", "2": "2", "<2": "<2"}
+    assert found.binary.labels == (">=2", "<2")
+    assert found.binary.counts.tolist() == [[2, 1], [0, 1]]
+    assert math.isnan(found.graded.kappa.value)
+
+
+def test_without_three_groups_a_side_merged_is_binary() -> None:
+    passages = [(0, 5, 1), (0, 2, 0), (1, 0, 0)]
+    for thresholds, judgments in (
+        (Thresholds(1, 1, 2), (0, 1, 2, 3)),
+        (Thresholds(4, 1, 1), (0, 1)),
+        (Thresholds(4, 1, 3), (0, 1, 2, 3)),
+    ):
+        found = agree(passages, thresholds, judgments=judgments)
+        assert found.merged.labels == found.binary.labels
+        assert found.merged.judgments == found.binary.judgments
+        assert found.merged.counts.tolist() == found.binary.counts.tolist()
+
+
+def test_negative_judgments_have_columns_and_are_not_relevant() -> None:
+    found = agree(
+        [(0, 5, 1), (0, 0, -2), (1, 4, -1), (1, 0, 0)], Thresholds(4, 1, 1), judgments=(-2, -1, 0, 1)
+    )
+    assert found.graded.judgments == ("1", "0", "-1", "-2")
+    assert pairs_of(found.graded)["0"] == "0"
+    assert found.binary.counts.tolist() == [[1, 1], [0, 2]]
+
+
+def test_no_relevant_judgment_at_all_leaves_an_empty_column() -> None:
+    found = agree([(0, 5, 0), (1, 0, 0)], judgments=(0,))
+    assert found.binary.counts.tolist() == [[0, 1], [0, 1]]
+    assert found.binary.kappa.value == 0
+    assert math.isnan(found.binary.kappa.low)
+    assert math.isnan(found.recall)
+    assert pairs_of(found.graded)["5"] is None
+
+
+def test_a_label_beyond_the_scale_is_refused() -> None:
+    with pytest.raises(ValueError, match="the label 5 is none of 3, 2, 1, 0"):
+        agree([(0, 5, 0)], best=3)
+    with pytest.raises(ValueError, match="the judgment 2 is none of 1, 0"):
+        agree([(0, 5, 2)], judgments=(0, 1))

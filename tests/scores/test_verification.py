@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from converters.records import Item
+from trecexam.scores.ratings import QueryRatings
+from trecexam.scores.verification import (
+    GradedCell,
+    ItemReach,
+    best_first,
+    grid_rows,
+    item_reaches,
+    relevant_passages,
+    worst_first,
+)
+
+N_ITEMS = 3
+ITEMS = [Item("q1", f"i{number}", f"item {number}") for number in range(N_ITEMS)]
+#: For each passage its ratings and its judgment; None: not judged.
+PASSAGES = st.lists(
+    st.tuples(
+        st.tuples(*[st.integers(-1, 5)] * N_ITEMS), st.one_of(st.none(), st.integers(-2, 3))
+    ),
+    min_size=1,
+    max_size=25,
+)  # fmt: skip
+Passages = list[tuple[tuple[int, ...], int | None]]
+
+
+def made(passages: Passages) -> tuple[QueryRatings, dict[str, int]]:
+    doc_ids = tuple(f"d{number:02}" for number in range(len(passages)))
+    ratings = np.array([row for row, _ in passages], np.int8).reshape(len(passages), -1)
+    judgments = {d: j for d, (_, j) in zip(doc_ids, passages, strict=True) if j is not None}
+    return QueryRatings("q1", doc_ids, ratings.shape[1], ratings), judgments
+
+
+def reach(relevant: int, hits: int, nonrelevant: int, false: int, index: int = 1) -> ItemReach:
+    return ItemReach("q1", index, ITEMS[0], relevant, hits, 0, nonrelevant, false, 0)
+
+
+@given(PASSAGES, st.integers(1, 5), st.integers(1, 3))
+def test_counts_of_an_item_are_those_of_a_loop_over_passages(
+    passages: Passages, min_rating: int, min_relevant: int
+) -> None:
+    found = item_reaches(*with_items(passages), min_rating, min_relevant)
+    for place, item in enumerate(found):
+        expected = dict.fromkeys(("rel", "rel_hit", "rel_only", "non", "non_hit", "non_only"), 0)
+        for ratings, judgment in passages:
+            if judgment is None or ratings[place] == -1:
+                continue
+            kind = "rel" if judgment >= min_relevant else "non"
+            expected[kind] += 1
+            if ratings[place] >= min_rating:
+                expected[f"{kind}_hit"] += 1
+                others = [rating for other, rating in enumerate(ratings) if other != place]
+                expected[f"{kind}_only"] += max(others) < min_rating
+        assert (
+            item.relevant,
+            item.relevant_reached,
+            item.relevant_only,
+            item.nonrelevant,
+            item.nonrelevant_reached,
+            item.nonrelevant_only,
+        ) == tuple(expected.values())
+        assert (item.index, item.item) == (place + 1, ITEMS[place])
+
+
+def with_items(passages: Passages) -> tuple[QueryRatings, list[Item], dict[str, int]]:
+    q, judgments = made(passages)
+    return q, ITEMS, judgments
+
+
+@given(PASSAGES)
+def test_phi_is_pearsons_correlation_of_reaching_and_being_relevant(passages: Passages) -> None:
+    for place, item in enumerate(item_reaches(*with_items(passages), 4, 1)):
+        kept = [(r[place] >= 4, j >= 1) for r, j in passages if j is not None and r[place] != -1]
+        reached, relevant = [a for a, _ in kept], [b for _, b in kept]
+        if len(set(reached)) < 2 or len(set(relevant)) < 2:
+            assert math.isnan(item.phi)
+            assert item.note
+        else:
+            assert item.phi == pytest.approx(stats.pearsonr(reached, relevant).statistic)
+            assert item.phi == pytest.approx(stats.pointbiserialr(reached, relevant).statistic)
+            assert not item.note
+
+
+def test_precision_is_the_share_of_relevant_ones_among_those_that_reach_it() -> None:
+    assert reach(10, 3, 20, 1).precision == 0.75
+    assert math.isnan(reach(10, 0, 20, 0).precision)
+
+
+@pytest.mark.parametrize(
+    ("counts", "note"),
+    [
+        ((5, 5, 5, 5), "reached by all"),
+        ((5, 0, 5, 0), "reached by none"),
+        ((0, 0, 5, 2), "no relevant passage"),
+        ((5, 2, 0, 0), "no non-relevant passage"),
+        ((0, 0, 0, 0), "no judged passage is rated on it"),
+        ((5, 5, 5, 0), ""),
+    ],
+)
+def test_an_item_that_cannot_discriminate_says_why(counts: tuple[int, int, int, int], note: str) -> None:
+    item = reach(*counts)
+    assert item.note == note
+    assert math.isnan(item.phi) == bool(note)
+
+
+def test_items_are_ordered_by_what_is_asked_for() -> None:
+    inverted, useless, all_of_them = reach(5, 0, 5, 4, 1), reach(5, 0, 5, 0, 2), reach(5, 5, 5, 5, 3)
+    good, lax = reach(5, 5, 5, 0, 4), reach(5, 5, 50, 6, 5)
+    items = [good, useless, lax, all_of_them, inverted]
+    assert worst_first(items) == [inverted, all_of_them, useless, lax, good]
+    assert worst_first(items, "nonrelevant") == [lax, all_of_them, inverted, useless, good]
+    assert worst_first(items, "precision") == [inverted, lax, all_of_them, good, useless]
+
+
+@given(PASSAGES, st.integers(1, 5), st.integers(1, 3), st.integers(0, 5))
+def test_every_relevant_passage_is_counted_once(
+    passages: Passages, min_rating: int, min_relevant: int, outside: int
+) -> None:
+    q, judgments = made(passages)
+    judgments |= {f"x{number}": 3 for number in range(outside)}
+    without_text = set(q.doc_ids[::2])
+    found = relevant_passages(q, judgments, without_text, min_rating, min_relevant)
+    relevant = [
+        (d, r) for d, (r, j) in zip(q.doc_ids, passages, strict=True) if j is not None and j >= min_relevant
+    ]
+    assert found.relevant == len(relevant) + outside
+    assert found.outside == outside
+    assert found.reached == sum(max(r) >= min_rating for _, r in relevant)
+    assert {m.doc_id for m in found.missed} == {d for d, r in relevant if -1 < max(r) < min_rating}
+    assert found.without_text == sum(max(r) == -1 and d in without_text for d, r in relevant)
+    assert found.unrated == sum(max(r) == -1 and d not in without_text for d, r in relevant)
+
+
+def test_a_missed_passage_says_how_near_it_came_and_on_what() -> None:
+    q, judgments = made([((3, 3, -1), 1), ((0, 1, 2), 3), ((5, 0, 0), 3), ((0, 0, 0), 3), ((0, 0, 0), -1)])
+    found = relevant_passages(q, judgments, (), 4, 1)
+    assert [(m.doc_id, m.judgment, m.best_rating, m.best_items, m.n_rated) for m in found.missed] == [
+        ("d03", 3, 0, (0, 1, 2), 3),
+        ("d01", 3, 2, (2,), 3),
+        ("d00", 1, 3, (0, 1), 2),
+    ]
+    assert found.missed_share == 0.75
+
+
+def test_without_rated_passages_there_is_no_share_of_missed_ones() -> None:
+    q, judgments = made([((-1, -1, -1), 1)])
+    assert math.isnan(relevant_passages(q, judgments, (), 4, 1).missed_share)
+
+
+def test_a_grid_has_the_best_judged_first_and_the_unjudged_last() -> None:
+    q, judgments = made(
+        [((5, 5, 5), None), ((0, 0, 5), 0), ((4, 4, 4), 2), ((5, 0, 0), 2), ((5, 1, -1), 2), ((0, 0, 0), -1)]
+    )
+    labels = {d: int(row.max()) for d, row in zip(q.doc_ids, q.ratings, strict=True)}
+    rows = grid_rows(q, judgments, labels, {"d02": [1]})
+    assert [row.doc_id for row in rows] == ["d04", "d03", "d02", "d01", "d05", "d00"]
+    assert rows[0].ratings == (5, 1, None)
+    assert [row.human for row in rows] == [(), (), (1,), (), (), ()]
+    assert [row.judgment for row in rows] == [2, 2, 2, 0, -1, None]
+
+
+def test_cells_are_ordered_by_rating_then_by_what_became_of_the_answer() -> None:
+    cells = [
+        GradedCell(doc_id, rating, rating, status, "", "", None, None)
+        for doc_id, rating, status in (
+            ("a", None, "no_text"),
+            ("b", None, "missing"),
+            ("c", None, "unparsed"),
+            ("d", 0, "ok"),
+            ("f", 5, "ok"),
+            ("e", 5, "ok"),
+        )
+    ]
+    assert "".join(cell.doc_id for cell in best_first(cells)) == "efdcba"

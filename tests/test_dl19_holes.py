@@ -1,0 +1,119 @@
+"""Holes and simulations on TREC DL 2019, against ir_measures on files that are read naively."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import ir_measures
+import numpy as np
+import pytest
+from ir_measures import Judged, nDCG
+
+import trecexam
+from trecexam.cli.main import run
+
+Qrels = dict[tuple[str, str], int]
+Rankings = Mapping[str, Mapping[str, list[str]]]
+
+
+@pytest.fixture(scope="module")
+def track(dl19: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("dl19") / "track"
+    names = ("queries.tsv", "bank.questions.jsonl.gz", "passages.jsonl.gz", "qrels.txt")
+    root.mkdir()
+    for name in (*names, "graded.flan-t5-large.jsonl.gz"):
+        shutil.copy(dl19 / name, root)
+    shutil.copytree(dl19 / "runs", root / "runs")
+    (root / "trecexam.toml").write_text(
+        '[grader]\nname = "recorded"\nrecorded = "graded.flan-t5-large.jsonl.gz"\n'
+    )
+    assert run(["watch", str(root), "--once"]) == 0
+    return root
+
+
+@pytest.fixture(scope="module")
+def rankings(dl19: Path) -> Rankings:
+    found: dict[str, dict[str, list[str]]] = {}
+    for path in (dl19 / "runs").iterdir():
+        rows: dict[str, list[tuple[np.float32, str]]] = {}
+        for line in path.read_text().splitlines():
+            query_id, _, doc_id, _, score, _ = line.split()
+            rows.setdefault(query_id, []).append((np.float32(score), doc_id))
+        found[path.stem] = {q: [d for _, d in sorted(entries, reverse=True)] for q, entries in rows.items()}
+    return found
+
+
+def read_qrels(path: Path) -> Qrels:
+    rows = map(str.split, path.read_text().splitlines())
+    return {(query_id, doc_id): int(label) for query_id, _, doc_id, label in rows}
+
+
+def means(qrels: Qrels, rankings: Rankings, measure: ir_measures.Measure) -> dict[str, float]:
+    rows = [ir_measures.Qrel(q, d, label) for (q, d), label in qrels.items()]
+    evaluator = ir_measures.evaluator([measure], rows)
+    return {
+        name: evaluator.calc_aggregate(
+            {q: {d: float(-rank) for rank, d in enumerate(docs)} for q, docs in by.items()}
+        )[measure]
+        for name, by in rankings.items()
+    }
+
+
+def test_holes_are_counted_as_in_the_files(track: Path, rankings: Rankings, tmp_path: Path) -> None:
+    qrels = {
+        place: label for n, (place, label) in enumerate(read_qrels(track / "qrels.txt").items()) if n % 3
+    }
+    (tmp_path / "o.qrels").write_text("".join(f"{q} 0 {d} {label}\n" for (q, d), label in qrels.items()))
+    with trecexam.open_track(track) as opened:
+        report = opened.holes([10], qrels=tmp_path / "o.qrels")
+    judged = means(qrels, rankings, Judged @ 10)
+    assert len(report.rows) == 37 * 22
+    for row in report.rows:
+        by = rankings[row.run]
+        docs = [(q, d) for q in by if row.query_id in ("all", q) for d in by[q][:10]]
+        assert row.holes.retrieved == len(docs)
+        assert row.holes.unjudged == sum(place not in qrels for place in docs)
+        assert row.holes.ungraded == 0
+        if row.query_id == "all":
+            assert row.holes.judged == pytest.approx(judged[row.run])
+
+
+def test_leaving_out_a_run_is_what_ir_measures_gives_on_files_without_its_judgments(
+    track: Path, rankings: Rankings
+) -> None:
+    qrels, labels = read_qrels(track / "qrels.txt"), read_qrels(track / "out" / "rubric.qrels")
+    with trecexam.open_track(track) as opened:
+        report = opened.simulate_runs(["nDCG@10"], cuts={4: 2, 5: 3})
+    rows = {one.run: one for one in report.rows}
+    full = means(qrels, rankings, nDCG @ 10)
+    assert {name: one.full.mean for name, one in rows.items()} == pytest.approx(full)
+    for name in ("ICT-CKNRM_B50", "idst_bert_p2", "idst_bert_p1"):
+        theirs = {
+            (q, d)
+            for other in rankings
+            if other != name
+            for q, docs in rankings[other].items()
+            for d in docs[:20]
+        }
+        own = {(q, d) for q, docs in rankings[name].items() for d in docs[:20]} - theirs
+        dropped = own & qrels.keys()
+        assert rows[name].unique == len(dropped)
+        assert rows[name].relevant == sum(qrels[place] >= 1 for place in dropped)
+        remain = {place: label for place, label in qrels.items() if place not in dropped}
+        filled = remain | {place: (0, 0, 0, 0, 2, 3)[labels[place]] for place in dropped & labels.keys()}
+        for found, changed in ((rows[name].holes, remain), (rows[name].fill, filled)):
+            board = means(changed, rankings, nDCG @ 10)
+            assert found.mean == pytest.approx(board[name])
+            assert found.rank == 1 + sum(value > board[name] + 1e-12 for value in board.values())
+
+
+def test_fill_disturbs_the_leaderboard_less_than_random_holes_do(track: Path) -> None:
+    with trecexam.open_track(track) as opened:
+        rows = opened.simulate_removal(["nDCG@10"], repeats=3).rows
+    assert [one.n_removed for one in rows] == [434, 868, 1302, 1736, 2170, 2603, 3037, 3471, 3905]
+    for one in rows:
+        assert one.fill.tau > one.holes.tau
+        assert one.fill.difference < one.holes.difference
+    assert rows[-1].fill.tau > 0.75

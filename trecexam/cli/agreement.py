@@ -1,0 +1,118 @@
+"""`trecexam agreement`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from trecexam.api import open_track
+from trecexam.cli import show
+from trecexam.cli.options import json_option, track_argument
+from trecexam.reports import files
+from trecexam.reports.agreement import agreement_crosstabs
+from trecexam.reports.latex import agreement_latex
+from trecexam.reports.tables import to_json, to_tsv
+
+if TYPE_CHECKING:
+    from trecexam.stages.agreement import Agreements
+
+
+@click.command(epilog="Example: trecexam agreement mytrack --min-answers 2 --min-relevant 2 --latex")
+@track_argument
+@click.option(
+    "--min-rating",
+    "min_ratings",
+    type=click.IntRange(1, 5),
+    multiple=True,
+    metavar="N",
+    help="From this rating on, a passage reaches an item; may be repeated [default: the track's, 4].",
+)
+@click.option(
+    "--min-answers",
+    type=click.IntRange(min=1),
+    multiple=True,
+    metavar="N",
+    help="Items a passage must reach; may be repeated [default: the track's, 1].",
+)
+@click.option(
+    "--min-relevant",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="From this official label on, a passage is relevant [default: the track's, 1].",
+)
+@json_option
+@click.option("--latex", "as_latex", is_flag=True, help="LaTeX tables, with booktabs.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Instead of standard output; replaced as a whole.",
+)
+def agreement(
+    track: Path,
+    min_ratings: tuple[int, ...],
+    min_answers: tuple[int, ...],
+    min_relevant: int | None,
+    as_json: bool,
+    as_latex: bool,
+    output: Path | None,
+) -> None:
+    """Automatic labels of TRACK by official judgments, and Cohen's kappa.
+
+    Graded, merged and binary tables over the passages that have both labels, with 95% intervals that take
+    the passages of a query as dependent. A row's kappa is that of its label against the judgment that it
+    is paired with. Published tables for TREC DL 2019 are those of --min-answers 2 --min-relevant 2.
+    """
+    if as_json and as_latex:
+        raise click.UsageError("--json or --latex, not both")
+    with open_track(track) as opened:
+        found = opened.agreement(min_ratings, min_answers, min_relevant)
+        show.missing(opened)
+    _say_what_counts(found)
+    if as_latex:
+        text = agreement_latex(found.found, f"{track.resolve().name}, {found.grader}")
+    elif as_json:
+        text = to_json(found.as_json())
+    elif output is None and sys.stdout.isatty():
+        text = agreement_crosstabs(found.found)
+    else:
+        text = to_tsv(found.table())
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        files.replace(output, text.encode())
+
+
+def _say_what_counts(found: Agreements) -> None:
+    click.echo(
+        f"{found.n_both:,} passages of {found.n_queries:,} queries have a label and a judgment "
+        f"({found.source}); {found.n_label_only:,} have only a label, "
+        f"{found.n_judgment_only:,} only a judgment",
+        err=True,
+    )
+    if found.left_out["who"]:
+        click.echo(
+            f"left out: the ratings of {', '.join(found.left_out['who'])} in place of the grader's "
+            f"({found.left_out['cells']:,} cells, {found.left_out['passages']:,} passages)",
+            err=True,
+        )
+    for one in found.found:
+        t = one.thresholds
+        counts = one.binary.counts
+        for side, names, sums in (
+            ("label", one.binary.labels, counts.sum(axis=1)),
+            ("judgment", one.binary.judgments, counts.sum(axis=0)),
+        ):
+            given = [name for name, n in zip(names, sums.tolist(), strict=True) if n]
+            if len(given) == 1:
+                click.echo(
+                    f"min_rating {t.min_rating}, min_answers {t.min_answers}, min_relevant {t.min_relevant}: "
+                    f"every {side} is {given[0]}, so the binary kappa says nothing",
+                    err=True,
+                )
+    if found.n_queries == 1:
+        click.echo("no intervals: they need passages of at least two queries", err=True)

@@ -1,0 +1,98 @@
+"""`trecexam correlate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from trecexam.api import open_track
+from trecexam.cli import show
+from trecexam.cli.options import json_option, measure_option, track_argument
+from trecexam.cli.scores import bad_measures, say_what_is_missing
+from trecexam.stages.comparison import Comparison, Outliers, SwappedPairs
+
+
+@click.command(epilog="Example: trecexam correlate mytrack -m 'P(rel=4)@20' --official-measure nDCG@10")
+@track_argument
+@measure_option
+@click.option(
+    "--official-measure",
+    "official_measures",
+    multiple=True,
+    metavar="MEASURE",
+    help="On the official judgments; may be repeated. `official_leaderboard` is the official ranking.",
+)
+@click.option(
+    "--min-rating",
+    "min_ratings",
+    multiple=True,
+    type=click.IntRange(1, 5),
+    metavar="N",
+    help="Rubric measures with this rating as threshold, instead of the track's; may be repeated.",
+)
+@click.option("--thresholds", is_flag=True, help="Every --min-rating that there is.")
+@click.option("--per-query", is_flag=True, help="One row a query instead of one over all.")
+@click.option("--swaps", is_flag=True, help="Print the pairs of runs that are swapped, with paired tests.")
+@click.option(
+    "--outliers",
+    is_flag=False,
+    flag_value=10,
+    type=click.IntRange(min=1),
+    metavar="[N]",
+    help="Print the N (10) runs that sit furthest from the diagonal. Stands after TRACK where N is left out.",
+)
+@click.option(
+    "--rbo-p",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    metavar="P",
+    help="Persistence of rank-biased overlap: 0.9, the default, gives the first ten ranks 86% of the weight.",
+)
+@json_option
+def correlate(
+    track: Path,
+    measures: tuple[str, ...],
+    official_measures: tuple[str, ...],
+    min_ratings: tuple[int, ...],
+    thresholds: bool,
+    per_query: bool,
+    swaps: bool,
+    outliers: int | None,
+    rbo_p: float | None,
+    as_json: bool,
+) -> None:
+    """How far TRACK's leaderboard agrees with the official one, for each pair of measures.
+
+    Kendall's tau-b, Spearman's rho, tau_AP and rank-biased overlap, with 95% bootstrap intervals over
+    queries. Over the runs and queries that both sides have. Two unrelated leaderboards have coefficients
+    near 0, but for rank-biased overlap, which is then near (1 - P^n) / (n (1 - P)) with n runs.
+
+    --swaps: run_a is better officially and run_b on the rubric. p of two-sided paired t tests over queries;
+    .holm is adjusted over all pairs of runs. The verdict is active (both differences significant at 0.05),
+    mixed (one) or passive (none).
+
+    --outliers: ranks from 1, tied runs share their mean rank; a difference below 0 says that the rubric
+    places the run too high.
+
+    --swaps and --outliers are of the first measure of each side unless measures are given.
+    """
+    if sum((per_query, swaps, outliers is not None)) > 1:
+        raise click.UsageError("--per-query, --swaps and --outliers are three tables; ask for one")
+    if rbo_p is not None and (swaps or outliers):
+        raise click.UsageError("--rbo-p is about the correlations; --swaps and --outliers have none")
+    with open_track(track) as opened, bad_measures():
+        chosen = measures or None, official_measures or None
+        ratings = sorted({*min_ratings, *(opened.thresholds() if thresholds else ())})
+        shown: Comparison | SwappedPairs | Outliers | None
+        if swaps:
+            shown = opened.swaps(*chosen, min_ratings=ratings)
+        elif outliers is not None:
+            shown = opened.outliers(*chosen, min_ratings=ratings, most=outliers)
+        else:
+            shown = opened.correlate(*chosen, min_ratings=ratings, per_query=per_query, rbo_p=rbo_p)
+        if shown is None:
+            raise opened.nothing_to_compare()
+        say_what_is_missing(opened)
+    for line in shown.remarks:
+        click.echo(line, err=True)
+    show.table(shown.table(), as_json=as_json, json_value=shown.as_json())

@@ -1,0 +1,127 @@
+"""`trecexam fill`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from trecexam.api import open_track
+from trecexam.cli import show
+from trecexam.cli.options import cuts_of, thresholds_option, track_argument
+from trecexam.stages.fill import sources_beside
+
+if TYPE_CHECKING:
+    from trecexam.scores.scale_map import RuleName
+    from trecexam.stages.fill import Filled, Found
+
+
+@click.command(epilog="Example: trecexam fill mytrack --qrels official.qrels -o merged.qrels")
+@track_argument
+@click.option(
+    "--qrels",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="OFFICIAL",
+    help="The human judgments [default: the track's].",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="MERGED",
+    help="The merged qrels; replaced as a whole. Needed unless --dry-run.",
+)
+@click.option(
+    "--sources",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Who said each line, TSV [default: MERGED.sources.tsv].",
+)
+@click.option(
+    "--depth", type=click.IntRange(min=1), metavar="K", help="First ranks of each run [default: the track's]."
+)
+@click.option(
+    "--map",
+    "rule",
+    type=click.Choice(["fitted", "thresholds", "identity"]),
+    help="From automatic to official labels [default: fitted where passages have both, else identity].",
+)
+@thresholds_option
+@click.option("--as-unjudged", is_flag=True, help="Give the new lines the label -1: in the pool, not judged.")
+@click.option(
+    "--dry-run", is_flag=True, help="Say how many holes and cells there are; grade and write nothing."
+)
+def fill(
+    track: Path,
+    qrels: Path | None,
+    output: Path | None,
+    sources: Path | None,
+    depth: int | None,
+    rule: RuleName | None,
+    thresholds: str | None,
+    as_unjudged: bool,
+    dry_run: bool,
+) -> int:
+    """Fill the judgment holes of OFFICIAL: grade the pooled passages that it lacks, and merge.
+
+    MERGED has the lines of OFFICIAL as they are, in their order, and after them a line for each hole that has
+    grades. No human label is changed, and no judged passage is graded. MERGED.sources.tsv says of each line
+    who said it: a human, or which grader, model and prompt, with which rating and confidence, by which rule.
+
+    Exit status: 0, or 1 when holes remain (no text, no grade) or a run was not taken.
+    """
+    if output is None and not dry_run:
+        raise click.UsageError("name the merged file with -o, or ask for --dry-run")
+    if str(output) == "-" or str(sources) == "-":
+        raise click.UsageError("- is no file: MERGED and its sources belong together")
+    cuts = cuts_of(rule, thresholds)
+    with open_track(track) as opened:
+        found = opened.find_holes(qrels, depth=depth, rule=rule, cuts=cuts, as_unjudged=as_unjudged)
+        _say_found(found)
+        if dry_run or output is None:
+            _say(*found.rule_notes, f"labels, as of now: {found.rule}")
+            return 1 if found.rejected else 0
+        if found.missing:
+            # Who wants another rule should know before hours of grading go by.
+            _say(*found.rule_notes)
+        sources = sources or sources_beside(output)
+        try:
+            with show.grading() as progress:
+                filled = opened.fill(found, output=output, sources=sources, progress=progress)
+        except KeyboardInterrupt:
+            _say("stopped: nothing is written, and what is graded is kept; start again to go on")
+            raise
+    _say_filled(filled, output, sources)
+    return 0 if filled.complete else 1
+
+
+def _say(*lines: str) -> None:
+    for line in lines:
+        click.echo(line, err=True)
+
+
+def _say_found(found: Found) -> None:
+    _say(*(f"not taken: {row}" for row in found.rejected), *found.notes)
+    _say(
+        f"{found.official.source}: {len(found.official.rows):,} judgments; of the {found.pooled:,} passages "
+        f"pooled to depth {found.depth:,} {found.judged:,} are judged; {found.n_holes:,} holes to fill, "
+        f"{found.missing:,} cells to grade"
+    )
+
+
+def _say_filled(filled: Filled, output: Path, sources: Path) -> None:
+    if filled.graded:
+        _say(f"graded {filled.graded:,} cells")
+    told = filled.found.rule_notes if filled.found.missing else ()
+    _say(*(note for note in filled.notes if note not in told), f"labels: {filled.rule}")
+    if filled.partly:
+        _say(f"{filled.partly:,} passages have no rating on some items, which count as not reached")
+    if filled.no_text:
+        _say(f"{filled.no_text:,} holes remain: the passages have no text that can be graded")
+    if filled.no_grade:
+        _say(f"{filled.no_grade:,} holes remain: the grader gave no rating")
+    _say(
+        f"{output}: {len(filled.found.official.rows):,} human judgments as they were, and {filled.filled:,} "
+        f"new lines; who said what: {sources}"
+    )

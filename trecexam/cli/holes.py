@@ -1,0 +1,51 @@
+"""`trecexam holes`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from trecexam.api import open_track
+from trecexam.cli import show
+from trecexam.cli.options import json_option, track_argument
+
+
+@click.command(epilog="Example: trecexam holes mytrack --depth 10 --depth 20 --by run")
+@track_argument
+@click.option(
+    "--depth",
+    "depths",
+    type=click.IntRange(min=1),
+    multiple=True,
+    metavar="K",
+    help="How many first ranks count; may be repeated, the first sorts [default: the track's, 20].",
+)
+@click.option(
+    "--by",
+    type=click.Choice(["query", "run"]),
+    default="query",
+    show_default=True,
+    help="A row for each query, after one over all; or only that one.",
+)
+@click.option(
+    "--qrels",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Official judgments in place of the track's.",
+)
+@json_option
+def holes(track: Path, depths: tuple[int, ...], by: str, qrels: Path | None, as_json: bool) -> None:
+    """Judgment holes of TRACK's runs: unjudged and ungraded passages in their first ranks.
+
+    A row for each run and query of the bank, and one over all queries (`all`): passages retrieved in the
+    first K ranks, how many of them have no official judgment, how many no grade, and ir_measures' Judged@K.
+    Runs with most unjudged passages come first. A negative official label is a judgment.
+    """
+    with open_track(track) as opened:
+        report = opened.holes(depths or None, qrels=qrels)
+    for line in report.said():
+        click.echo(line, err=True)
+    show.table(
+        report.table(by_run=by == "run"), as_json=as_json, json_value=report.as_json(by_run=by == "run")
+    )

@@ -1,0 +1,159 @@
+"""`trecexam simulate`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from trecexam.api import open_track
+from trecexam.cli import show
+from trecexam.cli.options import cuts_of, json_option, thresholds_option, track_argument
+
+if TYPE_CHECKING:
+    from trecexam.scores.scale_map import RuleName
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@click.group(epilog="Example: trecexam simulate runs mytrack --summary")
+def simulate() -> None:
+    """How far automatic labels can be trusted to fill judgment holes.
+
+    Official judgments are dropped and filled with automatic labels. Only what was dropped is filled: holes
+    that the official judgments have stay holes, so that the labels alone make the difference.
+    """
+
+
+def _options(command: F) -> F:
+    """What both simulations share."""
+    for option in (
+        json_option,
+        thresholds_option,
+        click.option(
+            "--map",
+            "how",
+            type=click.Choice(["fitted", "identity", "thresholds"]),
+            help="From labels to the official scale. fitted: anew in each step, on the judgments that remain "
+            "[default: fitted].",
+        ),
+        click.option(
+            "--official-measure",
+            "measures",
+            multiple=True,
+            metavar="MEASURE",
+            help="On the official judgments; may be repeated [default: the track's].",
+        ),
+        click.option(
+            "--qrels",
+            type=click.Path(path_type=Path, dir_okay=False),
+            metavar="FILE",
+            help="Official judgments in place of the track's.",
+        ),
+        track_argument,
+    ):
+        command = option(command)
+    return command
+
+
+@simulate.command(
+    short_help="Leave each run out of the pool.",
+    epilog="Example: trecexam simulate runs mytrack --official-measure nDCG@10 --teams teams.tsv",
+)
+@_options
+@click.option(
+    "--depth",
+    type=click.IntRange(min=1),
+    metavar="K",
+    help="A run has a passage that is in its first K ranks [default: the track's depth, 20].",
+)
+@click.option(
+    "--teams",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Lines of `run<TAB>team`: what a whole team alone has is left out at once.",
+)
+@click.option("--summary", is_flag=True, help="Only how far ranks shift, a row a measure and way.")
+def runs(
+    track: Path,
+    qrels: Path | None,
+    measures: tuple[str, ...],
+    how: RuleName | None,
+    thresholds: str | None,
+    as_json: bool,
+    depth: int | None,
+    teams: Path | None,
+    summary: bool,
+) -> None:
+    """Leave one run out: TRACK's runs as if they had not been in the pool.
+
+    For each run, the judgments of passages that no other run has are dropped, then filled with automatic
+    labels. Shows the run's rank and mean with all judgments, with holes, and with fill; and Kendall's tau of
+    the whole leaderboard with that on all judgments. A rank is 1 and the number of runs that are better.
+    """
+    cuts = cuts_of(how, thresholds)
+    with open_track(track) as opened, show.grading("simulating", "simulated", "steps") as progress:
+        report = opened.simulate_runs(
+            measures or None,
+            rule=how,
+            cuts=cuts,
+            qrels=qrels,
+            depth=depth,
+            teams=teams,
+            progress=show.steps(progress),
+        )
+    _say(report.said(), report.rule)
+    show.table(
+        report.summary() if summary else report.table(),
+        as_json=as_json,
+        json_value=report.as_json(),
+    )
+
+
+@simulate.command(
+    short_help="Remove 10 to 90% of the judgments at random.",
+    epilog="Example: trecexam simulate removal mytrack --repeats 50 --seed 7",
+)
+@_options
+@click.option(
+    "--repeats", type=click.IntRange(min=1), default=10, show_default=True, help="How often to draw."
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random numbers."
+)
+def removal(
+    track: Path,
+    qrels: Path | None,
+    measures: tuple[str, ...],
+    how: RuleName | None,
+    thresholds: str | None,
+    as_json: bool,
+    repeats: int,
+    seed: int,
+) -> None:
+    """Remove 10, 20 ... 90% of TRACK's official judgments at random.
+
+    For each share: Kendall's tau of the leaderboard with that on all judgments, with holes and with fill, as
+    mean and percentiles 2.5 and 97.5 over the repeats; tau_AP; and the mean absolute difference of the runs'
+    means. What is removed at 10% is removed at 20% too.
+    """
+    cuts = cuts_of(how, thresholds)
+    with open_track(track) as opened, show.grading("simulating", "simulated", "steps") as progress:
+        report = opened.simulate_removal(
+            measures or None,
+            rule=how,
+            cuts=cuts,
+            qrels=qrels,
+            repeats=repeats,
+            seed=seed,
+            progress=show.steps(progress),
+        )
+    _say(report.notes, report.rule)
+    show.table(report.table(), as_json=as_json, json_value=report.as_json())
+
+
+def _say(lines: tuple[str, ...], rule: str) -> None:
+    for line in (f"labels are mapped: {rule}", *lines):
+        click.echo(line, err=True)

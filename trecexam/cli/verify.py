@@ -1,0 +1,285 @@
+"""`trecexam verify`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from trecexam.api import Track, open_track
+from trecexam.cli import show
+from trecexam.cli.options import json_option, track_argument
+
+Shape = Literal["text", "tsv", "json"]
+
+
+@click.group(epilog="Example: trecexam verify missing mytrack --min-relevant 2")
+def verify() -> None:
+    """Look at what the scores are made of.
+
+    The grades with the answers behind them, grids of passages and items, relevant passages that no item
+    reaches, and items that non-relevant passages reach. Uses the grades that are there.
+    """
+
+
+query_option = click.option(
+    "-q", "--query", "query_ids", multiple=True, metavar="QUERY_ID", help="Only this query; may be repeated."
+)
+item_option = click.option(
+    "--item", "item_ids", multiple=True, metavar="ITEM_ID", help="Only this item; may be repeated."
+)
+doc_option = click.option(
+    "--doc", "doc_ids", multiple=True, metavar="DOC_ID", help="Only this passage; may be repeated."
+)
+min_rating_option = click.option(
+    "--min-rating",
+    type=click.IntRange(1, 5),
+    metavar="N",
+    help="From this rating on, a passage reaches an item [default: the track's, 4].",
+)
+min_relevant_option = click.option(
+    "--min-relevant",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="From this official judgment on, a passage is relevant [default: the track's, 1].",
+)
+full_option = click.option("--full", is_flag=True, help="Whole passages in the text, not their beginnings.")
+format_option = click.option(
+    "--format",
+    "shape",
+    type=click.Choice(["text", "tsv", "json"]),
+    help="[default: text on a terminal, TSV into a pipe]",
+)
+
+
+def top_option(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return click.option("--top", type=click.IntRange(min=1), metavar="N", help=f"Only the first N {what}.")
+
+
+@verify.command(epilog="Example: trecexam verify grading mytrack -q q1 --top 5")
+@track_argument
+@query_option
+@item_option
+@doc_option
+@click.option(
+    "--status",
+    "statuses",
+    multiple=True,
+    type=click.Choice(["ok", "unparsed", "refused", "error", "missing", "no_text"]),
+    help="Only cells of this status; may be repeated.",
+)
+@top_option("passages of each item")
+@full_option
+@format_option
+@json_option
+def grading(
+    track: Path,
+    query_ids: tuple[str, ...],
+    item_ids: tuple[str, ...],
+    doc_ids: tuple[str, ...],
+    statuses: tuple[str, ...],
+    top: int | None,
+    full: bool,
+    shape: Shape | None,
+    as_json: bool,
+) -> None:
+    """Answers and ratings, item by item, the best rated passages first.
+
+    The rating is the one that counts in the scores. The status says what became of the answer: ok, unparsed,
+    refused, error; missing where there is none, no_text where the passage has no text to grade.
+    """
+    from trecexam.reports import verification, verification_text
+
+    with open_track(track) as opened:
+        queries = opened.verify_grading(
+            query_ids=query_ids or None,
+            item_ids=item_ids or None,
+            doc_ids=doc_ids or None,
+            statuses=statuses or None,
+        )
+        _note_judgments(opened)
+        show.human(opened)
+        match _shape(shape, as_json):
+            case "text":
+                show.pages(verification_text.grading_lines(queries, show.width(), top=top, full=full))
+            case "tsv":
+                show.pages(verification.grading_tsv(queries, top), page=False)
+            case "json":
+                found = [verification.grading_json(query, top) for query in queries]
+                show.json_value({"human_ratings": opened.said(), "queries": found})
+
+
+@verify.command(epilog="Example: trecexam verify grid mytrack -q q1")
+@track_argument
+@query_option
+@item_option
+@doc_option
+@min_rating_option
+@top_option("passages of each query")
+@format_option
+@json_option
+def grid(
+    track: Path,
+    query_ids: tuple[str, ...],
+    item_ids: tuple[str, ...],
+    doc_ids: tuple[str, ...],
+    min_rating: int | None,
+    top: int | None,
+    shape: Shape | None,
+    as_json: bool,
+) -> None:
+    """Ratings of passages (rows) on items (columns).
+
+    Passages in the order of their official judgment, then of their label. `reached` counts the items with
+    --min-rating or better. In TSV the column item.N is the query's N-th item, so queries share their columns.
+    """
+    from trecexam.reports import verification, verification_text
+
+    with open_track(track) as opened:
+        grids = opened.verify_grid(
+            query_ids=query_ids or None,
+            item_ids=item_ids or None,
+            doc_ids=doc_ids or None,
+            min_rating=min_rating,
+        )
+        _note_judgments(opened)
+        show.human(opened)
+        said = opened.said()
+    match _shape(shape, as_json):
+        case "text":
+            show.pages(verification_text.grid_lines(grids, show.width(), top=top))
+        case "tsv":
+            show.tsv(verification.grid_table(grids, top))
+        case "json":
+            show.json_value({"human_ratings": said} | verification.grids_json(grids, top))
+
+
+@verify.command(epilog="Example: trecexam verify missing mytrack --min-relevant 2 --min-rating 5")
+@track_argument
+@query_option
+@min_rating_option
+@min_relevant_option
+@click.option("--per-query", is_flag=True, help="One row a query with its counts instead of one a passage.")
+@top_option("passages of each query")
+@full_option
+@format_option
+@json_option
+def missing(
+    track: Path,
+    query_ids: tuple[str, ...],
+    min_rating: int | None,
+    min_relevant: int | None,
+    per_query: bool,
+    top: int | None,
+    full: bool,
+    shape: Shape | None,
+    as_json: bool,
+) -> None:
+    """Officially relevant passages that reach no item: does the bank lack one?
+
+    Relevant passages that could reach none (no rating, no text, not in the pool) are counted apart. Needs
+    official judgments.
+    """
+    from trecexam.reports import verification, verification_text
+
+    with open_track(track) as opened:
+        found = opened.verify_missing(
+            query_ids=query_ids or None, min_rating=min_rating, min_relevant=min_relevant
+        )
+        show.human(opened)
+        said = opened.said()
+    coverage = [passages for _, passages in found.queries]
+    _note_unjudged(found.unjudged)
+    chosen = _shape(shape, as_json)
+    if chosen != "text":
+        missed = verification_text.missed_of(coverage)
+        click.echo(f"missed: {missed} relevant passages that have ratings", err=True)
+    match chosen:
+        case "text" if per_query:
+            show.pages(verification_text.coverage_lines(found, show.width()))
+        case "text":
+            show.pages(verification_text.missing_lines(found, show.width(), top=top, full=full))
+        case "tsv" if per_query:
+            show.tsv(verification.coverage_table(coverage))
+        case "tsv":
+            show.tsv(verification.missing_table(found, top))
+        case "json":
+            show.json_value({"human_ratings": said} | verification.missing_json(found, top))
+
+
+@verify.command(epilog="Example: trecexam verify spurious mytrack --min-relevant 2 --top 20")
+@track_argument
+@query_option
+@item_option
+@min_rating_option
+@min_relevant_option
+@click.option(
+    "--sort",
+    "order",
+    type=click.Choice(["phi", "nonrelevant", "precision"]),
+    default="phi",
+    show_default=True,
+    help="Worst first by discrimination, by non-relevant passages that reach it, or by precision.",
+)
+@top_option("items")
+@format_option
+@json_option
+def spurious(
+    track: Path,
+    query_ids: tuple[str, ...],
+    item_ids: tuple[str, ...],
+    min_rating: int | None,
+    min_relevant: int | None,
+    order: Literal["phi", "nonrelevant", "precision"],
+    top: int | None,
+    shape: Shape | None,
+    as_json: bool,
+) -> None:
+    """Items by how badly they tell relevant from non-relevant passages.
+
+    phi is the correlation of reaching the item with being officially relevant, -1 to 1: near 0 the item says
+    nothing, below 0 it speaks for non-relevant passages. Needs official judgments.
+    """
+    from trecexam.reports import verification, verification_text
+
+    with open_track(track) as opened:
+        found = opened.verify_spurious(
+            query_ids=query_ids or None,
+            item_ids=item_ids or None,
+            min_rating=min_rating,
+            min_relevant=min_relevant,
+            order=order,
+        )
+        show.human(opened)
+        said = opened.said()
+    _note_unjudged(found.unjudged)
+    match _shape(shape, as_json):
+        case "text":
+            show.pages(verification_text.spurious_lines(found, show.width(), top=top))
+        case "tsv":
+            show.tsv(verification.spurious_table(found, top))
+        case "json":
+            show.json_value({"human_ratings": said} | verification.spurious_json(found, top))
+
+
+def _shape(shape: Shape | None, as_json: bool) -> Shape:
+    if as_json and shape not in (None, "json"):
+        raise click.UsageError(f"--json and --format {shape} contradict each other")
+    if as_json:
+        return "json"
+    return shape or ("text" if show.on_terminal() else "tsv")
+
+
+def _note_judgments(track: Track) -> None:
+    reason = track.judgments_unused()
+    if reason is not None:
+        click.echo(f"no judgments shown: {reason}", err=True)
+
+
+def _note_unjudged(query_ids: Iterable[str]) -> None:
+    left = list(query_ids)
+    if left:
+        some = ", ".join(f"'{query_id}'" for query_id in left[:3]) + (", ..." if len(left) > 3 else "")
+        click.echo(f"{len(left):,} queries have no official judgments and are left out: {some}", err=True)

@@ -1,0 +1,82 @@
+"""Text that is fit for a terminal: nothing in it can steer the terminal, and it keeps to a width.
+
+Passages, answers and ids come from others. A control character in them could recolour, retitle or
+overwrite what a reader sees, and a bidirectional override could show it in another order.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+
+#: Controls but the line end, bidirectional embeddings, overrides and isolates, invisible tags, surrogates.
+_UNFIT = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufff9-\ufffb\ud800-\udfff"
+    "\U000e0000-\U000e007f]"
+)
+#: East Asian widths that take two columns.
+_WIDE = frozenset("WF")
+#: Marks and joiners: drawn over what is before them.
+_NO_WIDTH = frozenset(("Mn", "Me", "Cf"))
+
+
+def printable(text: str) -> str:
+    """One line: white space becomes one blank, and what could steer a terminal its Python escape."""
+    return _UNFIT.sub(lambda found: ascii(found[0])[1:-1], " ".join(text.split()))
+
+
+def printable_json(text: str) -> str:
+    """JSON with the same characters written as JSON escapes; a parser reads the same values."""
+    return _UNFIT.sub(lambda found: json.dumps(found[0])[1:-1], text)
+
+
+def columns(text: str) -> int:
+    """How many columns of a terminal a printable text takes."""
+    return len(text) if text.isascii() else sum(map(_columns, text))
+
+
+def padded(text: str, width: int, *, right: bool = False) -> str:
+    """The text with blanks up to a width; `right` puts them before it."""
+    blanks = " " * (width - columns(text))
+    return blanks + text if right else text + blanks
+
+
+def wrapped(text: str, width: int, most: int | None = None) -> list[str]:
+    """Lines of at most so many columns, broken at blanks where possible; [] for an empty text.
+
+    Args:
+        most: no more lines than this; an ellipsis ends the last where something was cut.
+    """
+    lines: list[str] = []
+    for word in text.split():
+        if most is not None and len(lines) > most:
+            break
+        if lines and columns(lines[-1]) + 1 + columns(word) <= width:
+            lines[-1] += " " + word
+            continue
+        while columns(word) > width:
+            head = _head(word, width)
+            lines.append(head)
+            word = word[len(head) :]
+        if word:
+            lines.append(word)
+    if most is None or len(lines) <= most:
+        return lines
+    return [*lines[: most - 1], _head(lines[most - 1], width - 1).rstrip() + "…"]
+
+
+def _head(text: str, width: int) -> str:
+    """The longest start of a text that fits; never none of it."""
+    used = 0
+    for place, character in enumerate(text):
+        used += _columns(character)
+        if used > width and place:
+            return text[:place]
+    return text
+
+
+def _columns(character: str) -> int:
+    if unicodedata.category(character) in _NO_WIDTH:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in _WIDE else 1

@@ -1,0 +1,310 @@
+"""How far automatic labels agree with official judgments: label by judgment tables and Cohen's kappa.
+
+The tables are those of Farzi & Dietz ("Pencils Down! Automatic Rubric-based Evaluation of
+Retrieve/Generate Systems", ICTIR 2024) and of their workbench: graded, every label by every judgment;
+merged, three groups of labels by three of judgments; binary, reached or not by relevant or not. Beside a
+label stands the kappa of this label or another against one judgment or another, that which it is paired
+with. With min_rating 4 the pairs and groups are the published ones, for TREC DL 2019 with min_relevant 2,
+for TREC CAR Y3 with min_relevant 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trecexam.scores.kappa import Kappa, kappa, weighted_kappa
+from trecexam.scores.labels import LabelRule
+
+Ints = NDArray[np.int64]
+#: query_id -> doc_id -> label
+Labels = Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """The passages that have both an automatic and an official label.
+
+    Attributes:
+        query: for each passage, the number of its query.
+        label, judgment: for each passage, its two labels.
+        n_label_only, n_judgment_only: passages of the same queries that have only the one.
+    """
+
+    query: Ints
+    label: Ints
+    judgment: Ints
+    n_label_only: int
+    n_judgment_only: int
+
+    @property
+    def n_queries(self) -> int:
+        """How many queries have such a passage."""
+        return len(np.unique(self.query))
+
+
+def pair(labels: Labels, judged: Labels) -> Pairs:
+    """Puts the two labels of each passage side by side.
+
+    Args:
+        labels: automatic ones. Only these queries count.
+        judged: official ones.
+    """
+    rows: list[tuple[int, int, int]] = []
+    label_only = judgment_only = 0
+    for number, (query_id, own) in enumerate(labels.items()):
+        theirs = judged.get(query_id, {})
+        both = own.keys() & theirs.keys()
+        rows += [(number, own[doc_id], theirs[doc_id]) for doc_id in both]
+        label_only += len(own) - len(both)
+        judgment_only += len(theirs) - len(both)
+    query, label, judgment = np.array(rows, np.int64).reshape(-1, 3).T
+    return Pairs(query, label, judgment, label_only, judgment_only)
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What makes a passage relevant on either side.
+
+    Attributes:
+        min_rating, min_answers, rule: as `trecexam.scores.labels.labels` takes them.
+        min_relevant: from this official label on, a passage is relevant.
+    """
+
+    min_rating: int
+    min_answers: int
+    min_relevant: int
+    rule: LabelRule = "max"
+
+
+@dataclass(frozen=True, eq=False)
+class Crosstab:
+    """Label by judgment counts, and kappas.
+
+    Attributes:
+        name: "graded", "merged" or "binary".
+        labels, judgments: what rows and columns stand for, highest first: "5", "1..3", ">=4", "<2".
+        counts: passages, of shape (len(labels), len(judgments)).
+        paired: for each row the column that it is paired with, or None.
+        kappas: for each row, kappa of this label or another against the paired judgment or another.
+        kappa: of the whole table, where each label has a judgment that says the same; else NaN.
+        linear, quadratic: weighted kappa of the whole table; NaN where `kappa` is.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    judgments: tuple[str, ...]
+    counts: Ints
+    paired: tuple[int | None, ...]
+    kappas: tuple[Kappa, ...]
+    kappa: Kappa
+    linear: float
+    quadratic: float
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The tables for one choice of thresholds.
+
+    Attributes:
+        accuracy, precision, recall: of the binary table, with the judgments as the truth; 0..1, NaN where
+            it would be a share of nothing.
+    """
+
+    thresholds: Thresholds
+    graded: Crosstab
+    merged: Crosstab
+    binary: Crosstab
+    accuracy: float
+    precision: float
+    recall: float
+
+    @property
+    def tables(self) -> tuple[Crosstab, Crosstab, Crosstab]:
+        """Graded, merged, binary."""
+        return self.graded, self.merged, self.binary
+
+
+def agreement(pairs: Pairs, thresholds: Thresholds, best: int, judgments: Collection[int]) -> Agreement:
+    """The tables of these passages.
+
+    Binary: labels that reach the threshold (min_rating; for "count" min_answers) or not, against
+    judgments from min_relevant on or below.
+
+    Merged: judgments above min_relevant, at it and below it; labels from min_rating on, from 1 on, and
+    0, or for "count" more than min_answers, just as many and fewer. Where one side has not all three,
+    the groups are those of the binary table.
+
+    Graded: a label is paired with the lowest judgment (that is not negative) of the group that its own
+    group in the merged table is set against.
+
+    With "max" and official labels up to `best` the two scales are the same: then labels are merged as
+    judgments are, a label is paired with its equal, and the graded table has kappas as a whole, for
+    which a negative judgment is 0.
+
+    Args:
+        pairs: the passages.
+        thresholds: how their labels were made, and from where on they count.
+        best: the best rating of the grader's scale.
+        judgments: the official labels there are; a column each.
+
+    Raises:
+        ValueError: a passage has another judgment, or a label outside 0..best (for "count": below 0).
+    """
+    t = thresholds
+    official = sorted(judgments, reverse=True)
+    same = t.rule == "max" and best == max(official, default=-1)
+    if t.rule == "max":
+        automatic, reached = list(range(best, -1, -1)), t.min_rating
+        thirds = (reached, reached + 1) if same else (1, reached)
+    else:
+        most = max(pairs.label.tolist(), default=0)
+        automatic, reached = [*range(most, t.min_answers - 1, -1), 0], t.min_answers
+        thirds = (reached, reached + 1)
+    halves = _split(automatic, (reached,)), _split(official, (t.min_relevant,))
+    merged = _split(automatic, thirds), _split(official, (t.min_relevant, t.min_relevant + 1))
+    if not all(group.levels for side in merged for group in side):
+        merged = halves
+    counts = _counts(pairs, automatic, official)
+    binary = _grouped("binary", counts, automatic, official, halves)
+    (true, false), (missed, right) = binary.counts.tolist()
+    return Agreement(
+        t,
+        _graded(counts, automatic, official, merged, same=same),
+        _grouped("merged", counts, automatic, official, merged),
+        binary,
+        _share(true + right, true + false + missed + right),
+        _share(true, true + false),
+        _share(true, true + missed),
+    )
+
+
+class _Group(NamedTuple):
+    name: str
+    levels: tuple[int, ...]
+
+
+#: The groups of labels and, of the same number, of judgments.
+Sides = tuple[list[_Group], list[_Group]]
+
+
+def _split(levels: Sequence[int], cuts: Sequence[int]) -> list[_Group]:
+    """The levels, highest first, split at rising cuts; highest group first."""
+    groups = [_Group(f">={cuts[-1]}", tuple(level for level in levels if level >= cuts[-1]))]
+    for low, above in zip(cuts[-2::-1], cuts[:0:-1], strict=True):
+        name = f"{low}..{above - 1}" if above - low > 1 else str(low)
+        groups.append(_Group(name, tuple(level for level in levels if low <= level < above)))
+    groups.append(_Group(f"<{cuts[0]}", tuple(level for level in levels if level < cuts[0])))
+    return groups
+
+
+def _counts(pairs: Pairs, automatic: Sequence[int], official: Sequence[int]) -> Ints:
+    """How many passages of each query have each label and judgment."""
+    rows = _places("label", pairs.label, automatic)
+    columns = _places("judgment", pairs.judgment, official)
+    queries, query = np.unique(pairs.query, return_inverse=True)
+    counts = np.zeros((len(queries), len(automatic), len(official)), np.int64)
+    np.add.at(counts, (query, rows, columns), 1)
+    return counts
+
+
+def _places(what: str, found: Ints, levels: Sequence[int]) -> Ints:
+    place = {level: number for number, level in enumerate(levels)}
+    strange = set(found.tolist()) - place.keys()
+    if strange:
+        raise ValueError(f"the {what} {min(strange)} is none of {', '.join(map(str, levels))}")
+    return np.array([place[level] for level in found.tolist()], np.int64)
+
+
+def _graded(
+    counts: Ints,
+    automatic: Sequence[int],
+    official: Sequence[int],
+    merged: Sides,
+    *,
+    same: bool,
+) -> Crosstab:
+    paired: list[int | None] = []
+    for label in automatic:
+        to: int | None = label
+        if not same:
+            against = next(
+                theirs.levels for ours, theirs in zip(*merged, strict=True) if label in ours.levels
+            )
+            to = min((level for level in against if level >= 0), default=max(against, default=None))
+        paired.append(official.index(to) if to in official else None)
+    square = None
+    if same:
+        best = automatic[0]
+        columns = [best - max(level, 0) for level in official]
+        square = _collapse(counts, range(len(automatic)), columns, len(automatic))
+    return _crosstab(
+        "graded", [str(a) for a in automatic], [str(b) for b in official], counts, paired, square
+    )
+
+
+def _grouped(
+    name: str, counts: Ints, automatic: Sequence[int], official: Sequence[int], sides: Sides
+) -> Crosstab:
+    rows, columns = (
+        [next(place for place, group in enumerate(side) if level in group.levels) for level in levels]
+        for side, levels in zip(sides, (automatic, official), strict=True)
+    )
+    square = _collapse(counts, rows, columns, len(sides[0]))
+    ours, theirs = ([group.name for group in side] for side in sides)
+    return _crosstab(name, ours, theirs, square, range(len(square[0])), square)
+
+
+def _crosstab(
+    name: str,
+    labels: Sequence[str],
+    judgments: Sequence[str],
+    counts: Ints,
+    paired: Sequence[int | None],
+    square: Ints | None,
+) -> Crosstab:
+    """With the kappas of its rows; as a whole it has those of `square`."""
+    kappas = [
+        Kappa()
+        if column is None
+        else kappa(
+            _collapse(
+                counts,
+                [int(place != row) for place in range(len(labels))],
+                [int(place != column) for place in range(len(judgments))],
+                2,
+            )
+        )
+        for row, column in enumerate(paired)
+    ]
+    whole, linear, quadratic = Kappa(), math.nan, math.nan
+    if square is not None:
+        table = square.sum(axis=0)
+        whole, linear, quadratic = kappa(square), weighted_kappa(table, 1), weighted_kappa(table, 2)
+    return Crosstab(
+        name,
+        tuple(labels),
+        tuple(judgments),
+        counts.sum(axis=0),
+        tuple(paired),
+        tuple(kappas),
+        whole,
+        linear,
+        quadratic,
+    )
+
+
+def _collapse(counts: Ints, rows: Sequence[int], columns: Sequence[int], k: int) -> Ints:
+    """Counts with row i added into row rows[i] of k, and columns likewise."""
+    into = np.eye(k, dtype=np.int64)
+    summed: Ints = into[:, list(rows)] @ counts @ into[list(columns)]
+    return summed
+
+
+def _share(part: int, of: int) -> float:
+    return part / of if of else math.nan

@@ -1,0 +1,112 @@
+"""Leaderboards as rankings with ties: a column of scores for each leaderboard, all compared at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from trecexam.scores.leaderboard import TIE_DECIMALS
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: How many (run, run, leaderboard) cells are worked on at once: some 20 MB.
+_CELLS = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class Ranks:
+    """The rankings that columns of scores give n runs; the higher score is the better one.
+
+    Attributes:
+        signs: int8 of shape (n, n, n_columns): 1, 0, -1 where the first run is better than, tied with,
+            worse than the second.
+        above: of shape (n, n_columns): how many runs are better than this one.
+        tied: of the same shape: how many have its score; at least 1, itself.
+    """
+
+    signs: NDArray[np.int8]
+    above: Ints
+    tied: Ints
+
+    @classmethod
+    def of(cls, scores: Floats) -> Ranks:
+        """The rankings of scores of shape (n, n_columns); only equal scores are ties."""
+        one, other = scores[:, None], scores[None, :]
+        signs = (one > other).view(np.int8) - (one < other).view(np.int8)
+        tied = over_others((signs == 0).view(np.int8))
+        above = (len(scores) - tied + over_others(signs)) // 2
+        return cls(signs, above, tied)
+
+    @property
+    def mean_ranks(self) -> Floats:
+        """Ranks from 1, the best; tied runs share the mean of their ranks. Shape (n, n_columns)."""
+        return self.above + (self.tied + 1) / 2
+
+    @property
+    def flat(self) -> NDArray[np.bool_]:
+        """For each column, whether all runs are tied; also where there are fewer than two."""
+        return np.asarray((self.tied == len(self.tied)).all(axis=0), np.bool_)
+
+
+def ranked(a: Floats, b: Floats) -> Iterator[tuple[slice, Ranks, Ranks]]:
+    """The rankings of a's and b's columns, so many columns at a time that memory stays small.
+
+    Args:
+        a, b: scores of shape (n, n_columns); one of them may have a single column, which then goes with
+            every column of the other.
+
+    Yields:
+        Which columns, and their rankings in a and in b; a single column's stay a single column.
+    """
+    n_columns = max(a.shape[1], b.shape[1])
+    step = max(1, _CELLS // max(1, a.shape[0] ** 2))
+    single = [Ranks.of(side) if side.shape[1] == 1 else None for side in (a, b)]
+    for start in range(0, n_columns, step):
+        part = slice(start, min(start + step, n_columns))
+        of_a, of_b = (known or Ranks.of(side[:, part]) for known, side in zip(single, (a, b), strict=True))
+        yield part, of_a, of_b
+
+
+def over_others(cells: NDArray[np.int8]) -> Ints:
+    """Sums over the first run, shape (n, n_columns); fast, as this axis is the one numpy adds row by row."""
+    found: Ints = cells.sum(axis=0, dtype=np.int32).astype(np.int64)
+    return found
+
+
+def means(values: Floats) -> Floats:
+    """Means over queries (the second axis), from exact sums, without rounding errors, so that ties are ties.
+
+    Args:
+        values: of shape (n_runs, n_queries), with at least one query.
+    """
+    return np.round([math.fsum(row) / len(row) for row in values.tolist()], TIE_DECIMALS)
+
+
+def checked(rubric: ArrayLike, official: ArrayLike, *, ranks: bool = True) -> tuple[Floats, Floats]:
+    """Both sides as arrays.
+
+    Args:
+        rubric: values of shape (n_runs, n_queries).
+        official: values of the same shape; with `ranks`, or of shape (n_runs,).
+
+    Raises:
+        ValueError: the shapes don't fit, or a value is not finite.
+    """
+    ours, theirs = (np.asarray(side, np.float64) for side in (rubric, official))
+    fit: Any = ours.shape == theirs.shape or (ranks and ours.shape[:1] == theirs.shape)
+    if ours.ndim != 2 or not fit:
+        raise ValueError(f"rubric values of shape {ours.shape} and official ones of {theirs.shape} don't fit")
+    if not (np.isfinite(ours).all() and np.isfinite(theirs).all()):
+        raise ValueError("values to compare must be finite")
+    return ours, theirs
+
+
+def official_means(official: Floats) -> Floats:
+    """What the official leaderboard is sorted by: means, or the scores where only these are known."""
+    return means(official) if official.ndim == 2 else np.round(official, TIE_DECIMALS)
