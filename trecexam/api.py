@@ -43,8 +43,10 @@ if TYPE_CHECKING:
     from trecexam.scores.history import Entry
     from trecexam.scores.labels import LabelRule, RubricQrel
     from trecexam.scores.leaderboard import Leaderboard
+    from trecexam.scores.next_judgments import By
     from trecexam.scores.scale_map import RuleName
     from trecexam.scores.verification import Grids, Missing, Order, QueryGrading, Spurious
+    from trecexam.stages.judge_next import Level, NextJudgments
     from trecexam.stages.overriding import Overridden
 
     MeasureLike = str | ir_measures.Measure
@@ -491,6 +493,43 @@ class Track:
             TrecexamError: there is no such entry, or it cannot be read.
         """
         return History(self.folder).entry(number)
+
+    def judge_next(
+        self,
+        measure: MeasureLike | None = None,
+        *,
+        level: Level | None = None,
+        by: By = "change",
+        query_ids: Collection[str] = (),
+        include_judged: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> NextJudgments:
+        """The passages or cells whose judgment by a person would change the ranking most, best first.
+
+        Args:
+            measure: what runs are ranked by; None for the track's first.
+            level: "passage", or "cell" for (passage, item); None for what the measure is computed on.
+            by: "change": how far the differences of the runs' means are expected to move; "swaps": how many
+                pairs of runs are expected to swap.
+            query_ids: only these queries; none for all.
+            include_judged: passages with official judgments too.
+            progress: called after each query with (queries done, queries).
+
+        Raises:
+            TrecexamError: fewer than two runs, nothing graded, a measure that cannot be computed or that
+                does not see what would be judged, an unknown query.
+        """
+        from trecexam.stages.judge_next import next_judgments
+
+        return next_judgments(
+            self._loaded(),
+            None if measure is None else str(measure),
+            level,
+            by,
+            query_ids,
+            include_judged=include_judged,
+            progress=progress,
+        )
 
     def override(
         self, query_id: str, doc_id: str, rating: int | None, *, item: str = "", who: str, why: str

@@ -132,6 +132,11 @@ class GradeStore:
         assert found is not None
         return found
 
+    def graders(self) -> list[tuple[int, str]]:
+        """(row, identity as canonical JSON) of every grader that ever graded here."""
+        with self._errors():
+            return self._db.execute("SELECT id, identity FROM grader ORDER BY id").fetchall()
+
     def item_ids(self, digests: Sequence[bytes]) -> list[int | None]:
         """The rows of item digests, in the order asked; None where one is new."""
         return self._ids("item", digests)

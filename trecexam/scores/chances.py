@@ -1,0 +1,151 @@
+"""How probable it is that a person gives each rating, from what graders said.
+
+Where a grader gives no probabilities, disagreement stands in for them: of several opinions of the same
+thing a person's is taken to be like one of them, each as probable as the other, so that opinions which
+agree are sure. This is a rule for choosing what to judge, not a claim about people.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trecexam.scores.labels import labels
+from trecexam.scores.ratings import MAX_RATING, MISSING, QueryRatings
+
+#: How many ratings there are: 0..5.
+RATINGS = MAX_RATING + 1
+#: Where chances come from, see `cell_chances` and `passage_chances`.
+DISTRIBUTION, GRADERS, ITEMS = "distribution", "graders", "items"
+#: Less probable than this is not probable at all: sums of probabilities are not exact.
+_LEAST = 1e-9
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Opinions:
+    """What is known of one query's cells beside their ratings. A cell that a person rated is sure in all.
+
+    Attributes:
+        stated: the grader's own probabilities of the ratings 0..5, shape (n_docs, n_items, 6); NaN where it
+            gave none.
+        others: the ratings of other graders on the same scale, int8 of shape (n_graders, n_docs, n_items);
+            -1 where there is none.
+    """
+
+    stated: Floats
+    others: NDArray[np.int8]
+
+
+@dataclass(frozen=True, eq=False)
+class Chances:
+    """How probable it is that a person gives each rating.
+
+    Attributes:
+        values: the probabilities of 0..5, shape (..., 6); they sum to 1, or are all 0 where nothing is rated.
+        source: where they come from, shape (...): "distribution", "graders" or "items".
+    """
+
+    values: Floats
+    source: NDArray[np.str_]
+
+
+def cell_chances(q: QueryRatings, opinions: Opinions) -> Chances:
+    """The chances of each cell that has a rating.
+
+    - "distribution": the probabilities that the grader gave;
+    - "graders": else, where other graders rated the cell too, the share of all these graders, this one among
+      them, that gave each rating;
+    - "items": else the share of the query's items on which the passage has each rating.
+
+    Returns:
+        Shape (n_docs, n_items).
+    """
+    own = _one_hot(q.ratings)
+    rated = q.ratings >= 0
+    values = np.repeat(_shares(own.sum(axis=1))[:, None, :], q.n_items, axis=1)
+    source = np.full(rated.shape, ITEMS, "<U12")
+    votes = own + _one_hot(opinions.others).sum(axis=0)
+    several = votes.sum(axis=2) > 1
+    values[several], source[several] = _shares(votes[several]), GRADERS
+    stated = ~np.isnan(opinions.stated).any(axis=2)
+    values[stated], source[stated] = opinions.stated[stated], DISTRIBUTION
+    values[~rated] = 0
+    return Chances(_without_traces(values), source)
+
+
+def passage_chances(q: QueryRatings, opinions: Opinions, min_answers: int = 1) -> Chances:
+    """The chances of each passage's rating as a whole: its m-th best over the items, m = min_answers.
+
+    - "distribution": where the probabilities of all the passage's ratings are known. Items are taken to be
+      independent: the m-th best rating is r or better where at least m items are rated so (a Poisson
+      binomial distribution for each r);
+    - "graders": else, where other graders rated every item that this one did, the share of all these graders
+      by whose ratings it has each rating as a whole;
+    - "items": else the share of the query's items on which it has each rating.
+
+    In truth a passage's ratings go together, so that the first makes a high rating look surer than it is.
+    The last thinks no passage better than its best rating.
+
+    Returns:
+        Shape (n_docs,).
+    """
+    rated = q.ratings >= 0
+    values = _shares(_one_hot(q.ratings).sum(axis=1))
+    source = np.full(len(q.doc_ids), ITEMS, "<U12")
+    votes = np.zeros_like(values)
+    for ratings in (q.ratings, *opinions.others):
+        seen = replace(q, ratings=np.where(rated, ratings, np.int8(MISSING)), human={})
+        found = labels(seen, "max", min_answers=min_answers)
+        whole = np.array([found.get(doc_id, MISSING) for doc_id in q.doc_ids], np.int8)
+        votes += np.where((seen.ratings >= 0) == rated, 1, 0).all(axis=1, keepdims=True) * _one_hot(whole)
+    several = votes.sum(axis=1) > 1
+    values[several], source[several] = _shares(votes[several]), GRADERS
+    stated = ~np.isnan(opinions.stated).any(axis=2)
+    known = (stated >= rated).all(axis=1) & rated.any(axis=1)
+    parts = np.where(rated[..., None], opinions.stated, 0.0)[known]
+    values[known], source[known] = _best(parts, min_answers), DISTRIBUTION
+    values[~rated.any(axis=1)] = 0
+    return Chances(_without_traces(values), source)
+
+
+def _best(parts: Floats, m: int) -> Floats:
+    """The distribution of the m-th best of independent ratings.
+
+    Args:
+        parts: their distributions, shape (n, n_ratings, 6); all 0 for a rating that there is not.
+
+    Returns:
+        Shape (n, 6).
+    """
+    at_least = parts[..., ::-1].cumsum(axis=2)[..., ::-1]
+    # few[j]: the probability that exactly j of the ratings so far, and j < m, are r or better, for each r.
+    few = np.zeros((m, len(parts), RATINGS))
+    few[0] = 1.0
+    for one in range(parts.shape[1]):
+        p = at_least[:, one]
+        few[1:] = few[1:] * (1 - p) + few[:-1] * p
+        few[0] *= 1 - p
+    enough: Floats = np.clip(1 - few.sum(axis=0), 0, 1)
+    enough[:, 0] = 1.0
+    enough[:, :-1] -= enough[:, 1:].copy()
+    return enough
+
+
+def _one_hot(ratings: NDArray[np.int8]) -> Floats:
+    """A last axis of six places with a 1 at the rating; all 0 where there is none."""
+    found: Floats = (ratings[..., None] == np.arange(RATINGS)).astype(np.float64)
+    return found
+
+
+def _shares(counts: Floats) -> Floats:
+    total = counts.sum(axis=-1, keepdims=True)
+    shares: Floats = np.divide(counts, total, out=np.zeros_like(counts), where=total > 0)
+    return shares
+
+
+def _without_traces(values: Floats) -> Floats:
+    return _shares(np.where(values < _LEAST, 0.0, values))
