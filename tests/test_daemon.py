@@ -15,8 +15,10 @@ from pathlib import Path
 import pytest
 from support import hashed_rating, make_small_track, write_run
 
+from trecexam.api import open_track
 from trecexam.daemon import Daemon
 from trecexam.errors import LockedError
+from trecexam.track import TrackFolder
 from trecexam.watching.events import file_system
 
 CONFIG = '[track]\ndepth = 8\n[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n[watch]\npoll = 0.2\n'
@@ -176,6 +178,39 @@ def test_changed_settings_are_taken_while_it_runs(track: Path) -> None:
         until(lambda: board(track) == ALL)
         (track / "trecexam.toml").write_text(CONFIG + '[scores]\nmeasures = ["P(rel=4)@5"]\n')
         until(lambda: (track / "out" / "leaderboard.tsv").read_text().startswith("run\tP(rel=4)@5\t"))
+
+
+def test_settings_that_are_written_while_they_are_read_are_read_again(
+    track: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = TrackFolder.open
+    wanted = CONFIG + '[scores]\nmeasures = ["P(rel=4)@5"]\n'
+
+    def overtaken(root: Path) -> TrackFolder:
+        folder = read(root)
+        if (track / "trecexam.toml").read_text() != wanted:
+            (track / "trecexam.toml").write_text(wanted)
+        return folder
+
+    monkeypatch.setattr("trecexam.daemon.TrackFolder.open", overtaken)
+    with running(track, settle=0.1):
+        until(lambda: (track / "out" / "leaderboard.tsv").exists())
+        until(lambda: (track / "out" / "leaderboard.tsv").read_text().startswith("run\tP(rel=4)@5\t"))
+
+
+def test_each_change_gets_an_entry_in_the_history(track: Path) -> None:
+    def causes() -> list[str]:
+        rows = open_track(track).history()
+        return list(dict.fromkeys(row.cause for row in rows))
+
+    with running(track, settle=0.1) as (_, lines):
+        until(lambda: causes() == ["the first leaderboard"])
+        write_run(track / "runs" / "new.run", {"q1": ["q1-d00"]})
+        until(lambda: len(causes()) == 2)
+        (track / "runs" / "run1.run").unlink()
+        until(lambda: len(causes()) == 3)
+        until(lambda: "entry 3 in out/history/" in lines[-1])
+    assert causes()[1:] == ["runs/new.run added", "runs/run1.run removed"]
 
 
 def test_nothing_new_means_no_update(track: Path) -> None:

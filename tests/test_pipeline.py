@@ -32,7 +32,7 @@ def qrels(path: Path) -> dict[tuple[str, str], int]:
 
 
 def outputs(root: Path) -> Mapping[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted((root / "out").iterdir())}
+    return {path.name: path.read_bytes() for path in sorted((root / "out").iterdir()) if path.is_file()}
 
 
 def test_every_pooled_cell_is_graded_once_and_every_output_is_written(

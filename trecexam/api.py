@@ -23,6 +23,7 @@ from trecexam.stages.fill import (
     sources_beside,
 )
 from trecexam.stages.gradebook import Counts
+from trecexam.stages.history import History
 from trecexam.stages.holes import HolesReport, holes_report
 from trecexam.stages.readings import Difference, difference
 from trecexam.stages.sides import nothing_to_compare
@@ -36,8 +37,10 @@ if TYPE_CHECKING:
     from converters.pooled import PooledPassage
     from converters.records import Qrel
     from trecexam.graders import Grader
+    from trecexam.reports.history import LogRow
     from trecexam.reports.simulations import RemovalReport, RunsReport
     from trecexam.reports.tables import Table
+    from trecexam.scores.history import Entry
     from trecexam.scores.labels import LabelRule, RubricQrel
     from trecexam.scores.leaderboard import Leaderboard
     from trecexam.scores.next_judgments import By
@@ -472,6 +475,24 @@ class Track:
         from trecexam.stages.pooled import pooled_passages
 
         return pooled_passages(self._loaded())
+
+    def history(self) -> tuple[LogRow, ...]:
+        """Which runs moved at each change of the leaderboard, and why: the rows of out/history/log.tsv.
+
+        () where there is no history yet.
+
+        Raises:
+            TrecexamError: the log cannot be read.
+        """
+        return History(self.folder).rows()
+
+    def history_entry(self, number: int) -> Entry:
+        """All that one change did: files, settings, runs on every measure, items and labels.
+
+        Raises:
+            TrecexamError: there is no such entry, or it cannot be read.
+        """
+        return History(self.folder).entry(number)
 
     def judge_next(
         self,

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from converters.errors import ConversionError
+from trecexam.config import CONFIG_NAME
 from trecexam.errors import TrecexamError
 from trecexam.pipeline import Pipeline, Progress, Update
 from trecexam.stages.files import Rejected, stamp
@@ -77,7 +78,7 @@ class Daemon:
                     self._loop(folder, hints)
 
     def _loop(self, folder: TrackFolder, hints: Hints) -> None:
-        self._open(folder)
+        self._open()
         self.log(f"watching {folder.runs}")
         try:
             while not self._stop.is_set():
@@ -90,10 +91,18 @@ class Daemon:
             if self._pipeline is not None:
                 self._pipeline.close()
 
-    def _open(self, folder: TrackFolder) -> None:
+    def _open(self) -> None:
+        """Takes the settings as they are now.
+
+        Raises:
+            TrecexamError: they are wrong.
+        """
+        # Before it is read: what is written meanwhile is a change still to come.
+        written = stamp(self.root / CONFIG_NAME)
+        folder = TrackFolder.open(self.root)
         if self._pipeline is not None:
             self._pipeline.close()
-        self._config_stamp = _settings(folder)
+        self._config_stamp = (written, _settings(folder)[1])
         self._pipeline = Pipeline(folder)
         patience = folder.config.watch.settle if self.settle is None else self.settle
         if self._settler is None or self._settler.settle != patience:
@@ -107,7 +116,7 @@ class Daemon:
         poll = pipeline.config.watch.poll
         try:
             if _settings(pipeline.folder) != self._config_stamp:
-                self._open(TrackFolder.open(self.root))
+                self._open()
                 pipeline = self._pipeline
                 self.log("settings changed")
             stamps = pipeline.inputs.stamps()
@@ -145,7 +154,7 @@ class Daemon:
             self.log(describe(update))
 
 
-def _settings(folder: TrackFolder) -> object:
+def _settings(folder: TrackFolder) -> tuple[object, object]:
     """Changes when trecexam.toml or the prompt file that it names changes."""
     prompt = folder.prompt()
     return stamp(folder.config_path), prompt and stamp(prompt)
@@ -170,4 +179,6 @@ def describe(update: Update) -> str:
     if not update.complete:
         parts.append("stopped before the end")
     parts.append(f"{len(update.written)} files written to out/" if update.written else "outputs unchanged")
+    if update.entry is not None:
+        parts.append(f"entry {update.entry} in out/history/")
     return "; ".join(parts)

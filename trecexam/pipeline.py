@@ -54,6 +54,7 @@ class Update:
         rejected: inputs that were not taken.
         complete: False where it was stopped before all cells were asked for.
         written: output files that changed.
+        entry: the number of the entry that the history got; None where nothing moved.
     """
 
     changed: bool
@@ -63,6 +64,7 @@ class Update:
     rejected: tuple[Rejected, ...]
     complete: bool
     written: tuple[Path, ...]
+    entry: int | None = None
 
 
 class Pipeline:
@@ -377,7 +379,9 @@ class Pipeline:
         written = outputs.write(self, counts, complete=complete)
         if complete:
             outputs.remember(seen, runs, counts, self.rejected)
-        return Update(True, graded, runs, counts, self.rejected, complete, tuple(written))
+        return Update(
+            True, graded, runs, counts, self.rejected, complete, tuple(written.files), written.entry
+        )
 
     def _fingerprint(self, hold: Collection[Path]) -> str:
         """Equal for two updates exactly when the second has nothing to do."""

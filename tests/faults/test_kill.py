@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support import make_small_track
+from support import make_small_track, write_run
 
 CHILD = Path(__file__).with_name("child.py")
 ROUNDS = 20
@@ -51,7 +51,7 @@ def stored(root: Path) -> list[tuple[object, ...]]:
 
 
 def outputs(root: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted((root / "out").iterdir())}
+    return {path.name: path.read_bytes() for path in sorted((root / "out").iterdir()) if path.is_file()}
 
 
 @pytest.mark.slow
@@ -83,6 +83,37 @@ def test_killed_at_random_moments_it_ends_where_an_undisturbed_run_ends(tmp_path
     finish(start(stormy))
     assert stored(stormy) == stored(calm)
     assert outputs(stormy) == outputs(calm)
+    # However often it was killed: one leaderboard, one entry.
+    assert [path.name for path in sorted((stormy / "out" / "history").iterdir())] == [
+        "000001.json",
+        "log.tsv",
+    ]
+    once, often = (json.loads((root / "out/history/000001.json").read_text()) for root in (calm, stormy))
+    assert {**often, "when": None} == {**once, "when": None}
+
+
+@pytest.mark.slow
+def test_killed_while_a_dropped_run_is_logged_it_is_logged_once(tmp_path: Path) -> None:
+    root = make_small_track(tmp_path / "track")
+    finish(start(root))
+    rng = random.Random(20261121)
+    for number in range(ROUNDS // 2):
+        write_run(root / "runs" / f"new{number}.run", {"q1": [f"q1-d{number:02}"], "q2": ["q2-d00"]})
+        child = start(root)
+        time.sleep(rng.uniform(0, 0.25))
+        child.send_signal(signal.SIGKILL)
+        child.communicate()
+        if rng.random() < 0.5:
+            finish(start(root))
+    finish(start(root))
+    entries = [json.loads(path.read_text()) for path in sorted((root / "out" / "history").glob("0*.json"))]
+    added = [name for entry in entries for name in entry["changed"]["added"]]
+    assert sorted(added) == [f"runs/new{number}.run" for number in range(ROUNDS // 2)]
+    assert [entry["before"] for entry in entries[1:]] == [entry["after"] for entry in entries[:-1]]
+    lines = (root / "out" / "history" / "log.tsv").read_text().splitlines()[1:]
+    rows = [tuple(line.split("\t")[i] for i in (0, 3)) for line in lines]
+    assert len(rows) == len(set(rows))
+    assert {int(number) for number, _ in rows} == {entry["entry"] for entry in entries}
 
 
 @pytest.mark.slow

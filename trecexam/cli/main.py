@@ -21,6 +21,7 @@ COMMANDS = {
         "correlate",
         "How far this leaderboard agrees with the official one.",
     ),
+    "history": ("trecexam.cli.history", "history", "Which runs moved at each change, and why."),
     "agreement": (
         "trecexam.cli.agreement",
         "agreement",

@@ -1,4 +1,4 @@
-"""Writes out/: every file atomically, the manifest last."""
+"""Writes out/: every file atomically; the history first, the manifest last."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import trecexam
 from converters.trec_qrels import write_qrels
 from trecexam.reports import files, results
 from trecexam.reports.tables import Table, to_json, to_tsv
@@ -17,8 +16,10 @@ from trecexam.stages.agreement import agreements_if_any
 from trecexam.stages.comparison import compare, outlying, swapped
 from trecexam.stages.files import Rejected, stamp
 from trecexam.stages.gradebook import Counts
+from trecexam.stages.history import History
 from trecexam.stages.holes import holes_report
 from trecexam.stages.overriding import human_table
+from trecexam.stages.versions import versions
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
@@ -36,37 +37,40 @@ OPTIONAL = (
 MANIFEST = "manifest.json"
 
 
+class Written(NamedTuple):
+    """The files in out/ that changed, and the entry of the history that says how (None: there is none)."""
+
+    files: list[Path]
+    entry: int | None
+
+
 class Outputs:
     """The output folder of a track."""
 
     def __init__(self, folder: TrackFolder) -> None:
         self.folder = folder
+        self.history = History(folder)
         self._memory = folder.state / "last-update.json"
 
-    def write(self, pipeline: Pipeline, counts: Counts, *, complete: bool) -> list[Path]:
-        """Writes what differs from the files that are there.
-
-        Returns:
-            The files that changed.
+    def write(self, pipeline: Pipeline, counts: Counts, *, complete: bool) -> Written:
+        """Writes what differs from the files that are there; before that, of a complete update, the history.
 
         Raises:
             TrecexamError: a file cannot be written; it and those after it are as they were.
         """
         out = self.folder.out
         files.sweep(out)
-        written = []
-        hashes = {}
-        for name, content in self._contents(pipeline):
-            hashes[name] = files.sha256(content)
-            if files.replace(out / name, content):
-                written.append(out / name)
+        contents = dict(self._contents(pipeline))
+        entry = self.history.note(pipeline, contents["rubric.qrels"]) if complete else None
+        hashes = {name: files.sha256(content) for name, content in contents.items()}
+        written = [out / name for name, content in contents.items() if files.replace(out / name, content)]
         for name in OPTIONAL:
             if name not in hashes:
                 files.remove(out / name)
         manifest = to_json(self._manifest(pipeline, counts, hashes, complete=complete)).encode()
         if files.replace(out / MANIFEST, manifest):
             written.append(out / MANIFEST)
-        return written
+        return Written(written, entry)
 
     def last(self, seen: str) -> tuple[int, Counts, tuple[Rejected, ...]] | None:
         """Runs, counts and rejected inputs of the last complete update, or None.
@@ -95,7 +99,9 @@ class Outputs:
         files.replace(self._memory, json.dumps(memory).encode())
 
     def _stamps(self) -> dict[str, list[int]]:
-        found = {path.name: stamp(path) for path in sorted(self.folder.out.glob("[!.]*"))}
+        # A folder's stamp changes with what else is put there, so of the history it is the log's that counts.
+        paths = [path for path in sorted(self.folder.out.glob("[!.]*")) if path.is_file()]
+        found = {path.name: stamp(path) for path in (*paths, self.history.log_path)}
         return {name: list(value) for name, value in found.items() if value is not None}
 
     def _contents(self, pipeline: Pipeline) -> Iterator[tuple[str, bytes]]:
@@ -161,18 +167,5 @@ class Outputs:
             "unparsed_policy": pipeline.config.scores.unparsed,
             "inputs": pipeline.digests,
             "outputs": hashes,
-            "versions": _versions(),
+            "versions": versions(),
         }
-
-
-def _versions() -> dict[str, Any]:
-    """Versions of what scores come from."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    found: dict[str, Any] = {"trecexam": trecexam.__version__}
-    for package in ("ir_measures", "pytrec_eval-terrier", "pyndeval", "scipy", "numpy"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = None
-    return found

@@ -1,0 +1,446 @@
+"""out/history: what a track's updates leave there."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import HashGrader, make_small_track, write_run
+
+import trecexam
+from trecexam.errors import TrecexamError
+from trecexam.reports import files
+from trecexam.scores.history import Entry
+
+CONFIG = "[track]\ndepth = 8\n"
+
+
+def update(root: Path, grader: HashGrader | None = None, **more: Any) -> trecexam.pipeline.Update:  # type: ignore[name-defined]
+    with trecexam.open_track(root, grader=grader or HashGrader()) as track:
+        return track.update(**more)
+
+
+def entries(root: Path) -> list[Entry]:
+    track = trecexam.open_track(root, grader=HashGrader())
+    names = sorted((root / "out" / "history").glob("[0-9]*.json"))
+    return [track.history_entry(int(path.stem)) for path in names]
+
+
+def last(root: Path) -> Entry:
+    return entries(root)[-1]
+
+
+def log(root: Path) -> list[tuple[int, str]]:
+    return [(row.entry, row.run) for row in trecexam.open_track(root, grader=HashGrader()).history()]
+
+
+def board(root: Path) -> dict[str, dict[str, float]]:
+    found = json.loads((root / "out" / "leaderboard.json").read_text())
+    return {
+        row["run"]: {name: score["mean"] for name, score in row["scores"].items()} for row in found["runs"]
+    }
+
+
+def qrels(root: Path) -> dict[tuple[str, str], int]:
+    lines = (root / "out" / "rubric.qrels").read_text().splitlines()
+    return {(q, d): int(label) for q, _, d, label in (line.split(" ") for line in lines)}
+
+
+@pytest.fixture
+def logged(small_track: Path) -> Path:
+    update(small_track)
+    return small_track
+
+
+def test_the_first_leaderboard_is_entry_1_with_all_runs_new(small_track: Path) -> None:
+    before = datetime.now(UTC).replace(microsecond=0)
+    assert update(small_track).entry == 1
+    (entry,) = entries(small_track)
+    assert (entry.entry, entry.earlier, entry.before) == (1, "none", None)
+    assert entry.cause == "the first leaderboard"
+    assert {row.change for row in entry.board.runs} == {"new"}
+    assert {row.run for row in entry.board.runs} == {"run0", "run1", "run2"}
+    assert before <= datetime.fromisoformat(entry.when) <= datetime.now(UTC)
+    assert log(small_track) == [(1, row.run) for row in entry.board.runs]
+
+
+def test_an_update_that_changes_nothing_adds_no_entry(logged: Path) -> None:
+    assert not update(logged).changed
+    # The file is another one, and says the same.
+    run = logged / "runs" / "run0.run"
+    run.write_text(run.read_text())
+    (logged / "qrels.txt").write_text("q1 0 q1-d00 1\n")
+    done = update(logged)
+    assert (done.changed, done.entry) == (True, None)
+    assert len(entries(logged)) == 1
+
+
+def test_before_anything_is_dropped_there_is_no_history(small_track: Path) -> None:
+    for path in (small_track / "runs").iterdir():
+        path.unlink()
+    assert update(small_track).entry is None
+    assert log(small_track) == []
+    write_run(small_track / "runs" / "a.run", {"q1": ["q1-d00"]})
+    assert update(small_track).entry == 1
+
+
+def test_a_dropped_run_tells_ranks_means_and_labels_before_and_after(small_track: Path) -> None:
+    logged = small_track
+    (logged / "runs" / "run2.run").unlink()
+    update(logged)
+    old_board, old_labels = board(logged), qrels(logged)
+    write_run(logged / "runs" / "new.run", {q: [f"{q}-d11", f"{q}-d10", f"{q}-d00"] for q in ("q1", "q2")})
+    update(logged)
+    entry, new_board, new_labels = last(logged), board(logged), qrels(logged)
+    assert entry.cause == "runs/new.run added"
+    assert entry.changed.added == ("runs/new.run",)
+    assert {(r.query_id, r.doc_id): (r.before, r.after) for r in entry.board.labels} == {
+        key: (old_labels.get(key), new_labels.get(key))
+        for key in old_labels.keys() | new_labels.keys()
+        if old_labels.get(key) != new_labels.get(key)
+    }
+    assert entry.board.labels
+    for row in entry.board.runs:
+        for name, (before, after) in row.means.items():
+            assert before == (old_board[row.run][name] if row.run in old_board else None)
+            assert after == new_board[row.run][name]
+        first = next(iter(new_board["new"]))
+        better = sum(new_board[other][first] > new_board[row.run][first] for other in new_board)
+        assert row.rank_after == 1 + better
+
+
+def test_a_removed_run_is_gone_and_dropped_again_it_is_new(logged: Path) -> None:
+    run = logged / "runs" / "run1.run"
+    content = run.read_text()
+    run.unlink()
+    update(logged)
+    gone = last(logged)
+    assert gone.cause == "runs/run1.run removed"
+    assert [(row.run, row.rank_after) for row in gone.board.runs if row.change == "gone"] == [("run1", None)]
+    run.write_text(content)
+    update(logged)
+    back = last(logged)
+    assert [row.run for row in back.board.runs if row.change == "new"] == ["run1"]
+    assert back.after == entries(logged)[0].after
+
+
+def test_an_edited_question_names_the_query_the_item_and_its_labels(logged: Path) -> None:
+    old_labels = qrels(logged)
+    bank = logged / "bank.questions.jsonl"
+    bank.write_text(bank.read_text().replace("question 2 of q1?", "an edited question?"))
+    update(logged)
+    entry, new_labels = last(logged), qrels(logged)
+    assert entry.cause == "bank.questions.jsonl edited; 1 item edited in query q1"
+    changed = {key for key in old_labels if old_labels[key] != new_labels[key]}
+    assert changed
+    assert {(r.query_id, r.doc_id) for r in entry.board.labels if r.before != r.after} == changed
+    for item in (item for item in entry.board.items if item.change == "edited"):
+        assert (item.query_id, item.item_id) == ("q1", "q1/2")
+        assert item.after - item.before == item.gained - item.lost
+    for row in entry.board.labels:
+        assert row.query_id == "q1"
+        assert {*row.gained, *row.lost} <= {"q1/2"}
+    moved = [row for row in entry.board.runs if row.change == "moved"]
+    assert moved
+    for row in moved:
+        assert {move.query_id for move in row.queries} <= {"q1"}
+        assert not row.file_changed
+
+
+def test_counts_of_an_item_are_the_rows_of_the_subtopics_file(logged: Path) -> None:
+    def reached(index: str) -> set[str]:
+        rows = (line.split() for line in (logged / "out" / "rubric.subtopics.qrels").read_text().splitlines())
+        return {doc_id for q, item, doc_id, label in rows if (q, item, label) == ("q1", index, "1")}
+
+    before = reached("3")
+    bank = logged / "bank.questions.jsonl"
+    bank.write_text(bank.read_text().replace("question 2 of q1?", "an edited question?"))
+    update(logged)
+    after = reached("3")
+    (item,) = (item for item in last(logged).board.items if item.item_id == "q1/2")
+    assert (item.before, item.after) == (len(before), len(after))
+    assert (item.gained, item.lost) == (len(after - before), len(before - after))
+
+
+def test_a_changed_setting_is_the_cause(logged: Path) -> None:
+    (logged / "trecexam.toml").write_text(CONFIG + '[scores]\nmin_rating = 3\nlabel = "count"\n')
+    update(logged)
+    entry = last(logged)
+    assert entry.cause.startswith(
+        "[scores] min_rating 4 -> 3; [scores] label max -> count; runs are ranked by "
+    )
+    assert next(row.because for row in trecexam.open_track(logged).history() if row.entry == 2).startswith(
+        "another measure ranks the runs"
+    )
+
+
+def test_settings_that_change_no_score_are_no_cause(logged: Path) -> None:
+    (logged / "trecexam.toml").write_text(CONFIG + "[watch]\nsettle = 9.0\n[grader]\nbatch_size = 3\n")
+    assert update(logged).entry is None
+    write_run(logged / "runs" / "new.run", {"q1": ["q1-d00"]})
+    update(logged)
+    assert last(logged).cause == "runs/new.run added"
+
+
+def test_a_change_without_effect_is_not_blamed_for_the_next_one(logged: Path) -> None:
+    passages = logged / "passages.jsonl"
+    passages.write_text(passages.read_text() + '{"docid": "elsewhere", "text": "no run has it"}\n')
+    assert update(logged).entry is None
+    write_run(logged / "runs" / "new.run", {"q1": ["q1-d00"]})
+    update(logged)
+    assert last(logged).cause == "runs/new.run added"
+
+
+def test_another_grader_is_the_cause(logged: Path) -> None:
+    assert update(logged, HashGrader(version=2)).entry is None
+    other = HashGrader(version=3)
+    other.status = lambda cell: "unparsed" if cell.doc_id == "q1-d03" else "ok"
+    update(logged, other)
+    assert last(logged).cause == "grader: version 2 -> 3"
+    assert [(row.doc_id, row.after) for row in last(logged).board.labels] == [("q1-d03", None)]
+
+
+def test_files_that_were_not_taken_and_judgments_are_no_cause(logged: Path) -> None:
+    (logged / "runs" / "bad.run").write_text("q1 Q0 q1-d00 1 high bad\n")
+    (logged / "qrels.txt").write_text("q1 0 q1-d00 1\n")
+    write_run(logged / "runs" / "new.run", {"q1": ["q1-d00"]})
+    update(logged)
+    assert last(logged).cause == "runs/new.run added"
+
+
+def test_a_human_label_is_the_cause_and_says_whose(logged: Path) -> None:
+    old = qrels(logged)
+    with trecexam.open_track(logged, grader=HashGrader()) as track:
+        for doc_id in ("q1-d00", "q1-d01"):
+            track.override("q1", doc_id, (old["q1", doc_id] + 3) % 6, who="ann", why="read it")
+        track.update()
+    entry = last(logged)
+    assert entry.cause == "2 human labels by ann"
+    assert {(row.doc_id, row.before, row.after) for row in entry.board.labels} == {
+        (doc_id, old["q1", doc_id], (old["q1", doc_id] + 3) % 6) for doc_id in ("q1-d00", "q1-d01")
+    }
+    (logged / "overrides.tsv").unlink()
+    update(logged)
+    assert last(logged).cause == "2 human labels withdrawn"
+
+
+def test_a_stopped_update_is_not_logged_and_the_next_one_is_compared_with_the_last_that_was(
+    logged: Path,
+) -> None:
+    (first,) = entries(logged)
+    bank = logged / "bank.questions.jsonl"
+    bank.write_text(bank.read_text().replace(" of q", " quite unlike q"))
+    assert update(logged, HashGrader(batch=5), stop=lambda: True).entry is None
+    assert json.loads((logged / "out" / "manifest.json").read_text())["complete"] is False
+    assert len(entries(logged)) == 1
+    update(logged)
+    entry = last(logged)
+    assert (entry.entry, entry.before) == (2, first.after)
+    # Against the half graded outputs, labels would have come into being.
+    assert all(row.before is not None for row in entry.board.labels)
+    assert {item.change for item in entry.board.items} == {"edited"}
+
+
+@pytest.mark.parametrize("damage", ["missing", "junk", "another version"])
+def test_where_the_earlier_state_cannot_be_read_the_entry_says_so(logged: Path, damage: str) -> None:
+    state = logged / ".trecexam" / "history.json.gz"
+    if damage == "missing":
+        state.unlink()
+    elif damage == "junk":
+        state.write_bytes(b"junk")
+    else:
+        content = json.loads(gzip.decompress(state.read_bytes()))
+        state.write_bytes(gzip.compress(json.dumps({**content, "format": 99}).encode()))
+    write_run(logged / "runs" / "new.run", {"q1": ["q1-d00"]})
+    assert update(logged).entry == 2
+    entry = last(logged)
+    assert (entry.earlier, entry.before) == ("unknown", None)
+    assert {row.change for row in entry.board.runs} == {"new"}
+    assert entry.board.labels == ()
+    assert "could not be read" in entry.cause
+    (logged / "runs" / "new.run").unlink()
+    update(logged)
+    assert last(logged).cause == "runs/new.run removed"
+
+
+def test_outputs_that_were_damaged_or_deleted_come_back_without_an_entry(logged: Path) -> None:
+    (logged / "out" / "leaderboard.json").write_text("{")
+    (logged / "out" / "rubric.qrels").unlink()
+    assert update(logged).entry is None
+    assert board(logged)
+    assert len(entries(logged)) == 1
+
+
+@pytest.mark.parametrize("removed", ["out", "out/history"])
+def test_a_removed_folder_starts_again(logged: Path, removed: str) -> None:
+    write_run(logged / "runs" / "new.run", {"q1": ["q1-d00"]})
+    update(logged)
+    shutil.rmtree(logged / removed)
+    assert update(logged).entry == 1
+    (entry,) = entries(logged)
+    assert entry.earlier == "none"
+    assert {row.change for row in entry.board.runs} == {"new"}
+
+
+def test_a_deleted_log_comes_back_as_it_was(logged: Path) -> None:
+    write_run(logged / "runs" / "new.run", {"q1": ["q1-d00"]})
+    update(logged)
+    path = logged / "out" / "history" / "log.tsv"
+    before = path.read_bytes()
+    path.unlink()
+    assert update(logged).entry is None
+    assert path.read_bytes() == before
+
+
+def test_the_log_only_grows_at_its_end(logged: Path) -> None:
+    path = logged / "out" / "history" / "log.tsv"
+    before = path.read_bytes()
+    write_run(logged / "runs" / "new.run", {"q1": ["q1-d00"]})
+    update(logged)
+    assert path.read_bytes().startswith(before)
+    assert len(path.read_bytes()) > len(before)
+
+
+def test_old_entries_may_be_deleted(logged: Path) -> None:
+    (logged / "out" / "history" / "000001.json").unlink()
+    write_run(logged / "runs" / "new.run", {"q1": ["q1-d00"]})
+    assert update(logged).entry == 2
+    assert last(logged).earlier == "known"
+    with pytest.raises(TrecexamError, match="no entry 1: there are 2 to 2"):
+        trecexam.open_track(logged, grader=HashGrader()).history_entry(1)
+
+
+def test_a_history_that_cannot_be_written_leaves_the_outputs_as_they_were(
+    logged: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def outputs() -> dict[str, bytes]:
+        return {str(path): path.read_bytes() for path in (logged / "out").rglob("*") if path.is_file()}
+
+    before = outputs()
+    write_run(logged / "runs" / "new.run", {"q1": ["q1-d03", "q1-d11"]})
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("trecexam.reports.files.os.fsync", full)
+        with pytest.raises(TrecexamError, match=r"history/000002\.json: cannot be written: No space left"):
+            update(logged)
+    assert outputs() == before
+    assert update(logged).entry == 2
+
+
+class _Killed(BaseException):
+    """Stands for kill -9: nothing that the program does catches it."""
+
+
+@pytest.mark.parametrize("changed_meanwhile", [False, True])
+def test_killed_between_any_two_writes_an_entry_is_neither_lost_nor_there_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed_meanwhile: bool
+) -> None:
+    replace = files.replace
+    writes = 0
+    for survives in range(100):
+        root = make_small_track(tmp_path / str(survives))
+        update(root)
+        write_run(root / "runs" / "new.run", {"q1": ["q1-d03", "q1-d11"]})
+        writes = 0
+
+        def until_killed(path: Path, content: bytes, survives: int = survives) -> bool:
+            nonlocal writes
+            if writes == survives:
+                raise _Killed
+            writes += 1
+            return replace(path, content)
+
+        with monkeypatch.context() as patch:
+            patch.setattr("trecexam.reports.files.replace", until_killed)
+            try:
+                update(root)
+            except _Killed:
+                killed = True
+            else:
+                killed = False
+        if changed_meanwhile:
+            write_run(root / "runs" / "more.run", {"q2": ["q2-d03", "q2-d11"]})
+        update(root)
+        told = entries(root)
+        files_added = [name for entry in told for name in entry.changed.added]
+        assert sorted(files_added) == (
+            ["runs/more.run", "runs/new.run"] if changed_meanwhile else ["runs/new.run"]
+        )
+        assert [entry.entry for entry in told] == list(range(1, len(told) + 1))
+        for one, two in pairwise(told):
+            assert two.before == one.after
+        assert list(dict.fromkeys(number for number, _ in log(root))) == [entry.entry for entry in told]
+        assert len(set(log(root))) == len(log(root))
+        assert not update(root).changed
+        if not killed:
+            break
+    assert writes > 10
+
+
+def test_a_run_that_is_called_otherwise_because_of_another_file_is_not_new(logged: Path) -> None:
+    write_run(logged / "runs" / "sub" / "other.run", {"q1": ["q1-d00"]}, tag="run0")
+    update(logged)
+    rows = {row.run: row for row in last(logged).board.runs}
+    assert (rows["run0"].change, rows["sub/other"].change) != ("gone", "new")
+    assert "run0" in {row.was or row.run for row in rows.values()}
+
+
+def test_all_runs_tied_share_a_rank_and_a_tied_one_more_moves_nobody(
+    small_track: Path,
+) -> None:
+    for path in (small_track / "runs").iterdir():
+        path.unlink()
+    for name in "bcd":
+        write_run(small_track / "runs" / f"{name}.run", {"q1": ["q1-d00"]})
+    update(small_track)
+    write_run(small_track / "runs" / "a.run", {"q1": ["q1-d00"]})
+    update(small_track)
+    assert [(row.run, row.rank_after, row.change) for row in last(small_track).board.runs] == [
+        ("a", 1, "new"),
+        ("b", 1, "same"),
+        ("c", 1, "same"),
+        ("d", 1, "same"),
+    ]
+
+
+def test_manifest_and_update_count_the_outputs_alone(logged: Path) -> None:
+    manifest = json.loads((logged / "out" / "manifest.json").read_text())
+    assert not any("history" in name for name in manifest["outputs"])
+    write_run(logged / "runs" / "new.run", {"q1": ["q1-d00"]})
+    assert all(path.parent == logged / "out" for path in update(logged).written)
+
+
+def test_a_file_name_that_is_no_text_is_escaped(logged: Path) -> None:
+    name = b"b\xff.run".decode("utf-8", "surrogateescape")
+    for path in (logged / "runs" / "c.run", logged / "runs" / name):
+        write_run(path, {"q1": ["q1-d00", "q1-d01"]}, tag="same")
+    update(logged)
+    rows = {row.run: row for row in last(logged).board.runs}
+    assert rows["b\\udcff"].change == "new"
+    assert "runs/b\\udcff.run" in last(logged).cause
+    assert "b\\udcff" in {run for _, run in log(logged)}
+    (logged / "runs" / name).write_text("q1 Q0 q1-d11 1 1 same\n")
+    update(logged)
+    assert {row.run: row for row in last(logged).board.runs}["b\\udcff"].file_changed
+
+
+def test_a_persons_label_that_leaves_with_its_passage_is_not_called_withdrawn(small_track: Path) -> None:
+    write_run(small_track / "runs" / "alone.run", {"q1": ["q1-d11"]})
+    (small_track / "runs" / "run2.run").unlink()
+    update(small_track)
+    with trecexam.open_track(small_track, grader=HashGrader()) as track:
+        track.override("q1", "q1-d11", 5, who="ann", why="read it")
+        track.update()
+    (small_track / "runs" / "alone.run").unlink()
+    update(small_track)
+    assert last(small_track).cause == "runs/alone.run removed"
+    assert last(small_track).changed.withdrawn == 1

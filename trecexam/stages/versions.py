@@ -1,0 +1,18 @@
+"""Versions of what scores come from."""
+
+from __future__ import annotations
+
+import trecexam
+
+
+def versions() -> dict[str, str | None]:
+    """Package -> version, None where it is not installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found: dict[str, str | None] = {"trecexam": trecexam.__version__}
+    for package in ("ir_measures", "pytrec_eval-terrier", "pyndeval", "scipy", "numpy"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = None
+    return found
