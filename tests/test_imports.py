@@ -25,6 +25,7 @@ LAYERS = (
     ("trecexam.stages.gradebook",),
     ("trecexam.pipeline", "trecexam.stages"),
     ("trecexam.watching",),
+    ("trecexam.track_methods",),
     ("trecexam.api", "trecexam.daemon"),
     ("trecexam.cli", "trecexam.__main__"),
 )

@@ -21,7 +21,7 @@ from trecexam.stages.files import Rejected, fingerprint, stamp
 from trecexam.stages.gaps import left_out, without_text
 from trecexam.stages.gradebook import Counts, Gradebook
 from trecexam.stages.inputs import Inputs, Snapshot
-from trecexam.stages.official import official as official_of
+from trecexam.stages.organizing.official import official as official_of
 from trecexam.stages.overrides import Overrides, resolve
 from trecexam.stages.scoring import ValueCache, Values
 from trecexam.stages.texts import Texts

@@ -15,8 +15,8 @@ import trecexam
 from trecexam.cli.main import run
 from trecexam.graders.base import Scale
 from trecexam.scores.correlation import correlate
-from trecexam.scores.outliers import find_outliers
-from trecexam.scores.swaps import find_swaps
+from trecexam.scores.rank_correlation.outliers import find_outliers
+from trecexam.scores.rank_correlation.swaps import find_swaps
 
 Rows = list[dict[str, str]]
 

@@ -22,7 +22,7 @@ import trecexam
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
 from trecexam.graders import Answer, Cell
-from trecexam.scores.scale_map import fitted
+from trecexam.scores.filling.scale_map import fitted
 from trecexam.store import GradeStore
 from trecexam.watching.lock import TrackLock
 

@@ -15,8 +15,8 @@ from trecexam.scores.cover_kernel import cover_values, trec_order
 from trecexam.scores.evaluate import RubricJudgments
 from trecexam.scores.labels import binary_labels, label_qrels, labels, rating_qrels
 from trecexam.scores.leaderboard import leaderboard, score
+from trecexam.scores.rank_correlation.tau import tau_ap
 from trecexam.scores.ratings import QueryRatings
-from trecexam.scores.tau import tau_ap
 
 unit = st.floats(0, 1)
 

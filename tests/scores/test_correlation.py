@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from trecexam.scores.correlation import Correlation, correlate, per_query_correlations
-from trecexam.scores.tau import tau_ap, tau_b_columns
+from trecexam.scores.rank_correlation.tau import tau_ap, tau_b_columns
 
 
 def naive_tau_b(a: Sequence[float], b: Sequence[float]) -> float:
@@ -100,7 +100,7 @@ def test_tau_b_columns_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
     a, b = (rng.random((6, 50)) for _ in range(2))
     whole = tau_b_columns(a, b)
-    monkeypatch.setattr("trecexam.scores.ranks._CELLS", 7 * 36)
+    monkeypatch.setattr("trecexam.scores.rank_correlation.ranks._CELLS", 7 * 36)
     assert (tau_b_columns(a, b) == whole).all()
 
 

@@ -17,7 +17,7 @@ from trecexam.reports.latex import agreement_latex
 from trecexam.reports.tables import to_json, to_tsv
 
 if TYPE_CHECKING:
-    from trecexam.stages.agreement import Agreements
+    from trecexam.stages.organizing.agreement import Agreements
 
 
 @click.command(epilog="Example: trecexam agreement mytrack --min-answers 2 --min-relevant 2 --latex")

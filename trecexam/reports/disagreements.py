@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from trecexam.reports.tables import Table, Value
 
 if TYPE_CHECKING:
-    from trecexam.scores.outliers import Outlier
-    from trecexam.scores.swaps import Swap
+    from trecexam.scores.rank_correlation.outliers import Outlier
+    from trecexam.scores.rank_correlation.swaps import Swap
 
 #: The columns after those that say what is compared.
 SWAP_COLUMNS = (

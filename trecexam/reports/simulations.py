@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from trecexam.reports.tables import Table
 
 if TYPE_CHECKING:
-    from trecexam.scores.left_out import LeftOut, Shift
-    from trecexam.scores.removal import Removed
+    from trecexam.scores.filling.left_out import LeftOut, Shift
+    from trecexam.scores.filling.removal import Removed
 
 #: The two sets of judgments that are compared with all judgments, as columns name them.
 HOW = ("holes", "fill")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from converters.trec_qrels import qrels_line
 from trecexam.reports.tables import Table
-from trecexam.scores.fill import Machine, MergedRow
+from trecexam.scores.filling.fill import Machine, MergedRow
 
 HEADER = (
     "query_id",

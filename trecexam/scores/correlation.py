@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trecexam.scores.leaderboard import TIE_DECIMALS
-from trecexam.scores.ranks import Floats, checked, means, official_means, ranked
-from trecexam.scores.rbo import DEFAULT_P, rbo_columns
-from trecexam.scores.tau import kendall_tau, spearman_rho, tau_ap_columns
+from trecexam.scores.rank_correlation.ranks import Floats, checked, means, official_means, ranked
+from trecexam.scores.rank_correlation.rbo import DEFAULT_P, rbo_columns
+from trecexam.scores.rank_correlation.tau import kendall_tau, spearman_rho, tau_ap_columns
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Correlation:
         n_runs: how many runs both leaderboards have.
         kendall_tau: tau-b.
         spearman_rho: Spearman's rank correlation.
-        tau_ap: tau_AP with the official leaderboard as the truth (see `trecexam.scores.tau`).
+        tau_ap: tau_AP with the official leaderboard as the truth (see `rank_correlation.tau`).
         tau_low, tau_high: the bootstrap interval of kendall_tau; NaN where there is none.
-        rbo: rank-biased overlap (see `trecexam.scores.rbo`); two unrelated leaderboards don't have 0.
+        rbo: rank-biased overlap (see `rank_correlation.rbo`); two unrelated leaderboards don't have 0.
         rho_low, rho_high, ap_low, ap_high, rbo_low, rbo_high: the intervals of the others.
     """
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from converters.trec_qrels import write_qrels
 from trecexam.reports import files, results
 from trecexam.reports.tables import Table, to_json, to_tsv
-from trecexam.stages.agreement import agreements_if_any
-from trecexam.stages.comparison import compare, outlying, swapped
+from trecexam.stages.change_log.history import History
 from trecexam.stages.files import Rejected, stamp
 from trecexam.stages.gradebook import Counts
-from trecexam.stages.history import History
-from trecexam.stages.holes import holes_report
-from trecexam.stages.overriding import human_table
+from trecexam.stages.organizing.agreement import agreements_if_any
+from trecexam.stages.organizing.comparison import compare, outlying, swapped
+from trecexam.stages.organizing.holes import holes_report
+from trecexam.stages.organizing.overriding import human_table
 from trecexam.stages.versions import versions
 from trecexam.track import TrackFolder
 

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Literal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trecexam.scores.filling.confidence import label_confidences
+from trecexam.scores.labels import labels
+from trecexam.scores.ratings import QueryRatings
+
+Rule = Literal["max", "count"]
+
+
+def query(ratings: list[list[int]]) -> QueryRatings:
+    matrix = np.array(ratings, np.int8)
+    return QueryRatings("q", tuple(f"d{n}" for n in range(len(matrix))), matrix.shape[1], matrix)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.integers(-1, 5), min_size=1, max_size=4),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(["max", "count"]),
+    st.integers(1, 5),
+    st.integers(1, 4),
+)
+def test_it_is_the_share_of_all_outcomes_with_that_label(
+    ratings: list[int], seed: int, rule: Rule, min_rating: int, min_answers: int
+) -> None:
+    q = query([ratings])
+    chances = np.random.default_rng(seed).dirichlet(np.ones(6), size=(1, len(ratings)))
+    found = label_confidences(q, chances, rule, min_rating, min_answers)
+    label = labels(q, rule, min_rating, min_answers)
+    if not label:
+        assert found == {}
+        return
+    expected = 0.0
+    rated = [place for place, rating in enumerate(ratings) if rating >= 0]
+    for outcome in itertools.product(range(6), repeat=len(rated)):
+        drawn = list(ratings)
+        for place, rating in zip(rated, outcome, strict=True):
+            drawn[place] = rating
+        if labels(query([drawn]), rule, min_rating, min_answers) == label:
+            expected += math.prod(chances[0, p, r] for p, r in zip(rated, outcome, strict=True))
+    assert found == {"d0": pytest.approx(expected)}
+
+
+def test_with_the_best_of_all_items_it_is_the_product_formula() -> None:
+    chances = np.array([[[0.5, 0.2, 0.1, 0.1, 0.1, 0], [0.3, 0.3, 0.2, 0.1, 0.05, 0.05]]])
+    below = lambda r: math.prod(chances[0, i, : r + 1].sum() for i in range(2))  # noqa: E731
+    found = label_confidences(query([[3, 1]]), chances)
+    assert found["d0"] == pytest.approx(below(3) - below(2))
+
+
+def test_a_passage_with_a_rating_of_unknown_chance_has_none() -> None:
+    chances = np.full((3, 2, 6), np.nan)
+    chances[0] = chances[1, 0] = 1 / 6
+    assert set(label_confidences(query([[3, 1], [2, 2], [0, 0]]), chances)) == {"d0"}
+
+
+def test_shares_that_are_rounded_are_taken_as_a_whole() -> None:
+    chances = np.array([[[0.333333, 0.333333, 0.333333, 0, 0, 0]]])
+    assert label_confidences(query([[2]]), chances)["d0"] == pytest.approx(1 / 3, abs=1e-12)
+
+
+def test_distributions_of_another_shape_are_refused() -> None:
+    with pytest.raises(ValueError, match="shape"):
+        label_confidences(query([[3, 1]]), np.ones((1, 2, 5)))

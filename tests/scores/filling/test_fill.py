@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from converters.records import Qrel
+from trecexam.scores.filling.fill import UNJUDGED, Machine, holes_of, merge, with_both
+from trecexam.scores.filling.scale_map import IDENTITY, thresholds
+
+QUERIES = st.sampled_from(["q1", "q2", "q10"])
+DOCS = st.sampled_from([f"d{n}" for n in range(12)])
+#: Official rows: no document twice for a query and subtopic, in any order.
+OFFICIAL = st.dictionaries(
+    st.tuples(QUERIES, DOCS, st.sampled_from(["0", "1", "2"])), st.integers(-2, 4), max_size=25
+).map(lambda rows: [Qrel(q, d, label, i) for (q, d, i), label in rows.items()])
+POOL = st.dictionaries(QUERIES, st.frozensets(DOCS).map(lambda docs: tuple(sorted(docs))))
+AUTOMATIC = st.dictionaries(QUERIES, st.dictionaries(DOCS, st.integers(0, 5)))
+MACHINES = dict.fromkeys(["q1", "q2", "q10"], Machine("hash", "m", "p"))
+
+
+def judged(rows: list[Qrel]) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    for row in rows:
+        docs = found.setdefault(row.query_id, {})
+        docs[row.doc_id] = max(row.relevance, docs.get(row.doc_id, row.relevance))
+    return found
+
+
+@given(OFFICIAL, POOL, AUTOMATIC, st.booleans())
+def test_every_official_line_stays_and_every_new_one_is_a_hole_with_a_label(
+    official: list[Qrel],
+    pool: dict[str, tuple[str, ...]],
+    automatic: dict[str, dict[str, int]],
+    as_unjudged: bool,
+) -> None:
+    rule = thresholds({2: 1, 5: 3})
+    holes = holes_of(pool, judged(official))
+    rows = merge(official, holes, automatic, rule, MACHINES, as_unjudged=as_unjudged)
+    assert [row.qrel for row in rows[: len(official)]] == official
+    assert all(row.source == "human" and row.label == row.qrel.relevance for row in rows[: len(official)])
+    new = rows[len(official) :]
+    expected = {
+        (q, d): automatic[q][d]
+        for q, docs in pool.items()
+        for d in docs
+        if not any((row.query_id, row.doc_id) == (q, d) for row in official) and d in automatic.get(q, {})
+    }
+    assert {(row.qrel.query_id, row.qrel.doc_id): row.rating for row in new} == expected
+    assert len(new) == len(expected)
+    assert [row.qrel[:2] for row in new] == sorted(row.qrel[:2] for row in new)
+    for row in new:
+        assert row.rating is not None
+        assert row.label == rule(row.rating)
+        assert row.qrel.relevance == (UNJUDGED if as_unjudged else row.label)
+        assert (row.source, row.machine, row.qrel.iteration) == ("model", Machine("hash", "m", "p"), "0")
+    keys = [(row.qrel.query_id, row.qrel.iteration, row.qrel.doc_id) for row in rows]
+    assert len(set(keys)) == len(keys)
+
+
+def test_a_negative_judgment_is_no_hole() -> None:
+    assert holes_of({"q1": ("a", "b")}, {"q1": {"a": -2}}) == {"q1": ("b",)}
+
+
+def test_a_query_that_nobody_judged_is_all_holes_and_one_without_any_is_left_out() -> None:
+    assert holes_of({"q1": ("a",), "q2": ("b",), "q3": ()}, {"q1": {"a": 0}}) == {"q2": ("b",)}
+
+
+@given(AUTOMATIC, OFFICIAL)
+def test_labels_of_passages_with_both_are_paired(
+    automatic: dict[str, dict[str, int]], official: list[Qrel]
+) -> None:
+    human = judged(official)
+    expected = sorted(
+        (label, human[q][d]) for q in automatic for d, label in automatic[q].items() if d in human.get(q, {})
+    )
+    labels, judgments = with_both(automatic, human)
+    assert sorted(zip(labels, judgments, strict=True)) == expected
+
+
+def test_an_override_says_who_and_why_and_has_no_confidence() -> None:
+    rows = merge(
+        [Qrel("q1", "a", 1)],
+        {"q1": ("b", "c")},
+        {"q1": {"b": 4, "c": 2}},
+        IDENTITY,
+        MACHINES,
+        confidences={"q1": {"b": 0.5, "c": 0.75}},
+        overridden={("q1", "b"): ("ann", "saw it"), ("q1", "a"): ("ann", "is judged already")},
+    )
+    assert [(row.source, row.label, row.confidence, row.who, row.why) for row in rows] == [
+        ("human", 1, None, "", ""),
+        ("override", 4, None, "ann", "saw it"),
+        ("model", 2, 0.75, "", ""),
+    ]

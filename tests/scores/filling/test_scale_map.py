@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trecexam.scores.filling.scale_map import IDENTITY, ScaleMap, fitted, thresholds
+
+
+def brute_kappa(pairs: list[tuple[int, int]], levels: list[int]) -> float:
+    n = len(pairs)
+    observed = sum((a - b) ** 2 for a, b in pairs) / n
+    chance = sum((a - b) ** 2 for a, _ in pairs for _, b in pairs) / n**2
+    return 1 - observed / chance if chance else 0.0
+
+
+def test_identity_gives_every_label_back() -> None:
+    assert [IDENTITY(label) for label in (0, 3, 12)] == [0, 3, 12]
+    assert str(IDENTITY) == "identity: the automatic label as it is"
+
+
+def test_thresholds_give_the_label_of_the_highest_cut_reached() -> None:
+    rule = thresholds({4: 1, 5: 3})
+    assert [rule(label) for label in range(7)] == [0, 0, 0, 0, 1, 3, 3]
+    assert str(rule) == "thresholds: below 4: 0, from 4: 1, from 5: 3"
+
+
+@pytest.mark.parametrize("cuts", [{}, {4: 2, 5: 1}, {1: -1}])
+def test_thresholds_that_fall_or_are_none_are_refused(cuts: dict[int, int]) -> None:
+    with pytest.raises(ValueError, match="LABEL=OFFICIAL"):
+        thresholds(cuts)
+
+
+def test_a_fit_of_labels_that_agree_is_the_judgments_themselves() -> None:
+    rule = fitted([0, 0, 3, 3, 5, 5], [0, 0, 1, 1, 2, 2])
+    assert rule == ScaleMap("fitted", 0, ((3, 1), (5, 2)), 6, 1.0)
+    assert str(rule) == "fitted on 6 passages (weighted kappa 1.00): below 3: 0, from 3: 1, from 5: 2"
+
+
+def test_negative_judgments_count_as_zero_in_a_fit() -> None:
+    assert fitted([0, 5, 0], [-2, 1, 0]).cuts == ((5, 1),)
+
+
+@pytest.mark.parametrize(
+    ("labels", "judgments", "why"),
+    [
+        ([], [], "no passage has both"),
+        ([1, 2], [0, 0], "no official label but 0"),
+        ([2, 2], [0, 1], "no automatic label but 2"),
+        ([1], [0, 1], "don't fit"),
+    ],
+)
+def test_a_fit_that_cannot_be_made_says_why(labels: list[int], judgments: list[int], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        fitted(labels, judgments)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=2, max_size=30).filter(
+        lambda pairs: len({a for a, _ in pairs}) > 1 and len({b for _, b in pairs}) > 1
+    )
+)
+def test_no_rising_rule_agrees_better_than_the_fitted_one(pairs: list[tuple[int, int]]) -> None:
+    levels = sorted({b for _, b in pairs})
+    rule = fitted([a for a, _ in pairs], [b for _, b in pairs])
+    assert brute_kappa([(rule(a), b) for a, b in pairs], levels) == pytest.approx(rule.kappa)
+    for given_levels in itertools.product(levels, repeat=6):
+        if list(given_levels) == sorted(given_levels):
+            other = brute_kappa([(given_levels[a], b) for a, b in pairs], levels)
+            assert other <= rule.kappa + 1e-9
+    assert [rule(label) for label in range(6)] == sorted(rule(label) for label in range(6))

@@ -1,0 +1,1 @@
+"""Which judgment by a person would most change the ranking."""

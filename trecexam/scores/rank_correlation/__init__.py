@@ -1,0 +1,1 @@
+"""Rankings of runs compared: rank correlations, swapped pairs, outliers."""

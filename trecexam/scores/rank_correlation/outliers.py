@@ -1,0 +1,57 @@
+"""The runs that sit furthest from the diagonal of two leaderboards."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from numpy.typing import ArrayLike
+
+from trecexam.scores.rank_correlation.ranks import Ranks, checked, means, official_means
+
+
+@dataclass(frozen=True)
+class Outlier:
+    """One run's place in both leaderboards.
+
+    Attributes:
+        rubric_rank, official_rank: from 1, the best, among the runs that are compared; tied runs share the
+            mean of their ranks.
+        difference: rubric_rank less official_rank; below 0 the rubric places the run too high.
+        rubric_mean, official_mean: means over queries; official_mean is NaN where only ranks are known.
+    """
+
+    run: str
+    rubric_rank: float
+    official_rank: float
+    difference: float
+    rubric_mean: float
+    official_mean: float
+
+
+def find_outliers(runs: Sequence[str], rubric: ArrayLike, official: ArrayLike) -> tuple[Outlier, ...]:
+    """All runs, furthest from the diagonal first; equally far ones by their official rank, then by name.
+
+    Args:
+        runs: the runs' names.
+        rubric: values of shape (n_runs, n_queries), higher is better.
+        official: values of the same shape, for the same queries; or, where only a leaderboard is known,
+            scores of shape (n_runs,), higher is better (negate ranks).
+
+    Raises:
+        ValueError: the shapes don't fit, or a value is not finite.
+    """
+    ours, theirs = checked(rubric, official)
+    if len(ours) != len(runs):
+        raise ValueError(f"{len(runs)} runs, and rubric values of {len(ours)}")
+    if not ours.shape[1]:
+        return ()
+    sides = means(ours), official_means(theirs)
+    ranks = [Ranks.of(side[:, None]).mean_ranks[:, 0].tolist() for side in sides]
+    shown = sides[1].tolist() if theirs.ndim == 2 else [math.nan] * len(runs)
+    rows = (
+        Outlier(run, mine, truth, mine - truth, mean, official_mean)
+        for run, mine, truth, mean, official_mean in zip(runs, *ranks, sides[0].tolist(), shown, strict=True)
+    )
+    return tuple(sorted(rows, key=lambda row: (-abs(row.difference), row.official_rank, row.run)))

@@ -1,0 +1,95 @@
+"""Rank correlation of many pairs of leaderboards at once: Kendall's tau-b, Spearman's rho, tau_AP.
+
+The functions take two rankings (`ranks.Ranks`) of the same n runs with equally many columns,
+or a single one on one side, and give an array of shape (n_columns,). `tau_ap` and `tau_b_columns` take
+scores.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trecexam.scores.rank_correlation.ranks import Floats, Ranks, over_others, ranked
+
+
+def kendall_tau(a: Ranks, b: Ranks) -> Floats:
+    """Kendall's tau-b, -1..1; NaN where all runs are tied in one of the two.
+
+    Kendall, "The treatment of ties in ranking problems", Biometrika 33(3), 1945: concordant less
+    discordant pairs, over the geometric mean of the numbers of pairs that are untied on either side.
+    """
+    agreement = over_others(a.signs * b.signs).sum(axis=0)
+    untied = [(len(side.tied) - side.tied).sum(axis=0).astype(np.float64) for side in (a, b)]
+    return _ratio(agreement, np.sqrt(untied[0] * untied[1]))
+
+
+def tau_b_columns(a: Floats, b: Floats) -> Floats:
+    """`kendall_tau` of a's and b's columns, column by column.
+
+    Args:
+        a, b: scores of shape (n_runs, n_columns), higher is better; one of them may have a single column,
+            which then goes with every column of the other.
+    """
+    taus = np.empty(max(a.shape[1], b.shape[1]))
+    for part, of_a, of_b in ranked(a, b):
+        taus[part] = kendall_tau(of_a, of_b)
+    return taus
+
+
+def spearman_rho(a: Ranks, b: Ranks) -> Floats:
+    """Spearman's rank correlation with mean ranks for ties, -1..1; NaN where all runs are tied."""
+    # Twice a rank's distance from the mean rank n+1 / 2, with the sign turned: whole numbers.
+    one, other = (len(side.tied) - side.tied - 2 * side.above for side in (a, b))
+    scale = np.sqrt((one**2).sum(axis=0).astype(np.float64) * (other**2).sum(axis=0))
+    return _ratio((one * other).sum(axis=0), scale)
+
+
+def tau_ap_columns(truth: Ranks, estimate: Ranks) -> Floats:
+    """AP rank correlation, in which mistakes at the top of the estimated ranking weigh more; -1..1.
+
+    Without ties it is the coefficient of Yilmaz, Aslam & Robertson, "A New Rank Correlation Coefficient
+    for Information Retrieval", SIGIR 2008:
+
+        tau_AP = 2 / (n-1) * sum over ranks i = 2..n of the estimate of C(i) / (i-1)  -  1
+
+    with C(i) the number of runs above rank i that the truth too has above the run at rank i. Ties in the
+    estimate: the expectation over all orders of the tied runs (tau_AP,a of Urbano & Marrero, "The
+    Treatment of Ties in AP Correlation", ICTIR 2017). Ties in the truth: half a concordance. NaN for
+    fewer than two runs.
+    """
+    n = len(estimate.tied)
+    if n < 2:
+        return np.full(max(truth.tied.shape[1], estimate.tied.shape[1]), np.nan)
+    above, tied = estimate.above, estimate.tied
+    # Twice the number of runs above this one that the truth too has above it; a tie there is one.
+    surely = above + over_others((estimate.signs > 0) * truth.signs)
+    # A run of a tied group is at each of its ranks with probability 1/tied. Of the r runs above it there,
+    # `above` are surely above, and the other r - above are of the group, where one is right of each two.
+    # Sums over those ranks of 1/r and (r - above)/r, by above and tied, each from its own first term.
+    r = np.arange(n)[:, None] + np.arange(n)
+    weight = np.cumsum(np.divide(1, r, out=np.zeros((n, n)), where=r > 0), axis=1)
+    within = np.cumsum(np.divide(np.arange(n), r, out=np.zeros((n, n)), where=r > 0), axis=1)
+    ranks = above, tied - 1
+    total = 0.5 * ((surely * weight[ranks] + within[ranks]) / tied).sum(axis=0)
+    return np.asarray(2 * total / (n - 1) - 1)
+
+
+def tau_ap(truth: ArrayLike, estimate: ArrayLike) -> float:
+    """`tau_ap_columns` of one pair of leaderboards.
+
+    Args:
+        truth, estimate: scores of the same n runs, higher is better; only equal values are ties.
+
+    Raises:
+        ValueError: the shapes are not (n,) and (n,).
+    """
+    t, e = np.asarray(truth, np.float64), np.asarray(estimate, np.float64)
+    if t.ndim != 1 or t.shape != e.shape:
+        raise ValueError(f"scores of shape {t.shape} and {e.shape} don't fit")
+    return float(tau_ap_columns(Ranks.of(t[:, None]), Ranks.of(e[:, None]))[0])
+
+
+def _ratio(over: Floats | np.ndarray, under: Floats) -> Floats:
+    found: Floats = np.divide(over, under, out=np.full(under.shape, np.nan), where=under > 0)
+    return found

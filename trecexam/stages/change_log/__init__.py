@@ -1,0 +1,1 @@
+"""The log of what each change did to the leaderboard."""

@@ -1,0 +1,1 @@
+"""What track organizers ask of a track: gathers what `trecexam.scores` computes on."""

@@ -1,0 +1,1 @@
+"""The methods of `trecexam.Track`, by what they are for."""
