@@ -15,6 +15,7 @@ from trecexam.errors import ConfigError
 
 CONFIG_NAME = "trecexam.toml"
 UnparsedPolicy = Literal["zero", "skip", "seed"]
+_MAY_HOLD_A_KEY = frozenset({"base_url", "key_env", "extra"})
 
 
 class _Section(BaseModel):
@@ -72,18 +73,21 @@ class GraderSection(_Section):
         None,
         examples=["google/flan-t5-large"],
         description="A folder or hub id. embedding: a sentence-transformers model (unset: the extra "
-        "'offline'). seq2seq: a T5 (unset: google/flan-t5-large). causal: a decoder-only model. recorded: "
-        "which model's grades to take, where the recording has several.",
+        "'offline'). seq2seq: a T5 (unset: google/flan-t5-large). causal: a decoder-only model. openai: what "
+        "the server calls it. recorded: which model's grades to take, where the recording has several.",
     )
     revision: str | None = Field(
-        None, examples=["main"], description="Revision of a hub model: a commit, tag or branch."
+        None,
+        examples=["main"],
+        description="Revision of a hub model: a commit, tag or branch. openai: any word; change it when the "
+        "server has other weights under the same name.",
     )
     prompt: str | None = Field(
         None,
         examples=["QuestionSelfRatedUnanswerablePromptWithChoices"],
-        description="seq2seq, causal: one of `trecexam graders --prompts`, or a .toml or .jinja file here "
-        "(unset: the paper's self-rating of questions and of nuggets). recorded: which prompt's grades to "
-        "take.",
+        description="seq2seq, causal, openai: one of `trecexam graders --prompts`, or a .toml or .jinja file "
+        "here (unset: the paper's self-rating of questions and of nuggets). recorded: which prompt's grades "
+        "to take.",
     )
     decode: Literal["choices", "beam"] | None = Field(
         None,
@@ -92,7 +96,9 @@ class GraderSection(_Section):
         "search, free text. Unset: choices, where the prompt has permitted answers.",
     )
     beams: int = Field(5, ge=1, description='Beams of `decode = "beam"`.')
-    max_new_tokens: int = Field(512, ge=1, description='Tokens that an answer of `decode = "beam"` may have.')
+    max_new_tokens: int = Field(
+        512, ge=1, description='Tokens that an answer may have: `decode = "beam"`, openai.'
+    )
     max_length: int | None = Field(
         None,
         ge=16,
@@ -103,8 +109,8 @@ class GraderSection(_Section):
     passage_first: bool | None = Field(
         None,
         examples=[True],
-        description="Put the passage before the question, where the prompt allows. Unset: causal does, so "
-        "that a passage is read once for all its questions; seq2seq does not, as published.",
+        description="Put the passage before the question, where the prompt allows. Unset: causal and "
+        "openai do, so that a passage is read once for all its questions; seq2seq does not, as published.",
     )
     compat: Literal["workbench"] | None = Field(
         None,
@@ -135,12 +141,84 @@ class GraderSection(_Section):
         description="seq2seq, causal: tokens of a batch, padding counted. Unset: what suits the device.",
     )
     batch_size: int = Field(64, ge=1, description="embedding: passages embedded at once.")
+    base_url: str | None = Field(
+        None,
+        examples=["http://localhost:8000/v1"],
+        description="openai: where the server is, with the /v1 that most have.",
+    )
+    api: Literal["chat", "completions"] = Field(
+        "chat", description='openai: "chat" completions, or plain "completions" (base models).'
+    )
+    key_env: str | None = Field(
+        None,
+        examples=["OPENAI_API_KEY"],
+        description="openai: the environment variable that holds the key. Unset: no key is sent. Never write "
+        "a key into this file.",
+    )
+    temperature: float = Field(0.0, ge=0, description="openai: some cloud models take 1 alone.")
+    seed: int | None = Field(
+        None, examples=[7], description="openai: seed of the server's random numbers. Unset: not sent."
+    )
+    structured: Literal["json_schema", "choice"] | None = Field(
+        None,
+        examples=["json_schema"],
+        description="openai: hold the model to the prompt's permitted answers, by a JSON schema or by vLLM's "
+        '"choice". Unset: it writes what it likes, which is read.',
+    )
+    logprobs: bool = Field(
+        True,
+        description="openai: ask for the probabilities of the permitted answers, where the server has them.",
+    )
+    max_characters: int = Field(
+        20_000, ge=1, description="openai: characters of a passage; longer ones are cut at a word."
+    )
+    extra: dict[str, Any] = Field(
+        {},
+        description='openai: more fields of a request, such as { reasoning_effort = "low" }.',
+    )
+    concurrency: int = Field(8, ge=1, le=4096, description="openai: requests at a time.")
+    timeout: float = Field(120.0, gt=0, description="openai: seconds for one answer.")
+    retries: int = Field(
+        5,
+        ge=0,
+        description="openai: how often a request that failed is sent again, waiting longer each time.",
+    )
 
     @field_validator("cut_points")
     @classmethod
     def _five_rising(cls, value: list[float] | None) -> list[float] | None:
         if value is not None and (len(value) != 5 or sorted(value) != value):
             raise ValueError("give five cosines in rising order, for the ratings 1, 2, 3, 4, 5")
+        return value
+
+    @field_validator("key_env")
+    @classmethod
+    def _name_of_a_variable(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch(r"[A-Z_][A-Z0-9_]{0,63}", value):
+            raise ValueError(
+                "give the name of an environment variable, such as OPENAI_API_KEY, and never the key itself"
+            )
+        return value
+
+    @field_validator("base_url")
+    @classmethod
+    def _address_alone(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#@]*)?", value):
+            raise ValueError(
+                "give an address such as http://localhost:8000/v1, without a password or a key in it"
+            )
+        return None if value is None else value.rstrip("/")
+
+    @field_validator("extra")
+    @classmethod
+    def _no_keys(cls, value: dict[str, Any]) -> dict[str, Any]:
+        if re.search(
+            r'"[^"]*(key|token|secret|password|authorization)":', json.dumps(value, default=str), re.I
+        ):
+            raise ValueError("holds what may be a key: keys are read from the variable that `key_env` names")
+        ours = {"model", "messages", "prompt", "stream", "n", "logprobs", "top_logprobs"} & value.keys()
+        if ours:
+            raise ValueError(f"`{min(ours)}` is set by trecexam")
         return value
 
 
@@ -281,9 +359,9 @@ def _explain(error: ValidationError, path: Path, text: str) -> ConfigError:
         what = "section" if len(location) == 1 else "setting"
         hint = f"did you mean `{near[0]}`?" if near else f"known here: {', '.join(known)}"
         return ConfigError(f"unknown {what} `{name}`; {hint}", path=path, line=line)
-    return ConfigError(
-        f"`{name}` = {json.dumps(first['input'], default=str)}: {first['msg']}", path=path, line=line
-    )
+    # Where a key may have been written by mistake, what was written is not repeated.
+    value = "" if location[-1] in _MAY_HOLD_A_KEY else f" = {json.dumps(first['input'], default=str)}"
+    return ConfigError(f"`{name}`{value}: {first['msg']}", path=path, line=line)
 
 
 def _line_of(text: str, location: list[str]) -> int | None:
@@ -333,5 +411,7 @@ def render_config(values: dict[str, dict[str, Any]]) -> str:
 
 
 def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key)} = {_toml(each)}" for key, each in value.items()) + "}"
     # JSON's strings, numbers, booleans and flat lists are TOML too.
     return json.dumps(value, ensure_ascii=False)

@@ -131,8 +131,12 @@ class Daemon:
         key = (tuple(sorted(stamps.items())), tuple(sorted(waiting)))
         if self._failure is None or self._failure[0] != key or time.monotonic() > self._failure[1] + RETRY:
             try:
-                self._report(pipeline.update(self.progress, self._stop.is_set, hold=tuple(waiting)))
+                update = pipeline.update(self.progress, self._stop.is_set, hold=tuple(waiting))
+                self._report(update)
                 self._failure = None
+                if update.why:
+                    # What could not be had now is tried again, but not at every look.
+                    self._failure = (key, time.monotonic())
             except (TrecexamError, ConversionError) as error:
                 self._fail(key, error)
         return min([poll, *waiting.values()])
@@ -177,7 +181,7 @@ def describe(update: Update) -> str:
     if update.rejected:
         parts.append(f"{len(update.rejected):,} rejected (out/rejected.tsv)")
     if not update.complete:
-        parts.append("stopped before the end")
+        parts.append(f"ended early: {update.why}" if update.why else "stopped before the end")
     parts.append(f"{len(update.written)} files written to out/" if update.written else "outputs unchanged")
     if update.entry is not None:
         parts.append(f"entry {update.entry} in out/history/")

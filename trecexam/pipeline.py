@@ -15,7 +15,15 @@ import trecexam
 from trecexam.config import TrackConfig
 from trecexam.errors import ConfigError
 from trecexam.graders import Grader, create
-from trecexam.graders.base import Answer, Cell, asks_of, identity_json, scale_of, told_query
+from trecexam.graders.base import (
+    Answer,
+    Cell,
+    UngradedError,
+    asks_of,
+    identity_json,
+    scale_of,
+    told_query,
+)
 from trecexam.pool import pool
 from trecexam.stages.files import Rejected, fingerprint, stamp
 from trecexam.stages.gaps import left_out, without_text
@@ -35,6 +43,14 @@ if TYPE_CHECKING:
 Batches = Iterator[Sequence[tuple[Cell, Answer]]]
 
 
+class Graded(NamedTuple):
+    """Cells graded, whether all were asked for, and why not ("" where it was stopped)."""
+
+    cells: int
+    complete: bool = True
+    why: str = ""
+
+
 class Progress(NamedTuple):
     """How far grading is. `cells` is what this update has to grade."""
 
@@ -52,7 +68,8 @@ class Update:
         runs: runs on the leaderboard.
         counts: the pool's cells by what became of them.
         rejected: inputs that were not taken.
-        complete: False where it was stopped before all cells were asked for.
+        complete: False where it ended before all cells were asked for.
+        why: what ended it; "" where it was stopped.
         written: output files that changed.
         entry: the number of the entry that the history got; None where nothing moved.
     """
@@ -65,6 +82,7 @@ class Update:
     complete: bool
     written: tuple[Path, ...]
     entry: int | None = None
+    why: str = ""
 
 
 class Pipeline:
@@ -229,7 +247,7 @@ class Pipeline:
         progress: Callable[[Progress], None] | None = None,
         stop: Callable[[], bool] | None = None,
         only: Mapping[str, Collection[str]] | None = None,
-    ) -> tuple[int, bool]:
+    ) -> Graded:
         """Grades the cells that have no grade yet, committing batch by batch.
 
         Args:
@@ -237,30 +255,33 @@ class Pipeline:
             stop: asked between batches; when it says True, grading ends after the batch in hand.
             only: query_id -> the doc_ids whose cells are meant; None for all.
 
-        Returns:
-            How many cells were graded, and whether all were asked for.
+        Raises:
+            GraderError: the grader cannot go on; what it graded is stored.
         """
         assert self.snapshot is not None
         cells = self.gradebook.counts().missing if only is None else self.count_missing(only)
-        graded, complete = 0, True
+        graded, complete, why = 0, True, ""
         if not cells:
-            return graded, complete
+            return Graded(0)
         batches = self.grader.grade(self.gradebook.missing(self.snapshot.query_texts, only))
         try:
             for batch in batches:
-                self.gradebook.record(batch)
-                graded += len(batch)
-                if progress:
+                if batch:
+                    self.gradebook.record(batch)
+                    graded += len(batch)
+                if progress and batch:
                     progress(Progress(graded, cells))
                 if stop and stop():
                     complete = False
                     break
+        except UngradedError as error:
+            complete, why = False, str(error)
         finally:
             close = getattr(batches, "close", None)
             if close:
                 close()
             self.gradebook.refresh()
-        return graded, complete
+        return Graded(graded, complete, why)
 
     def count_missing(self, only: Mapping[str, Collection[str]]) -> int:
         """How many cells of these passages the grader would be asked about: equal ones once."""
@@ -373,14 +394,14 @@ class Pipeline:
         self.inputs.forget_missing()
         self.open_to_write()
         runs = len(self.load(hold).runs)
-        graded, complete = self.grade(progress, stop)
+        graded, complete, why = self.grade(progress, stop)
         counts = self.gradebook.counts()
         self._left_out = tuple(left_out(self.folder, self.gradebook, counts)) if complete else ()
         written = outputs.write(self, counts, complete=complete)
         if complete:
             outputs.remember(seen, runs, counts, self.rejected)
         return Update(
-            True, graded, runs, counts, self.rejected, complete, tuple(written.files), written.entry
+            True, graded, runs, counts, self.rejected, complete, tuple(written.files), written.entry, why
         )
 
     def _fingerprint(self, hold: Collection[Path]) -> str:

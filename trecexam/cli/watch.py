@@ -33,7 +33,8 @@ def watch(track: Path, once: bool, poll: bool, settle: float | None) -> int:
 
     Without --once it goes on until Ctrl-C or SIGTERM, which finish the batch in hand and write the outputs.
 
-    Exit status: 0, or 1 when an input was rejected (see out/rejected.tsv; --once only), 130 after Ctrl-C.
+    Exit status: 0, or 1 when an input was rejected (see out/rejected.tsv) or grading ended early (both --once
+    only), 130 after Ctrl-C.
     """
     if once:
         return _once(track)
@@ -61,7 +62,7 @@ def _once(root: Path) -> int:
         click.echo(f"nothing new; {track.folder.out} is up to date", err=True)
     if caught:
         return 128 + caught[0]
-    return 1 if update.rejected else 0
+    return 1 if update.rejected or update.why else 0
 
 
 @contextmanager

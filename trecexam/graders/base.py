@@ -29,9 +29,14 @@ BUILT_IN = {
     "embedding": "trecexam.graders.embedding:FACTORY",
     "seq2seq": "trecexam.graders.seq2seq:FACTORY",
     "causal": "trecexam.graders.causal:FACTORY",
+    "openai": "trecexam.graders.openai:FACTORY",
 }
 #: The kinds of items there are in banks.
 ITEM_KINDS = frozenset({"question", "nugget"})
+
+
+class UngradedError(GraderError):
+    """Grading ended before all cells had an answer. Those that it gave hold, and outputs can be written."""
 
 
 class Cell(NamedTuple):
@@ -86,9 +91,11 @@ class Grader(Protocol):
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         """Answers, batch by batch, in any order; each batch is stored in one transaction.
 
-        A cell that the grader has nothing to say about (`recorded`: not in the recording) is left out.
+        A cell that the grader has nothing to say about (`recorded`: not in the recording) is left out. A
+        batch may be empty: then the grader is still at work, and who reads it can stop it.
 
         Raises:
+            UngradedError: it gave what it can give now; the cells left are asked about at the next update.
             GraderError: it cannot grade at all; the message says what to do.
         """
         ...

@@ -102,7 +102,7 @@ class Filling(Opened):
             with TrackLock(self.folder.lock_path):
                 self._pipeline.open_to_write()
                 self._pipeline.load(depth=found.pool_depth)
-                graded, _ = self._pipeline.grade(progress, only=found.holes)
+                graded = self._pipeline.grade(progress, only=found.holes).cells
         else:
             self._pipeline.load(depth=found.pool_depth)
         filled = merged(self._pipeline, found, graded)

@@ -1,0 +1,379 @@
+"""Servers that are down, slow, broken or hostile."""
+
+from __future__ import annotations
+
+import email.utils
+import socket
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted_server import KEY, Exchange, serving
+from support import ask
+
+import trecexam
+from trecexam import daemon as daemons
+from trecexam.cli.main import run
+from trecexam.daemon import Daemon
+from trecexam.errors import GraderError, TrecexamError
+from trecexam.graders import Answer, Cell
+from trecexam.graders.server import client, exchange
+from trecexam.graders.server.grader import ServerGrader
+
+Make = Callable[..., ServerGrader]
+MakeTrack = Callable[..., Path]
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def graded(grader: ServerGrader, cells: list[Cell]) -> list[tuple[Cell, Answer]]:
+    return [answer for batch in grader.grade(cells) for answer in batch]
+
+
+def first_time(bad: Callable[[Exchange], None]) -> Callable[[Exchange], None]:
+    """A script that goes wrong the first time that something is asked."""
+    return lambda exchange: bad(exchange) if exchange.again == 1 else exchange.say()
+
+
+BAD: dict[str, Callable[[Exchange], None]] = {
+    "500": lambda exchange: exchange.fail(500),
+    "503": lambda exchange: exchange.fail(503),
+    "429": lambda exchange: exchange.fail(429, retry_after="0"),
+    "cut": Exchange.cut,
+    "html": lambda exchange: exchange.send(200, b"<!doctype html><h1>Sign in</h1>", "text/html"),
+    "html error": lambda exchange: exchange.send(502, b"<h1>Bad gateway</h1>", "text/html"),
+    "junk": lambda exchange: exchange.send(200, b"\x00\xff\xfe{"),
+    "other json": lambda exchange: exchange.send(200, b'{"hello": [1]}'),
+    "a list": lambda exchange: exchange.send(200, b"[1, 2]"),
+    "no choices": lambda exchange: exchange.send(200, b'{"choices": []}'),
+    "an odd choice": lambda exchange: exchange.send(200, b'{"choices": [7]}'),
+    "no message": lambda exchange: exchange.send(200, b'{"choices": [{"message": "x"}]}'),
+    "an error in 200": lambda exchange: exchange.send(200, b'{"error": {"message": "overloaded"}}'),
+    "deep": lambda exchange: exchange.send(200, b"[" * 100_000),
+    "half of utf-8": lambda exchange: exchange.send(200, b'{"choices": [{"message": {"content": "\xc3'),
+    "bad gzip": lambda exchange: exchange.send(200, b"no gzip", content_encoding="gzip"),
+    "endless": Exchange.stream,
+    "a hang": Exchange.hang,
+    "a trickle": lambda exchange: exchange.stream(0.05),
+}
+
+
+@pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
+def test_what_goes_wrong_once_is_asked_again_and_nothing_is_lost_or_doubled(
+    make: Make, cells: list[Cell], bad: Callable[[Exchange], None]
+) -> None:
+    some = cells[:8]
+    with serving(first_time(bad)) as server:
+        answers = graded(make(server.url, timeout=0.5), some)
+    assert sorted(cell.item.item_id + cell.doc_id for cell, _ in answers) == sorted(
+        cell.item.item_id + cell.doc_id for cell in some
+    )
+    assert all(answer.status == "ok" for _, answer in answers)
+    assert set(server.seen.values()) == {2}
+
+
+@pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
+def test_what_always_goes_wrong_is_one_line_and_nothing_is_stored(
+    track: MakeTrack,
+    bad: Callable[[Exchange], None],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(exchange, "PATIENCE", 0.3)
+    with serving(bad) as server:
+        root = track(server.url, timeout=0.3, retries=1, concurrency=2)
+        assert run(["watch", str(root), "--once"]) == 2
+    err = capsys.readouterr().err.strip()
+    assert len(err.splitlines()) == 1
+    assert err.startswith(f"trecexam: {server.url} ")
+    with trecexam.open_track(root) as opened:
+        assert list(opened.grades()) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "message"),
+    [
+        (401, {}, r"refuses the key in TEST_KEY \(HTTP 401\)$"),
+        (403, {}, r"refuses the key in TEST_KEY \(HTTP 403\)$"),
+        (404, {}, "HTTP 404: it broke: see `base_url`, `api` and `model`"),
+        (402, {}, "HTTP 402: it broke"),
+        (301, {"location": "https://b/v1"}, "leads to https://b/v1 .* set `base_url`"),
+        (418, {}, "HTTP 418"),
+    ],
+)
+def test_a_server_that_takes_nothing_from_us_is_asked_no_more(
+    make: Make, cells: list[Cell], status: int, headers: dict[str, str], message: str
+) -> None:
+    with (
+        serving(lambda exchange: exchange.fail(status, **headers)) as server,
+        pytest.raises(GraderError, match=message),
+    ):
+        graded(make(server.url, concurrency=1), cells)
+    assert len(server.bodies) <= 3
+
+
+def test_a_quota_that_is_spent_is_not_waited_for(make: Make, cells: list[Cell]) -> None:
+    with (
+        serving(lambda exchange: exchange.fail(429, "no money left", "insufficient_quota")) as server,
+        pytest.raises(GraderError, match="no money left"),
+    ):
+        graded(make(server.url), cells)
+
+
+@pytest.mark.parametrize("date", [False, True])
+def test_retry_after_is_honoured_by_all_requests(make: Make, cells: list[Cell], date: bool) -> None:
+    refused: list[float] = []
+    asked: list[float] = []
+
+    def script(exchange: Exchange) -> None:
+        asked.append(time.time())
+        if not refused:
+            refused.append(time.time())
+            # A date is in whole seconds.
+            when = email.utils.formatdate(time.time() + 2, usegmt=True) if date else "1"
+            exchange.fail(429, retry_after=when)
+        else:
+            exchange.say()
+
+    with serving(script) as server:
+        assert len(graded(make(server.url, concurrency=1), cells[:6])) == 6
+    assert len(asked) == 7
+    assert asked[1] - refused[0] >= 0.95
+
+
+def test_a_server_that_asks_for_an_hour_is_not_waited_for(make: Make, cells: list[Cell]) -> None:
+    with (
+        serving(lambda exchange: exchange.fail(429, "come back later", retry_after="3600")) as server,
+        pytest.raises(GraderError, match="come back later"),
+    ):
+        graded(make(server.url), cells)
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [("", None), ("soon", None), ("-3", None), ("1.5", 1.5), ("9" * 30, None), ("Sat, 99 Nov", None)],
+)
+def test_odd_words_on_when_to_come_back_are_passed_over(said: str, seconds: float | None) -> None:
+    import httpx2
+
+    assert client.retry_after(httpx2.Headers({"retry-after": said})) == seconds
+
+
+def test_a_text_that_the_server_does_not_take_is_an_error_of_that_cell(make: Make, cells: list[Cell]) -> None:
+    def script(exchange: Exchange) -> None:
+        if "passage 3 " in exchange.prompt:
+            exchange.fail(400, "odd bytes in the prompt")
+        elif "passage 4 " in exchange.prompt:
+            exchange.fail(400, "This model's maximum context length is 20 tokens")
+        else:
+            exchange.say()
+
+    with serving(script) as server:
+        answers = graded(make(server.url), cells)
+    failed = {cell.doc_id: answer.raw for cell, answer in answers if answer.status == "error"}
+    assert failed["d3"] == "was not taken by the server, which answers HTTP 400: odd bytes in the prompt"
+    assert failed["d4"].endswith("`max_characters` in [grader] cuts passages")
+    assert len(failed) == 2
+    assert len(answers) == len(cells)
+
+
+def test_a_lone_text_that_is_not_taken_is_told_from_a_server_that_takes_none(make: Make) -> None:
+    def script(exchange: Exchange) -> None:
+        exchange.say() if exchange.is_probe else exchange.fail(422, "odd")
+
+    with serving(script) as server:
+        ((_, answer),) = graded(make(server.url), [ask("text", "q?")])
+        assert answer.status == "error"
+    with (
+        serving(lambda exchange: exchange.fail(422, "temperature must be 1")) as server,
+        pytest.raises(GraderError, match="temperature must be 1"),
+    ):
+        graded(make(server.url), [ask("text", "q?")])
+
+
+def test_what_failed_for_now_is_asked_again_at_the_next_update_and_nothing_else_is(
+    track: MakeTrack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = True
+
+    def script(exchange: Exchange) -> None:
+        if broken and "passage 2 about q1" in exchange.prompt:
+            exchange.fail(500)
+        else:
+            exchange.say()
+
+    with serving(script) as server:
+        root = track(server.url, retries=1)
+        assert run(["watch", str(root), "--once"]) == 1
+        err = capsys.readouterr().err
+        assert "ended early" in err
+        assert "gave no answer to 2 cells, which are asked again: it answers HTTP 500: it broke" in err
+        assert (root / "out" / "leaderboard.tsv").exists()
+        before = dict(server.seen)
+        broken = False
+        assert run(["watch", str(root), "--once"]) == 0
+    again = {prompt: count - before.get(prompt, 0) for prompt, count in server.seen.items()}
+    assert sum(again.values()) == 2
+    assert all("passage 2 about q1" in prompt for prompt, count in again.items() if count)
+
+
+def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "did not happen in time"
+        time.sleep(0.02)
+
+
+def test_a_server_that_is_down_is_said_and_grading_goes_on_when_it_is_back(
+    track: MakeTrack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(daemons, "RETRY", 0.3)
+    port = free_port()
+    root = track(f"http://127.0.0.1:{port}/v1")
+    lines: list[str] = []
+    daemon = Daemon(root, poll=True, settle=0, log=lines.append)
+    thread = threading.Thread(target=daemon.run)
+    thread.start()
+    try:
+        until(lambda: any("cannot be reached" in line for line in lines))
+        time.sleep(0.7)
+        assert sum("cannot be reached" in line for line in lines) == 1
+        with serving(port=port) as server:
+            until(lambda: daemon.updates == 1)
+            assert set(server.seen.values()) == {1}
+    finally:
+        daemon.stop()
+        thread.join(5)
+    assert not thread.is_alive()
+    assert (root / "out" / "leaderboard.tsv").exists()
+
+
+def test_a_server_that_dies_halfway_loses_no_answer_that_it_gave(
+    track: MakeTrack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    port = free_port()
+
+    def half(exchange: Exchange) -> None:
+        exchange.say() if exchange.number <= 10 else exchange.cut()
+
+    with serving(half, port) as server:
+        root = track(server.url, retries=0, concurrency=1)
+        assert run(["watch", str(root), "--once"]) == 2
+        given = [prompt for prompt, _ in zip(server.seen, range(10), strict=False)]
+    with trecexam.open_track(root) as opened:
+        assert len(list(opened.grades())) == 10
+    with serving(port=port) as server:
+        assert run(["watch", str(root), "--once"]) == 0
+    assert not set(given) & set(server.seen)
+    assert set(server.seen.values()) == {1}
+
+
+def test_the_daemon_stops_within_two_seconds_while_the_server_hangs(track: MakeTrack) -> None:
+    with serving(Exchange.hang) as server:
+        root = track(server.url)
+        daemon = Daemon(root, poll=True, settle=0, log=lambda line: None)
+        thread = threading.Thread(target=daemon.run)
+        thread.start()
+        try:
+            until(lambda: server.now > 0)
+        finally:
+            daemon.stop()
+            thread.join(2)
+        assert not thread.is_alive()
+
+
+def echo(exchange: Exchange) -> None:
+    """Says back what proves who asks: as an answer, an error, a header, or a part of it."""
+    key = str(exchange.headers["Authorization"])
+    kind = exchange.number % 6
+    if kind == 0:
+        exchange.fail(500, f"I do not like {key}")
+    elif kind == 1:
+        exchange.fail(400, f"Incorrect key {key[:20]}****: odd", f"{key}")
+    elif kind == 2:
+        exchange.say("2", chat=key, refusal=f"You said {key}")
+    else:
+        exchange.say(f"Your key is {key}, so 4")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        echo,
+        lambda exchange: exchange.fail(401, f"Incorrect key {KEY}"),
+        lambda exchange: exchange.fail(404, f"no {KEY}"),
+        lambda exchange: exchange.fail(500, f"no {KEY[:14]}****"),
+        lambda exchange: exchange.fail(400, f"no {KEY}"),
+        lambda exchange: exchange.fail(307, location=f"https://x/?key={KEY}"),
+        Exchange.cut,
+    ],
+)
+def test_no_key_reaches_a_log_an_error_a_manifest_or_the_store(
+    track: MakeTrack,
+    script: Callable[[Exchange], None],
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("DEBUG")
+    traces: list[str] = []
+    with serving(script) as server:
+        root = track(server.url, retries=1)
+        for words in (["watch", "--once"], ["--debug", "watch", "--once"], ["status"], ["export", "grades"]):
+            words = [*words[:-1], words[-1], str(root)] if words[-1] != "--once" else [*words, str(root)]
+            try:
+                run(words)
+            except TrecexamError:
+                traces.append(traceback.format_exc())
+        assert any(KEY in str(key) for key in server.keys)
+    out, err = capfd.readouterr()
+    for text in (out, err, caplog.text, *traces):
+        assert KEY[:12] not in text
+    files = [path for path in root.rglob("*") if path.is_file()]
+    assert any(
+        path.name == "grades.sqlite" or "sqlite" in path.suffix or path.suffix == ".db" for path in files
+    )
+    for path in files:
+        assert KEY[:12].encode() not in path.read_bytes(), path
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f'key_env = "{KEY}"',
+        f'api_key = "{KEY}"',
+        f'base_url = "https://user:{KEY}@host/v1"',
+        f'base_url = "https://host/v1?key={KEY}"',
+        f'extra = {{ api_key = "{KEY}" }}',
+        f'extra = {{ headers = {{ Authorization = "{KEY}" }} }}',
+    ],
+)
+def test_a_key_written_into_the_settings_is_refused_and_not_repeated(
+    track: MakeTrack, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = track("http://127.0.0.1:1/v1")
+    name = line.split(" ")[0]
+    kept = [old for old in (root / "trecexam.toml").read_text().splitlines() if not old.startswith(name)]
+    (root / "trecexam.toml").write_text("\n".join(kept).replace("[grader]", f"[grader]\n{line}"))
+    assert run(["watch", str(root), "--once"]) == 2
+    err = capsys.readouterr().err
+    assert KEY[:8] not in err
+    assert name in err
+
+
+def test_a_secret_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    from trecexam.graders.server.secret import HIDDEN, Secret
+
+    secret: Any = Secret.from_environment("TEST_KEY")
+    assert KEY not in f"{secret} {secret!r} {[secret]}"
+    assert secret.hidden(f"a {KEY} b {KEY[:9]}*** c") == f"a {HIDDEN} b {HIDDEN} c"
+    assert Secret().hidden("text") == "text"
+    monkeypatch.setenv("TEST_KEY", "short")
+    assert Secret.from_environment("TEST_KEY").hidden("a short key") == f"a {HIDDEN} key"

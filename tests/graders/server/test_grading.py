@@ -1,0 +1,302 @@
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable
+from math import log
+from typing import Any
+
+import pytest
+from scripted_server import KEY, Exchange, serving, slowly
+from support import ask, hashed_rating
+
+from trecexam.errors import GraderError
+from trecexam.graders import Answer, Cell
+from trecexam.graders.base import UngradedError, identity_json
+from trecexam.graders.prompts import DEFAULT, named
+from trecexam.graders.server.grader import ServerGrader, shortened
+
+Make = Callable[..., ServerGrader]
+
+
+def graded(grader: ServerGrader, cells: Iterable[Cell]) -> dict[tuple[str, str], Answer]:
+    found = [(c, a) for batch in grader.grade(cells) for c, a in batch]
+    answers = {(cell.doc_id, cell.item.item_id): answer for cell, answer in found}
+    assert len(answers) == len(found)
+    return answers
+
+
+def one(grader: ServerGrader, cell: Cell | None = None) -> Answer:
+    (answer,) = graded(grader, [cell or ask("Paris is big.", "How big is Paris?")]).values()
+    return answer
+
+
+def test_every_cell_is_asked_once_with_the_same_prompts_as_other_models(
+    make: Make, cells: list[Cell], tmp_path: Any
+) -> None:
+    prompt = named(DEFAULT[0], tmp_path).passage_first()
+    with serving() as server:
+        answers = graded(make(server.url), cells)
+    assert sorted(server.seen) == sorted(prompt.text(c.query_text, c.item, c.text) for c in cells)
+    assert set(server.seen.values()) == {1}
+    assert set(server.keys) == {f"Bearer {KEY}"}
+    for cell in cells:
+        text = prompt.text(cell.query_text, cell.item, cell.text)
+        answer = answers[cell.doc_id, cell.item.item_id]
+        assert (answer.rating, answer.status) == (hashed_rating(text, ""), "ok")
+    body = server.bodies[0]
+    assert (body["model"], body["temperature"], body["max_tokens"]) == ("tiny", 0.0, 512)
+    assert "stream" not in body
+    assert "seed" not in body
+
+
+def test_plain_completions_are_asked_where_set(make: Make, cells: list[Cell]) -> None:
+    with serving() as server:
+        answers = graded(make(server.url, api="completions", key_env=None, seed=7), cells)
+    assert len(answers) == len(cells)
+    assert server.keys == [None] * len(cells)
+    assert server.bodies[0]["seed"] == 7
+    assert "messages" not in server.bodies[0]
+
+
+def test_no_more_requests_are_made_at_a_time_than_set_and_no_fewer(make: Make, cells: list[Cell]) -> None:
+    with serving(slowly(0.05)) as server:
+        graded(make(server.url, concurrency=5), cells)
+    assert server.most == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "rating", "status"),
+    [
+        ("4", 4, "ok"),
+        ("Rating: 3", 3, "ok"),
+        ('{"answer": "5"}', 5, "ok"),
+        ('```json\n{"rating": 2}\n```', 2, "ok"),
+        ("<think>\n1 or 4? Rather 4.\n</think>\n\n4", 4, "ok"),
+        ("It depends on what is meant.", None, "unparsed"),
+        ("", None, "unparsed"),
+        ("unanswerable", 0, "ok"),
+        ('{"answer": {"a": [1]}}', None, "unparsed"),
+    ],
+)
+def test_answers_are_read_leniently_and_kept_as_they_came(
+    make: Make, text: str, rating: int | None, status: str
+) -> None:
+    with serving(lambda exchange: exchange.say(text)) as server:
+        grader = make(server.url)
+        answer = one(grader)
+    assert answer == Answer(rating, status, text.strip(), None)
+    assert grader.read(ask("", "").item, answer.raw) == (rating, status)
+
+
+def test_a_refusal_is_an_answer(make: Make) -> None:
+    with serving(lambda exchange: exchange.say(None, refusal="I will not.")) as server:
+        assert one(make(server.url))[:2] == (None, "refused")
+    with serving(
+        lambda exchange: exchange.fail(400, "The response was filtered", "content_filter")
+    ) as server:
+        assert one(make(server.url))[:2] == (None, "refused")
+        assert len(server.bodies) == 1
+
+
+def chat_logprobs(shares: dict[str, float], token: str = "4") -> dict[str, Any]:
+    top = [{"token": name, "logprob": log(share)} for name, share in shares.items()]
+    return {"content": [{"token": token, "logprob": -0.1, "top_logprobs": top}]}
+
+
+ALL = {"4": 0.5, "5": 0.2, "3": 0.1, "2": 0.1, "1": 0.05, "0": 0.04, "Rating": 0.01}
+
+
+@pytest.mark.parametrize(
+    ("logprobs", "expected"),
+    [
+        (chat_logprobs(ALL), [0.04, 0.05, 0.1, 0.1, 0.5, 0.2]),
+        # Fewer than asked: what is not listed could be anything.
+        (chat_logprobs({"4": 0.5, "5": 0.2}), None),
+        # Fewer than asked, but nothing of weight is missing.
+        (chat_logprobs({"4": 0.9, "5": 0.099}), [0, 0, 0, 0, 0.9, 0.099]),
+        ({"content": []}, None),
+        ({"content": None}, None),
+        ({"content": [{"token": "4"}]}, None),
+        ({"content": [{"token": "4", "top_logprobs": [{"token": "4", "logprob": "x"}]}]}, None),
+        ({"content": [{"token": "4", "top_logprobs": [{"token": "4", "logprob": 3.0}]}]}, None),
+        ({"content": [{"token": "4", "top_logprobs": None}]}, None),
+        ("junk", None),
+        (None, None),
+    ],
+)
+def test_probabilities_are_kept_where_they_are_whole(
+    make: Make, logprobs: Any, expected: list[float] | None
+) -> None:
+    with serving(lambda exchange: exchange.say("4", logprobs)) as server:
+        answer = one(make(server.url))
+    assert server.bodies[0]["top_logprobs"] == 20
+    assert (answer.rating, answer.status) == (4, "ok")
+    if expected is None:
+        assert answer.probabilities is None
+    else:
+        total = sum(expected)
+        assert answer.probabilities == pytest.approx([share / total for share in expected], abs=1e-6)
+
+
+def test_probabilities_of_plain_completions_are_read_too(make: Make) -> None:
+    top = {f" {name}": log(share) for name, share in ALL.items()}
+    logprobs = {"tokens": [" 4"], "token_logprobs": [-0.1], "top_logprobs": [top]}
+    with serving(lambda exchange: exchange.say(" 4", logprobs)) as server:
+        answer = one(make(server.url, api="completions"))
+    assert answer.probabilities is not None
+    assert answer.probabilities[4] == pytest.approx(0.5 / 0.99, abs=1e-6)
+
+
+@pytest.mark.parametrize("structured", ["json_schema", "choice"])
+def test_the_model_is_held_to_the_permitted_answers_where_asked(make: Make, structured: str) -> None:
+    with serving(lambda exchange: exchange.say('{"answer": "2"}')) as server:
+        answer = one(make(server.url, structured=structured))
+    assert answer.rating == 2
+    body = server.bodies[0]
+    permitted = ["5", "4", "3", "2", "1", "0"]
+    if structured == "choice":
+        assert body["structured_outputs"] == {"choice": permitted}
+    else:
+        schema = body["response_format"]["json_schema"]["schema"]
+        assert schema["properties"]["answer"]["enum"] == permitted
+
+
+def test_fields_that_a_server_does_not_know_are_left_out_or_named_otherwise(
+    make: Make, cells: list[Cell]
+) -> None:
+    def strict(exchange: Exchange) -> None:
+        if "logprobs" in exchange.body:
+            exchange.fail(400, "Unknown field: logprobs")
+        elif "max_tokens" in exchange.body:
+            exchange.fail(400, "Unsupported parameter: use 'max_completion_tokens' instead")
+        else:
+            exchange.say()
+
+    with serving(strict) as server:
+        assert len(graded(make(server.url, concurrency=1), cells)) == len(cells)
+    assert len(server.bodies) == len(cells) + 2
+    with (
+        serving(lambda exchange: exchange.fail(400, "response_format is not supported")) as server,
+        pytest.raises(GraderError, match="take `structured` out of"),
+    ):
+        one(make(server.url, structured="json_schema"))
+
+
+def test_the_identity_has_all_that_changes_answers_and_nothing_else(make: Make) -> None:
+    def identity(url: str = "http://a/v1", **settings: Any) -> str:
+        return identity_json(make(url, **settings).identity)
+
+    same = identity()
+    for settings in (
+        {"concurrency": 3},
+        {"timeout": 3.0},
+        {"retries": 0},
+        {"logprobs": False},
+        {"key_env": None},
+    ):
+        assert identity(**settings) == same
+    assert identity("https://elsewhere:81/x/v1/") == same
+    others = [
+        identity(**settings)
+        for settings in (
+            {"model": "other"},
+            {"temperature": 1.0},
+            {"seed": 1},
+            {"structured": "choice"},
+            {"revision": "2"},
+            {"structured": "json_schema"},
+            {"extra": {"top_k": 3}},
+            {"max_characters": 9},
+            {"api": "completions"},
+            {"max_new_tokens": 9},
+            {"prompt": "Sun"},
+            {"passage_first": False},
+        )
+    ]
+    assert len({same, *others}) == 13
+    assert KEY not in same
+
+
+def test_a_passage_is_cut_at_a_word_and_speaks_no_control_tokens(make: Make) -> None:
+    assert shortened("one two three", 8) == "one two"
+    assert shortened("one two three", 7) == "one two"
+    assert shortened("abcdefgh", 3) == "abc"
+    assert shortened("one", 3) == "one"
+    with serving() as server:
+        one(
+            make(server.url, max_characters=40), ask("<|im_end|> [/INST] </s> <b> word " + "more " * 20, "q?")
+        )
+    (prompt,) = server.seen
+    assert "< |im_end|> [ /INST] < /s> <b> word" in prompt
+    assert prompt.count("more") == 1
+
+
+def test_an_item_without_the_key_that_a_prompt_needs_is_an_error_and_not_asked(make: Make) -> None:
+    with serving() as server:
+        answer = one(make(server.url, prompt="QuestionCompleteConcisePromptWithAnswerKey2"))
+    assert answer.status == "error"
+    assert "has no answer key" in answer.raw
+    assert server.bodies == []
+
+
+def test_who_reads_answers_hears_of_a_hanging_server_and_can_stop(make: Make, cells: list[Cell]) -> None:
+    with serving(Exchange.hang) as server:
+        batches = make(server.url).grade(cells)
+        started = time.monotonic()
+        assert next(batches) == []
+        assert next(batches) == []
+        batches.close()
+        assert time.monotonic() - started < 2
+
+
+def test_answers_come_while_later_cells_are_not_even_made(make: Make) -> None:
+    made = []
+
+    def endless() -> Iterable[Cell]:
+        for place in range(100_000):
+            made.append(place)
+            yield ask(f"passage {place}", "q?", doc_id=f"d{place}")
+
+    with serving(slowly(0.01)) as server:
+        batches = make(server.url, concurrency=2).grade(endless())
+        assert next(batches)
+        batches.close()
+    assert len(made) < 1000
+
+
+def test_settings_that_cannot_work_are_refused(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(GraderError, match="needs `base_url`"):
+        make(None)
+    with pytest.raises(GraderError, match="needs `model`"):
+        make("http://a/v1", model=None)
+    with pytest.raises(GraderError, match="`structured` holds a server's"):
+        make("http://a/v1", decode="beam")
+    with pytest.raises(GraderError, match="wants free text"):
+        make("http://a/v1", prompt="NuggetExtractionPrompt", structured="choice")
+    monkeypatch.delenv("TEST_KEY")
+    with pytest.raises(GraderError, match="the environment variable TEST_KEY is not set"):
+        list(make("http://a/v1").grade([]))
+    monkeypatch.setenv("TEST_KEY", "two words")
+    with pytest.raises(GraderError, match="TEST_KEY holds no key") as caught:
+        list(make("http://a/v1").grade([]))
+    assert "two" not in str(caught.value)
+
+
+def test_identities_are_canonical_json(make: Make) -> None:
+    assert json.loads(identity_json(make("http://a/v1").identity))["grader"] == "openai"
+
+
+def test_cells_without_an_answer_are_told_of_at_the_end(make: Make, cells: list[Cell]) -> None:
+    def script(exchange: Exchange) -> None:
+        if "passage 3 " in exchange.prompt:
+            exchange.fail(500)
+        else:
+            exchange.say()
+
+    with serving(script) as server:
+        batches = make(server.url, retries=1).grade(cells)
+        found: list[Any] = []
+        with pytest.raises(UngradedError, match=r"no answer to 4 cells.* HTTP 500: it broke"):
+            found.extend(answer for batch in batches for answer in batch)
+    assert len(found) == len(cells) - 4

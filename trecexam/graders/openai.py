@@ -1,0 +1,70 @@
+"""The `openai` grader: a model behind an OpenAI-compatible server (vLLM, llama.cpp, a cloud API)."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from trecexam.config import GraderSection
+from trecexam.errors import GraderError
+from trecexam.graders.base import Factory
+from trecexam.graders.language.grader import chosen_prompts
+from trecexam.graders.server.grader import Server, ServerGrader, check_structured
+from trecexam.graders.server.messages import Form
+
+
+def _missing() -> str:
+    missing = [name for name in ("httpx2", "snowballstemmer", "tenacity") if find_spec(name) is None]
+    return f"{', '.join(missing)} not installed: pip install 'trecexam[openai]'" if missing else ""
+
+
+def _create(settings: GraderSection, root: Path) -> ServerGrader:
+    missing = _missing()
+    if missing:
+        raise GraderError(f"the `openai` grader cannot run: {missing}")
+    if settings.base_url is None or settings.model is None:
+        lacks = "`base_url`" if settings.base_url is None else "`model`"
+        raise GraderError(
+            f"the `openai` grader needs {lacks} in [grader] of trecexam.toml: where the server is and what "
+            "it calls its model"
+        )
+    if settings.decode is not None:
+        raise GraderError(
+            "`decode` in [grader] is for models in this process; `structured` holds a server's to the "
+            "permitted answers"
+        )
+    first = settings.passage_first is None or settings.passage_first
+    prompts = chosen_prompts(settings, root, passage_first=first)
+    form = Form(
+        settings.api,
+        settings.model,
+        settings.max_new_tokens,
+        settings.temperature,
+        settings.seed,
+        settings.structured,
+        settings.extra,
+    )
+    check_structured(form, prompts)
+    server = Server(
+        settings.base_url,
+        settings.key_env,
+        settings.concurrency,
+        settings.timeout,
+        settings.retries,
+        settings.logprobs,
+    )
+    return ServerGrader(
+        server,
+        form,
+        prompts,
+        revision=settings.revision,
+        max_characters=settings.max_characters,
+        compat=settings.compat,
+    )
+
+
+FACTORY = Factory(
+    summary="a model behind an OpenAI-compatible server: vLLM, llama.cpp, TGI, a cloud API",
+    missing=_missing,
+    create=_create,
+)

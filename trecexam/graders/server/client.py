@@ -1,0 +1,188 @@
+"""One request to a server and its answer, or one word on what is wrong. Repeats nothing itself."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import email.utils
+import logging
+import re
+from typing import TYPE_CHECKING, Any
+
+from trecexam.errors import GraderError
+from trecexam.graders.server.secret import Secret
+
+if TYPE_CHECKING:
+    import httpx2
+
+#: Bytes of an answer. A grade takes a few hundred: more is a server that does not end.
+LARGEST = 4 * 2**20
+#: Seconds until a server must have taken a connection.
+CONNECT = 10.0
+_KEY_REFUSED = frozenset({401, 403})
+_PASSING = frozenset({408, 409, 421, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
+_ABOUT_THE_REQUEST = frozenset({400, 413, 422})
+
+
+class PassingError(Exception):
+    """It may go well at the next try.
+
+    Attributes:
+        reason: what follows "the server ...".
+        wait: seconds that the server asks to wait, None where it does not say.
+        busy: there are too many requests.
+        unreachable: no connection came about.
+    """
+
+    def __init__(
+        self, reason: str, wait: float | None = None, *, busy: bool = False, unreachable: bool = False
+    ) -> None:
+        self.reason, self.wait, self.busy, self.unreachable = reason, wait, busy, unreachable
+        super().__init__(reason)
+
+
+class RefusedError(Exception):
+    """The server does not take this request, and would not take it again.
+
+    Attributes:
+        reason: what follows "the server ...".
+        code: the server's own word for it, "" where it has none.
+    """
+
+    def __init__(self, reason: str, code: str = "") -> None:
+        self.reason, self.code = reason, code
+        super().__init__(reason)
+
+
+class Client:
+    """A server. To be made and used in one event loop.
+
+    Args:
+        base_url: such as "http://localhost:8000/v1".
+        timeout: seconds for a whole answer, first byte to last.
+    """
+
+    def __init__(self, base_url: str, secret: Secret, key_env: str | None, timeout: float) -> None:
+        import httpx2
+
+        # At DEBUG these log what a server sends, and that may hold the key.
+        for name in ("httpcore2", "httpx2"):
+            logging.getLogger(name).setLevel(logging.WARNING)
+        self.base_url = base_url
+        self._secret = secret
+        self._key_env = key_env
+        self._timeout = timeout
+        # The deadline is on the whole answer: a server that sends a byte now and then keeps to any other.
+        self._http = httpx2.AsyncClient(
+            headers={"User-Agent": "trecexam", **secret.headers()},
+            timeout=httpx2.Timeout(None, connect=CONNECT),
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
+            follow_redirects=False,
+        )
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """The JSON object that the server answers with.
+
+        Raises:
+            PassingError: it is down, busy, broken, too slow, or answers with something else.
+            RefusedError: it does not take this body.
+            GraderError: it takes nothing from us: the key, the address or the model is wrong.
+        """
+        import httpx2
+
+        url = f"{self.base_url}/{path}"
+        try:
+            async with (
+                asyncio.timeout(self._timeout),
+                self._http.stream("POST", url, json=body) as response,
+            ):
+                content = await _whole(response)
+        except TimeoutError:
+            raise PassingError(f"gave no whole answer within {self._timeout:g} seconds") from None
+        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
+            raise PassingError(f"cannot be reached ({self._line(error)})", unreachable=True) from None
+        except httpx2.TransportError as error:
+            raise PassingError(f"cut its answer ({self._line(error)})") from None
+        except httpx2.RequestError as error:
+            raise PassingError(f"gave an answer that cannot be read ({self._line(error)})") from None
+        return self._checked(response, content)
+
+    def _checked(self, response: httpx2.Response, content: bytes) -> dict[str, Any]:
+        import orjson
+
+        status = response.status_code
+        if status in _KEY_REFUSED:
+            # What the server says here may hold a part of the key.
+            how = f"the key in {self._key_env}" if self._key_env else "requests without a key: set `key_env`"
+            raise GraderError(f"{self.base_url} refuses {how} (HTTP {status})")
+        if 300 <= status < 400:
+            there = self._secret.hidden(response.headers.get("location", "elsewhere"))
+            raise GraderError(
+                f"{self.base_url} leads to {there[:200]} (HTTP {status}): set `base_url` to that"
+            )
+        try:
+            found = orjson.loads(content)
+        except orjson.JSONDecodeError:
+            found = None
+        said, code = self._complaint(found)
+        if 200 <= status < 300:
+            if isinstance(found, dict) and not said:
+                return found
+            if said:
+                raise PassingError(f"answers with an error{said}")
+            html = content.lstrip()[:1] == b"<"
+            raise PassingError(
+                "answers with HTML, is `base_url` right?"
+                if html
+                else "answers with something that is not JSON"
+            )
+        reason = f"answers HTTP {status}{said}"
+        if code == "insufficient_quota" or status == 402:
+            raise GraderError(f"{self.base_url} {reason}")
+        if status in _PASSING:
+            raise PassingError(reason, retry_after(response.headers), busy=status in {429, 503, 529})
+        if status in _ABOUT_THE_REQUEST:
+            raise RefusedError(reason, code)
+        raise GraderError(f"{self.base_url} {reason}: see `base_url`, `api` and `model` in [grader]")
+
+    def _complaint(self, found: object) -> tuple[str, str]:
+        """(": " and what the server says is wrong, its code) of an answer; empty where it says nothing."""
+        if not isinstance(found, dict):
+            return "", ""
+        error = found.get("error") or found.get("detail") or (found.get("object") == "error" and found)
+        if not error:
+            return "", ""
+        code = str((error.get("code") or error.get("type") or "") if isinstance(error, dict) else "")
+        text = error.get("message", error) if isinstance(error, dict) else error
+        return f": {self._line(text)}", code
+
+    def _line(self, text: object) -> str:
+        """One printable line without the key."""
+        line = re.sub(r"[^\x20-\x7e\u00a0-\ud7ff]+", " ", self._secret.hidden(" ".join(str(text).split())))
+        return line if len(line) <= 300 else f"{line[:300]}..."
+
+
+async def _whole(response: httpx2.Response) -> bytes:
+    content = bytearray()
+    async for part in response.aiter_bytes():
+        content += part
+        if len(content) > LARGEST:
+            raise PassingError(f"answers without end (more than {LARGEST / 2**20:g} MiB)")
+    return bytes(content)
+
+
+def retry_after(headers: httpx2.Headers) -> float | None:
+    """Seconds that a server asks to wait (RFC 9110, section 10.2.3); None where it says nothing readable."""
+    said = headers.get("retry-after", "").strip()
+    if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", said):
+        return float(said)
+    try:
+        when = email.utils.parsedate_to_datetime(said)
+    except ValueError:
+        return None
+    if when.tzinfo is None:
+        return None
+    return max(0.0, (when - datetime.datetime.now(datetime.UTC)).total_seconds())

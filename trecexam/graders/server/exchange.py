@@ -1,0 +1,180 @@
+"""A request until it is answered: again after a pause, in another form, or never; and whose fault it is.
+
+What is told apart: a server that is down or busy (wait, then give up for now), one that takes nothing from us
+(`GraderError`), and one that is well but has no answer to this request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from trecexam.errors import GraderError
+from trecexam.graders.server.client import Client, PassingError, RefusedError
+from trecexam.graders.server.messages import Form, Reply, reply
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
+
+#: Seconds of the first pause and of the longest.
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
+#: A server that is busy gets so many seconds, whatever `retries` says, and may ask for a pause so long.
+PATIENCE = 600.0
+_TOO_LONG = re.compile(
+    r"context.{0,10}(length|window|size)|maximum.{0,30}(length|tokens)|too (long|large)", re.I
+)
+_FILTERED = re.compile(r"content[ _-]?(filter|policy|management)", re.I)
+
+
+class Unanswered(NamedTuple):
+    """A request without an answer. `passing`: it may get one later. `filtered`: the server will not say."""
+
+    reason: str
+    passing: bool = False
+    filtered: bool = False
+
+
+class Exchange:
+    """What is known of a server while it is asked.
+
+    Args:
+        probe: a harmless prompt and its permitted answers; tells a server that takes nothing from one that
+            does not take a certain text.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        form: Form,
+        probe: tuple[str, list[str]],
+        *,
+        retries: int,
+        logprobs: bool,
+        at_once: int,
+    ) -> None:
+        self._client = client
+        self._form = form
+        self._probe = probe
+        self._retries = retries
+        self._logprobs = logprobs
+        self._new_limit = False
+        self._places = asyncio.Semaphore(at_once)
+        self._closed_until = 0.0
+        self._last_success: float | None = None
+        self._probing = asyncio.Lock()
+
+    async def ask(self, text: str, answers: list[str]) -> Reply | Unanswered:
+        """The answer to a prompt.
+
+        Raises:
+            GraderError: the server answers to nothing.
+        """
+        started = time.monotonic()
+        try:
+            return await self._repeated(text, answers)
+        except PassingError as error:
+            await self._well(started, error.reason)
+            return Unanswered(error.reason, passing=True)
+        except RefusedError as error:
+            said = f"{error.code} {error.reason}"
+            if _FILTERED.search(said):
+                return Unanswered(error.reason, filtered=True)
+            if _TOO_LONG.search(said):
+                return Unanswered(f"{error.reason}; `max_characters` in [grader] cuts passages")
+            await self._well(None, error.reason)
+            return Unanswered(error.reason)
+
+    async def _well(self, since: float | None, reason: str) -> None:
+        """Returns where the server is well: it answered something (since then), or answers the probe now.
+
+        Raises:
+            GraderError: it does not.
+        """
+        async with self._probing:
+            if self._last_success is not None and (since is None or self._last_success > since):
+                return
+            try:
+                await self._once(*self._probe)
+            except (PassingError, RefusedError):
+                # The first reason is the better one: it is of what was wanted.
+                raise GraderError(f"{self._client.base_url} {reason}") from None
+
+    async def _repeated(self, text: str, answers: list[str]) -> Reply:
+        from tenacity import AsyncRetrying, retry_if_exception_type
+
+        found: Reply = await AsyncRetrying(
+            retry=retry_if_exception_type(PassingError), wait=self._pause(), stop=self._enough, reraise=True
+        )(self._adapting, text, answers)
+        return found
+
+    def _pause(self) -> Callable[[RetryCallState], float]:
+        """Longer each time, and at random: requests that failed together must not come back together."""
+        from tenacity import wait_random_exponential
+
+        backoff = wait_random_exponential(multiplier=FIRST_PAUSE, max=LONGEST_PAUSE)
+
+        def pause(state: RetryCallState) -> float:
+            error = state.outcome and state.outcome.exception()
+            asked = error.wait if isinstance(error, PassingError) else None
+            return backoff(state) if asked is None else asked
+
+        return pause
+
+    def _enough(self, state: RetryCallState) -> bool:
+        error = state.outcome and state.outcome.exception()
+        if not isinstance(error, PassingError):
+            return True
+        if error.wait is not None and error.wait > PATIENCE:
+            return True
+        if error.busy:
+            return (state.seconds_since_start or 0.0) > PATIENCE
+        if error.unreachable and self._last_success is None:
+            # Nothing listens there: that is soon said, and tried again by who asked.
+            return state.attempt_number > 1
+        return state.attempt_number > self._retries
+
+    async def _adapting(self, text: str, answers: list[str]) -> Reply:
+        """One try; a field that this server does not know is left out or named otherwise, for good."""
+        while True:
+            logprobs, new_limit = self._logprobs, self._new_limit
+            try:
+                return await self._once(text, answers)
+            except RefusedError as error:
+                said = error.reason.lower()
+                if logprobs and "logprobs" in said:
+                    self._logprobs = False
+                elif not new_limit and "max_completion_tokens" in said:
+                    self._new_limit = True
+                elif self._form.structured and re.search(
+                    r"response_format|json_schema|structured_outputs", said
+                ):
+                    raise GraderError(
+                        f"{self._client.base_url} {error.reason}: take `structured` out of [grader]"
+                    ) from None
+                else:
+                    raise
+
+    async def _once(self, text: str, answers: list[str]) -> Reply:
+        while True:
+            async with self._places:
+                closed = self._closed_until - time.monotonic()
+                if closed <= 0:
+                    return await self._posted(text, answers)
+            await asyncio.sleep(closed)
+
+    async def _posted(self, text: str, answers: list[str]) -> Reply:
+        body: dict[str, Any] = self._form.body(
+            text, answers, logprobs=self._logprobs, new_limit=self._new_limit
+        )
+        try:
+            found = reply(await self._client.post(self._form.path, body), self._form.api)
+        except PassingError as error:
+            if error.wait is not None and error.wait <= PATIENCE:
+                # It is told to one, and meant for all.
+                self._closed_until = max(self._closed_until, time.monotonic() + error.wait)
+            raise
+        self._last_success = time.monotonic()
+        return found

@@ -1,0 +1,213 @@
+"""A grader that asks a server: prompts out, several at a time, answers read as those of other models."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+from converters.records import Item
+from trecexam.errors import GraderError
+from trecexam.graders.base import Answer, Cell, Scale, UngradedError
+from trecexam.graders.prompts import Prompt, Reading
+from trecexam.graders.server.client import Client
+from trecexam.graders.server.exchange import Exchange, Unanswered
+from trecexam.graders.server.flow import Background, background, flow
+from trecexam.graders.server.messages import Form, Reply, distribution, plain, said
+from trecexam.graders.server.secret import Secret
+
+#: Requests that wait for one of the `concurrency` places, so that none stands empty.
+_AHEAD = 2
+#: Seconds that open connections get to close.
+_CLOSING = 2.0
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where a server is, and how it is dealt with; nothing of it can change an answer.
+
+    Attributes:
+        key_env: the environment variable with the key; None where none is sent.
+        concurrency: requests at a time.
+        timeout: seconds for one answer.
+        retries: how often a request that failed is sent again.
+        logprobs: ask for the probabilities of tokens.
+    """
+
+    base_url: str
+    key_env: str | None
+    concurrency: int
+    timeout: float
+    retries: int
+    logprobs: bool
+
+
+class ServerGrader:
+    """Grades by asking an OpenAI-compatible server.
+
+    Args:
+        prompts: one for each kind of item that is graded ("question", "nugget", or "query" alone).
+        revision: which weights the server has under the model's name, in the user's words.
+        max_characters: of a passage; longer ones are cut at a word.
+        compat: "workbench" reads answers as that code does.
+    """
+
+    #: Answers are the model's own words, to be read.
+    free_text = True
+
+    def __init__(
+        self,
+        server: Server,
+        form: Form,
+        prompts: Sequence[Prompt],
+        *,
+        revision: str | None,
+        max_characters: int,
+        compat: str | None,
+    ) -> None:
+        self.server = server
+        self.form = form
+        self.prompts: Mapping[str, Prompt] = {prompt.asks: prompt for prompt in prompts}
+        self.compat = compat
+        self._revision = revision
+        self._max_characters = max_characters
+        self._reading = lru_cache(maxsize=65_536)(self._read)
+
+    @property
+    def asks(self) -> frozenset[str]:
+        """The kinds of items it grades."""
+        return frozenset(self.prompts)
+
+    @property
+    def told_query(self) -> bool:
+        """Whether a prompt names the query's text beside the item."""
+        return any(prompt.told_query for prompt in self.prompts.values())
+
+    @property
+    def scale(self) -> Scale:
+        """The scale of its ratings."""
+        prompts = self.prompts.values()
+        return Scale(max(p.max_rating for p in prompts), max(p.min_rating for p in prompts))
+
+    @cached_property
+    def identity(self) -> Mapping[str, Any]:
+        prompts = [self.prompts[kind] for kind in sorted(self.prompts)]
+        return {
+            "grader": "openai",
+            "model": self.form.model,
+            "revision": self._revision,
+            "prompts": [prompt.identity() for prompt in prompts],
+            "decode": self.form.identity(_texts(prompt) for prompt in prompts),
+            "max_characters": self._max_characters,
+            "truncation": "end of passage, at a word",
+        }
+
+    def read(self, item: Item, text: str) -> Reading:
+        """The rating that an answer of this grader means, under `compat`."""
+        return self._reading(item.kind, item.gold_answers, text)
+
+    def _read(self, kind: str, key: tuple[str, ...], text: str) -> Reading:
+        return self.prompts[kind].read(said(text), Item("", "", "", kind, key), self.compat)
+
+    def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
+        """Answers as they come; a list may be empty, so that who reads them is never kept waiting."""
+        secret = Secret.from_environment(self.server.key_env)
+        unanswered: list[str] = []
+        with background("trecexam-server") as loop, self._exchange(loop, secret) as exchange:
+            rest = iter(cells)
+
+            def work() -> Coroutine[Any, Any, tuple[Cell, Answer | Unanswered]] | None:
+                cell = next(rest, None)
+                return None if cell is None else self._graded(exchange, cell, secret.hidden)
+
+            for results in flow(loop, work, self.server.concurrency * _AHEAD):
+                unanswered += [found.reason for _, found in results if isinstance(found, Unanswered)]
+                yield [(cell, found) for cell, found in results if isinstance(found, Answer)]
+        if unanswered:
+            raise UngradedError(
+                f"{self.server.base_url} gave no answer to {len(unanswered):,} cells, which are asked again: "
+                f"it {unanswered[-1]}"
+            )
+
+    @contextlib.contextmanager
+    def _exchange(self, loop: Background, secret: Secret) -> Iterator[Exchange]:
+        server = self.server
+
+        async def opened() -> tuple[Client, Exchange]:
+            client = Client(server.base_url, secret, server.key_env, server.timeout)
+            return client, Exchange(
+                client,
+                self.form,
+                self._probe(),
+                retries=server.retries,
+                logprobs=server.logprobs,
+                at_once=server.concurrency,
+            )
+
+        client, exchange = loop.start(opened()).result()
+        try:
+            yield exchange
+        finally:
+            loop.end()
+            with contextlib.suppress(TimeoutError):
+                loop.start(client.close()).result(_CLOSING)
+
+    def _probe(self) -> tuple[str, list[str]]:
+        prompt = next(iter(self.prompts.values()))
+        item = Item("q", "q/1", "What is the capital of France?", prompt.asks)
+        return prompt.text("capital of France", item, "Paris is the capital of France."), _texts(prompt)
+
+    async def _graded(
+        self, exchange: Exchange, cell: Cell, hidden: Callable[[str], str]
+    ) -> tuple[Cell, Answer | Unanswered]:
+        prompt = self.prompts[cell.item.kind]
+        if prompt.needs_key and not cell.item.gold_answers:
+            reason = f"has no answer key, which prompt {prompt.name} needs"
+            return cell, Answer(None, "error", reason)
+        found = await exchange.ask(self._text(prompt, cell), _texts(prompt))
+        if isinstance(found, Reply):
+            return cell, self._answer(prompt, cell, found, hidden)
+        if found.passing:
+            return cell, found
+        if found.filtered:
+            return cell, Answer(None, "refused", found.reason)
+        return cell, Answer(None, "error", f"was not taken by the server, which {found.reason}")
+
+    def _text(self, prompt: Prompt, cell: Cell) -> str:
+        item = cell.item._replace(text=plain(cell.item.text))
+        return prompt.text(plain(cell.query_text), item, plain(shortened(cell.text, self._max_characters)))
+
+    def _answer(self, prompt: Prompt, cell: Cell, found: Reply, hidden: Callable[[str], str]) -> Answer:
+        # A server that says back what it was sent must not get the key into the store.
+        text = hidden(found.text)
+        if found.refused:
+            return Answer(None, "refused", text)
+        reading = prompt.read(said(text), cell.item)
+        shares = distribution(found.steps, said(text), prompt.answers)
+        return Answer(reading.rating, reading.status, text, shares)
+
+
+def shortened(text: str, limit: int) -> str:
+    """The text's first `limit` characters at most, without a word that would be cut; all of a longer word."""
+    if len(text) <= limit:
+        return text
+    part = text[: limit + 1]
+    end = max(part.rfind(blank) for blank in " \n\t")
+    return part[: end if end > 0 else limit].rstrip()
+
+
+def _texts(prompt: Prompt) -> list[str]:
+    return [answer for answer, _ in prompt.answers]
+
+
+def check_structured(form: Form, prompts: Sequence[Prompt]) -> None:
+    """Refuses to hold a model to permitted answers where a prompt has none.
+
+    Raises:
+        GraderError: it has none.
+    """
+    free = [prompt.name for prompt in prompts if not prompt.answers]
+    if form.structured and free:
+        raise GraderError(f"prompt {free[0]} wants free text: take `structured` out of [grader]")

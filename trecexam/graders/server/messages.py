@@ -1,0 +1,244 @@
+"""Bodies of requests, and what answers to them say: chat completions and plain completions."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from trecexam.graders.server.client import PassingError
+
+#: Alternatives of a token that are asked for: the most that OpenAI gives.
+ALTERNATIVES = {"chat": 20, "completions": 5}
+#: Where the alternatives that came have less probability than this together, they are no distribution.
+COVERED = 0.99
+_THOUGHT = re.compile(r"\s*<think>.*?</think>\s*", re.S)
+_FENCED = re.compile(r"\s*```(?:json)?\s*(\{.*\})\s*```\s*", re.S)
+#: What common models take for control tokens; a passage must not speak in the model's place.
+_SPECIAL = re.compile(
+    r"<\|[^<>|\s]{1,40}\|>|</?s>|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>|<(?:bos|eos|pad|unk)>"
+    r"|<\uff5c[^<>\s]{1,40}\uff5c>"
+)
+
+Api = Literal["chat", "completions"]
+Structured = Literal["json_schema", "choice"]
+
+
+def plain(text: str) -> str:
+    """The text with a blank in everything that a model may take for a control token."""
+    return _SPECIAL.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a server is asked, whatever the cell.
+
+    Attributes:
+        temperature, seed, max_tokens: of the decoding; a seed of None is not sent.
+        structured: hold the answer to the permitted ones: by a JSON schema, or by vLLM's `choice`.
+        extra: more fields of the body.
+    """
+
+    api: Api
+    model: str
+    max_tokens: int
+    temperature: float
+    seed: int | None
+    structured: Structured | None
+    extra: Mapping[str, Any]
+
+    @property
+    def path(self) -> str:
+        return "chat/completions" if self.api == "chat" else "completions"
+
+    def identity(self, answers: Iterable[Sequence[str]]) -> dict[str, Any]:
+        """What of it can change an answer; with `structured` the permitted ones are a part of it."""
+        return {
+            "api": self.api,
+            "temperature": self.temperature,
+            "seed": self.seed,
+            "max_tokens": self.max_tokens,
+            "structured": self.structured and {self.structured: [list(each) for each in answers]},
+            "extra": dict(self.extra),
+        }
+
+    def body(self, text: str, answers: Sequence[str], *, logprobs: bool, new_limit: bool) -> dict[str, Any]:
+        """The body that asks for one completion of `text`.
+
+        Args:
+            answers: the permitted ones.
+            logprobs: ask for the probabilities of tokens.
+            new_limit: give `max_tokens` the name that OpenAI's later models want.
+        """
+        chat = self.api == "chat"
+        body: dict[str, Any] = {"model": self.model}
+        body |= {"messages": [{"role": "user", "content": text}]} if chat else {"prompt": text}
+        body["max_completion_tokens" if new_limit else "max_tokens"] = self.max_tokens
+        body["temperature"] = self.temperature
+        if self.seed is not None:
+            body["seed"] = self.seed
+        if logprobs:
+            count = ALTERNATIVES[self.api]
+            body |= {"logprobs": True, "top_logprobs": count} if chat else {"logprobs": count}
+        if self.structured == "json_schema":
+            body["response_format"] = {
+                "type": "json_schema",
+                "json_schema": {"name": "grade", "strict": True, "schema": _schema(answers)},
+            }
+        elif self.structured == "choice":
+            body["structured_outputs"] = {"choice": list(answers)}
+        return {**body, **self.extra}
+
+
+def _schema(answers: Sequence[str]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {"answer": {"type": "string", "enum": list(answers)}},
+        "required": ["answer"],
+        "additionalProperties": False,
+    }
+
+
+class Step(NamedTuple):
+    """A token of an answer: its text, and alternatives with their log-probabilities."""
+
+    text: str
+    alternatives: tuple[tuple[str, float], ...]
+
+
+class Reply(NamedTuple):
+    """What a server answered. `tokens_in`, `tokens_out` are None where it counts none."""
+
+    text: str
+    refused: bool
+    steps: tuple[Step, ...]
+    tokens_in: int | None
+    tokens_out: int | None
+
+
+def reply(found: Mapping[str, Any], api: Api) -> Reply:
+    """The answer in a server's JSON.
+
+    Raises:
+        PassingError: it has none.
+    """
+    choices = found.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    if not isinstance(choice, dict):
+        raise PassingError("answers with JSON that holds no completion")
+    refused = choice.get("finish_reason") == "content_filter"
+    if api == "chat":
+        message = choice.get("message")
+        if not isinstance(message, dict):
+            raise PassingError("answers with JSON that holds no message")
+        refusal = message.get("refusal")
+        refused = refused or bool(refusal)
+        text = _text(message.get("content")) or (str(refusal) if refusal else "")
+    else:
+        if not isinstance(choice.get("text"), str):
+            raise PassingError("answers with JSON that holds no text")
+        text = choice["text"]
+    usage = found.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
+    return Reply(
+        text.strip(),
+        refused,
+        _steps(choice.get("logprobs"), api),
+        _count(usage.get("prompt_tokens")),
+        _count(usage.get("completion_tokens")),
+    )
+
+
+def _text(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    return ""
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _steps(logprobs: object, api: Api) -> tuple[Step, ...]:
+    """Those that can be read; empty where there are none, or where they are not as asked."""
+    if not isinstance(logprobs, dict):
+        return ()
+    try:
+        if api == "chat":
+            return tuple(
+                Step(
+                    step["token"],
+                    _numbers((other["token"], other["logprob"]) for other in step["top_logprobs"]),
+                )
+                for step in logprobs["content"]
+            )
+        return tuple(
+            Step(token, _numbers(others.items()))
+            for token, others in zip(logprobs["tokens"], logprobs["top_logprobs"], strict=True)
+        )
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return ()
+
+
+def _numbers(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[str, float], ...]:
+    found = tuple((str(token), float(value)) for token, value in pairs)
+    if any(math.isnan(value) or value > 1e-6 for _, value in found):
+        raise ValueError("no log-probability")
+    return found
+
+
+def said(text: str) -> str:
+    """What an answer says, without thoughts before it and JSON around it."""
+    text = _THOUGHT.sub("", text, count=1) if text.lstrip().startswith("<think>") else text
+    fenced = _FENCED.fullmatch(text)
+    try:
+        found = json.loads(fenced[1] if fenced else text)
+    except (ValueError, RecursionError):
+        return text
+    if isinstance(found, dict) and len(found) == 1:
+        value = next(iter(found.values()))
+        if isinstance(value, str | int) and not isinstance(value, bool):
+            return str(value)
+    return text
+
+
+def distribution(
+    steps: Sequence[Step], text: str, answers: Sequence[tuple[str, int]]
+) -> tuple[float, ...] | None:
+    """The probability of each rating 0..5, from the alternatives of the token that is the answer.
+
+    Args:
+        text: what the answer says, without anything around.
+        answers: the permitted ones with their ratings.
+
+    Returns:
+        Shares of the permitted answers, which sum to 1; None where the answer is not one of them, is not a
+        single token, or the alternatives that came leave open how probable the others are.
+    """
+    ratings = dict(answers)
+    answer = text.strip()
+    if answer not in ratings:
+        return None
+    step = next((each for each in reversed(steps) if _bare(each.text) == answer), None)
+    if step is None:
+        return None
+    shares = [0.0] * 6
+    total = 0.0
+    for token, value in step.alternatives:
+        share = math.exp(value)
+        total += share
+        if _bare(token) in ratings:
+            shares[ratings[_bare(token)]] += share
+    permitted = sum(shares)
+    if total < COVERED or not permitted:
+        return None
+    return tuple(round(share / permitted, 6) for share in shares)
+
+
+def _bare(token: str) -> str:
+    return token.strip(" \t\n\u2581\u0120\"'{}")
