@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from converters.pooled import PooledPassage
     from converters.records import Qrel
     from trecexam.graders import Grader
+    from trecexam.graders.base import Estimate
     from trecexam.scores.labels import LabelRule, RubricQrel
     from trecexam.scores.leaderboard import Leaderboard
     from trecexam.track_methods.opened import MeasureLike
@@ -66,6 +67,10 @@ class Track(Comparing, Filling, Checking):
         """
         with TrackLock(self.folder.lock_path):
             return self._pipeline.update(progress, stop)
+
+    def estimate(self) -> Estimate:
+        """What `update` would have to grade, in tokens and money where these are counted; asks nobody."""
+        return self._loaded().estimate()
 
     def leaderboard(
         self, measures: Sequence[MeasureLike] | None = None, *, official: bool = False

@@ -183,6 +183,25 @@ class GraderSection(_Section):
         ge=0,
         description="openai: how often a request that failed is sent again, waiting longer each time.",
     )
+    price_in: float | None = Field(
+        None, ge=0, examples=[0.15], description="openai: money for a million tokens in, in any currency."
+    )
+    price_out: float | None = Field(
+        None, ge=0, examples=[0.6], description="openai: money for a million tokens out."
+    )
+    budget: float | None = Field(
+        None,
+        ge=0,
+        examples=[5.0],
+        description="openai: grading stops before this grader has cost so much money on this track.",
+    )
+    budget_tokens: int | None = Field(
+        None,
+        ge=0,
+        examples=[1000000],
+        description="openai: grading stops before this grader has used so many tokens, in and out, on this "
+        "track.",
+    )
 
     @field_validator("cut_points")
     @classmethod

@@ -54,6 +54,7 @@ class Daemon:
         self._settler: Settler | None = None
         self._told: frozenset[Rejected] = frozenset()
         self._failure: tuple[object, float] | None = None
+        self._why = ""
 
     def stop(self) -> None:
         """Asks it to finish the batch in hand, write the outputs and return. Safe in a signal handler."""
@@ -154,7 +155,9 @@ class Daemon:
             if row not in self._told:
                 self.log(f"not taken: {row}")
         self._told = frozenset(update.rejected)
-        if update.graded or update.written or not update.complete:
+        stuck = update.why and update.why == self._why
+        self._why = update.why
+        if update.graded or update.written or not (update.complete or stuck):
             self.log(describe(update))
 
 

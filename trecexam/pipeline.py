@@ -18,7 +18,9 @@ from trecexam.graders import Grader, create
 from trecexam.graders.base import (
     Answer,
     Cell,
+    Estimate,
     UngradedError,
+    Usage,
     asks_of,
     identity_json,
     scale_of,
@@ -103,6 +105,7 @@ class Pipeline:
         self.digests: dict[str, str] = {}
         self._not_taken: tuple[Rejected, ...] = ()
         self._left_out: tuple[Rejected, ...] = ()
+        self._used = Usage()
 
     def __enter__(self) -> Pipeline:
         return self
@@ -261,14 +264,17 @@ class Pipeline:
         assert self.snapshot is not None
         cells = self.gradebook.counts().missing if only is None else self.count_missing(only)
         graded, complete, why = 0, True, ""
+        self._used = Usage()
         if not cells:
             return Graded(0)
+        meter = self._meter()
         batches = self.grader.grade(self.gradebook.missing(self.snapshot.query_texts, only))
         try:
             for batch in batches:
                 if batch:
                     self.gradebook.record(batch)
                     graded += len(batch)
+                    self._note_usage(meter)
                 if progress and batch:
                     progress(Progress(graded, cells))
                 if stop and stop():
@@ -280,8 +286,39 @@ class Pipeline:
             close = getattr(batches, "close", None)
             if close:
                 close()
+            self._note_usage(meter)
             self.gradebook.refresh()
         return Graded(graded, complete, why)
+
+    def _meter(self) -> Any:
+        """The grader's, told what was used before; None where it has none."""
+        meter = getattr(self.grader, "meter", None)
+        if meter is not None:
+            meter.before, meter.used = self.gradebook.usage(), Usage()
+        return meter
+
+    def _note_usage(self, meter: Any) -> None:
+        if meter is not None and meter.used != self._used:
+            used = meter.used
+            self.gradebook.add_usage(used.less(self._used))
+            self._used = used
+
+    def usage(self) -> dict[str, Any] | None:
+        """What the grader used in the last grading and in all; None where that is not counted."""
+        meter = getattr(self.grader, "meter", None)
+        if meter is None:
+            return None
+        return {"this_update": meter.as_json(self._used), "total": meter.as_json(self.gradebook.usage())}
+
+    def estimate(self) -> Estimate:
+        """What it would take to grade all cells without a grade; asks nobody. `load` must come before."""
+        assert self.snapshot is not None
+        self._meter()
+        estimate = getattr(self.grader, "estimate", None)
+        if estimate is None:
+            return Estimate(self.gradebook.counts().missing)
+        found: Estimate = estimate(self.gradebook.missing(self.snapshot.query_texts))
+        return found
 
     def count_missing(self, only: Mapping[str, Collection[str]]) -> int:
         """How many cells of these passages the grader would be asked about: equal ones once."""

@@ -35,6 +35,14 @@ MIGRATIONS: tuple[str, ...] = (
         CHECK ((rating IS NOT NULL) = (status = 'ok'))
     ) WITHOUT ROWID;
     """,
+    """
+    CREATE TABLE usage (
+        grader_id  INTEGER PRIMARY KEY REFERENCES grader(id),
+        requests   INTEGER NOT NULL,
+        tokens_in  INTEGER NOT NULL,
+        tokens_out INTEGER NOT NULL
+    );
+    """,
 )
 
 
@@ -184,6 +192,25 @@ class GradeStore:
         ]
         with self._transaction():
             self._db.executemany("INSERT OR REPLACE INTO grade VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+
+    def add_usage(self, grader_id: int, used: tuple[int, int, int]) -> None:
+        """Adds (requests, tokens in, tokens out) to what this grader used so far."""
+        with self._transaction():
+            self._db.execute(
+                "INSERT INTO usage VALUES (?, ?, ?, ?) ON CONFLICT (grader_id) DO UPDATE SET "
+                "requests = requests + excluded.requests, tokens_in = tokens_in + excluded.tokens_in, "
+                "tokens_out = tokens_out + excluded.tokens_out",
+                (grader_id, *used),
+            )
+
+    def usage(self, grader_id: int) -> tuple[int, int, int]:
+        """(requests, tokens in, tokens out) that this grader used so far."""
+        with self._errors():
+            if self._version(self._db) < 2:
+                # Of an older version, and opened for reading only.
+                return 0, 0, 0
+            query = "SELECT requests, tokens_in, tokens_out FROM usage WHERE grader_id = ?"
+            return self._db.execute(query, (grader_id,)).fetchone() or (0, 0, 0)
 
     def grades(self, grader_id: int, item_id: int) -> list[tuple[int, int | None, str]]:
         """(passage id, rating, status) of every grade that this grader gave on this item."""

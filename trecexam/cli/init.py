@@ -5,14 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from pydantic import ValidationError
 
+from trecexam.config import GraderSection
 from trecexam.graders import available
 from trecexam.graders.prompts import named
 from trecexam.scaffold import Sources, make_track
 from trecexam.track import PROMPT_SUFFIXES
 
 FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
-LANGUAGE_MODELS = ("seq2seq", "causal")
+LANGUAGE_MODELS = ("seq2seq", "causal", "openai")
 ANY = click.Path(path_type=Path, exists=True)
 
 
@@ -39,7 +41,11 @@ ANY = click.Path(path_type=Path, exists=True)
 @click.option(
     "--recorded", type=FILE, help="Grades that exist already: a Rubric graded pool or a grades export."
 )
-@click.option("--model", metavar="DIR|ID", help="The grader's model: a folder, or a hub id.")
+@click.option(
+    "--model", metavar="DIR|ID", help="The grader's model: a folder, a hub id, or what the server calls it."
+)
+@click.option("--base-url", metavar="URL", help="The server of --grader openai: http://localhost:8000/v1.")
+@click.option("--key-env", metavar="NAME", help="The environment variable with that server's key.")
 @click.option(
     "--prompt",
     metavar="NAME|FILE",
@@ -57,26 +63,44 @@ def init(
     grader: str | None,
     recorded: Path | None,
     model: str | None,
+    base_url: str | None,
+    key_env: str | None,
     prompt: str | None,
     link: bool,
 ) -> None:
     """Make the folder TRACK: the given files, a drop folder runs/, and a commented trecexam.toml."""
     if grader is not None and grader not in available():
         raise click.BadParameter(f"'{grader}'; known here: {', '.join(available())}", param_hint="--grader")
+    server = {"base_url": base_url, "key_env": key_env}
+    settings = {key: value for key, value in server.items() if value is not None}
+    if settings and grader != "openai":
+        raise click.UsageError("--base-url and --key-env are for --grader openai")
+    _check(settings)
     # A folder is meant from where the command runs, but the settings are read from the track's folder.
     if model is not None and Path(model).is_dir():
         model = str(Path(model).resolve())
-    elif model is not None and model.startswith(("/", ".", "~")):
+    elif model is not None and grader != "openai" and model.startswith(("/", ".", "~")):
         raise click.BadParameter(f"no such folder: {model}", param_hint="--model")
     asked: str | Path | None = prompt
     if prompt is not None:
         if grader not in LANGUAGE_MODELS:
-            raise click.UsageError(f"--prompt is for --grader {' or '.join(LANGUAGE_MODELS)}")
+            raise click.UsageError(f"--prompt is for --grader {', '.join(LANGUAGE_MODELS)}")
         # Read now: a prompt that cannot be used is said before a folder is made.
         named(prompt, Path())
         asked = Path(prompt) if Path(prompt).suffix.lower() in PROMPT_SUFFIXES else prompt
     sources = Sources(
-        queries, bank, passages, qrels, runs, recorded, dataset, grader, model, asked, link=link
+        queries,
+        bank,
+        passages,
+        qrels,
+        runs,
+        recorded,
+        dataset,
+        grader,
+        model,
+        asked,
+        link=link,
+        settings={"grader": settings},
     )
     made = make_track(track, sources)
     if made:
@@ -86,3 +110,13 @@ def init(
     else:
         click.echo(f"{track} is as it should be; nothing to do", err=True)
     click.echo(f"next: trecexam watch {track} --once", err=True)
+
+
+def _check(settings: dict[str, str]) -> None:
+    """Refuses what trecexam.toml could not hold, and does not repeat it: it may be a key."""
+    try:
+        GraderSection.model_validate(settings)
+    except ValidationError as error:
+        first = error.errors()[0]
+        option = "--" + str(first["loc"][0]).replace("_", "-")
+        raise click.BadParameter(str(first["msg"]), param_hint=option) from None

@@ -14,11 +14,17 @@ from trecexam.api import open_track
 from trecexam.cli import show
 from trecexam.cli.options import track_argument
 from trecexam.daemon import Daemon, describe
+from trecexam.reports.tables import Table
 
 
 @click.command(epilog="Example: trecexam watch mytrack --once")
 @track_argument
 @click.option("--once", is_flag=True, help="Bring out/ up to date with all files there are, and end.")
+@click.option(
+    "--estimate",
+    is_flag=True,
+    help="How many cells, tokens and how much money it would take; grades nothing.",
+)
 @click.option(
     "--poll", is_flag=True, help="Look every few seconds; use no file events (network file systems)."
 )
@@ -28,7 +34,7 @@ from trecexam.daemon import Daemon, describe
     metavar="SECONDS",
     help="A dropped file counts when it has been still for so long [default: the track's, 2].",
 )
-def watch(track: Path, once: bool, poll: bool, settle: float | None) -> int:
+def watch(track: Path, once: bool, estimate: bool, poll: bool, settle: float | None) -> int:
     """Grade what is new in TRACK and keep TRACK/out up to date.
 
     Without --once it goes on until Ctrl-C or SIGTERM, which finish the batch in hand and write the outputs.
@@ -36,6 +42,9 @@ def watch(track: Path, once: bool, poll: bool, settle: float | None) -> int:
     Exit status: 0, or 1 when an input was rejected (see out/rejected.tsv) or grading ended early (both --once
     only), 130 after Ctrl-C.
     """
+    if estimate:
+        _estimate(track)
+        return 0
     if once:
         return _once(track)
     with show.grading() as progress:
@@ -44,6 +53,16 @@ def watch(track: Path, once: bool, poll: bool, settle: float | None) -> int:
             daemon.run()
     show.log("stopped")
     return 130 if signal.SIGINT in caught else 0
+
+
+def _estimate(root: Path) -> None:
+    with open_track(root) as track:
+        found = track.estimate()
+    show.table(Table(found._fields, (tuple(found),)))
+    if found.tokens_in is None:
+        click.echo("this grader does not count tokens", err=True)
+    elif found.cost is None:
+        click.echo("set `price_in` and `price_out` in [grader] to see what it would cost", err=True)
 
 
 def _once(root: Path) -> int:

@@ -62,6 +62,31 @@ class Answer(NamedTuple):
     probabilities: tuple[float, ...] | None = None
 
 
+class Usage(NamedTuple):
+    """What a grader that is paid by the token took."""
+
+    requests: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+    def plus(self, other: Usage) -> Usage:
+        return Usage(*(one + two for one, two in zip(self, other, strict=True)))
+
+    def less(self, other: Usage) -> Usage:
+        return Usage(*(one - two for one, two in zip(self, other, strict=True)))
+
+
+class Estimate(NamedTuple):
+    """What grading would take: cells, tokens as expected and at most, and money (None: no prices are set)."""
+
+    cells: int
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    tokens_out_at_most: int | None = None
+    cost: float | None = None
+    cost_at_most: float | None = None
+
+
 class Scale(NamedTuple):
     """A grader's ratings: 0..`max_rating`; from `min_rating` on one counts, where the track does not say."""
 
@@ -81,6 +106,9 @@ class Grader(Protocol):
       relevance to the query itself, whatever the bank holds.
     - `scale`: a `Scale`, where it is not 0..5.
     - `said_by`: (model, prompt) as people know them, where the identity names neither.
+    - `meter`: where tokens are paid for. `meter.used` is the `Usage` since it was made, `meter.before` is
+      set to what it used earlier, and `meter.as_json(usage)` is for the manifest; with it comes
+      `estimate(cells) -> Estimate`.
     - `compat` and `read(item, raw answer) -> Reading`: where `compat` is set, ratings are read anew from
       the stored answers, so that changing it never runs a model.
     """

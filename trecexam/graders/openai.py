@@ -11,6 +11,7 @@ from trecexam.graders.base import Factory
 from trecexam.graders.language.grader import chosen_prompts
 from trecexam.graders.server.grader import Server, ServerGrader, check_structured
 from trecexam.graders.server.messages import Form
+from trecexam.graders.server.meter import Prices
 
 
 def _missing() -> str:
@@ -45,6 +46,8 @@ def _create(settings: GraderSection, root: Path) -> ServerGrader:
         settings.extra,
     )
     check_structured(form, prompts)
+    if settings.budget is not None and (settings.price_in is None or settings.price_out is None):
+        raise GraderError("`budget` in [grader] needs `price_in` and `price_out`; `budget_tokens` needs none")
     server = Server(
         settings.base_url,
         settings.key_env,
@@ -60,6 +63,7 @@ def _create(settings: GraderSection, root: Path) -> ServerGrader:
         revision=settings.revision,
         max_characters=settings.max_characters,
         compat=settings.compat,
+        prices=Prices(settings.price_in, settings.price_out, settings.budget, settings.budget_tokens),
     )
 
 

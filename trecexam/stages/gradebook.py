@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from converters.records import HumanRating, Item
 from trecexam.bank.model import Bank, item_digest, passage_digest
-from trecexam.graders.base import Answer, Cell, identity_digest, identity_json
+from trecexam.graders.base import Answer, Cell, Usage, identity_digest, identity_json
 from trecexam.stages.overrides import Overrides
 from trecexam.store import GradeRow, GradeStore
 
@@ -151,6 +151,16 @@ class Gradebook:
         )
         rows = (GradeRow(item_rows[cell.item], passage_rows[cell.text], *answer) for cell, answer in batch)
         self._store.add(grader_id, rows)
+
+    def add_usage(self, used: Usage) -> None:
+        """Notes what the grader used beside what it used before."""
+        grader_id = self._store.add_grader(identity_digest(self._identity), identity_json(self._identity))
+        self._store.add_usage(grader_id, used)
+
+    def usage(self) -> Usage:
+        """What the grader used so far, in all."""
+        grader_id = self._store.grader_id(identity_digest(self._identity))
+        return Usage() if grader_id is None else Usage(*self._store.usage(grader_id))
 
     def refresh(self) -> None:
         """Looks up again the grades of every query that had cells without one."""

@@ -164,6 +164,7 @@ class Outputs:
                 "rejected": len(pipeline.rejected),
                 **asdict(counts),
             },
+            **({} if (usage := pipeline.usage()) is None else {"usage": usage}),
             "unparsed_policy": pipeline.config.scores.unparsed,
             "inputs": pipeline.digests,
             "outputs": hashes,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from trecexam.errors import GraderError
 from trecexam.graders.server.client import Client, PassingError, RefusedError
 from trecexam.graders.server.messages import Form, Reply, reply
+from trecexam.graders.server.meter import Meter
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
@@ -49,12 +50,14 @@ class Exchange:
         self,
         client: Client,
         form: Form,
+        meter: Meter,
         probe: tuple[str, list[str]],
         *,
         retries: int,
         logprobs: bool,
         at_once: int,
     ) -> None:
+        self._meter = meter
         self._client = client
         self._form = form
         self._probe = probe
@@ -176,5 +179,6 @@ class Exchange:
                 # It is told to one, and meant for all.
                 self._closed_until = max(self._closed_until, time.monotonic() + error.wait)
             raise
+        self._meter.count(text, found)
         self._last_success = time.monotonic()
         return found

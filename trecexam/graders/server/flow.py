@@ -69,8 +69,8 @@ def flow(
     """Results in lists, as they come, in any order. At least every `BEAT` seconds there is a list, if empty.
 
     Args:
-        work: the next thing to do; None where nothing is to be started now. It is called again when
-            something has ended, and once nothing runs and nothing is to be started, that is the end.
+        work: the next thing to do; None where nothing is to be started now. It is called again and again;
+            where nothing runs and nothing is to be started, that is the end.
         at_once: how many run, or wait for a place, at a time.
 
     Raises:
@@ -82,8 +82,13 @@ def flow(
     while True:
         while len(running) < at_once and (job := work()) is not None:
             running.add(loop.start(job))
+        if not running and ready:
+            # What the caller does with these may let more be started.
+            yield ready
+            ready, told = [], time.monotonic()
+            continue
         if not running:
-            break
+            return
         done, running = wait(running, timeout=BEAT, return_when=FIRST_COMPLETED)
         failed = [future for future in done if future.exception() is not None]
         ready += [future.result() for future in done if future.exception() is None]
@@ -94,5 +99,3 @@ def flow(
         if time.monotonic() >= told + BEAT:
             yield ready
             ready, told = [], time.monotonic()
-    if ready:
-        yield ready

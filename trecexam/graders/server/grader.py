@@ -10,12 +10,13 @@ from typing import Any
 
 from converters.records import Item
 from trecexam.errors import GraderError
-from trecexam.graders.base import Answer, Cell, Scale, UngradedError
+from trecexam.graders.base import Answer, Cell, Estimate, Scale, UngradedError, Usage
 from trecexam.graders.prompts import Prompt, Reading
 from trecexam.graders.server.client import Client
 from trecexam.graders.server.exchange import Exchange, Unanswered
 from trecexam.graders.server.flow import Background, background, flow
 from trecexam.graders.server.messages import Form, Reply, distribution, plain, said
+from trecexam.graders.server.meter import Meter, Prices, guessed
 from trecexam.graders.server.secret import Secret
 
 #: Requests that wait for one of the `concurrency` places, so that none stands empty.
@@ -66,11 +67,13 @@ class ServerGrader:
         revision: str | None,
         max_characters: int,
         compat: str | None,
+        prices: Prices = Prices(),  # noqa: B008 - frozen
     ) -> None:
         self.server = server
         self.form = form
         self.prompts: Mapping[str, Prompt] = {prompt.asks: prompt for prompt in prompts}
         self.compat = compat
+        self.meter = Meter(prices)
         self._revision = revision
         self._max_characters = max_characters
         self._reading = lru_cache(maxsize=65_536)(self._read)
@@ -115,21 +118,56 @@ class ServerGrader:
         """Answers as they come; a list may be empty, so that who reads them is never kept waiting."""
         secret = Secret.from_environment(self.server.key_env)
         unanswered: list[str] = []
+        queue = _Queue(cells, self.meter, self._surely)
         with background("trecexam-server") as loop, self._exchange(loop, secret) as exchange:
-            rest = iter(cells)
 
             def work() -> Coroutine[Any, Any, tuple[Cell, Answer | Unanswered]] | None:
-                cell = next(rest, None)
+                cell = queue.next()
                 return None if cell is None else self._graded(exchange, cell, secret.hidden)
 
             for results in flow(loop, work, self.server.concurrency * _AHEAD):
+                for cell, _ in results:
+                    queue.done(cell)
                 unanswered += [found.reason for _, found in results if isinstance(found, Unanswered)]
                 yield [(cell, found) for cell, found in results if isinstance(found, Answer)]
+        if queue.limit:
+            raise UngradedError(f"{queue.limit} in [grader] is reached; raise it to grade the rest")
         if unanswered:
             raise UngradedError(
                 f"{self.server.base_url} gave no answer to {len(unanswered):,} cells, which are asked again: "
                 f"it {unanswered[-1]}"
             )
+
+    def _most(self, cell: Cell) -> Usage:
+        """What a cell may take, once it is answered."""
+        text = self._text(self.prompts[cell.item.kind], cell)
+        return Usage(1, guessed(text), self.form.max_tokens)
+
+    def _surely(self, cell: Cell) -> Usage:
+        """What a cell will not pass, whatever the language: for limits."""
+        most = self._most(cell)
+        return most._replace(tokens_in=2 * most.tokens_in)
+
+    def estimate(self, cells: Iterable[Cell]) -> Estimate:
+        """What it would take to grade these; asks nobody. Tokens in are guessed from the prompts' bytes."""
+        number = 0
+        expected = most = Usage()
+        for cell in cells:
+            number += 1
+            worst = self._most(cell)
+            short = bool(self.prompts[cell.item.kind].answers)
+            most = most.plus(worst)
+            tokens_out = self.meter.expected_out(worst.tokens_out, short=short)
+            expected = expected.plus(worst._replace(tokens_out=tokens_out))
+        prices = self.meter.prices
+        return Estimate(
+            number,
+            expected.tokens_in,
+            expected.tokens_out,
+            most.tokens_out,
+            prices.cost(expected),
+            prices.cost(most),
+        )
 
     @contextlib.contextmanager
     def _exchange(self, loop: Background, secret: Secret) -> Iterator[Exchange]:
@@ -140,6 +178,7 @@ class ServerGrader:
             return client, Exchange(
                 client,
                 self.form,
+                self.meter,
                 self._probe(),
                 retries=server.retries,
                 logprobs=server.logprobs,
@@ -187,6 +226,39 @@ class ServerGrader:
         reading = prompt.read(said(text), cell.item)
         shares = distribution(found.steps, said(text), prompt.answers)
         return Answer(reading.rating, reading.status, text, shares)
+
+
+class _Queue:
+    """Cells, as long as no limit could be passed by asking about the next.
+
+    Attributes:
+        limit: the one that stands in the way of the next cell, "" where none does.
+    """
+
+    def __init__(self, cells: Iterable[Cell], meter: Meter, most: Callable[[Cell], Usage]) -> None:
+        self._rest = iter(cells)
+        self._meter = meter
+        self._most = most
+        self._ahead: Cell | None = None
+        self.limit = ""
+        meter.begin()
+
+    def next(self) -> Cell | None:
+        """The next cell; None where there is none, or while a limit stands in the way."""
+        cell = self._ahead or next(self._rest, None)
+        if cell is None:
+            return None
+        most = self._most(cell)
+        self.limit = self._meter.passes(most)
+        self._ahead = cell if self.limit else None
+        if self.limit:
+            return None
+        self._meter.start(most)
+        return cell
+
+    def done(self, cell: Cell) -> None:
+        """Takes note that a cell is no longer on its way."""
+        self._meter.end(self._most(cell))
 
 
 def shortened(text: str, limit: int) -> str:

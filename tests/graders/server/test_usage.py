@@ -1,0 +1,175 @@
+"""Tokens and money: counted, guessed before anything is spent, and limited."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted_server import Exchange, serving
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.errors import GraderError
+from trecexam.graders.base import Usage
+from trecexam.graders.server.grader import ServerGrader
+from trecexam.graders.server.meter import Meter, Prices
+
+Make = Callable[..., ServerGrader]
+MakeTrack = Callable[..., Path]
+PRICES = {"price_in": 2.0, "price_out": 10.0}
+
+
+def usage(root: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((root / "out" / "manifest.json").read_text())["usage"]
+    return found
+
+
+def estimate(root: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+    capsys.readouterr()
+    assert run(["watch", str(root), "--estimate"]) == 0
+    header, row = capsys.readouterr().out.splitlines()
+    return dict(zip(header.split("\t"), row.split("\t"), strict=True))
+
+
+def test_the_manifest_says_what_was_used_now_and_in_all(track: MakeTrack) -> None:
+    with serving() as server:
+        root = track(server.url, **PRICES)
+        assert run(["watch", str(root), "--once"]) == 0
+        asked = len(server.bodies)
+        words = sum(len(prompt.split()) for prompt in server.seen)
+        cost = (2 * words + 10 * 3 * asked) / 1e6
+        all_of_it = {
+            "requests": asked,
+            "tokens_in": words,
+            "tokens_out": 3 * asked,
+            "cost": pytest.approx(cost),
+        }
+        assert usage(root) == {"this_update": all_of_it, "total": all_of_it}
+        text = (root / "passages.jsonl").read_text()
+        (root / "passages.jsonl").write_text(text.replace("passage 1 about q1", "another text"))
+        assert run(["watch", str(root), "--once"]) == 0
+    found = usage(root)
+    assert found["this_update"]["requests"] == 2
+    assert found["total"]["requests"] == asked + 2 == len(server.bodies)
+
+
+def test_a_server_that_counts_nothing_is_counted_by_guess(track: MakeTrack) -> None:
+    content = b'{"choices": [{"message": {"content": "4"}}]}'
+    with serving(lambda exchange: exchange.send(200, content)) as server:
+        root = track(server.url)
+        assert run(["watch", str(root), "--once"]) == 0
+    total = usage(root)["total"]
+    assert total["requests"] == len(server.bodies)
+    assert total["tokens_in"] > 100 * total["requests"]
+    assert total["cost"] is None
+
+
+def test_an_estimate_asks_nobody_and_needs_no_key(
+    track: MakeTrack, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TEST_KEY")
+    with serving() as server:
+        root = track(server.url, max_new_tokens=100, **PRICES)
+        found = estimate(root, capsys)
+        assert server.bodies == []
+    assert not (root / "out").exists()
+    with trecexam.open_track(root) as opened:
+        cells = opened.counts().missing
+    assert int(found["cells"]) == cells
+    assert int(found["tokens_out"]) == 8 * cells
+    assert int(found["tokens_out_at_most"]) == 100 * cells
+    tokens_in = int(found["tokens_in"])
+    assert float(found["cost"]) == pytest.approx((2 * tokens_in + 10 * 8 * cells) / 1e6, abs=1e-4)
+    assert float(found["cost_at_most"]) == pytest.approx((2 * tokens_in + 1000 * cells) / 1e6, abs=1e-4)
+
+
+def test_an_estimate_learns_how_long_answers_are_and_counts_only_what_is_new(
+    track: MakeTrack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving() as server:
+        root = track(server.url)
+        assert run(["watch", str(root), "--once"]) == 0
+    assert estimate(root, capsys)["cells"] == "0"
+    bank = (root / "bank.questions.jsonl").read_text()
+    (root / "bank.questions.jsonl").write_text(bank.replace("question 1 of q1?", "quite another one?"))
+    found = estimate(root, capsys)
+    assert int(found["cells"]) > 0
+    assert int(found["tokens_out"]) == 3 * int(found["cells"])
+    assert "set `price_in`" in capsys.readouterr().err or found["cost"] in {"", "None", "-"}
+
+
+def test_an_estimate_of_a_grader_that_counts_no_tokens_is_its_cells(
+    small_track: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("sentence_transformers")
+    assert int(estimate(small_track, capsys)["cells"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [({"budget_tokens": 3000}, "`budget_tokens` = 3,000"), ({"budget": 0.005, **PRICES}, "`budget` = 0.005")],
+)
+def test_grading_stops_cleanly_before_a_budget_is_passed_and_goes_on_when_it_is_raised(
+    track: MakeTrack, capsys: pytest.CaptureFixture[str], limit: dict[str, float], said: str
+) -> None:
+    with serving() as server:
+        root = track(server.url, max_new_tokens=20, **limit)
+        assert run(["watch", str(root), "--once"]) == 1
+        assert f"ended early: {said} in [grader] is reached" in capsys.readouterr().err
+        total = usage(root)["total"]
+        if "budget" in limit:
+            assert 0.004 < total["cost"] <= 0.005
+        else:
+            assert 1500 < total["tokens_in"] + total["tokens_out"] <= 3000
+        assert not json.loads((root / "out" / "manifest.json").read_text())["complete"]
+        first = len(server.bodies)
+        with trecexam.open_track(root) as opened:
+            assert len(list(opened.grades())) == first == total["requests"]
+        # The same again: what was spent is remembered.
+        assert run(["watch", str(root), "--once"]) == 1
+        assert usage(root)["total"]["tokens_in"] + usage(root)["total"]["tokens_out"] <= 4 * 3000
+        again = len(server.bodies)
+        assert again - first <= 2
+        config = (root / "trecexam.toml").read_text()
+        for name, value in limit.items():
+            if name.startswith("budget"):
+                config = config.replace(f"{name} = {value}", f"{name} = {value * 1000}")
+        (root / "trecexam.toml").write_text(config)
+        assert run(["watch", str(root), "--once"]) == 0
+    assert set(server.seen.values()) == {1}
+
+
+def test_a_budget_in_money_needs_prices(make: Make) -> None:
+    with pytest.raises(GraderError, match="needs `price_in` and `price_out`"):
+        make("http://a/v1", budget=3.0)
+
+
+def test_what_is_on_its_way_counts_until_it_is_there() -> None:
+    meter = Meter(Prices(budget_tokens=100))
+    meter.before = Usage(1, 30, 10)
+    assert meter.passes(Usage(1, 40, 20)) == ""
+    assert meter.passes(Usage(1, 40, 21)) == "`budget_tokens` = 100"
+    meter.start(Usage(1, 40, 20))
+    assert meter.passes(Usage(1, 1, 0)) != ""
+    meter.end(Usage(1, 40, 20))
+    assert meter.passes(Usage(1, 1, 0)) == ""
+
+
+def test_an_older_store_is_read_and_taken_along(track: MakeTrack, monkeypatch: pytest.MonkeyPatch) -> None:
+    from trecexam import store
+    from trecexam.store import GradeStore
+
+    with serving(Exchange.say) as server:
+        root = track(server.url)
+        path = root / ".trecexam" / "grades.sqlite"
+        monkeypatch.setattr(store, "MIGRATIONS", store.MIGRATIONS[:1])
+        GradeStore(path).close()
+        monkeypatch.undo()
+        with GradeStore(path, write=False) as old:
+            assert old.usage(1) == (0, 0, 0)
+        monkeypatch.setenv("TEST_KEY", "key-of-the-test")
+        assert run(["watch", str(root), "--once"]) == 0
+    assert usage(root)["total"]["requests"] == len(server.bodies)

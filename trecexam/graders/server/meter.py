@@ -1,0 +1,100 @@
+"""What asking a server takes: tokens as it counts them, money by the prices set, and where to stop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from trecexam.graders.base import Usage
+from trecexam.graders.server.messages import Reply
+
+#: Tokens of an answer where a prompt has permitted ones and nothing is known of the model yet.
+SHORT = 8
+#: Bytes of a token in common tokenizers, and tokens that a chat adds to a prompt: for guesses.
+_BYTES, _AROUND = 4, 8
+_MILLION = 1_000_000
+
+
+def guessed(text: str) -> int:
+    """About as many tokens a prompt has; each model's tokenizer counts otherwise."""
+    return len(text.encode()) // _BYTES + _AROUND
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Of a million tokens, in any one currency; and how much may be spent, None for no limit.
+
+    Attributes:
+        budget: money.
+        budget_tokens: tokens in and out.
+    """
+
+    tokens_in: float | None = None
+    tokens_out: float | None = None
+    budget: float | None = None
+    budget_tokens: int | None = None
+
+    def cost(self, usage: Usage) -> float | None:
+        """The money that so many tokens take; None where no price is set."""
+        if self.tokens_in is None or self.tokens_out is None:
+            return None
+        return (usage.tokens_in * self.tokens_in + usage.tokens_out * self.tokens_out) / _MILLION
+
+    def over(self, usage: Usage) -> str:
+        """The limit that so many tokens pass, in words; "" where they pass none."""
+        cost = self.cost(usage)
+        if self.budget is not None and cost is not None and cost > self.budget:
+            return f"`budget` = {self.budget:g}"
+        if self.budget_tokens is not None and usage.tokens_in + usage.tokens_out > self.budget_tokens:
+            return f"`budget_tokens` = {self.budget_tokens:,}"
+        return ""
+
+
+class Meter:
+    """Counts. What is on its way counts as much as it may become.
+
+    Attributes:
+        before: what this grader used earlier on this track; set from outside.
+        used: what it used since.
+    """
+
+    def __init__(self, prices: Prices) -> None:
+        self.prices = prices
+        self.before = Usage()
+        self.used = Usage()
+        self._underway = Usage()
+
+    def passes(self, most: Usage) -> str:
+        """The limit that could be passed if so much more were asked now; "" where none could."""
+        return self.prices.over(self.before.plus(self.used).plus(self._underway).plus(most))
+
+    def begin(self) -> None:
+        """Nothing is on its way."""
+        self._underway = Usage()
+
+    def start(self, most: Usage) -> None:
+        self._underway = self._underway.plus(most)
+
+    def end(self, most: Usage) -> None:
+        self._underway = self._underway.less(most)
+
+    def count(self, text: str, reply: Reply) -> None:
+        """Counts an answer: as the server says, or guessed where it says nothing."""
+        tokens_in = guessed(text) if reply.tokens_in is None else reply.tokens_in
+        tokens_out = guessed(reply.text) if reply.tokens_out is None else reply.tokens_out
+        self.used = self.used.plus(Usage(1, tokens_in, tokens_out))
+
+    def expected_out(self, most: int, *, short: bool) -> int:
+        """Tokens of an answer, by those there were, else by a guess.
+
+        Args:
+            most: that an answer may have.
+            short: the prompt has permitted answers.
+        """
+        so_far = self.before.plus(self.used)
+        if so_far.requests:
+            return min(most, -(-so_far.tokens_out // so_far.requests))
+        return min(most, SHORT) if short else most
+
+    def as_json(self, usage: Usage) -> dict[str, Any]:
+        return {**usage._asdict(), "cost": self.prices.cost(usage)}
