@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trecexam.errors import GraderError
 from trecexam.pipeline import Progress
 from trecexam.stages.organizing.fill import (
     Filled,
@@ -102,7 +103,10 @@ class Filling(Opened):
             with TrackLock(self.folder.lock_path):
                 self._pipeline.open_to_write()
                 self._pipeline.load(depth=found.pool_depth)
-                graded = self._pipeline.grade(progress, only=found.holes).cells
+                outcome = self._pipeline.grade(progress, only=found.holes)
+                if outcome.why:
+                    raise GraderError(outcome.why)
+                graded = outcome.cells
         else:
             self._pipeline.load(depth=found.pool_depth)
         filled = merged(self._pipeline, found, graded)

@@ -120,6 +120,37 @@ def test_a_server_that_takes_nothing_from_us_is_asked_no_more(
     assert len(server.bodies) <= 3
 
 
+@pytest.mark.parametrize("url", ["http://[::1/v1", "http://a:99999/v1", "http://a:b/v1", "http://\u200b/v1"])
+def test_an_address_that_is_none_is_one_line(make: Make, cells: list[Cell], url: str) -> None:
+    with pytest.raises(GraderError, match=r"base_url|cannot be reached"):
+        graded(make(url), cells)
+
+
+def test_a_proxy_that_cannot_be_used_is_one_line_without_its_password(
+    make: Make, cells: list[Cell], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", f"nonsense://user:{KEY}@host")
+    with pytest.raises(GraderError, match="proxies or certificates") as caught:
+        graded(make("http://somewhere/v1"), cells)
+    assert KEY not in str(caught.value)
+
+
+def test_filling_holes_says_that_a_server_gave_no_answer(
+    track: MakeTrack, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def script(exchange: Exchange) -> None:
+        exchange.fail(500) if "passage 2 about q1" in exchange.prompt else exchange.say()
+
+    with serving(script) as server:
+        root = track(server.url, retries=0)
+        qrels = root / "qrels.txt"
+        lines = qrels.read_text().splitlines(keepends=True)
+        qrels.write_text("".join(line for line in lines if " q1-d02 " not in line))
+        assert run(["fill", str(root), "--qrels", str(qrels), "-o", str(tmp_path / "merged.txt")]) == 2
+    assert "gave no answer to 2 cells" in capsys.readouterr().err
+    assert not (tmp_path / "merged.txt").exists()
+
+
 def test_a_quota_that_is_spent_is_not_waited_for(make: Make, cells: list[Cell]) -> None:
     with (
         serving(lambda exchange: exchange.fail(429, "no money left", "insufficient_quota")) as server,

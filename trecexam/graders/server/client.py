@@ -60,6 +60,9 @@ class Client:
     Args:
         base_url: such as "http://localhost:8000/v1".
         timeout: seconds for a whole answer, first byte to last.
+
+    Raises:
+        GraderError: the address or the environment's proxies are wrong.
     """
 
     def __init__(self, base_url: str, secret: Secret, key_env: str | None, timeout: float) -> None:
@@ -73,12 +76,22 @@ class Client:
         self._key_env = key_env
         self._timeout = timeout
         # The deadline is on the whole answer: a server that sends a byte now and then keeps to any other.
-        self._http = httpx2.AsyncClient(
-            headers={"User-Agent": "trecexam", **secret.headers()},
-            timeout=httpx2.Timeout(None, connect=CONNECT),
-            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
-            follow_redirects=False,
-        )
+        try:
+            self._http = httpx2.AsyncClient(
+                headers={"User-Agent": "trecexam", **secret.headers()},
+                timeout=httpx2.Timeout(None, connect=CONNECT),
+                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
+                follow_redirects=False,
+            )
+            httpx2.URL(base_url)
+        except httpx2.InvalidURL as error:
+            raise GraderError(f"`base_url` {base_url} in [grader] is no address: {error}") from None
+        except (ImportError, OSError, ValueError) as error:
+            # Not the error's text: a proxy's address may hold a password.
+            raise GraderError(
+                "the environment's settings for proxies or certificates (HTTPS_PROXY, SSL_CERT_FILE ...) "
+                f"cannot be used ({type(error).__name__})"
+            ) from None
 
     async def close(self) -> None:
         await self._http.aclose()
