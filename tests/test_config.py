@@ -52,6 +52,19 @@ def test_every_setting_has_a_description() -> None:
         ("[track]\ndepth = true\n", 2, "`track.depth` = true: Input should be a valid integer"),
         ("[scores]\nmin_rating = '4'\n", 2, "`scores.min_rating` ="),
         ("[scores]\nmeasures = []\n", 2, "`scores.measures` = []"),
+        ("[grader]\ntemperature = inf\n", 2, "`grader.temperature` ="),
+        (
+            "[grader]\nextra = { day = 2026-01-01 }\n",
+            2,
+            "`grader.extra`: Value error, holds what JSON cannot",
+        ),
+        ("[grader]\nextra = { model = 'x' }\n", 2, "`model` is set by trecexam"),
+        (
+            "[grader]\nkey_env = 'sk-abc'\n",
+            2,
+            "`grader.key_env`: Value error, give the name of an environment",
+        ),
+        ("[grader]\nbase_url = 'host:80'\n", 2, "`grader.base_url`: Value error, give an address such as"),
     ],
 )
 def test_a_wrong_setting_is_named_with_its_line(tmp_path: Path, text: str, line: int, reason: str) -> None:

@@ -155,7 +155,9 @@ class GraderSection(_Section):
         description="openai: the environment variable that holds the key. Unset: no key is sent. Never write "
         "a key into this file.",
     )
-    temperature: float = Field(0.0, ge=0, description="openai: some cloud models take 1 alone.")
+    temperature: float = Field(
+        0.0, ge=0, allow_inf_nan=False, description="openai: some cloud models take 1 alone."
+    )
     seed: int | None = Field(
         None, examples=[7], description="openai: seed of the server's random numbers. Unset: not sent."
     )
@@ -177,21 +179,26 @@ class GraderSection(_Section):
         description='openai: more fields of a request, such as { reasoning_effort = "low" }.',
     )
     concurrency: int = Field(8, ge=1, le=4096, description="openai: requests at a time.")
-    timeout: float = Field(120.0, gt=0, description="openai: seconds for one answer.")
+    timeout: float = Field(120.0, gt=0, allow_inf_nan=False, description="openai: seconds for one answer.")
     retries: int = Field(
         5,
         ge=0,
         description="openai: how often a request that failed is sent again, waiting longer each time.",
     )
     price_in: float | None = Field(
-        None, ge=0, examples=[0.15], description="openai: money for a million tokens in, in any currency."
+        None,
+        ge=0,
+        allow_inf_nan=False,
+        examples=[0.15],
+        description="openai: money for a million tokens in, in any currency.",
     )
     price_out: float | None = Field(
-        None, ge=0, examples=[0.6], description="openai: money for a million tokens out."
+        None, ge=0, allow_inf_nan=False, examples=[0.6], description="openai: money for a million tokens out."
     )
     budget: float | None = Field(
         None,
         ge=0,
+        allow_inf_nan=False,
         examples=[5.0],
         description="openai: grading stops before this grader has cost so much money on this track.",
     )
@@ -231,9 +238,11 @@ class GraderSection(_Section):
     @field_validator("extra")
     @classmethod
     def _no_keys(cls, value: dict[str, Any]) -> dict[str, Any]:
-        if re.search(
-            r'"[^"]*(key|token|secret|password|authorization)":', json.dumps(value, default=str), re.I
-        ):
+        try:
+            text = json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError):
+            raise ValueError("holds what JSON cannot say (a date, a time, nan, inf)") from None
+        if re.search(r'"[^"]*(key|token|secret|password|authorization)":', text, re.I):
             raise ValueError("holds what may be a key: keys are read from the variable that `key_env` names")
         ours = {"model", "messages", "prompt", "stream", "n", "logprobs", "top_logprobs"} & value.keys()
         if ours:
