@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import shutil
 import sys
 import time
@@ -51,20 +50,10 @@ def width() -> int:
     return max(40, shutil.get_terminal_size().columns)
 
 
-def pages(lines: Iterable[str], *, page: bool = True) -> None:
-    """Prints lines, through a pager where they are more than a terminal shows at once.
-
-    Args:
-        page: False for lines that are never read page by page.
-    """
-    ended = (_encodable(line) + "\n" for line in lines)
-    first = list(itertools.islice(ended, shutil.get_terminal_size().lines)) if page and on_terminal() else []
-    everything = itertools.chain(first, ended)
-    if first and len(first) == shutil.get_terminal_size().lines:
-        click.echo_via_pager(everything)
-        return
-    for line in everything:
-        click.echo(line, nl=False)
+def lines(found: Iterable[str]) -> None:
+    """Prints lines as they come."""
+    for line in found:
+        click.echo(_encodable(line))
 
 
 def _encodable(text: str) -> str:
