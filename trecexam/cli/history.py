@@ -56,7 +56,7 @@ def history(
     elif moves or run is not None or not show.on_terminal():
         show.table(rendering.log_table(rows))
     else:
-        show.pages(rendering.entry_text(found).splitlines())
+        show.lines(rendering.entry_text(found).splitlines())
 
 
 def _log(track: Path, last: int | None, run: str | None, *, moves: bool, as_json: bool) -> None:
