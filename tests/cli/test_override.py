@@ -197,6 +197,26 @@ def test_equal_passages_of_a_query_share_a_persons_rating(graded: Path) -> None:
     assert found[doc_id] == found[twin] == rating
 
 
+def test_what_counts_for_an_equal_passage_is_listed_and_can_be_withdrawn_there(graded: Path) -> None:
+    query_id, doc_id, twin = "q1", "q1-d00", "q1-d01"
+    passages = graded / "passages.jsonl"
+    rows = [json.loads(line) for line in passages.read_text().splitlines()]
+    texts = {row["docid"]: row["text"] for row in rows}
+    for row in rows:
+        if row["docid"] == twin:
+            row["text"] = texts[doc_id]
+    passages.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with trecexam.open_track(graded) as track:
+        track.override(query_id, doc_id, 5, who="ann", why="same text")
+        listed = [(row[1], row[3], row[5], row[8]) for row in track.human_ratings().rows]
+        done = track.override(query_id, twin, None, who="bob", why="not so")
+        after = [(row[1], row[3], row[8]) for row in track.human_ratings().rows]
+    assert listed == [(doc_id, 5, "ann", "counts"), (twin, 5, "ann", "counts")]
+    assert done.before is not None
+    assert (done.before.who, done.before.rating) == ("ann", 5)
+    assert after == [(doc_id, 5, "replaced"), (twin, None, "withdrawn")]
+
+
 def test_count_labels_and_binary_labels_follow_a_persons_rating(graded: Path) -> None:
     with trecexam.open_track(graded) as track:
         low = next(q for q in track.qrels(label="count", min_rating=4) if q.relevance == 0)

@@ -277,6 +277,7 @@ class Gradebook:
                 if grader_id is None or item_row is None:
                     continue
                 answers = self._store.answers(grader_id, item_row)
+                item_sha256 = item_digest(item).hex()
                 for doc_id, digest, row in zip(sheet.doc_ids, digests, passages, strict=True):
                     if digest is None or row is None or row not in answers:
                         continue
@@ -293,7 +294,7 @@ class Gradebook:
                         "model": str(self._identity.get("model") or self._identity.get("grader") or ""),
                         "prompt": self._prompt(item.kind),
                         "passage_sha256": digest.hex(),
-                        "item_sha256": item_digest(item).hex(),
+                        "item_sha256": item_sha256,
                         **_human(self._overrides.said.get((query_id, doc_id, item.item_id))),
                     }
 

@@ -169,12 +169,13 @@ def find_holes(pipeline: Pipeline, wanted: Wanted) -> Found:
 
     Raises:
         TrecexamError: there are no official judgments; or they have nothing in common with the pool, and no
-            rule was asked for that would go without; or as `choose_rule`.
+            rule was asked for that would go without; or they are merged ones; or as `choose_rule`.
         ConversionError: the judgments cannot be read.
     """
     from trecexam.scores.filling.fill import holes_of
 
     depth = wanted.depth or pipeline.config.track.depth
+    _refuse_merged(wanted.qrels or pipeline.folder.qrels())
     judgments = official(pipeline, wanted.qrels) if wanted.qrels is not None else None
     pool_depth = max(depth, pipeline.config.track.depth)
     snapshot = pipeline.load(depth=pool_depth)
@@ -357,6 +358,21 @@ def _rejected(pipeline: Pipeline, wanted: Wanted) -> tuple[Rejected, ...]:
     aside = {folder.official_leaderboard(), folder.qrels() if wanted.qrels is not None else None}
     names = {folder.shown(path) for path in aside if path is not None}
     return tuple(row for row in snapshot.rejected if row.file not in names)
+
+
+def _refuse_merged(qrels: Path | None) -> None:
+    """Refuses what `fill` wrote: the lines of a machine would pass for a person's, and the rule be fitted on
+    them.
+
+    Raises:
+        TrecexamError: with what to name instead.
+    """
+    if qrels is not None and sources_beside(qrels).exists():
+        raise TrecexamError(
+            f"`trecexam fill` wrote it, as {sources_beside(qrels).name} beside it says, so not all lines are "
+            "people's; name the official judgments that it was made from",
+            path=qrels,
+        )
 
 
 def _has_subtopics(judgments: Official) -> bool:

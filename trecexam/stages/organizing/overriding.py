@@ -74,9 +74,8 @@ def override(
         "" if digest is None else passage_digest(digest).hex(),
         digest_of(found) if found else "",
     )
-    before = next(
-        (d.row for d in pipeline.overrides.decisions if d.state == COUNTS and d.row[:3] == row[:3]), None
-    )
+    # It may have been said of another passage with the same text.
+    before = pipeline.overrides.said.get(row[:3])
     machine = _machine(pipeline, {query_id}).get(row[:3])
     if rating is None and before is None:
         raise TrecexamError("there is no rating to withdraw", path=pipeline.folder.overrides())
@@ -97,13 +96,22 @@ def override(
 
 
 def human_table(pipeline: Pipeline) -> Table:
-    """Every line of overrides.tsv that could be read, with the grader's rating and what became of it."""
+    """Every line of overrides.tsv that could be read, with the grader's rating and what became of it.
+
+    Below a line that counts stand the other pooled passages with the same text, for which it counts too.
+    """
     decisions = pipeline.overrides.decisions
     machine = _machine(pipeline, {decision.row.query_id for decision in decisions})
+    alike: dict[HumanRating, list[HumanRating]] = {}
+    for (_, doc_id, _), row in pipeline.overrides.said.items():
+        if doc_id != row.doc_id:
+            alike.setdefault(row, []).append(row._replace(doc_id=doc_id))
     return Table(
         COLUMNS,
         tuple(
-            (*row[:4], machine.get(row[:3]), row.who, row.why, row.when, state) for _, row, state in decisions
+            (*row[:4], machine.get(row[:3]), row.who, row.why, row.when, state)
+            for _, said, state in decisions
+            for row in (said, *(alike.get(said, ()) if state == COUNTS else ()))
         ),
     )
 
