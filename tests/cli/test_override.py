@@ -288,3 +288,51 @@ def test_filled_judgments_name_the_person_and_the_reason(graded: Path, tmp_path:
     header, *_, last = merged.with_name("merged.qrels.sources.tsv").read_text().splitlines()
     found = dict(zip(header.split("\t"), last.split("\t"), strict=True))
     assert (found["source"], found["who"], found["why"]) == ("override", "ann", "read it")
+
+
+def test_a_cell_that_leaves_the_label_as_it_was_does_not_make_it_the_persons(
+    graded: Path, tmp_path: Path
+) -> None:
+    kept = (graded / "qrels.txt").read_text().splitlines(keepends=True)
+    with trecexam.open_track(graded) as track:
+        holes = {tuple(line.split()[::2]) for line in kept}
+        grades = [g for g in track.grades() if (g["query_id"], g["doc_id"]) in holes]
+        by_doc: dict[tuple[str, str], list[int]] = {}
+        for g in grades:
+            by_doc.setdefault((g["query_id"], g["doc_id"]), []).append(g["rating"])
+        low = next(g for g in grades if g["rating"] < max(by_doc[g["query_id"], g["doc_id"]]))
+        place = low["query_id"], low["doc_id"]
+        track.override(*place, low["rating"], item=low["item_id"], who="bob", why="I agree")
+    official = tmp_path / "official.qrels"
+    official.write_text("".join(line for line in kept if tuple(line.split()[::2]) != place))
+    merged = tmp_path / "merged.qrels"
+    assert run(["fill", str(graded), "--qrels", str(official), "-o", str(merged), "--map", "identity"]) == 0
+    header, *_, last = merged.with_name("merged.qrels.sources.tsv").read_text().splitlines()
+    found = dict(zip(header.split("\t"), last.split("\t"), strict=False))
+    assert (found["doc_id"], found["source"], found.get("who", "")) == (place[1], "model", "")
+
+
+def test_the_correlation_names_people(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    query_id, doc_id = next(iter(labels(graded)))
+    give(graded, "--query", query_id, "--doc", doc_id, "--rating", "1", *ANN)
+    assert run(["watch", str(graded), "--once"]) == 0
+    written = json.loads((graded / "out/correlation.json").read_text())
+    assert written["human_ratings"] == {"cells": 0, "passages": 1, "who": ["ann"]}
+    capsys.readouterr()
+    assert run(["leaderboard", str(graded), "--official", "--json"]) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out)["human_ratings"]["who"] == []
+    assert "person" not in told.err
+
+
+def test_while_a_daemon_watches_nobody_is_told_to_start_another(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from trecexam.watching.lock import TrackLock
+
+    query_id, doc_id = next(iter(labels(graded)))
+    with TrackLock(graded / ".trecexam" / "lock"):
+        give(graded, "--query", query_id, "--doc", doc_id, "--rating", "1", *ANN)
+    told = capsys.readouterr().err
+    assert "takes it up" in told
+    assert "--once" not in told

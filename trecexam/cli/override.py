@@ -9,6 +9,7 @@ import click
 from trecexam.api import open_track
 from trecexam.cli import show
 from trecexam.cli.options import json_option, track_argument
+from trecexam.watching.lock import holder
 
 
 @click.command(
@@ -66,7 +67,7 @@ def override(
     assert why
     with open_track(track) as opened:
         done = opened.override(query_id, doc_id, rating, item=item, who=who, why=why)
-        root = opened.folder.root
+        root, lock = opened.folder.root, opened.folder.lock_path
     what = f"{query_id} {doc_id}" + (f" {done.row.item_id}" if done.row.item_id else "")
     machine = "no rating" if done.machine is None else str(done.machine)
     if not done.written:
@@ -82,4 +83,10 @@ def override(
             "overrides.tsv, the last counts",
             err=True,
         )
-    click.echo(f"next: trecexam watch {root} --once", err=True)
+    pid = holder(lock)
+    click.echo(
+        f"next: trecexam watch {root} --once"
+        if pid is None
+        else f"process {pid}, which watches, takes it up",
+        err=True,
+    )

@@ -132,7 +132,10 @@ class Outputs:
         if compared is not None:
             table = compared.table()
             yield "correlation.tsv", to_tsv(table).encode()
-            yield "correlation.json", to_json(compared.as_json()).encode()
+            yield (
+                "correlation.json",
+                to_json(compared.as_json() | {"human_ratings": pipeline.said()}).encode(),
+            )
         agreed = agreements_if_any(pipeline)
         if agreed is not None:
             yield "agreement.tsv", to_tsv(agreed.table()).encode()

@@ -29,6 +29,8 @@ class Agreements:
 
     Attributes:
         source: the official judgments' file or dataset.
+        cautions: what makes them other than people's judgments of all that they name. Negative labels are
+            left out.
         grader: what graded: the grader's name and model.
         n_queries: queries with passages that have both labels.
         n_both: passages that have both; only these count.
@@ -38,6 +40,7 @@ class Agreements:
     """
 
     source: str
+    cautions: tuple[str, ...]
     grader: str
     n_queries: int
     n_both: int
@@ -54,6 +57,7 @@ class Agreements:
         """The tables with full precision, and what they are made from."""
         return {
             "official": self.source,
+            "cautions": list(self.cautions),
             "grader": self.grader,
             "n_queries": self.n_queries,
             "n_both": self.n_both,
@@ -95,11 +99,11 @@ def agreements(
         )
     ]
     _refuse_beyond(choices, best)
-    levels = {label for q in ratings for label in judged.labels.get(q.query_id, {}).values()}
+    levels = {label for q in ratings for label in judged.judged.get(q.query_id, {}).values()}
     found = []
     for choice in choices:
         own = {q.query_id: labels(q, choice.rule, choice.min_rating, choice.min_answers) for q in ratings}
-        pairs = pair(own, judged.labels)
+        pairs = pair(own, judged.judged)
         if not len(pairs.query):
             why = judged.meets({q.query_id: q.doc_ids for q in ratings})
             if why:
@@ -108,6 +112,7 @@ def agreements(
         found.append(agreement(pairs, choice, best, levels))
     return Agreements(
         judged.source,
+        judged.cautions(),
         _name(pipeline.grader.identity),
         pairs.n_queries,
         len(pairs.query),

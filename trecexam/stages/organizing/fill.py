@@ -14,7 +14,7 @@ from trecexam.pool import pool
 from trecexam.reports import files
 from trecexam.reports.sources import merged_qrels, sources_table
 from trecexam.reports.tables import Table, to_tsv
-from trecexam.stages.organizing.official import Official, official
+from trecexam.stages.organizing.official import Official, official, sources_beside
 from trecexam.stages.organizing.scale_rule import stated
 
 if TYPE_CHECKING:
@@ -143,11 +143,6 @@ class Filled:
         )
 
 
-def sources_beside(output: Path) -> Path:
-    """Where it is said who said each line of the merged qrels, unless another file is named."""
-    return output.with_name(f"{output.name}.sources.tsv")
-
-
 def check_outputs(pipeline: Pipeline, found: Found, output: Path, sources: Path) -> None:
     """Refuses to write over the official judgments, under whatever name, or over another input.
 
@@ -182,7 +177,8 @@ def find_holes(pipeline: Pipeline, wanted: Wanted) -> Found:
     judgments = judgments or official(pipeline)
     queries = snapshot.bank.query_ids
     pooled = pool(snapshot.runs.values(), queries, depth)
-    notes = []
+    # Negative lines stay as they are: they are somebody's, though trec_eval takes them for no judgment.
+    notes = [f"{line}; these lines stay as they are" for line in judgments.cautions()]
     strangers = judgments.meets(pooled)
     if strangers is not None:
         if wanted.rule is None:
@@ -246,7 +242,7 @@ def choose_rule(pipeline: Pipeline, judgments: Official, wanted: Wanted) -> tupl
     if named is not None:
         return named, ()
     # What people said in the grader's place is no measure of the grader.
-    both = with_both(_automatic(pipeline, human=False), judgments.labels)
+    both = with_both(_automatic(pipeline, human=False), judgments.judged)
     try:
         rule = scale_map.fitted(*both)
     except ValueError as error:
@@ -299,7 +295,7 @@ def merged(pipeline: Pipeline, found: Found, graded: int = 0) -> Filled:
         automatic,
         rule,
         dict(_machines(pipeline, found.holes)),
-        overridden=_overridden(pipeline),
+        overridden=_overridden(pipeline, automatic),
         confidences=confidences,
         as_unjudged=found.wanted.as_unjudged,
     )
@@ -326,10 +322,18 @@ def _automatic(
     }
 
 
-def _overridden(pipeline: Pipeline) -> dict[tuple[str, str], tuple[str, str]]:
-    """(query_id, doc_id) -> who rated it, or cells of it, in the grader's place, and why."""
+def _overridden(
+    pipeline: Pipeline, automatic: Mapping[str, Mapping[str, int]]
+) -> dict[tuple[str, str], tuple[str, str]]:
+    """(query_id, doc_id) -> who gave it its label, and why, where that is not the grader's own.
+
+    A person's rating of a cell that leaves the label as the grader has it does not make it the person's.
+    """
+    machine = _automatic(pipeline, automatic, human=False)
     said: dict[tuple[str, str], dict[str, list[str]]] = {}
-    for (query_id, doc_id, _), row in sorted(pipeline.overrides.said.items()):
+    for (query_id, doc_id, item_id), row in sorted(pipeline.overrides.said.items()):
+        if item_id and machine.get(query_id, {}).get(doc_id) == automatic.get(query_id, {}).get(doc_id):
+            continue
         said.setdefault((query_id, doc_id), {}).setdefault(row.who, []).append(row.why)
     return {
         place: ("; ".join(whys), "; ".join(why for given in whys.values() for why in given))

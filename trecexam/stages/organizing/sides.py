@@ -162,6 +162,7 @@ def remarks(pipeline: Pipeline, found: Sequence[Sides]) -> tuple[str, ...]:
     lines = []
     if snapshot.official is not None and any(one.official_measure != LEADERBOARD for one in found):
         lines.append(_compared(snapshot))
+        lines += official_of(pipeline).cautions()
     lines += [str(error) for error in _refused(pipeline)]
     lines += _strangers(pipeline)
     ranked = _ranked(snapshot)
