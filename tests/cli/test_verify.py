@@ -450,7 +450,7 @@ def test_what_people_rated_is_marked_and_counts(
     text = out(capsys, "grading", graded, "--doc", doc_id, "--item", "q1/2", "--format", "text")
     assert f"by a person (grader: {ratings[doc_id, 'q1/2']})" in text
     for view in VIEWS:
-        assert "have a person's rating in place of the grader's (Ann)" in err(capsys, view, graded, status=0)
+        assert "as a whole (Ann)" in err(capsys, view, graded, status=0)
         assert json.loads(out(capsys, view, graded, "--json"))["human_ratings"]["who"] == ["Ann"]
     before = {(r["doc_id"], r["item_id"]): r["rating"] for r in table(capsys, "grading", graded)}
     assert {key: int(rating) for key, rating in before.items()} == ratings | {(doc_id, "q1/2"): 5}

@@ -33,7 +33,8 @@ def history(
     """Which runs of TRACK moved at each change of files, bank or settings, and because of which labels.
 
     Without N a line for each entry of out/history/, the latest last. With N that entry in full; into a pipe
-    its rows of the log. Runs with equal means share a rank.
+    its rows of the log. `moved` counts runs whose mean or rank changed, `up` and `down` those whose rank did.
+    Runs with equal means share a rank.
     """
     if entry is None:
         if labels:

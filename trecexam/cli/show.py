@@ -13,6 +13,7 @@ import click
 
 from trecexam.pipeline import Progress
 from trecexam.reports.tables import Table, to_aligned, to_json, to_tsv
+from trecexam.reports.terminal import printable
 
 if TYPE_CHECKING:
     from trecexam.api import Track
@@ -67,8 +68,8 @@ def human(track: Track) -> None:
     said = track.said()
     if said["who"]:
         click.echo(
-            f"{said['cells']:,} cells and {said['passages']:,} passages have a person's rating in place of "
-            f"the grader's ({', '.join(said['who'])})",
+            f"a person's rating stands in place of the grader's in {said['cells']:,} cells and for "
+            f"{said['passages']:,} passages as a whole ({', '.join(map(printable, said['who']))})",
             err=True,
         )
 
