@@ -252,7 +252,7 @@ def test_passages_that_both_have_pooled_but_no_one_graded_are_told(
     root = make_small_track(tmp_path / "t", config=RECORDED)
     (root / "grades.jsonl").write_text('{"query_id": "q1", "doc_id": "d", "item_id": "i", "rating": 1}\n')
     text = err(capsys, "agreement", root)
-    assert "no passage is graded yet" in text
+    assert "nothing is graded yet" in text
     assert "`trecexam watch" in text
 
 
