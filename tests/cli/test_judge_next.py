@@ -416,7 +416,7 @@ def test_where_no_answer_could_be_read_nobody_is_sent_to_grade_again(
 ) -> None:
     root = make_small_track(tmp_path / "track")
     grader = HashGrader()
-    grader.status = lambda cell: "refused"
+    grader.status = lambda cell: "unparsed"
     with trecexam.open_track(root, grader=grader) as track:
         track.update()
         (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in track.grades()))
@@ -425,5 +425,5 @@ def test_where_no_answer_could_be_read_nobody_is_sent_to_grade_again(
     capsys.readouterr()
     assert run([command, str(root)]) == 2
     told = capsys.readouterr().err
-    assert "the grader gave no rating: of 144 answers 0 are unparsed, 144 refused, 0 errors" in told
+    assert "the grader gave no rating: of 144 answers 144 are unparsed, 0 refused, 0 errors" in told
     assert f"trecexam verify grading {root}" in told
