@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import trecexam
 from converters.errors import ConversionError
-from trecexam.config import TrackConfig
+from trecexam.config import CONFIG_NAME, TrackConfig
 from trecexam.errors import TrecexamError
 from trecexam.graders import Grader, create
 from trecexam.graders.base import Answer, Cell, asks_of, identity_json, scale_of, told_query
@@ -24,6 +24,7 @@ from trecexam.stages.gradebook import Counts, Gradebook
 from trecexam.stages.inputs import Inputs, Snapshot
 from trecexam.stages.measures import check_measures
 from trecexam.stages.organizing.official import official as official_of
+from trecexam.stages.organizing.sides import not_computable
 from trecexam.stages.overrides import Overrides, resolve
 from trecexam.stages.scoring import ValueCache, Values
 from trecexam.stages.texts import Texts
@@ -162,7 +163,9 @@ class Pipeline:
             Rejected(file, None, f"item '{item.item_id}' {reason} ({cells:,} passages not graded on it)")
             for item, reason, cells in self.gradebook.failed_items()
         )
-        return (*self._not_taken, *self._left_out, *items)
+        reason = None if self.snapshot is None else not_computable(self)
+        measures = (Rejected(CONFIG_NAME, None, f"[scores] official_measures: {reason}"),) if reason else ()
+        return (*self._not_taken, *measures, *self._left_out, *items)
 
     def load(self, hold: Collection[Path] = (), depth: int | None = None) -> Snapshot:
         """Reads what changed and builds the pool; grades nothing.

@@ -251,7 +251,7 @@ def test_passages_that_both_have_pooled_but_no_one_graded_are_told(
     root = make_small_track(tmp_path / "t", config=RECORDED)
     (root / "grades.jsonl").write_text('{"query_id": "q1", "doc_id": "d", "item_id": "i", "rating": 1}\n')
     text = err(capsys, "agreement", root)
-    assert "no passage is graded yet" in text
+    assert "nothing is graded yet" in text
     assert "`trecexam watch" in text
 
 
@@ -319,3 +319,14 @@ def test_a_min_rating_beyond_the_graders_scale_is_refused(small_track: Path) -> 
         pytest.raises(TrecexamError, match=r"min_rating 4: the grader rates 0\.\.1"),
     ):
         track.agreement([1, 4])
+
+
+def test_judgments_behind_a_link_to_nothing_are_not_taken_for_absent_ones(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (graded / "qrels.txt").unlink()
+    (graded / "qrels.txt").symlink_to("/nowhere/official.qrels")
+    capsys.readouterr()
+    assert run(["agreement", str(graded)]) == 2
+    assert "is a link to a file that is not there: /nowhere/official.qrels" in capsys.readouterr().err
+    assert run(["watch", str(graded), "--once"]) == 1

@@ -102,6 +102,21 @@ def test_two_people_on_one_cell_are_both_kept_and_the_last_counts(
     assert labels(graded)[query_id, doc_id] == 3
 
 
+def test_what_another_person_wrote_cannot_take_over_the_terminal(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query_id, doc_id = next(iter(labels(graded)))
+    (graded / "overrides.tsv").write_text(
+        f"query_id\tdoc_id\trating\twho\twhy\n{query_id}\t{doc_id}\t1\tbob\tred \x1b[31m \u202e\n"
+    )
+    capsys.readouterr()
+    give(graded, "--query", query_id, "--doc", doc_id, "--rating", "2", *ANN)
+    told = capsys.readouterr().err
+    assert "bob had said 1: red" in told
+    assert "\x1b" not in told
+    assert "\u202e" not in told
+
+
 def test_the_same_said_twice_is_one_line(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     query_id, doc_id = next(iter(labels(graded)))
     for _ in range(2):
@@ -263,6 +278,55 @@ def test_overrides_that_cannot_be_read_are_never_written_over(graded: Path) -> N
     query_id, doc_id = next(iter(labels(graded)))
     give(graded, "--query", query_id, "--doc", doc_id, "--rating", "1", *ANN, status=2)
     assert (graded / "overrides.tsv").read_bytes() == b"\xff\xfe junk"
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b'"query_id"\t"doc_id"\t"rating"\t"who"\t"why"\r\n', ":1: the header line lacks query_id"),
+        (b"query_id,doc_id,item_id,rating,who,why\n", ":1: the header line lacks query_id"),
+        (b"query_id\tdoc_id\trating\n", ":1: the header line lacks who, why"),
+        (b"query_id\tdoc_id\trating\twho\twhy\nq1\tq1-d00\t1\tann\ta\0b\n", ":2: a NUL byte"),
+        (b"query_id\tdoc_id\trating\twho\twhy\rq1\tq1-d00\t1\tann\tread\r", "CR alone"),
+    ],
+)
+def test_nothing_is_added_to_a_file_of_which_no_line_would_count(
+    graded: Path, capsys: pytest.CaptureFixture[str], content: bytes, says: str
+) -> None:
+    """It said "1 (ann) in place of the grader's", and wrote an empty line, or one that nobody reads."""
+    (graded / "overrides.tsv").write_bytes(content)
+    query_id, doc_id = next(iter(labels(graded)))
+    capsys.readouterr()
+    give(graded, "--query", query_id, "--doc", doc_id, "--rating", "1", *ANN, status=2)
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert says in told
+    assert (graded / "overrides.tsv").read_bytes() == content
+
+
+def test_a_link_to_nothing_is_named_and_a_link_to_itself_is_no_traceback(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query_id, doc_id = next(iter(labels(graded)))
+    path = graded / "overrides.tsv"
+    for target, says in (("gone/overrides.tsv", "a folder that is not there"), (path.name, "cannot be read")):
+        path.symlink_to(target)
+        (graded / "queries.tsv").touch()
+        capsys.readouterr()
+        assert run(["watch", str(graded), "--once"]) == 1
+        assert "overrides.tsv: is a link to a file that is not there" in capsys.readouterr().err
+        give(graded, "--query", query_id, "--doc", doc_id, "--rating", "1", *ANN, status=2)
+        assert says in capsys.readouterr().err
+        assert path.is_symlink()
+        assert not (graded / "gone").exists()
+        path.unlink()
+
+
+def test_an_index_of_thousands_of_digits_is_no_item(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    query_id, doc_id = next(iter(labels(graded)))
+    capsys.readouterr()
+    give(graded, "--query", query_id, "--doc", doc_id, "--item", "9" * 5000, "--rating", "1", *ANN, status=2)
+    assert "has no item '999" in capsys.readouterr().err
 
 
 def test_without_human_ratings_there_is_no_human_table(graded: Path) -> None:

@@ -11,6 +11,7 @@ from trecexam.errors import TrecexamError
 from trecexam.graders.base import scale_of
 from trecexam.reports.agreement import agreement_json, agreement_table
 from trecexam.reports.tables import Table
+from trecexam.stages.gaps import nothing_graded
 from trecexam.stages.organizing.official import official
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def agreements(
             why = judged.meets({q.query_id: q.doc_ids for q in ratings})
             if why:
                 raise NothingInCommonError(why)
-            raise NothingInCommonError(_why_none(ratings), path=pipeline.folder.root)
+            raise NothingInCommonError(_why_none(pipeline, ratings), path=pipeline.folder.root)
         found.append(agreement(pairs, choice, best, levels))
     return Agreements(
         judged.source,
@@ -145,11 +146,11 @@ def _refuse_beyond(choices: Sequence[Thresholds], best: int) -> None:
             raise TrecexamError(f"min_rating {choice.min_rating}: the grader rates 0..{best}")
 
 
-def _why_none(ratings: Sequence[QueryRatings]) -> str:
+def _why_none(pipeline: Pipeline, ratings: Sequence[QueryRatings]) -> str:
     if not any(q.doc_ids for q in ratings):
         return "no passages to compare labels of: drop runs into the track's runs folder"
     if not any(q.rated.any() for q in ratings):
-        return "no passage is graded yet, so there are no labels to compare; `trecexam watch` grades"
+        return nothing_graded(pipeline.folder, pipeline.gradebook)
     return "no passage has both an automatic label and an official judgment"
 
 
