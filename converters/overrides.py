@@ -51,9 +51,12 @@ def with_override(content: bytes, row: HumanRating) -> bytes:
 
     Raises:
         UnicodeDecodeError: the content is no UTF-8.
+        ValueError: its header line has no column for the item; the rating would be of the whole passage.
     """
     lines = [line for line in content.decode("utf-8-sig").splitlines() if line.strip()]
     names = [name.strip() for name in lines[0].split("\t")] if lines else list(COLUMNS)
+    if row.item_id and "item_id" not in names:
+        raise ValueError("the header line has no item_id, so that it takes ratings of whole passages only")
     values = {
         name: "" if value is None else " ".join(str(value).split()) for name, value in row._asdict().items()
     }
@@ -63,6 +66,10 @@ def with_override(content: bytes, row: HumanRating) -> bytes:
 
 
 def _header(path: str | os.PathLike[str], number: int, names: list[str]) -> list[str]:
+    if any("\r" in name for name in names):
+        raise ConversionError(
+            path, number, "its lines end in CR alone, as on old Macs: save it anew with LF or CR LF"
+        )
     missing = [name for name in (*REQUIRED, "rating") if name not in names]
     if missing:
         raise ConversionError(
@@ -89,7 +96,7 @@ def _row(path: str | os.PathLike[str], number: int, names: list[str], values: li
     if empty:
         raise ConversionError(path, number, f"no {empty[0]}: who rated what, and why, is part of a rating")
     text = found.pop("rating", "")
-    if text and not (text.isascii() and text.isdigit() and int(text) <= 5):
+    if text and not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) <= 5):
         raise ConversionError(
             path, number, f"the rating is neither 0..5 nor empty (withdrawn): '{text[:40]}'"
         )

@@ -35,6 +35,8 @@ class Judgment(Protocol):
 EXAMPLE = "q1 0 doc42 3"
 #: The highest label that judgments with confidences have.
 MAX_LABEL = 4
+#: The highest label that is read. trec_eval clears 8 bytes a label for each query of each run: 8 MB here.
+HIGHEST_LABEL = 1_000_000
 
 
 def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
@@ -45,8 +47,8 @@ def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
 
     Raises:
         ConversionError: with the line: neither four columns nor six, or not as many as on the first line, a
-            label that is no whole number, the same document judged twice for a query (and subtopic), an
-            empty file.
+            label that is no whole number or above `HIGHEST_LABEL`, the same document judged twice for a query
+            (and subtopic), an empty file.
     """
     seen = Seen()
     width = 0
@@ -79,8 +81,15 @@ def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
                     f"the confidence (column 5) is not in 0..1: '{columns[4][:40]}'; is this a run?",
                 )
         label = _label(text)
-        if label is None:
+        if label is None and not (text.isascii() and text.isdigit()):
             raise ConversionError(path, number, f"the label (column 4) is no whole number: '{text[:40]}'")
+        if label is None or label > HIGHEST_LABEL:
+            raise ConversionError(
+                path,
+                number,
+                f"the label (column 4) is above {HIGHEST_LABEL:,}: '{text[:40]}'; is it a score or an id? "
+                "trec_eval's measures keep a table of all labels up to the highest",
+            )
         first = seen.first(query_id, f"{iteration} {doc_id}", number)
         if first != number:
             raise ConversionError(

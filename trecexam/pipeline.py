@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import trecexam
-from trecexam.config import TrackConfig
-from trecexam.errors import ConfigError
+from converters.errors import ConversionError
+from trecexam.config import CONFIG_NAME, TrackConfig
+from trecexam.errors import TrecexamError
 from trecexam.graders import Grader, create
 from trecexam.graders.base import (
     Answer,
@@ -31,7 +32,9 @@ from trecexam.stages.files import Rejected, fingerprint, stamp
 from trecexam.stages.gaps import left_out, without_text
 from trecexam.stages.gradebook import Counts, Gradebook
 from trecexam.stages.inputs import Inputs, Snapshot
+from trecexam.stages.measures import check_measures
 from trecexam.stages.organizing.official import official as official_of
+from trecexam.stages.organizing.sides import not_computable
 from trecexam.stages.overrides import Overrides, resolve
 from trecexam.stages.scoring import ValueCache, Values
 from trecexam.stages.texts import Texts
@@ -156,8 +159,21 @@ class Pipeline:
         self._store = GradeStore(self.folder.store_path, write=write)
         # What a model wrote stays; what it means follows the prompt's parser as it is now.
         read = getattr(self.grader, "read", None) if getattr(self.grader, "free_text", False) else None
-        self._book = Gradebook(self._store, self.grader.identity, self.config.track.min_text, read)
+        self._book = Gradebook(
+            self._store,
+            self.grader.identity,
+            self.config.track.min_text,
+            read,
+            self._said_by,
+        )
         return self._book
+
+    def _said_by(self) -> tuple[str | None, str | None]:
+        try:
+            return getattr(self.grader, "said_by", (None, None))
+        except (ConversionError, TrecexamError):
+            # A recording that is gone names nobody; what was taken from it is stored.
+            return None, None
 
     @property
     def rejected(self) -> tuple[Rejected, ...]:
@@ -168,7 +184,9 @@ class Pipeline:
             Rejected(file, None, f"item '{item.item_id}' {reason} ({cells:,} passages not graded on it)")
             for item, reason, cells in self.gradebook.failed_items()
         )
-        return (*self._not_taken, *self._left_out, *items)
+        reason = None if self.snapshot is None else not_computable(self)
+        measures = (Rejected(CONFIG_NAME, None, f"[scores] official_measures: {reason}"),) if reason else ()
+        return (*self._not_taken, *measures, *self._left_out, *items)
 
     def load(self, hold: Collection[Path] = (), depth: int | None = None) -> Snapshot:
         """Reads what changed and builds the pool; grades nothing.
@@ -180,7 +198,7 @@ class Pipeline:
         Raises:
             TrecexamError, ConversionError: the bank or the passages are missing or unreadable.
         """
-        self.check_measures()
+        check_measures(self.config, self.folder.config_path)
         snapshot = self.inputs.read(hold)
         pooled = pool(snapshot.runs.values(), snapshot.bank.query_ids, depth or self.config.track.depth)
         wanted = {doc_id for docs in pooled.values() for doc_id in docs}
@@ -217,24 +235,6 @@ class Pipeline:
         counts = self.gradebook.counts()
         who = sorted({row.who for row in self.overrides.said.values()})
         return {"cells": counts.human_cells, "passages": counts.human_passages, "who": who}
-
-    def check_measures(self) -> None:
-        """Refuses measures that cannot be computed, before hours of grading go by.
-
-        Raises:
-            ConfigError: with the reason.
-        """
-        from trecexam.scores.evaluate import measure
-
-        for key, names in (
-            ("measures", self.config.measures()),
-            ("official_measures", self.config.official_measures()),
-        ):
-            for name in names:
-                try:
-                    measure(name, official=key == "official_measures")
-                except ValueError as error:
-                    raise ConfigError(f"[scores] {key}: {error}", path=self.folder.config_path) from None
 
     def open_to_write(self) -> None:
         """Opens the store for writing, where it is not; `load` must follow.

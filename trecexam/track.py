@@ -166,4 +166,8 @@ class TrackFolder:
                     f"no such file, though [{section}] {key} names it: {named}", path=self.config_path
                 )
             return path
-        return next((self.root / name for name in defaults if (self.root / name).exists()), None)
+        here = [self.root / name for name in defaults]
+        # A link to nothing is no absent file: who put it there has to be told.
+        return next((path for path in here if path.exists()), None) or next(
+            (path for path in here if path.is_symlink()), None
+        )

@@ -181,20 +181,19 @@ def test_it_says_what_does_not_count(graded: Path, capsys: pytest.CaptureFixture
     assert f"{len(pooled & {first})} have only a label, {alone} only a judgment" in text
 
 
-def test_negative_judgments_have_their_own_column(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = (graded / "qrels.txt").read_text().replace(" 0\n", " -2\n")
-    (graded / "qrels.txt").write_text(text)
-    rows = rows_of(out(capsys, "agreement", graded))
-    assert [r["judgment"] for r in rows if r["table"] == "graded" and r["label"] == "5"] == [
-        "3",
-        "2",
-        "1",
-        "-2",
-        "all",
-    ]
-    negative = sum(judgment == -2 for _, judgment in both_labels(graded))
-    below = next(r for r in rows if (r["table"], r["label"], r["judgment"]) == ("binary", "all", "<1"))
-    assert int(below["count"]) == negative > 0
+def test_negative_judgments_are_left_out_and_counted(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (graded / "qrels.txt").read_text()
+    kept = "".join(line + "\n" for line in text.splitlines() if not line.endswith(" 0"))
+    (graded / "qrels.txt").write_text(kept)
+    without = out(capsys, "agreement", graded)
+    (graded / "qrels.txt").write_text(text.replace(" 0\n", " -2\n"))
+    assert run(["agreement", str(graded)]) == 0
+    told = capsys.readouterr()
+    assert told.out == without
+    negative = len(text.splitlines()) - len(kept.splitlines())
+    assert f"qrels.txt: {negative} passages have a negative label, which trec_eval reads as not" in told.err
 
 
 def test_a_persons_ratings_do_not_count_as_the_graders(
@@ -252,7 +251,7 @@ def test_passages_that_both_have_pooled_but_no_one_graded_are_told(
     root = make_small_track(tmp_path / "t", config=RECORDED)
     (root / "grades.jsonl").write_text('{"query_id": "q1", "doc_id": "d", "item_id": "i", "rating": 1}\n')
     text = err(capsys, "agreement", root)
-    assert "no passage is graded yet" in text
+    assert "nothing is graded yet" in text
     assert "`trecexam watch" in text
 
 
@@ -320,3 +319,14 @@ def test_a_min_rating_beyond_the_graders_scale_is_refused(small_track: Path) -> 
         pytest.raises(TrecexamError, match=r"min_rating 4: the grader rates 0\.\.1"),
     ):
         track.agreement([1, 4])
+
+
+def test_judgments_behind_a_link_to_nothing_are_not_taken_for_absent_ones(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (graded / "qrels.txt").unlink()
+    (graded / "qrels.txt").symlink_to("/nowhere/official.qrels")
+    capsys.readouterr()
+    assert run(["agreement", str(graded)]) == 2
+    assert "is a link to a file that is not there: /nowhere/official.qrels" in capsys.readouterr().err
+    assert run(["watch", str(graded), "--once"]) == 1

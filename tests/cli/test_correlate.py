@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -366,3 +367,22 @@ def test_everything_is_a_call(graded: Path) -> None:
         (graded / "qrels.txt").unlink()
         assert track.correlate() is track.swaps() is track.outliers() is None
         assert "nothing to compare" in str(track.nothing_to_compare())
+
+
+def test_official_measures_that_these_judgments_cannot_give_are_named_and_stop_nothing_else(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Diversity measures on judgments without subtopics: `watch` ended in a traceback, and wrote nothing."""
+    settings = graded / "trecexam.toml"
+    settings.write_text(settings.read_text() + '[scores]\nofficial_measures = ["alpha_nDCG@20", "nDCG@10"]\n')
+    shutil.rmtree(graded / "out")
+    capsys.readouterr()
+    assert run(["watch", str(graded), "--once"]) == 1
+    assert "not taken: trecexam.toml: [scores] official_measures: alpha_nDCG@20 needs subtopics" in (
+        capsys.readouterr().err
+    )
+    assert (graded / "out" / "leaderboard.tsv").exists()
+    assert (graded / "out" / "holes.tsv").exists()
+    assert not (graded / "out" / "correlation.tsv").exists()
+    assert run(["correlate", str(graded)]) == 2
+    assert run(["correlate", str(graded), "--official-measure", "nDCG@10"]) == 0

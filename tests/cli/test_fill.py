@@ -355,6 +355,23 @@ def test_official_judgments_are_never_written_over(
     assert (official.read_bytes(), (graded / "qrels.txt").read_bytes()) == before
 
 
+@pytest.mark.parametrize("where", ["named", "the track's own"])
+def test_what_fill_wrote_is_not_taken_for_people_s_judgments(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], where: str
+) -> None:
+    merged = tmp_path / "merged.qrels"
+    fill(capsys, graded, "--qrels", drop(graded, tmp_path / "half.qrels"), "-o", merged)
+    options = ["--qrels", merged]
+    if where == "the track's own":
+        for suffix in ("", ".sources.tsv"):
+            content = (tmp_path / f"merged.qrels{suffix}").read_bytes()
+            (graded / f"qrels.txt{suffix}").write_bytes(content)
+        options = []
+    text = fill(capsys, graded, *options, "-o", tmp_path / "again.qrels", status=2)
+    assert "not all lines are people's; name the official judgments" in text
+    assert not (tmp_path / "again.qrels").exists()
+
+
 def test_without_qrels_the_tracks_own_judgments_are_filled(graded: Path, tmp_path: Path) -> None:
     half = drop(graded, tmp_path / "half.qrels")
     shutil.copy(half, graded / "qrels.txt")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import HashGrader, hashed_rating, make_small_track, write_run
+from support import RECORDED, HashGrader, hashed_rating, make_small_track, write_run
 
 import trecexam
 from trecexam.cli.main import run
@@ -408,3 +408,22 @@ def test_on_dl19_a_hundred_judgments_help_more_than_any_of_ten_random_hundreds(
     assert chosen > 0.88
     assert tau([]) < 0.79
     assert chosen > max(tau(random.Random(seed).sample(pooled, 100)) for seed in range(10))
+
+
+@pytest.mark.parametrize("command", ["judge-next", "agreement"])
+def test_where_no_answer_could_be_read_nobody_is_sent_to_grade_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    root = make_small_track(tmp_path / "track")
+    grader = HashGrader()
+    grader.status = lambda cell: "unparsed"
+    with trecexam.open_track(root, grader=grader) as track:
+        track.update()
+        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in track.grades()))
+    (root / "trecexam.toml").write_text(RECORDED)
+    assert run(["watch", str(root), "--once"]) == 0
+    capsys.readouterr()
+    assert run([command, str(root)]) == 2
+    told = capsys.readouterr().err
+    assert "the grader gave no rating: of 144 answers 144 are unparsed, 0 refused, 0 errors" in told
+    assert f"trecexam verify grading {root}" in told

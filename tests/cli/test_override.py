@@ -102,6 +102,21 @@ def test_two_people_on_one_cell_are_both_kept_and_the_last_counts(
     assert labels(graded)[query_id, doc_id] == 3
 
 
+def test_what_another_person_wrote_cannot_take_over_the_terminal(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query_id, doc_id = next(iter(labels(graded)))
+    (graded / "overrides.tsv").write_text(
+        f"query_id\tdoc_id\trating\twho\twhy\n{query_id}\t{doc_id}\t1\tbob\tred \x1b[31m \u202e\n"
+    )
+    capsys.readouterr()
+    give(graded, "--query", query_id, "--doc", doc_id, "--rating", "2", *ANN)
+    told = capsys.readouterr().err
+    assert "bob had said 1: red" in told
+    assert "\x1b" not in told
+    assert "\u202e" not in told
+
+
 def test_the_same_said_twice_is_one_line(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     query_id, doc_id = next(iter(labels(graded)))
     for _ in range(2):
@@ -197,6 +212,26 @@ def test_equal_passages_of_a_query_share_a_persons_rating(graded: Path) -> None:
     assert found[doc_id] == found[twin] == rating
 
 
+def test_what_counts_for_an_equal_passage_is_listed_and_can_be_withdrawn_there(graded: Path) -> None:
+    query_id, doc_id, twin = "q1", "q1-d00", "q1-d01"
+    passages = graded / "passages.jsonl"
+    rows = [json.loads(line) for line in passages.read_text().splitlines()]
+    texts = {row["docid"]: row["text"] for row in rows}
+    for row in rows:
+        if row["docid"] == twin:
+            row["text"] = texts[doc_id]
+    passages.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with trecexam.open_track(graded) as track:
+        track.override(query_id, doc_id, 5, who="ann", why="same text")
+        listed = [(row[1], row[3], row[5], row[8]) for row in track.human_ratings().rows]
+        done = track.override(query_id, twin, None, who="bob", why="not so")
+        after = [(row[1], row[3], row[8]) for row in track.human_ratings().rows]
+    assert listed == [(doc_id, 5, "ann", "counts"), (twin, 5, "ann", "counts")]
+    assert done.before is not None
+    assert (done.before.who, done.before.rating) == ("ann", 5)
+    assert after == [(doc_id, 5, "replaced"), (twin, None, "withdrawn")]
+
+
 def test_count_labels_and_binary_labels_follow_a_persons_rating(graded: Path) -> None:
     with trecexam.open_track(graded) as track:
         low = next(q for q in track.qrels(label="count", min_rating=4) if q.relevance == 0)
@@ -245,6 +280,55 @@ def test_overrides_that_cannot_be_read_are_never_written_over(graded: Path) -> N
     assert (graded / "overrides.tsv").read_bytes() == b"\xff\xfe junk"
 
 
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b'"query_id"\t"doc_id"\t"rating"\t"who"\t"why"\r\n', ":1: the header line lacks query_id"),
+        (b"query_id,doc_id,item_id,rating,who,why\n", ":1: the header line lacks query_id"),
+        (b"query_id\tdoc_id\trating\n", ":1: the header line lacks who, why"),
+        (b"query_id\tdoc_id\trating\twho\twhy\nq1\tq1-d00\t1\tann\ta\0b\n", ":2: a NUL byte"),
+        (b"query_id\tdoc_id\trating\twho\twhy\rq1\tq1-d00\t1\tann\tread\r", "CR alone"),
+    ],
+)
+def test_nothing_is_added_to_a_file_of_which_no_line_would_count(
+    graded: Path, capsys: pytest.CaptureFixture[str], content: bytes, says: str
+) -> None:
+    """It said "1 (ann) in place of the grader's", and wrote an empty line, or one that nobody reads."""
+    (graded / "overrides.tsv").write_bytes(content)
+    query_id, doc_id = next(iter(labels(graded)))
+    capsys.readouterr()
+    give(graded, "--query", query_id, "--doc", doc_id, "--rating", "1", *ANN, status=2)
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert says in told
+    assert (graded / "overrides.tsv").read_bytes() == content
+
+
+def test_a_link_to_nothing_is_named_and_a_link_to_itself_is_no_traceback(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query_id, doc_id = next(iter(labels(graded)))
+    path = graded / "overrides.tsv"
+    for target, says in (("gone/overrides.tsv", "a folder that is not there"), (path.name, "cannot be read")):
+        path.symlink_to(target)
+        (graded / "queries.tsv").touch()
+        capsys.readouterr()
+        assert run(["watch", str(graded), "--once"]) == 1
+        assert "overrides.tsv: is a link to a file that is not there" in capsys.readouterr().err
+        give(graded, "--query", query_id, "--doc", doc_id, "--rating", "1", *ANN, status=2)
+        assert says in capsys.readouterr().err
+        assert path.is_symlink()
+        assert not (graded / "gone").exists()
+        path.unlink()
+
+
+def test_an_index_of_thousands_of_digits_is_no_item(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    query_id, doc_id = next(iter(labels(graded)))
+    capsys.readouterr()
+    give(graded, "--query", query_id, "--doc", doc_id, "--item", "9" * 5000, "--rating", "1", *ANN, status=2)
+    assert "has no item '999" in capsys.readouterr().err
+
+
 def test_without_human_ratings_there_is_no_human_table(graded: Path) -> None:
     query_id, doc_id = next(iter(labels(graded)))
     give(graded, "--query", query_id, "--doc", doc_id, "--rating", "1", *ANN)
@@ -268,3 +352,51 @@ def test_filled_judgments_name_the_person_and_the_reason(graded: Path, tmp_path:
     header, *_, last = merged.with_name("merged.qrels.sources.tsv").read_text().splitlines()
     found = dict(zip(header.split("\t"), last.split("\t"), strict=True))
     assert (found["source"], found["who"], found["why"]) == ("override", "ann", "read it")
+
+
+def test_a_cell_that_leaves_the_label_as_it_was_does_not_make_it_the_persons(
+    graded: Path, tmp_path: Path
+) -> None:
+    kept = (graded / "qrels.txt").read_text().splitlines(keepends=True)
+    with trecexam.open_track(graded) as track:
+        holes = {tuple(line.split()[::2]) for line in kept}
+        grades = [g for g in track.grades() if (g["query_id"], g["doc_id"]) in holes]
+        by_doc: dict[tuple[str, str], list[int]] = {}
+        for g in grades:
+            by_doc.setdefault((g["query_id"], g["doc_id"]), []).append(g["rating"])
+        low = next(g for g in grades if g["rating"] < max(by_doc[g["query_id"], g["doc_id"]]))
+        place = low["query_id"], low["doc_id"]
+        track.override(*place, low["rating"], item=low["item_id"], who="bob", why="I agree")
+    official = tmp_path / "official.qrels"
+    official.write_text("".join(line for line in kept if tuple(line.split()[::2]) != place))
+    merged = tmp_path / "merged.qrels"
+    assert run(["fill", str(graded), "--qrels", str(official), "-o", str(merged), "--map", "identity"]) == 0
+    header, *_, last = merged.with_name("merged.qrels.sources.tsv").read_text().splitlines()
+    found = dict(zip(header.split("\t"), last.split("\t"), strict=False))
+    assert (found["doc_id"], found["source"], found.get("who", "")) == (place[1], "model", "")
+
+
+def test_the_correlation_names_people(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    query_id, doc_id = next(iter(labels(graded)))
+    give(graded, "--query", query_id, "--doc", doc_id, "--rating", "1", *ANN)
+    assert run(["watch", str(graded), "--once"]) == 0
+    written = json.loads((graded / "out/correlation.json").read_text())
+    assert written["human_ratings"] == {"cells": 0, "passages": 1, "who": ["ann"]}
+    capsys.readouterr()
+    assert run(["leaderboard", str(graded), "--official", "--json"]) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out)["human_ratings"]["who"] == []
+    assert "person" not in told.err
+
+
+def test_while_a_daemon_watches_nobody_is_told_to_start_another(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from trecexam.watching.lock import TrackLock
+
+    query_id, doc_id = next(iter(labels(graded)))
+    with TrackLock(graded / ".trecexam" / "lock"):
+        give(graded, "--query", query_id, "--doc", doc_id, "--rating", "1", *ANN)
+    told = capsys.readouterr().err
+    assert "takes it up" in told
+    assert "--once" not in told

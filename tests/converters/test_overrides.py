@@ -57,6 +57,7 @@ def test_a_line_is_added_in_the_columns_of_the_header_that_is_there() -> None:
     [
         ("q1\td1\t\t6\tann\tbad", "neither 0..5 nor empty"),
         ("q1\td1\t\t-1\tann\tbad", "neither 0..5 nor empty"),
+        (f"q1\td1\t\t{'9' * 5000}\tann\tbad", "neither 0..5 nor empty"),
         ("q1\td1\t\t1.5\tann\tbad", "neither 0..5 nor empty"),
         ("q1\td1\t\t1\t\tbad", "no who"),
         ("q1\td1\t\t1\tann", "no why"),
@@ -92,3 +93,15 @@ def test_a_file_without_a_usable_header_is_refused_as_a_whole(
     path.write_text(content)
     with pytest.raises(ConversionError, match=reason):
         read(path)
+
+
+def test_a_file_whose_lines_end_in_cr_alone_is_refused_and_not_taken_for_a_header(tmp_path: Path) -> None:
+    path = tmp_path / "overrides.tsv"
+    path.write_bytes(b"query_id\tdoc_id\trating\twho\twhy\rq1\td1\t3\tann\tread it\r")
+    with pytest.raises(ConversionError, match="CR alone"):
+        read(path)
+
+
+def test_an_items_rating_is_not_written_where_it_would_become_the_passages() -> None:
+    with pytest.raises(ValueError, match="no item_id"):
+        with_override(b"query_id\tdoc_id\trating\twho\twhy\n", HumanRating("q1", "d1", "q1/2", 3, "ann", "x"))

@@ -148,6 +148,8 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path, name: str) -> N
         ("qrels", "q1 0 d3 1 0.5", "has 5 columns, a qrels line has 4"),
         ("qrels", "q1 0 d3 2.7", "the label (column 4) is no whole number: '2.7'"),
         ("qrels", "q1 0 d3 yes", "the label (column 4) is no whole number: 'yes'"),
+        ("qrels", "q1 0 d3 999999999", "the label (column 4) is above 1,000,000: '999999999'"),
+        ("qrels", "q1 0 d3 2147483647", "the label (column 4) is above 1,000,000: '2147483647'"),
         ("qrels", "q1 0 d2 1", "document 'd2' is judged twice for query 'q1' (first on line 2)"),
         ("queries", "q3 no tab", "no tab"),
         ("queries", "q3\t ", "query 'q3' has no text"),

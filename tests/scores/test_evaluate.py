@@ -239,3 +239,13 @@ def test_official_with_subtopics_takes_the_best_label() -> None:
 def test_a_passage_twice_counts_at_its_first_rank() -> None:
     judgments = OfficialJudgments([Qrel("q", "a", 1)])
     assert judgments.evaluator(["RR"], ["q"])({"q": ["b", "a", "b", "a"]}) == {"q": {"RR": 0.5}}
+
+
+def test_a_query_whose_labels_are_all_junk_has_no_relevant_passage_and_stops_nothing() -> None:
+    """Web track qrels have labels of -2; pytrec_eval dies of a query that has no higher one."""
+    qrels = [Qrel("q1", f"d{n}", -2) for n in range(5)] + [Qrel("q2", "d0", 1), Qrel("q2", "d1", -2)]
+    names = ["P@2", "nDCG@10", "AP", "RR", "Rprec", "Bpref", "Judged@2", "infAP", "nDCG"]
+    rankings = {"q1": ["d0", "d1"], "q2": ["d1", "d0"]}
+    values = OfficialJudgments(qrels).evaluator(names, ["q1", "q2"])(rankings)
+    assert values["q1"] == {name: 1.0 if name == "Judged@2" else 0.0 for name in names}
+    assert (values["q2"]["P@2"], values["q2"]["RR"], values["q2"]["Judged@2"]) == (0.5, 0.5, 1.0)

@@ -94,6 +94,8 @@ def _say_what_counts(found: Agreements) -> None:
         f"{found.n_judgment_only:,} only a judgment",
         err=True,
     )
+    for line in found.cautions:
+        click.echo(line, err=True)
     if found.left_out["who"]:
         click.echo(
             f"left out: the ratings of {', '.join(found.left_out['who'])} in place of the grader's "

@@ -93,6 +93,10 @@ def correlate(
         if shown is None:
             raise opened.nothing_to_compare()
         say_what_is_missing(opened)
+        said = opened.said()
+    value = shown.as_json()
+    if isinstance(value, dict):
+        value["human_ratings"] = said
     for line in shown.remarks:
         click.echo(line, err=True)
-    show.table(shown.table(), as_json=as_json, json_value=shown.as_json())
+    show.table(shown.table(), as_json=as_json, json_value=value)

@@ -33,7 +33,8 @@ def history(
     """Which runs of TRACK moved at each change of files, bank or settings, and because of which labels.
 
     Without N a line for each entry of out/history/, the latest last. With N that entry in full; into a pipe
-    its rows of the log. Runs with equal means share a rank.
+    its rows of the log. `moved` counts runs whose mean or rank changed, `up` and `down` those whose rank did.
+    Runs with equal means share a rank.
     """
     if entry is None:
         if labels:
@@ -56,7 +57,7 @@ def history(
     elif moves or run is not None or not show.on_terminal():
         show.table(rendering.log_table(rows))
     else:
-        show.pages(rendering.entry_text(found).splitlines())
+        show.lines(rendering.entry_text(found).splitlines())
 
 
 def _log(track: Path, last: int | None, run: str | None, *, moves: bool, as_json: bool) -> None:

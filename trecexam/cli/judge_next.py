@@ -51,6 +51,10 @@ def judge_next(
     Each rating that a person could give is tried on the leaderboard and weighed with its probability: the
     grader's own where it has one (`from` is "distribution"), else from how graders that graded here differ
     ("graders"), else from how the passage's ratings differ over the items ("items").
+
+    expected_swaps: pairs of runs that would change places. expected_change: how far the means of two runs
+    would move apart or together, on average over all pairs. p_change: the chance that the person says
+    something else than stands there now.
     """
     with open_track(track) as opened, _Bar() as progress:
         found = opened.judge_next(

@@ -9,6 +9,8 @@ import click
 from trecexam.api import open_track
 from trecexam.cli import show
 from trecexam.cli.options import json_option, track_argument
+from trecexam.reports.terminal import printable
+from trecexam.watching.lock import holder
 
 
 @click.command(
@@ -66,8 +68,9 @@ def override(
     assert why
     with open_track(track) as opened:
         done = opened.override(query_id, doc_id, rating, item=item, who=who, why=why)
-        root = opened.folder.root
-    what = f"{query_id} {doc_id}" + (f" {done.row.item_id}" if done.row.item_id else "")
+        root, lock = opened.folder.root, opened.folder.lock_path
+    # Item ids come from the bank, and the other person's words from a shared file.
+    what = printable(f"{query_id} {doc_id}" + (f" {done.row.item_id}" if done.row.item_id else ""))
     machine = "no rating" if done.machine is None else str(done.machine)
     if not done.written:
         click.echo(f"{what}: {who} said so already", err=True)
@@ -78,8 +81,14 @@ def override(
     )
     if done.before is not None and done.before.who != done.row.who:
         click.echo(
-            f"{done.before.who} had said {done.before.rating}: {done.before.why}; both are kept in "
-            "overrides.tsv, the last counts",
+            printable(f"{done.before.who} had said {done.before.rating}: {done.before.why}")
+            + "; both are kept in overrides.tsv, the last counts",
             err=True,
         )
-    click.echo(f"next: trecexam watch {root} --once", err=True)
+    pid = holder(lock)
+    click.echo(
+        f"next: trecexam watch {root} --once"
+        if pid is None
+        else f"process {pid}, which watches, takes it up",
+        err=True,
+    )

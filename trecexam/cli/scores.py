@@ -12,6 +12,9 @@ from trecexam.cli.options import json_option, measure_option, track_argument
 from trecexam.errors import TrecexamError
 from trecexam.reports import results
 
+#: What `Track.said` gives where nobody rated anything.
+NOBODY = {"cells": 0, "passages": 0, "who": []}
+
 
 @click.command(epilog="Example: trecexam leaderboard mytrack -m 'Cover(rel=4)@20' -m nDCG@10")
 @track_argument
@@ -44,8 +47,10 @@ def leaderboard(
     with open_track(track) as opened, bad_measures():
         board = opened.leaderboard(measures or None, official=official)
         files = {name: opened.folder.shown(path) for name, path in opened.run_files().items()}
-        said = opened.said()
-        say_what_is_missing(opened)
+        # Nothing of the grades, the grader's or people's, is in the official judgments.
+        said = NOBODY if official else opened.said()
+        if not official:
+            say_what_is_missing(opened)
     if not board.rows:
         click.echo(f"no runs yet: drop some into {opened.folder.runs}", err=True)
     show.table(

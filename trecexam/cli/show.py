@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import shutil
 import sys
 import time
@@ -14,6 +13,7 @@ import click
 
 from trecexam.pipeline import Progress
 from trecexam.reports.tables import Table, to_aligned, to_json, to_tsv
+from trecexam.reports.terminal import printable
 
 if TYPE_CHECKING:
     from trecexam.api import Track
@@ -51,20 +51,10 @@ def width() -> int:
     return max(40, shutil.get_terminal_size().columns)
 
 
-def pages(lines: Iterable[str], *, page: bool = True) -> None:
-    """Prints lines, through a pager where they are more than a terminal shows at once.
-
-    Args:
-        page: False for lines that are never read page by page.
-    """
-    ended = (_encodable(line) + "\n" for line in lines)
-    first = list(itertools.islice(ended, shutil.get_terminal_size().lines)) if page and on_terminal() else []
-    everything = itertools.chain(first, ended)
-    if first and len(first) == shutil.get_terminal_size().lines:
-        click.echo_via_pager(everything)
-        return
-    for line in everything:
-        click.echo(line, nl=False)
+def lines(found: Iterable[str]) -> None:
+    """Prints lines as they come."""
+    for line in found:
+        click.echo(_encodable(line))
 
 
 def _encodable(text: str) -> str:
@@ -78,8 +68,8 @@ def human(track: Track) -> None:
     said = track.said()
     if said["who"]:
         click.echo(
-            f"{said['cells']:,} cells and {said['passages']:,} passages have a person's rating in place of "
-            f"the grader's ({', '.join(said['who'])})",
+            f"a person's rating stands in place of the grader's in {said['cells']:,} cells and for "
+            f"{said['passages']:,} passages as a whole ({', '.join(map(printable, said['who']))})",
             err=True,
         )
 

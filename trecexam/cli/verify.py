@@ -103,9 +103,9 @@ def grading(
         show.human(opened)
         match _shape(shape, as_json):
             case "text":
-                show.pages(verification_text.grading_lines(queries, show.width(), top=top, full=full))
+                show.lines(verification_text.grading_lines(queries, show.width(), top=top, full=full))
             case "tsv":
-                show.pages(verification.grading_tsv(queries, top), page=False)
+                show.lines(verification.grading_tsv(queries, top))
             case "json":
                 found = [verification.grading_json(query, top) for query in queries]
                 show.json_value({"human_ratings": opened.said(), "queries": found})
@@ -149,7 +149,7 @@ def grid(
         said = opened.said()
     match _shape(shape, as_json):
         case "text":
-            show.pages(verification_text.grid_lines(grids, show.width(), top=top))
+            show.lines(verification_text.grid_lines(grids, show.width(), top=top))
         case "tsv":
             show.tsv(verification.grid_table(grids, top))
         case "json":
@@ -198,9 +198,9 @@ def missing(
         click.echo(f"missed: {missed} relevant passages that have ratings", err=True)
     match chosen:
         case "text" if per_query:
-            show.pages(verification_text.coverage_lines(found, show.width()))
+            show.lines(verification_text.coverage_lines(found, show.width()))
         case "text":
-            show.pages(verification_text.missing_lines(found, show.width(), top=top, full=full))
+            show.lines(verification_text.missing_lines(found, show.width(), top=top, full=full))
         case "tsv" if per_query:
             show.tsv(verification.coverage_table(coverage))
         case "tsv":
@@ -257,7 +257,7 @@ def spurious(
     _note_unjudged(found.unjudged)
     match _shape(shape, as_json):
         case "text":
-            show.pages(verification_text.spurious_lines(found, show.width(), top=top))
+            show.lines(verification_text.spurious_lines(found, show.width(), top=top))
         case "tsv":
             show.tsv(verification.spurious_table(found, top))
         case "json":

@@ -1,4 +1,4 @@
-"""Verification for people: texts wrapped to a width, in pieces, so that a pager can begin at once.
+"""Verification for people: texts wrapped to a width, in pieces, so that reading can begin at once.
 
 Every function gives lines. Passages, answers and ids are made printable: see `trecexam.reports.terminal`.
 """

@@ -138,7 +138,9 @@ class OfficialJudgments:
             for (doc_id, iteration), label in self._labels.get(query_id, {}).items():
                 rows.append(Qrel(query_id, doc_id, label, iteration))
                 best[query_id, doc_id] = max(label, best.get((query_id, doc_id), label))
-        merged = [Qrel(query_id, doc_id, label) for (query_id, doc_id), label in best.items()]
+        # To trec_eval all negative labels are one. It dies of a query whose best is below -1: it clears as
+        # many bytes as there are labels up to the best one.
+        merged = [Qrel(query_id, doc_id, max(label, -1)) for (query_id, doc_id), label in best.items()]
         groups = _grouped([one for one in wanted if one.NAME not in DIVERSITY], merged)
         groups += [([one], _quiet(rows)) for one in diversity]
         return _evaluate(groups, wanted, query_ids)

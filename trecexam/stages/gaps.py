@@ -36,6 +36,21 @@ def without_text(folder: TrackFolder, snapshot: Snapshot, known: Collection[str]
             )
 
 
+def nothing_graded(folder: TrackFolder, book: Gradebook) -> str:
+    """Why no passage of the pool has a rating, and what to do."""
+    counts = book.counts()
+    asked = counts.unparsed + counts.refused + counts.error
+    if asked:
+        return (
+            f"the grader gave no rating: of {asked:,} answers {counts.unparsed:,} are unparsed, "
+            f"{counts.refused:,} refused, {counts.error:,} errors; see `trecexam "
+            f"verify grading {folder.root}`"
+        )
+    if counts.passages and counts.passages == counts.no_text:
+        return f"none of the {counts.passages:,} pooled passages has a text to grade; see out/rejected.tsv"
+    return f"nothing is graded yet; `trecexam watch {folder.root} --once` grades"
+
+
 def left_out(folder: TrackFolder, book: Gradebook, counts: Counts) -> Iterator[Rejected]:
     """A row where the grader gave no grade to cells that it was asked about."""
     if counts.missing:

@@ -73,13 +73,16 @@ class Gradebook:
         identity: Mapping[str, Any],
         min_text: int,
         read: Callable[[Item, str], tuple[int | None, str]] | None = None,
+        said_by: Callable[[], tuple[str | None, str | None]] = lambda: (None, None),
     ) -> None:
         """The grades of the grader with this identity.
 
         Args:
             read: (item, raw answer) -> (rating, status); in place of the ratings that are stored with the
                 answers.
+            said_by: names the model and the prompt, where the identity does not.
         """
+        self._said_by = said_by
         self._store = store
         self._identity = identity
         self._min_text = min_text
@@ -278,6 +281,7 @@ class Gradebook:
             query_ids: only of these queries.
         """
         grader_id = self._store.grader_id(identity_digest(self._identity))
+        model, prompt = self._said_by()
         for query_id, sheet in self._sheets.items():
             if query_ids is not None and query_id not in query_ids:
                 continue
@@ -287,6 +291,7 @@ class Gradebook:
                 if grader_id is None or item_row is None:
                     continue
                 answers = self._store.answers(grader_id, item_row)
+                item_sha256 = item_digest(item).hex()
                 for doc_id, digest, row in zip(sheet.doc_ids, digests, passages, strict=True):
                     if digest is None or row is None or row not in answers:
                         continue
@@ -300,10 +305,12 @@ class Gradebook:
                         "status": status,
                         "answer": grade.answer,
                         "probabilities": grade.probabilities,
-                        "model": str(self._identity.get("model") or self._identity.get("grader") or ""),
-                        "prompt": self._prompt(item.kind),
+                        "model": str(
+                            model or self._identity.get("model") or self._identity.get("grader") or ""
+                        ),
+                        "prompt": prompt or self._prompt(item.kind),
                         "passage_sha256": digest.hex(),
-                        "item_sha256": item_digest(item).hex(),
+                        "item_sha256": item_sha256,
                         **_human(self._overrides.said.get((query_id, doc_id, item.item_id))),
                     }
 

@@ -151,7 +151,9 @@ class Inputs:
 
     def _human(self, rejected: list[Rejected]) -> tuple[tuple[int, HumanRating], ...]:
         path = self.folder.overrides()
-        found = self._optional(path if path.exists() else None, "overrides", _read_overrides, rejected)
+        found = self._optional(
+            path if path.exists() or path.is_symlink() else None, "overrides", _read_overrides, rejected
+        )
         if found is None:
             return ()
         rows, refused = found
@@ -285,6 +287,10 @@ class Inputs:
         self, path: Path | None, kind: str, read: Callable[[Path], T], rejected: list[Rejected]
     ) -> T | None:
         if path is None:
+            return None
+        if path.is_symlink() and not path.exists():
+            reason = f"is a link to a file that is not there: {path.readlink()}"
+            rejected.append(Rejected(self.folder.shown(path), None, reason))
             return None
         try:
             return self._cached(kind, path, read)

@@ -19,6 +19,7 @@ from trecexam.stages.organizing.agreement import agreements_if_any
 from trecexam.stages.organizing.comparison import compare, outlying, swapped
 from trecexam.stages.organizing.holes import holes_report
 from trecexam.stages.organizing.overriding import human_table
+from trecexam.stages.organizing.sides import not_computable
 from trecexam.stages.versions import versions
 from trecexam.track import TrackFolder
 
@@ -128,21 +129,26 @@ class Outputs:
             to_tsv(results.per_query_table(pipeline.rubric_values(), board.measures)).encode(),
         )
 
-        compared = compare(pipeline)
+        # Otherwise rejected.tsv says why.
+        comparable = not_computable(pipeline) is None
+        compared = compare(pipeline) if comparable else None
         if compared is not None:
             table = compared.table()
             yield "correlation.tsv", to_tsv(table).encode()
-            yield "correlation.json", to_json(compared.as_json()).encode()
+            yield (
+                "correlation.json",
+                to_json(compared.as_json() | {"human_ratings": pipeline.said()}).encode(),
+            )
         agreed = agreements_if_any(pipeline)
         if agreed is not None:
             yield "agreement.tsv", to_tsv(agreed.table()).encode()
         if pipeline.overrides.decisions:
             yield "human.tsv", to_tsv(human_table(pipeline)).encode()
         yield "holes.tsv", to_tsv(holes_report(pipeline).table()).encode()
-        swaps = swapped(pipeline)
+        swaps = swapped(pipeline) if comparable else None
         if swaps is not None:
             yield "swaps.tsv", to_tsv(swaps.table()).encode()
-        outliers = outlying(pipeline)
+        outliers = outlying(pipeline) if comparable else None
         if outliers is not None:
             yield "outliers.tsv", to_tsv(outliers.table()).encode()
         rejected = Table(("file", "line", "reason"), tuple(tuple(row) for row in pipeline.rejected))

@@ -15,9 +15,9 @@ from trecexam.stages.organizing.fill import (
     check_outputs,
     find_holes,
     merged,
-    sources_beside,
 )
 from trecexam.stages.organizing.holes import HolesReport, holes_report
+from trecexam.stages.organizing.official import sources_beside
 from trecexam.stages.organizing.simulation import Steps, simulate_removal, simulate_runs
 from trecexam.track_methods.opened import Opened, names_of
 from trecexam.watching.lock import TrackLock

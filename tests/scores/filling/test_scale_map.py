@@ -39,10 +39,6 @@ def test_a_fit_of_labels_that_agree_is_the_judgments_themselves() -> None:
     assert str(rule) == "fitted on 6 passages (weighted kappa 1.00): below 3: 0, from 3: 1, from 5: 2"
 
 
-def test_negative_judgments_count_as_zero_in_a_fit() -> None:
-    assert fitted([0, 5, 0], [-2, 1, 0]).cuts == ((5, 1),)
-
-
 @pytest.mark.parametrize(
     ("labels", "judgments", "why"),
     [
@@ -50,6 +46,7 @@ def test_negative_judgments_count_as_zero_in_a_fit() -> None:
         ([1, 2], [0, 0], "no official label but 0"),
         ([2, 2], [0, 1], "no automatic label but 2"),
         ([1], [0, 1], "don't fit"),
+        ([1, 2], [0, -1], "-1 is no judgment"),
     ],
 )
 def test_a_fit_that_cannot_be_made_says_why(labels: list[int], judgments: list[int], why: str) -> None:

@@ -1,4 +1,7 @@
-"""Leave one run out: what becomes of a run whose own judgments are missing. See `scores.simulation`."""
+"""Leave one run out: what becomes of a run whose own judgments are missing.
+
+See `scores.filling.simulation`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Removal at random: leaderboards on ever fewer judgments, with holes and filled. See `scores.simulation`."""
+"""Removal at random: leaderboards on ever fewer judgments, with holes and filled.
+
+See `scores.filling.simulation`.
+"""
 
 from __future__ import annotations
 

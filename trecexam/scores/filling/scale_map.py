@@ -76,21 +76,23 @@ def fitted(labels: Sequence[int], judgments: Sequence[int]) -> ScaleMap:
     quadratic-weighted kappa (Cohen, "Weighted kappa: nominal scale agreement provision for scaled
     disagreement or partial credit", Psychological Bulletin 70, 1968); of equally good ones that which
     gives the smaller labels. Unlike a rule of most exact hits it does not give every passage the most
-    frequent judgment. Official labels are those that stand in `judgments`; negative ones count as 0.
+    frequent judgment. Official labels are those that stand in `judgments`.
 
     Args:
         labels, judgments: of the same passages.
 
     Raises:
-        ValueError: there are no passages, they have a single official or automatic label, or there are
-            too many labels to try all rules.
+        ValueError: there are no passages, a judgment is negative, they have a single official or automatic
+            label, or there are too many labels to try all rules.
     """
     automatic = np.asarray(labels, np.int64)
-    human = np.maximum(np.asarray(judgments, np.int64), 0)
+    human = np.asarray(judgments, np.int64)
     if automatic.shape != human.shape:
         raise ValueError(f"{len(automatic)} labels and {len(human)} judgments don't fit")
     if not len(human):
         raise ValueError("no passage has both an automatic and an official label")
+    if human.min() < 0:
+        raise ValueError(f"{human.min()} is no judgment")
     levels, column = np.unique(human, return_inverse=True)
     seen, row = np.unique(automatic, return_inverse=True)
     if len(levels) < 2 or len(seen) < 2:

@@ -93,15 +93,22 @@ class Simulation:
             (query_id, doc_id): (automatic[query_id][doc_id], label)
             for query_id, judged in official.items()
             for doc_id, label in judged.items()
-            if doc_id in automatic.get(query_id, ())
+            if label >= 0 and doc_id in automatic.get(query_id, ())
         }
         self._values = self._evaluated(official, self.query_ids)
         self.full = _means(self._values)
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """Every judged passage, sorted."""
-        return tuple(sorted((q, doc_id) for q, judged in self._official.items() for doc_id in judged))
+        """Every judged passage, sorted; one with a negative label is none, as in trec_eval."""
+        return tuple(
+            sorted(
+                (q, doc_id)
+                for q, judged in self._official.items()
+                for doc_id, label in judged.items()
+                if label >= 0
+            )
+        )
 
     @property
     def n_both(self) -> int:

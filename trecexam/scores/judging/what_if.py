@@ -212,6 +212,8 @@ def _values(
     scoring: Scoring,
 ) -> Floats:
     """The value of each ranking under each outcome (None: as it is), shape (n_outcomes, n_rankings)."""
+    if scoring.measure.NAME in COVER:
+        return _covers(q, outcomes, rankings, scoring)
     query_ids = [str(number) for number in range(len(outcomes))]
     judgments = _on_items(q, outcomes, scoring) if scoring.on_items else _on_labels(q, outcomes, scoring)
     evaluate = judgments.evaluator([scoring.measure], query_ids)
@@ -220,6 +222,47 @@ def _values(
     for column, ranking in enumerate(rankings):
         found = evaluate(dict.fromkeys(query_ids, ranking))
         values[:, column] = [found[query_id][name] for query_id in query_ids]
+    return values
+
+
+def _covers(
+    q: QueryRatings,
+    outcomes: Sequence[_Outcome | None],
+    rankings: Sequence[Sequence[str]],
+    scoring: Scoring,
+) -> Floats:
+    """As `_values`, for Cover and nCover, which follow from how many passages reach each item.
+
+    Evaluating a query for each outcome would take minutes for a query that 100 runs answer.
+    """
+    reached = (q.ratings >= scoring.reach).astype(np.int64)
+    number_of = {doc_id: number for number, doc_id in enumerate(q.doc_ids)}
+    tried = [(at, outcome) for at, outcome in enumerate(outcomes) if outcome is not None]
+    at = np.array([place for place, _ in tried], np.intp)
+    item = np.array([outcome.item for _, outcome in tried], np.intp)
+    gain = np.array([outcome.value for _, outcome in tried], np.int64)
+    owner = np.repeat(np.arange(len(tried)), [len(outcome.docs) for _, outcome in tried])
+    docs = np.array([doc for _, outcome in tried for doc in outcome.docs], np.intp)
+    was = reached[docs, item[owner]] if len(docs) else docs
+
+    def covered(inside: NDArray[np.bool_]) -> Floats:
+        """How many items these passages reach under each outcome."""
+        counts = reached[inside].sum(axis=0)
+        here = inside[docs].astype(np.int64)
+        less = np.bincount(owner, here * was, len(tried))
+        more = np.bincount(owner, here, len(tried)) * gain
+        found = np.full(len(outcomes), float(np.count_nonzero(counts)))
+        found[at] += ((counts[item] - less + more) > 0).astype(float) - (counts[item] > 0)
+        return found
+
+    whole = np.full(len(outcomes), float(q.n_items))
+    if scoring.measure.NAME == "nCover":
+        whole = covered(np.ones(len(q.doc_ids), np.bool_))
+    values = np.zeros((len(outcomes), len(rankings)))
+    for column, ranking in enumerate(rankings):
+        inside = np.zeros(len(q.doc_ids), np.bool_)
+        inside[[number_of[doc_id] for doc_id in ranking if doc_id in number_of]] = True
+        np.divide(covered(inside), whole, out=values[:, column], where=whole > 0)
     return values
 
 

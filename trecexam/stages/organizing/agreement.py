@@ -11,6 +11,7 @@ from trecexam.errors import TrecexamError
 from trecexam.graders.base import scale_of
 from trecexam.reports.agreement import agreement_json, agreement_table
 from trecexam.reports.tables import Table
+from trecexam.stages.gaps import nothing_graded
 from trecexam.stages.organizing.official import official
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ class Agreements:
 
     Attributes:
         source: the official judgments' file or dataset.
+        cautions: what makes them other than people's judgments of all that they name. Negative labels are
+            left out.
         grader: what graded: the grader's name and model.
         n_queries: queries with passages that have both labels.
         n_both: passages that have both; only these count.
@@ -38,6 +41,7 @@ class Agreements:
     """
 
     source: str
+    cautions: tuple[str, ...]
     grader: str
     n_queries: int
     n_both: int
@@ -54,6 +58,7 @@ class Agreements:
         """The tables with full precision, and what they are made from."""
         return {
             "official": self.source,
+            "cautions": list(self.cautions),
             "grader": self.grader,
             "n_queries": self.n_queries,
             "n_both": self.n_both,
@@ -95,19 +100,20 @@ def agreements(
         )
     ]
     _refuse_beyond(choices, best)
-    levels = {label for q in ratings for label in judged.labels.get(q.query_id, {}).values()}
+    levels = {label for q in ratings for label in judged.judged.get(q.query_id, {}).values()}
     found = []
     for choice in choices:
         own = {q.query_id: labels(q, choice.rule, choice.min_rating, choice.min_answers) for q in ratings}
-        pairs = pair(own, judged.labels)
+        pairs = pair(own, judged.judged)
         if not len(pairs.query):
             why = judged.meets({q.query_id: q.doc_ids for q in ratings})
             if why:
                 raise NothingInCommonError(why)
-            raise NothingInCommonError(_why_none(ratings), path=pipeline.folder.root)
+            raise NothingInCommonError(_why_none(pipeline, ratings), path=pipeline.folder.root)
         found.append(agreement(pairs, choice, best, levels))
     return Agreements(
         judged.source,
+        judged.cautions(),
         _name(pipeline.grader.identity),
         pairs.n_queries,
         len(pairs.query),
@@ -140,11 +146,11 @@ def _refuse_beyond(choices: Sequence[Thresholds], best: int) -> None:
             raise TrecexamError(f"min_rating {choice.min_rating}: the grader rates 0..{best}")
 
 
-def _why_none(ratings: Sequence[QueryRatings]) -> str:
+def _why_none(pipeline: Pipeline, ratings: Sequence[QueryRatings]) -> str:
     if not any(q.doc_ids for q in ratings):
         return "no passages to compare labels of: drop runs into the track's runs folder"
     if not any(q.rated.any() for q in ratings):
-        return "no passage is graded yet, so there are no labels to compare; `trecexam watch` grades"
+        return nothing_graded(pipeline.folder, pipeline.gradebook)
     return "no passage has both an automatic label and an official judgment"
 
 

@@ -14,7 +14,7 @@ from trecexam.pool import pool
 from trecexam.reports import files
 from trecexam.reports.sources import merged_qrels, sources_table
 from trecexam.reports.tables import Table, to_tsv
-from trecexam.stages.organizing.official import Official, official
+from trecexam.stages.organizing.official import Official, official, sources_beside
 from trecexam.stages.organizing.scale_rule import stated
 
 if TYPE_CHECKING:
@@ -143,11 +143,6 @@ class Filled:
         )
 
 
-def sources_beside(output: Path) -> Path:
-    """Where it is said who said each line of the merged qrels, unless another file is named."""
-    return output.with_name(f"{output.name}.sources.tsv")
-
-
 def check_outputs(pipeline: Pipeline, found: Found, output: Path, sources: Path) -> None:
     """Refuses to write over the official judgments, under whatever name, or over another input.
 
@@ -169,19 +164,21 @@ def find_holes(pipeline: Pipeline, wanted: Wanted) -> Found:
 
     Raises:
         TrecexamError: there are no official judgments; or they have nothing in common with the pool, and no
-            rule was asked for that would go without; or as `choose_rule`.
+            rule was asked for that would go without; or they are merged ones; or as `choose_rule`.
         ConversionError: the judgments cannot be read.
     """
     from trecexam.scores.filling.fill import holes_of
 
     depth = wanted.depth or pipeline.config.track.depth
+    _refuse_merged(wanted.qrels or pipeline.folder.qrels())
     judgments = official(pipeline, wanted.qrels) if wanted.qrels is not None else None
     pool_depth = max(depth, pipeline.config.track.depth)
     snapshot = pipeline.load(depth=pool_depth)
     judgments = judgments or official(pipeline)
     queries = snapshot.bank.query_ids
     pooled = pool(snapshot.runs.values(), queries, depth)
-    notes = []
+    # Negative lines stay as they are: they are somebody's, though trec_eval takes them for no judgment.
+    notes = [f"{line}; these lines stay as they are" for line in judgments.cautions()]
     strangers = judgments.meets(pooled)
     if strangers is not None:
         if wanted.rule is None:
@@ -245,7 +242,7 @@ def choose_rule(pipeline: Pipeline, judgments: Official, wanted: Wanted) -> tupl
     if named is not None:
         return named, ()
     # What people said in the grader's place is no measure of the grader.
-    both = with_both(_automatic(pipeline, human=False), judgments.labels)
+    both = with_both(_automatic(pipeline, human=False), judgments.judged)
     try:
         rule = scale_map.fitted(*both)
     except ValueError as error:
@@ -298,7 +295,7 @@ def merged(pipeline: Pipeline, found: Found, graded: int = 0) -> Filled:
         automatic,
         rule,
         dict(_machines(pipeline, found.holes)),
-        overridden=_overridden(pipeline),
+        overridden=_overridden(pipeline, automatic),
         confidences=confidences,
         as_unjudged=found.wanted.as_unjudged,
     )
@@ -325,10 +322,18 @@ def _automatic(
     }
 
 
-def _overridden(pipeline: Pipeline) -> dict[tuple[str, str], tuple[str, str]]:
-    """(query_id, doc_id) -> who rated it, or cells of it, in the grader's place, and why."""
+def _overridden(
+    pipeline: Pipeline, automatic: Mapping[str, Mapping[str, int]]
+) -> dict[tuple[str, str], tuple[str, str]]:
+    """(query_id, doc_id) -> who gave it its label, and why, where that is not the grader's own.
+
+    A person's rating of a cell that leaves the label as the grader has it does not make it the person's.
+    """
+    machine = _automatic(pipeline, automatic, human=False)
     said: dict[tuple[str, str], dict[str, list[str]]] = {}
-    for (query_id, doc_id, _), row in sorted(pipeline.overrides.said.items()):
+    for (query_id, doc_id, item_id), row in sorted(pipeline.overrides.said.items()):
+        if item_id and machine.get(query_id, {}).get(doc_id) == automatic.get(query_id, {}).get(doc_id):
+            continue
         said.setdefault((query_id, doc_id), {}).setdefault(row.who, []).append(row.why)
     return {
         place: ("; ".join(whys), "; ".join(why for given in whys.values() for why in given))
@@ -357,6 +362,21 @@ def _rejected(pipeline: Pipeline, wanted: Wanted) -> tuple[Rejected, ...]:
     aside = {folder.official_leaderboard(), folder.qrels() if wanted.qrels is not None else None}
     names = {folder.shown(path) for path in aside if path is not None}
     return tuple(row for row in snapshot.rejected if row.file not in names)
+
+
+def _refuse_merged(qrels: Path | None) -> None:
+    """Refuses what `fill` wrote: the lines of a machine would pass for a person's, and the rule be fitted on
+    them.
+
+    Raises:
+        TrecexamError: with what to name instead.
+    """
+    if qrels is not None and sources_beside(qrels).exists():
+        raise TrecexamError(
+            f"`trecexam fill` wrote it, as {sources_beside(qrels).name} beside it says, so not all lines are "
+            "people's; name the official judgments that it was made from",
+            path=qrels,
+        )
 
 
 def _has_subtopics(judgments: Official) -> bool:

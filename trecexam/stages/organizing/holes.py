@@ -171,7 +171,8 @@ def _judgments(pipeline: Pipeline, qrels: Path | None) -> tuple[Official | None,
         return None, (f"{error}; until then only ungraded passages are counted",)
     queries = snapshot.bank.query_ids
     apart = judgments.meets({q.query_id: q.doc_ids for q in pipeline.ratings()})
-    notes = [apart] if apart else []
+    notes = [f"{line}; Judged counts them as judged, as ir_measures does" for line in judgments.cautions()]
+    notes += [apart] if apart else []
     unknown = sum(query_id not in judgments.labels for query_id in queries)
     if unknown and not apart:
         notes.append(

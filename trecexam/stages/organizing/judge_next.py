@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from trecexam.errors import TrecexamError
 from trecexam.reports.tables import Table
+from trecexam.stages.gaps import nothing_graded
 from trecexam.stages.organizing.opinions import opinions
 
 if TYPE_CHECKING:
@@ -212,7 +213,7 @@ def _check(pipeline: Pipeline, queries: Sequence[QueryRatings]) -> None:
             path=root,
         )
     if not any(q.rated.any() for q in queries):
-        raise TrecexamError(f"nothing is graded yet; `trecexam watch {root} --once` grades", path=root)
+        raise TrecexamError(nothing_graded(pipeline.folder, pipeline.gradebook), path=root)
 
 
 def _board(pipeline: Pipeline, measure: str) -> Board:

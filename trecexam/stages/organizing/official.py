@@ -23,10 +23,12 @@ class Official:
     Attributes:
         source: the file, as people see it; or the dataset.
         rows: the judgments, in the file's order.
+        merged: whether `trecexam fill` wrote them, as the file beside it says.
     """
 
     source: str
     rows: tuple[Qrel, ...]
+    merged: bool = False
 
     @cached_property
     def labels(self) -> Mapping[str, Mapping[str, int]]:
@@ -36,6 +38,29 @@ class Official:
             judged = found.setdefault(row.query_id, {})
             judged[row.doc_id] = max(row.relevance, judged.get(row.doc_id, row.relevance))
         return found
+
+    @cached_property
+    def judged(self) -> Mapping[str, Mapping[str, int]]:
+        """`labels` without negative ones, which trec_eval reads as: in the pool, not judged."""
+        return {
+            query_id: {doc_id: label for doc_id, label in found.items() if label >= 0}
+            for query_id, found in self.labels.items()
+        }
+
+    def cautions(self) -> tuple[str, ...]:
+        """What makes these judgments other than people's judgments of all that they name, a line each."""
+        found = []
+        if self.merged:
+            found.append(
+                f"{self.source}: `trecexam fill` wrote it, so labels of a machine are among the judgments"
+            )
+        negative = sum(label < 0 for labels in self.labels.values() for label in labels.values())
+        if negative:
+            found.append(
+                f"{self.source}: {negative:,} passages have a negative label, which trec_eval reads as not "
+                "judged"
+            )
+        return tuple(found)
 
     def meets(self, pool: Mapping[str, Collection[str]]) -> str | None:
         """Says in a line why these judgments and this pool have nothing in common; None where they have.
@@ -74,7 +99,7 @@ def official(pipeline: Pipeline, path: Path | None = None) -> Official:
     """
     folder = pipeline.folder
     if path is not None:
-        return Official(str(path), tuple(converters.read(path, "qrels")))
+        return Official(str(path), tuple(converters.read(path, "qrels")), sources_beside(path).exists())
     assert pipeline.snapshot is not None
     file = folder.qrels()
     if pipeline.snapshot.official is None:
@@ -87,9 +112,14 @@ def official(pipeline: Pipeline, path: Path | None = None) -> Official:
             "no official judgments: put qrels.txt here or name a file with `qrels` in [track]",
             path=folder.root,
         )
-    return Official(
-        folder.shown(file) if file else str(folder.config.track.dataset), pipeline.snapshot.official
-    )
+    if file is None:
+        return Official(str(folder.config.track.dataset), pipeline.snapshot.official)
+    return Official(folder.shown(file), pipeline.snapshot.official, sources_beside(file).exists())
+
+
+def sources_beside(qrels: Path) -> Path:
+    """Where it is said who said each line of merged qrels, unless another file was named."""
+    return qrels.with_name(f"{qrels.name}.sources.tsv")
 
 
 def _some(ids: Collection[str] | Sequence[str]) -> str:

@@ -21,7 +21,7 @@ def opinions(pipeline: Pipeline, queries: Sequence[QueryRatings]) -> Iterator[Op
 
     Args:
         pipeline: a loaded one.
-        queries: the track's ratings, in the bank's order, with people's in place of the grader's.
+        queries: ratings of the track's queries, with people's in place of the grader's.
     """
     import numpy as np
 
@@ -29,15 +29,14 @@ def opinions(pipeline: Pipeline, queries: Sequence[QueryRatings]) -> Iterator[Op
 
     assert pipeline.snapshot is not None
     graders = _others(pipeline)
-    rows = itertools.groupby(pipeline.gradebook.rows(), key=lambda row: row["query_id"])
-    graded: Mapping[str, list[dict[str, Any]]] = {query_id: list(found) for query_id, found in rows}
     for q in queries:
         doc_at = {doc_id: place for place, doc_id in enumerate(q.doc_ids)}
         items = pipeline.snapshot.bank.items[q.query_id]
         item_at = {item.item_id: place for place, item in enumerate(items)}
         stated = np.full((*q.ratings.shape, RATINGS), np.nan)
         others = np.full((len(graders), *q.ratings.shape), MISSING, np.int8)
-        for item_id, cells in itertools.groupby(graded.get(q.query_id, ()), key=lambda row: row["item_id"]):
+        rows = pipeline.gradebook.rows((q.query_id,))
+        for item_id, cells in itertools.groupby(rows, key=lambda row: row["item_id"]):
             of_item = list(cells)
             docs = [doc_at[row["doc_id"]] for row in of_item]
             for doc, row in zip(docs, of_item, strict=True):

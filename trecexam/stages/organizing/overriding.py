@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from converters.overrides import with_override
+from converters.errors import ConversionError
+from converters.overrides import read_overrides, with_override
 from converters.records import HumanRating
 from trecexam.bank.model import passage_digest
 from trecexam.errors import TrecexamError
@@ -74,9 +75,8 @@ def override(
         "" if digest is None else passage_digest(digest).hex(),
         digest_of(found) if found else "",
     )
-    before = next(
-        (d.row for d in pipeline.overrides.decisions if d.state == COUNTS and d.row[:3] == row[:3]), None
-    )
+    # It may have been said of another passage with the same text.
+    before = pipeline.overrides.said.get(row[:3])
     machine = _machine(pipeline, {query_id}).get(row[:3])
     if rating is None and before is None:
         raise TrecexamError("there is no rating to withdraw", path=pipeline.folder.overrides())
@@ -84,26 +84,29 @@ def override(
         return Overridden(before, machine, before, written=False)
     path = pipeline.folder.overrides()
     with _alone(pipeline.folder.state / "overrides.lock"):
-        try:
-            content = path.read_bytes() if path.exists() else b""
-            added = with_override(content, row)
-        except UnicodeDecodeError:
-            raise TrecexamError("is no UTF-8; mend it first", path=path) from None
-        except OSError as error:
-            raise TrecexamError(f"cannot be read: {error.strerror}", path=path) from None
+        added = _added(path, row)
         # A link stays a link.
-        files.replace(path.resolve(), added)
+        files.replace(Path(os.path.realpath(path)), added)
     return Overridden(row, machine, before, written=True)
 
 
 def human_table(pipeline: Pipeline) -> Table:
-    """Every line of overrides.tsv that could be read, with the grader's rating and what became of it."""
+    """Every line of overrides.tsv that could be read, with the grader's rating and what became of it.
+
+    Below a line that counts stand the other pooled passages with the same text, for which it counts too.
+    """
     decisions = pipeline.overrides.decisions
     machine = _machine(pipeline, {decision.row.query_id for decision in decisions})
+    alike: dict[HumanRating, list[HumanRating]] = {}
+    for (_, doc_id, _), row in pipeline.overrides.said.items():
+        if doc_id != row.doc_id:
+            alike.setdefault(row, []).append(row._replace(doc_id=doc_id))
     return Table(
         COLUMNS,
         tuple(
-            (*row[:4], machine.get(row[:3]), row.who, row.why, row.when, state) for _, row, state in decisions
+            (*row[:4], machine.get(row[:3]), row.who, row.why, row.when, state)
+            for _, said, state in decisions
+            for row in (said, *(alike.get(said, ()) if state == COUNTS else ()))
         ),
     )
 
@@ -132,11 +135,13 @@ def _checked(pipeline: Pipeline, query_id: str, doc_id: str, item: str, rating: 
     for one in items:
         if one.item_id == item:
             return one
-    if item.isascii() and item.isdigit() and 1 <= int(item) <= len(items):
-        return items[int(item) - 1]
+    # Beyond 4,300 digits Python makes no number of them.
+    index = int(item) if item.isascii() and item.isdigit() and len(item) < 10 else 0
+    if 1 <= index <= len(items):
+        return items[index - 1]
     raise TrecexamError(
-        f"query '{query_id}' has no item '{item}'{_near(item, [one.item_id for one in items])}; an index, "
-        f"1..{len(items)}, will do too",
+        f"query '{query_id}' has no item '{item[:80]}'{_near(item, [one.item_id for one in items])}; an "
+        f"index, 1..{len(items)}, will do too",
         path=root,
     )
 
@@ -161,6 +166,36 @@ def _machine(pipeline: Pipeline, query_ids: set[str]) -> dict[tuple[str, str, st
                 if rating >= 0:
                     found[query.query_id, doc_id, item.item_id] = rating
     return found
+
+
+def _added(path: Path, row: HumanRating) -> bytes:
+    """The content of overrides.tsv with one more line, which will be read.
+
+    Raises:
+        TrecexamError: the file cannot be read as it is, so that no line of it counts; it has to be mended.
+    """
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        if not Path(os.path.realpath(path)).parent.is_dir():
+            raise TrecexamError("is a link into a folder that is not there", path=path) from None
+        content = b""
+    except OSError as error:
+        raise TrecexamError(f"cannot be read: {error.strerror}", path=path) from None
+    try:
+        if content:
+            # Lines that are refused are named by every update; of a header that is wrong all lines are.
+            for _ in read_overrides(path, lambda refused: None):
+                pass
+        return with_override(content, row)
+    except UnicodeDecodeError:
+        raise TrecexamError("is no UTF-8; mend it first", path=path) from None
+    except ConversionError as error:
+        raise TrecexamError(
+            f"{error.reason}; nothing is added until that is mended", path=path, line=error.line
+        ) from None
+    except ValueError as error:
+        raise TrecexamError(str(error), path=path) from None
 
 
 @contextmanager

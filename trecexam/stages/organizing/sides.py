@@ -138,6 +138,18 @@ def common_queries(snapshot: Snapshot) -> list[str]:
     return [query_id for query_id in snapshot.bank.query_ids if query_id in judged]
 
 
+def not_computable(pipeline: Pipeline) -> str | None:
+    """Why the track's own official measures cannot be computed on its judgments; None where they can."""
+    from trecexam.scores.evaluate import OfficialJudgments
+
+    assert pipeline.snapshot is not None
+    try:
+        OfficialJudgments(pipeline.snapshot.official or ()).evaluator(pipeline.config.official_measures(), ())
+    except ValueError as error:
+        return None if pipeline.snapshot.official is None else str(error)
+    return None
+
+
 def nothing_to_compare(pipeline: Pipeline) -> TrecexamError:
     """Why `sides` finds nothing, and what to do."""
     folder, snapshot = pipeline.folder, pipeline.snapshot
@@ -162,6 +174,7 @@ def remarks(pipeline: Pipeline, found: Sequence[Sides]) -> tuple[str, ...]:
     lines = []
     if snapshot.official is not None and any(one.official_measure != LEADERBOARD for one in found):
         lines.append(_compared(snapshot))
+        lines += official_of(pipeline).cautions()
     lines += [str(error) for error in _refused(pipeline)]
     lines += _strangers(pipeline)
     ranked = _ranked(snapshot)

@@ -135,7 +135,7 @@ def _notes(
 ) -> tuple[str, ...]:
     assert pipeline.snapshot is not None
     bank = pipeline.snapshot.bank.items
-    notes = [apart] if apart else []
+    notes = [*judgments.cautions(), *([apart] if apart else [])]
     other = sum(query_id not in bank for query_id in simulation.query_ids)
     if other and not apart:
         notes.append(
