@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trecexam.graders.base import identity_digest
-from trecexam.pipeline import Progress, Update
 from trecexam.stages.gradebook import Counts
 from trecexam.stages.readings import Difference, difference
+from trecexam.stages.updates import Progress, Update
 from trecexam.track import TrackFolder
 from trecexam.track_methods.checking import Checking
 from trecexam.track_methods.comparing import Comparing

@@ -10,8 +10,9 @@ from pathlib import Path
 from converters.errors import ConversionError
 from trecexam.config import CONFIG_NAME
 from trecexam.errors import TrecexamError
-from trecexam.pipeline import Pipeline, Progress, Update
+from trecexam.pipeline import Pipeline
 from trecexam.stages.files import Rejected, stamp
+from trecexam.stages.updates import Progress, Update
 from trecexam.track import TrackFolder
 from trecexam.watching.events import Hints, watching
 from trecexam.watching.lock import TrackLock

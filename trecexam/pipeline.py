@@ -6,10 +6,9 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import trecexam
 from converters.errors import ConversionError
@@ -30,7 +29,7 @@ from trecexam.graders.base import (
 from trecexam.pool import pool
 from trecexam.stages.files import Rejected, fingerprint, stamp
 from trecexam.stages.gaps import left_out, without_text
-from trecexam.stages.gradebook import Counts, Gradebook
+from trecexam.stages.gradebook import Gradebook
 from trecexam.stages.inputs import Inputs, Snapshot
 from trecexam.stages.measures import check_measures
 from trecexam.stages.organizing.official import official as official_of
@@ -38,6 +37,7 @@ from trecexam.stages.organizing.sides import not_computable
 from trecexam.stages.overrides import Overrides, resolve
 from trecexam.stages.scoring import ValueCache, Values
 from trecexam.stages.texts import Texts
+from trecexam.stages.updates import Graded, Progress, Update
 from trecexam.store import GradeStore
 from trecexam.track import TrackFolder
 
@@ -46,48 +46,6 @@ if TYPE_CHECKING:
     from trecexam.scores.ratings import QueryRatings
 
 Batches = Iterator[Sequence[tuple[Cell, Answer]]]
-
-
-class Graded(NamedTuple):
-    """Cells graded, whether all were asked for, and why not ("" where it was stopped)."""
-
-    cells: int
-    complete: bool = True
-    why: str = ""
-
-
-class Progress(NamedTuple):
-    """How far grading is. `cells` is what this update has to grade."""
-
-    graded: int
-    cells: int
-
-
-@dataclass(frozen=True)
-class Update:
-    """What an update did.
-
-    Attributes:
-        changed: False where nothing was new and nothing was done.
-        graded: cells graded now.
-        runs: runs on the leaderboard.
-        counts: the pool's cells by what became of them.
-        rejected: inputs that were not taken.
-        complete: False where it ended before all cells were asked for.
-        why: what ended it; "" where it was stopped.
-        written: output files that changed.
-        entry: the number of the entry that the history got; None where nothing moved.
-    """
-
-    changed: bool
-    graded: int
-    runs: int
-    counts: Counts
-    rejected: tuple[Rejected, ...]
-    complete: bool
-    written: tuple[Path, ...]
-    entry: int | None = None
-    why: str = ""
 
 
 class Pipeline:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trecexam.pipeline import Progress
 from trecexam.reports.tables import Table, to_aligned, to_json, to_tsv
 from trecexam.reports.terminal import printable
+from trecexam.stages.updates import Progress
 
 if TYPE_CHECKING:
     from trecexam.api import Track

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trecexam.errors import GraderError
-from trecexam.pipeline import Progress
 from trecexam.stages.organizing.fill import (
     Filled,
     Found,
@@ -19,6 +18,7 @@ from trecexam.stages.organizing.fill import (
 from trecexam.stages.organizing.holes import HolesReport, holes_report
 from trecexam.stages.organizing.official import sources_beside
 from trecexam.stages.organizing.simulation import Steps, simulate_removal, simulate_runs
+from trecexam.stages.updates import Progress
 from trecexam.track_methods.opened import Opened, names_of
 from trecexam.watching.lock import TrackLock
 

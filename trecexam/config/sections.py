@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
-import tomllib
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from trecexam.errors import ConfigError
 
 CONFIG_NAME = "trecexam.toml"
 UnparsedPolicy = Literal["zero", "skip", "seed"]
-_MAY_HOLD_A_KEY = frozenset({"base_url", "key_env", "extra"})
 
 
 class _Section(BaseModel):
@@ -345,101 +342,3 @@ class TrackConfig(_Section):
             return list(dict.fromkeys(self.scores.official_measures))
         rel = self.scores.min_relevant
         return ["nDCG@10", f"AP(rel={rel})", f"P(rel={rel})@{self.track.depth}"]
-
-
-def load_config(path: Path) -> TrackConfig:
-    """Reads and checks a trecexam.toml.
-
-    Raises:
-        ConfigError: with path and line; an unknown key names the nearest known one.
-    """
-    try:
-        text = path.read_text(encoding="utf-8")
-        data = tomllib.loads(text)
-    except FileNotFoundError:
-        raise ConfigError(
-            f"not a track folder: no {CONFIG_NAME}; make one with `trecexam init`", path=path.parent
-        ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        found = re.search(r"\(at line (\d+)", str(error))
-        raise ConfigError(
-            f"not valid TOML: {error}", path=path, line=int(found[1]) if found else None
-        ) from None
-    except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror}", path=path) from None
-    try:
-        return TrackConfig.model_validate(data)
-    except ValidationError as error:
-        raise _explain(error, path, text) from None
-
-
-def _explain(error: ValidationError, path: Path, text: str) -> ConfigError:
-    first = error.errors()[0]
-    location = [str(part) for part in first["loc"]]
-    line = _line_of(text, location)
-    name = location[-1] if len(location) == 1 else f"{location[0]}.{location[1]}"
-    if first["type"] == "extra_forbidden":
-        section = TrackConfig if len(location) == 1 else TrackConfig.model_fields[location[0]].annotation
-        assert isinstance(section, type)
-        assert issubclass(section, BaseModel)
-        known = list(section.model_fields)
-        near = difflib.get_close_matches(location[-1], known, n=1, cutoff=0.5)
-        what = "section" if len(location) == 1 else "setting"
-        hint = f"did you mean `{near[0]}`?" if near else f"known here: {', '.join(known)}"
-        return ConfigError(f"unknown {what} `{name}`; {hint}", path=path, line=line)
-    # Where a key may have been written by mistake, what was written is not repeated.
-    value = "" if location[-1] in _MAY_HOLD_A_KEY else f" = {json.dumps(first['input'], default=str)}"
-    return ConfigError(f"`{name}`{value}: {first['msg']}", path=path, line=line)
-
-
-def _line_of(text: str, location: list[str]) -> int | None:
-    """The line on which a key stands, found by eye: tomllib keeps no positions."""
-    section = None
-    for number, line in enumerate(text.splitlines(), 1):
-        header = re.match(r"\s*\[+\s*([^\]]+?)\s*\]+", line)
-        if header:
-            section = header[1].strip("\"'")
-            if len(location) == 1 and section == location[0]:
-                return number
-            continue
-        key = re.match(r"\s*[\"']?([\w.-]+)[\"']?\s*=", line)
-        if key and (
-            (len(location) == 1 and section is None and key[1] == location[0])
-            or (len(location) > 1 and section == location[0] and key[1] == location[1])
-            or (section is None and key[1] == ".".join(location[:2]))
-        ):
-            return number
-    return None
-
-
-def render_config(values: dict[str, dict[str, Any]]) -> str:
-    """A commented trecexam.toml: `values` are set, every other setting stands there as a comment.
-
-    Args:
-        values: section name -> setting name -> value.
-    """
-    lines = [
-        "# Settings of a trecexam track. A setting behind # is not set: it shows the default, or an example",
-        "# where the text says what happens when it is unset.",
-    ]
-    for section, info in TrackConfig.model_fields.items():
-        model = info.annotation
-        assert isinstance(model, type)
-        assert issubclass(model, BaseModel)
-        lines += ["", f"[{section}]"]
-        for key, field in model.model_fields.items():
-            lines.append(f"# {field.description}")
-            if key in values.get(section, {}):
-                lines.append(f"{key} = {_toml(values[section][key])}")
-            elif field.default is None:
-                lines.append(f"# {key} = {_toml((field.examples or [''])[0])}")
-            else:
-                lines.append(f"# {key} = {_toml(field.default)}")
-    return "\n".join(lines) + "\n"
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(key)} = {_toml(each)}" for key, each in value.items()) + "}"
-    # JSON's strings, numbers, booleans and flat lists are TOML too.
-    return json.dumps(value, ensure_ascii=False)
