@@ -43,7 +43,7 @@ def override(
     why: str | None,
     listed: bool,
     as_json: bool,
-) -> None:
+) -> int:
     """Put a person's rating in place of the grader's, for a cell or a passage of TRACK.
 
     It is a line in TRACK/overrides.tsv, which may also be edited by hand. Of several the last counts; the
@@ -52,7 +52,10 @@ def override(
     if listed:
         with open_track(track) as opened:
             show.table(opened.human_ratings(), as_json=as_json)
-        return
+            refused = opened.human_refused()
+        for row in refused:
+            click.echo(f"not taken: {printable(str(row))}", err=True)
+        return 1 if refused else 0
     missing = [
         option
         for option, value in (("--query", query_id), ("--doc", doc_id), ("--who", who), ("--why", why))
@@ -74,7 +77,7 @@ def override(
     machine = "no rating" if done.machine is None else str(done.machine)
     if not done.written:
         click.echo(f"{what}: {who} said so already", err=True)
-        return
+        return 0
     now = f"back to the grader's {machine}" if rating is None else f"{rating} ({done.row.who})"
     click.echo(
         f"{what}: {now}" + ("" if rating is None else f" in place of the grader's {machine}"), err=True
@@ -92,3 +95,4 @@ def override(
         else f"process {pid}, which watches, takes it up",
         err=True,
     )
+    return 0

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from trecexam.scores.history import Entry
     from trecexam.scores.judging.next_judgments import By
     from trecexam.scores.verification import Grids, Missing, Order, QueryGrading, Spurious
+    from trecexam.stages.files import Rejected
     from trecexam.stages.organizing.judge_next import Level, NextJudgments
     from trecexam.stages.organizing.overriding import Overridden
     from trecexam.track_methods.opened import MeasureLike
@@ -167,6 +168,12 @@ class Checking(Opened):
         from trecexam.stages.organizing.overriding import human_table
 
         return human_table(self._loaded())
+
+    def human_refused(self) -> tuple[Rejected, ...]:
+        """The lines of overrides.tsv that cannot count, with reasons; or the file as a whole."""
+        pipeline = self._loaded()
+        file = self.folder.shown(self.folder.overrides())
+        return tuple(row for row in pipeline.rejected if row.file == file)
 
     def history(self) -> tuple[LogRow, ...]:
         """Which runs moved at each change of the leaderboard, and why: the rows of out/history/log.tsv.
