@@ -9,6 +9,7 @@ from converters.errors import ConversionError
 from converters.records import (
     Citation,
     Item,
+    Origin,
     Passage,
     Qrel,
     Query,
@@ -26,6 +27,7 @@ __all__ = [
     "ConversionError",
     "Format",
     "Item",
+    "Origin",
     "Passage",
     "Qrel",
     "Query",

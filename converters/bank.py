@@ -1,9 +1,10 @@
 """Test banks: exam questions and nuggets, in the forms of the Rubric workbench and of nuggetizer.
 
 A line a query: `query_id, query_text, questions|items: [{question_id|nugget_id, question_text|nugget_text,
-gold_answers?, facet_id?, importance?}]`; or a line a question: `query_id, qid, question, facet_id, choices,
-correct, correctKey`; or `qid, nuggets: [{text, importance}]` (see `converters.nuggets`). Where an id is
-missing it is `query_id/md5(text)`.
+gold_answers?, facet_id?, importance?, retired?, origin?}]`; or a line an item, which is easily edited:
+`query_id, question|nugget, question_id?|nugget_id?, ...`, or as older banks have it `query_id, qid, question,
+facet_id, choices, correct, correctKey`; or `qid, nuggets: [{text, importance}]` (see `converters.nuggets`).
+Where an id is missing it is `query_id/md5(text)`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, BinaryIO
 
 from converters.errors import ConversionError
-from converters.fields import a_text, an_id, made_id
+from converters.fields import a_flag, a_text, an_id, made_id
 from converters.lines import Head, first_object, iter_objects
 from converters.nuggets import (
     IMPORTANCES,
@@ -25,12 +26,15 @@ from converters.nuggets import (
     nugget_items,
     query_of,
 )
-from converters.records import Item, Query
+from converters.records import Item, Origin, Query
 from converters.registry import Format
 
 EXAMPLE = '{"query_id": "q1", "questions": [{"question_id": "q1/1", "question_text": "What ...?"}]}'
 _ID_KEYS = {"question": ("question_id", "item_id", "id"), "nugget": ("nugget_id", "item_id", "id")}
 _TEXT_KEYS = {"question": ("question_text", "text"), "nugget": ("nugget_text", "text")}
+#: Of a line that holds one item alone.
+_SINGLE_ID_KEYS = {"question": ("qid", "question_id"), "nugget": ("nugget_id",)}
+_SINGLE_TEXT_KEYS = {"question": ("question", "question_text"), "nugget": ("nugget", "nugget_text")}
 Path = str | os.PathLike[str]
 
 
@@ -129,6 +133,8 @@ def write_bank(items: Iterable[Item], file: BinaryIO) -> None:
                 "facet_id": item.facet_id,
                 "choices": [list(choice) for choice in item.choices],
                 "importance": item.importance,
+                **({"retired": True} if item.retired else {}),
+                **({"origin": item.origin._asdict()} if item.origin else {}),
             }
             for item in group
         ]
@@ -159,20 +165,27 @@ def _items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[Item]:
             _facet(path, number, facet),
             _choices(path, number, entry.get("choices")),
             importance=importance_of(path, number, entry, query_id),
+            retired=a_flag(path, number, entry, "retired"),
+            origin=_origin(path, number, entry),
         )
 
 
 def _single(path: Path, number: int, row: Mapping[str, Any], query_id: str) -> Item:
-    what = f"a question of query '{query_id}'"
-    text = a_text(path, number, row, ("question", "question_text"), what, blank=True)
+    kind = "nugget" if any(key in row for key in _SINGLE_TEXT_KEYS["nugget"]) else "question"
+    what = f"a {kind} of query '{query_id}'"
+    text = a_text(path, number, row, _SINGLE_TEXT_KEYS[kind], what, blank=True)
+    answers = row.get("correct") if row.get("correct") is not None else row.get("gold_answers")
     return Item(
         query_id,
-        _item_id(path, number, row, ("qid", "question_id"), query_id, text),
+        _item_id(path, number, row, _SINGLE_ID_KEYS[kind], query_id, text),
         text,
-        "question",
-        _answers(path, number, row.get("correct")),
+        kind,
+        _answers(path, number, answers),
         _facet(path, number, row.get("facet_id")),
         _choices(path, number, row.get("choices")),
+        importance=importance_of(path, number, row, query_id),
+        retired=a_flag(path, number, row, "retired"),
+        origin=_origin(path, number, row),
     )
 
 
@@ -191,6 +204,22 @@ def _answers(path: Path, number: int, value: Any) -> tuple[str, ...]:
     if not all(isinstance(v, str) for v in values):
         raise ConversionError(path, number, f"the gold answer is no text: {value!r}"[:200])
     return tuple(values)
+
+
+def _origin(path: Path, number: int, row: Mapping[str, Any]) -> Origin | None:
+    value = row.get("origin")
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise ConversionError(path, number, f'"origin" is no JSON object: {value!r}'[:200])
+    seed = value.get("seed")
+    if isinstance(seed, bool) or not isinstance(seed, int | None):
+        raise ConversionError(path, number, f'"seed" of the origin is no whole number: {seed!r}'[:200])
+    parts = {name: value.get(name, "") for name in ("prompt", "model", "time", "text")}
+    for name, part in parts.items():
+        if not isinstance(part, str):
+            raise ConversionError(path, number, f'"{name}" of the origin is no text: {part!r}'[:200])
+    return Origin(seed=seed, **parts)
 
 
 def _facet(path: Path, number: int, value: Any) -> str | None:
@@ -224,7 +253,7 @@ def _sniff(start: Head) -> bool:
     if has_nuggets(row):
         return any(key in row for key in (*QUERY_KEYS, "query")) and not is_assigned(row)
     return "query_id" in row and any(
-        key in row for key in ("questions", "items", "question", "question_text")
+        key in row for key in ("questions", "items", "question", "question_text", "nugget", "nugget_text")
     )
 
 

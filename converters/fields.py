@@ -55,6 +55,18 @@ def a_text(
     raise ConversionError(path, line, f"{what} has no text ({_or(keys)})")
 
 
+def a_flag(path: Path, line: int, row: Mapping[str, Any], key: str) -> bool:
+    """The object's `key`; False where it has none.
+
+    Raises:
+        ConversionError: it is neither true nor false.
+    """
+    value = row.get(key)
+    if value is None or isinstance(value, bool):
+        return bool(value)
+    raise ConversionError(path, line, f'"{key}" is neither true nor false: {value!r}'[:200])
+
+
 def made_id(query_id: str, text: str) -> str:
     """The id of an item that has none: the query's and the text's md5, the same wherever the text stands."""
     return f"{query_id}/{hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()}"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from converters.errors import ConversionError
-from converters.fields import a_text, an_id, made_id
+from converters.fields import a_flag, a_text, an_id, made_id
 from converters.records import Item, RecordedGrade
 
 QUERY_KEYS = ("query_id", "qid", "topic_id")
@@ -76,6 +76,7 @@ def nugget_items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[It
             "nugget",
             facet_id=facet if isinstance(facet, str) and facet.strip() else None,
             importance=importance_of(path, number, entry, query_id),
+            retired=a_flag(path, number, entry, "retired"),
         )
 
 

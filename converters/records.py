@@ -50,13 +50,28 @@ class Qrel(NamedTuple):
     iteration: str = "0"
 
 
+class Origin(NamedTuple):
+    """Where a generated item comes from.
+
+    `prompt` and `model` are names, `seed` is None where none was set, `time` is ISO 8601 in UTC. `text` is
+    the item's text as it was generated: an item that reads otherwise was edited by a person.
+    """
+
+    prompt: str
+    model: str
+    seed: int | None
+    time: str
+    text: str
+
+
 class Item(NamedTuple):
     """One entry of a test bank: an exam question or a nugget (key fact).
 
     `kind` is "question" or "nugget". `gold_answers` is the answer key, empty where the bank has none.
     `choices` are the candidates of a multiple-choice question as (letter, text) pairs. `query_text` is
     set by trecexam where the grader is told the query as well; files have none. `importance` is "vital" or
-    "okay" as TREC's assessors say it of nuggets, "" where nobody did; no grader is told it.
+    "okay" as TREC's assessors say it of nuggets, "" where nobody did; no grader is told it. A `retired`
+    item is no longer asked about; its grades are kept. `origin` is None where a person wrote the item.
     """
 
     query_id: str
@@ -68,6 +83,8 @@ class Item(NamedTuple):
     choices: tuple[tuple[str, str], ...] = ()
     query_text: str = ""
     importance: str = ""
+    retired: bool = False
+    origin: Origin | None = None
 
 
 class Citation(NamedTuple):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from support import SHARED
 
 import converters
-from converters import ConversionError, Item
+from converters import ConversionError, Item, Origin
 from converters.bank import read_bank, read_bank_queries
 from converters.rubric_jsonl import read_graded_passages
 
@@ -70,6 +71,36 @@ def test_blank_questions_are_left_out_and_said(tmp_path: Path, caplog: pytest.Lo
     with caplog.at_level(logging.WARNING, "converters"):
         list(read_bank(path))
     assert "bank.jsonl:2: an item of query 'q1' is blank: left out (2 such lines)" in caplog.text
+
+
+def test_a_line_an_item_with_its_origin_and_what_is_retired(tmp_path: Path) -> None:
+    origin = {"prompt": "questions", "model": "m", "seed": 7, "time": "2026-11-21T10:00:00Z", "text": "x?"}
+    path = put(
+        tmp_path,
+        {"query_id": "q1", "query_text": "a query", "question": "x, edited?", "origin": origin},
+        {"query_id": "q1", "nugget": "a fact", "nugget_id": "n", "importance": "vital", "retired": True},
+    )
+    assert list(converters.read(path)) == [
+        Item("q1", f"q1/{md5('x, edited?')}", "x, edited?", origin=Origin(**origin)),
+        Item("q1", "n", "a fact", "nugget", importance="vital", retired=True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"retired": "yes"}, "\"retired\" is neither true nor false: 'yes'"),
+        ({"origin": "gpt"}, "\"origin\" is no JSON object: 'gpt'"),
+        ({"origin": {"seed": "7"}}, "\"seed\" of the origin is no whole number: '7'"),
+        ({"origin": {"model": 7}}, '"model" of the origin is no text: 7'),
+    ],
+)
+def test_an_origin_that_is_none_is_named_with_its_line(
+    tmp_path: Path, fields: dict[str, Any], reason: str
+) -> None:
+    path = put(tmp_path, {"query_id": "q1", "question": "x?", **fields})
+    with pytest.raises(converters.ConversionError, match=re.escape(f":1: {reason}")):
+        list(read_bank(path))
 
 
 def test_the_dl19_bank_has_ids_of_query_and_md5() -> None:

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import converters
-from converters import ConversionError, Item, Passage, Qrel, Query, RecordedGrade, Run
+from converters import ConversionError, Item, Origin, Passage, Qrel, Query, RecordedGrade, Run
 
 FORMATS = sorted(known.name for known in converters.formats())
 quick = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -78,6 +78,8 @@ items = st.builds(
     st.lists(st.tuples(st.sampled_from("ABCD"), text), max_size=3).map(tuple),
     st.just(""),
     st.sampled_from(["vital", "okay", ""]),
+    st.booleans(),
+    st.none() | st.builds(Origin, text, text, st.none() | st.integers(-9, 99), text, text),
 )
 
 
@@ -181,6 +183,7 @@ KEYS += [
     "answers",
 ]
 KEYS += ["prompt_class", "query_text", "kind", "nuggets", "importance", "assignment", "run_id", "query"]
+KEYS += ["nugget", "retired", "origin", "seed"]
 keys = st.sampled_from(KEYS)
 values: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers(-1, 7) | st.floats(allow_nan=False) | st.text(max_size=4),
