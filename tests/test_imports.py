@@ -12,6 +12,7 @@ from support import ROOT
 LAYERS = (
     ("converters",),
     ("trecexam.errors",),
+    ("trecexam.templates",),
     ("trecexam.config",),
     ("trecexam.track",),
     ("trecexam.bank",),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from trecexam.config import CONFIG_NAME, TrackConfig, TrackSection, load_config
 from trecexam.errors import TrackError
 
 #: A prompt of this ending is a file of the user's, not a published one.
 PROMPT_SUFFIXES = (".toml", ".jinja", ".jinja2", ".j2")
+#: Where a track's bank is, if its settings do not say.
+BANK_PATTERNS = ("bank.*jsonl", "bank.*jsonl.gz")
 #: Files in the drop folder that a copy in progress or an editor leaves behind; they are never read.
 IGNORED_SUFFIXES = (".tmp", ".part", ".partial", ".crdownload", ".swp", ".filepart", "~")
 
@@ -111,10 +114,11 @@ class TrackFolder:
         """
         patterns = self.config.track.bank
         if patterns is None:
-            found = {p for pattern in ("bank.*jsonl", "bank.*jsonl.gz") for p in self.root.glob(pattern)}
+            found = {path for pattern in BANK_PATTERNS for path in self.root.glob(pattern)}
             if not found and not optional:
                 raise TrackError(
-                    "no test bank: put bank.<name>.jsonl here, one line a query with its questions",
+                    "no test bank: put bank.<name>.jsonl here, one line a query with its questions, or have "
+                    f"a language model write one: trecexam bank generate {self.root}",
                     path=self.root,
                 )
             return tuple(sorted(found))
@@ -128,6 +132,13 @@ class TrackFolder:
                 )
             files += here
         return tuple(dict.fromkeys(files))
+
+    def takes_as_bank(self, path: Path) -> bool:
+        """Whether a file of this path, there or not, is one of the bank's."""
+        patterns = self.config.track.bank
+        place = PurePath(os.path.abspath(path))  # noqa: PTH100 - a link is named by its own path
+        root = os.path.abspath(self.root)  # noqa: PTH100
+        return any(place.match(os.path.join(root, pattern)) for pattern in patterns or BANK_PATTERNS)  # noqa: PTH118
 
     def run_files(self) -> tuple[Path, ...]:
         """Every file in the drop folder and its sub-folders that may be a run, sorted.

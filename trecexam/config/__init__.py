@@ -1,6 +1,7 @@
 """trecexam.toml -> `TrackConfig`: every setting with its unit and default."""
 
 from trecexam.config.file import load_config, render_config
+from trecexam.config.language_models import GeneratorSection, LanguageModelSection
 from trecexam.config.sections import (
     CONFIG_NAME,
     GraderSection,
@@ -12,7 +13,9 @@ from trecexam.config.sections import (
 
 __all__ = [
     "CONFIG_NAME",
+    "GeneratorSection",
     "GraderSection",
+    "LanguageModelSection",
     "ScoresSection",
     "TrackConfig",
     "TrackSection",

@@ -11,7 +11,8 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from trecexam.config.sections import CONFIG_NAME, TrackConfig
+from trecexam.config.language_models import LanguageModelSection
+from trecexam.config.sections import CONFIG_NAME, GraderSection, TrackConfig
 from trecexam.errors import ConfigError
 
 _MAY_HOLD_A_KEY = frozenset({"base_url", "key_env", "extra"})
@@ -97,7 +98,10 @@ def render_config(values: dict[str, dict[str, Any]]) -> str:
         assert isinstance(model, type)
         assert issubclass(model, BaseModel)
         lines += ["", f"[{section}]"]
+        shared = _as_in_grader(model)
         for key, field in model.model_fields.items():
+            if key in shared:
+                continue
             lines.append(f"# {field.description}")
             if key in values.get(section, {}):
                 lines.append(f"{key} = {_toml(values[section][key])}")
@@ -105,7 +109,17 @@ def render_config(values: dict[str, dict[str, Any]]) -> str:
                 lines.append(f"# {key} = {_toml((field.examples or [''])[0])}")
             else:
                 lines.append(f"# {key} = {_toml(field.default)}")
+        if shared:
+            lines.append(f"# As in [grader]: {', '.join(shared)}.")
     return "\n".join(lines) + "\n"
+
+
+def _as_in_grader(section: type[BaseModel]) -> list[str]:
+    """The settings of a section that [grader] has too, and explains."""
+    if section is GraderSection or not issubclass(section, LanguageModelSection):
+        return []
+    own = section.__annotations__
+    return [key for key in LanguageModelSection.model_fields if key not in own]
 
 
 def _toml(value: Any) -> str:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import re
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
+from trecexam.config.language_models import GeneratorSection, LanguageModelSection, Section
 from trecexam.errors import ConfigError
 
 CONFIG_NAME = "trecexam.toml"
 UnparsedPolicy = Literal["zero", "skip", "seed"]
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-class TrackSection(_Section):
+class TrackSection(Section):
     """What belongs to the track. Paths are relative to the folder of trecexam.toml."""
 
     queries: str | None = Field(
@@ -62,7 +57,7 @@ class TrackSection(_Section):
     min_text: int = Field(1, ge=1, description="Passages with fewer characters than this are not graded.")
 
 
-class GraderSection(_Section):
+class GraderSection(LanguageModelSection):
     """Who grades, and with what. Only settings that can change an answer enter the grader's identity."""
 
     name: str = Field("embedding", description="One of `trecexam graders`.")
@@ -72,12 +67,6 @@ class GraderSection(_Section):
         description="A folder or hub id. embedding: a sentence-transformers model (unset: the extra "
         "'offline'). seq2seq: a T5 (unset: google/flan-t5-large). causal: a decoder-only model. openai: what "
         "the server calls it. recorded: which model's grades to take, where the recording has several.",
-    )
-    revision: str | None = Field(
-        None,
-        examples=["main"],
-        description="Revision of a hub model: a commit, tag or branch. openai: any word; change it when the "
-        "server has other weights under the same name.",
     )
     prompt: str | None = Field(
         None,
@@ -124,40 +113,7 @@ class GraderSection(_Section):
         examples=[[0.52, 0.56, 0.59, 0.63, 0.74]],
         description="embedding: the five cosines from which the rating is 1, 2, 3, 4, 5. Unset: fitted.",
     )
-    device: str | None = Field(
-        None, examples=["cuda"], description="cpu, cuda, cuda:1, mps. Unset: the best there is."
-    )
-    dtype: Literal["auto", "float32", "bfloat16"] = Field(
-        "auto",
-        description='seq2seq, causal: "auto" is bfloat16 where the device computes in it, else float32.',
-    )
-    max_batch_tokens: int | None = Field(
-        None,
-        ge=1,
-        examples=[16384],
-        description="seq2seq, causal: tokens of a batch, padding counted. Unset: what suits the device.",
-    )
     batch_size: int = Field(64, ge=1, description="embedding: passages embedded at once.")
-    base_url: str | None = Field(
-        None,
-        examples=["http://localhost:8000/v1"],
-        description="openai: where the server is, with the /v1 that most have.",
-    )
-    api: Literal["chat", "completions"] = Field(
-        "chat", description='openai: "chat" completions, or plain "completions" (base models).'
-    )
-    key_env: str | None = Field(
-        None,
-        examples=["OPENAI_API_KEY"],
-        description="openai: the environment variable that holds the key. Unset: no key is sent. Never write "
-        "a key into this file.",
-    )
-    temperature: float = Field(
-        0.0, ge=0, allow_inf_nan=False, description="openai: some cloud models take 1 alone."
-    )
-    seed: int | None = Field(
-        None, examples=[7], description="openai: seed of the server's random numbers. Unset: not sent."
-    )
     structured: Literal["json_schema", "choice"] | None = Field(
         None,
         examples=["json_schema"],
@@ -171,41 +127,6 @@ class GraderSection(_Section):
     max_characters: int = Field(
         20_000, ge=1, description="openai: characters of a passage; longer ones are cut at a word."
     )
-    extra: dict[str, Any] = Field(
-        {},
-        description='openai: more fields of a request, such as { reasoning_effort = "low" }.',
-    )
-    concurrency: int = Field(8, ge=1, le=4096, description="openai: requests at a time.")
-    timeout: float = Field(120.0, gt=0, allow_inf_nan=False, description="openai: seconds for one answer.")
-    retries: int = Field(
-        5,
-        ge=0,
-        description="openai: how often a request that failed is sent again, waiting longer each time.",
-    )
-    price_in: float | None = Field(
-        None,
-        ge=0,
-        allow_inf_nan=False,
-        examples=[0.15],
-        description="openai: money for a million tokens in, in any currency.",
-    )
-    price_out: float | None = Field(
-        None, ge=0, allow_inf_nan=False, examples=[0.6], description="openai: money for a million tokens out."
-    )
-    budget: float | None = Field(
-        None,
-        ge=0,
-        allow_inf_nan=False,
-        examples=[5.0],
-        description="openai: grading stops before this grader has cost so much money on this track.",
-    )
-    budget_tokens: int | None = Field(
-        None,
-        ge=0,
-        examples=[1000000],
-        description="openai: grading stops before this grader has used so many tokens, in and out, on this "
-        "track.",
-    )
 
     @field_validator("cut_points")
     @classmethod
@@ -214,40 +135,8 @@ class GraderSection(_Section):
             raise ValueError("give five cosines in rising order, for the ratings 1, 2, 3, 4, 5")
         return value
 
-    @field_validator("key_env")
-    @classmethod
-    def _name_of_a_variable(cls, value: str | None) -> str | None:
-        if value is not None and not re.fullmatch(r"[A-Z_][A-Z0-9_]{0,63}", value):
-            raise ValueError(
-                "give the name of an environment variable, such as OPENAI_API_KEY, and never the key itself"
-            )
-        return value
 
-    @field_validator("base_url")
-    @classmethod
-    def _address_alone(cls, value: str | None) -> str | None:
-        if value is not None and not re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#@]*)?", value):
-            raise ValueError(
-                "give an address such as http://localhost:8000/v1, without a password or a key in it"
-            )
-        return None if value is None else value.rstrip("/")
-
-    @field_validator("extra")
-    @classmethod
-    def _no_keys(cls, value: dict[str, Any]) -> dict[str, Any]:
-        try:
-            text = json.dumps(value, allow_nan=False)
-        except (TypeError, ValueError):
-            raise ValueError("holds what JSON cannot say (a date, a time, nan, inf)") from None
-        if re.search(r'"[^"]*(key|token|secret|password|authorization)":', text, re.I):
-            raise ValueError("holds what may be a key: keys are read from the variable that `key_env` names")
-        ours = {"model", "messages", "prompt", "stream", "n", "logprobs", "top_logprobs"} & value.keys()
-        if ours:
-            raise ValueError(f"`{min(ours)}` is set by trecexam")
-        return value
-
-
-class ScoresSection(_Section):
+class ScoresSection(Section):
     """How grades become labels and scores."""
 
     min_rating: int = Field(
@@ -288,20 +177,21 @@ class ScoresSection(_Section):
     )
 
 
-class WatchSection(_Section):
+class WatchSection(Section):
     """The daemon's patience."""
 
     settle: float = Field(2.0, ge=0, description="A file counts when it has been still for so many seconds.")
     poll: float = Field(5.0, gt=0, description="Seconds between looks at the folder.")
 
 
-class TrackConfig(_Section):
+class TrackConfig(Section):
     """A whole trecexam.toml."""
 
     track: TrackSection = TrackSection()  # type: ignore[call-arg]
     grader: GraderSection = GraderSection()  # type: ignore[call-arg]
     scores: ScoresSection = ScoresSection()  # type: ignore[call-arg]
     watch: WatchSection = WatchSection()  # type: ignore[call-arg]
+    generator: GeneratorSection = GeneratorSection()  # type: ignore[call-arg]
 
     def on_scale(self, max_rating: int, min_rating: int, path: Path) -> TrackConfig:
         """These settings for grades of 0..`max_rating`; `min_rating` is the default on that scale.

@@ -162,7 +162,7 @@ class Outputs:
         return {
             "complete": complete,
             "grader": dict(pipeline.grader.identity),
-            "config": pipeline.config.model_dump(mode="json"),
+            "config": pipeline.config.model_dump(mode="json", exclude={"generator"}),
             "counts": {
                 "queries": len(snapshot.bank.query_ids),
                 "items": len(snapshot.bank),

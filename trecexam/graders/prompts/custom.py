@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
 from converters.records import Item
 from trecexam.errors import GraderError
-from trecexam.graders.prompts.model import SLOTS, Prompt, slots
+from trecexam.graders.prompts.model import SLOTS, Prompt
+from trecexam.templates import checked_slots, read_prompt_file
 
 #: From which rating on a passage counts, by the best rating of the scale.
 _COUNTS_FROM = {1: 1, 2: 1, 3: 2, 4: 3, 5: 4}
@@ -44,28 +43,13 @@ def load_prompt(path: Path) -> Prompt:
     Raises:
         GraderError: the file cannot be read or used; the message says why.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise GraderError(f"this prompt cannot be read: {error}", path=path) from None
-    jinja = path.suffix.lower() != ".toml"
-    try:
-        file = PromptFile.model_validate({"template": text} if jinja else tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        found = re.search(r"\(at line (\d+)", str(error))
-        line = int(found[1]) if found else len(text.splitlines())
-        raise GraderError(f"this prompt is not valid TOML: {error}", path=path, line=line) from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(map(str, first["loc"]))
-        known = ", ".join(PromptFile.model_fields)
-        raise GraderError(f"`{name}`: {first['msg']}; a prompt has {known}", path=path) from None
+    file, jinja = read_prompt_file(path, PromptFile)
     return _prompt(file, path, jinja=jinja)
 
 
 def _prompt(file: PromptFile, path: Path, *, jinja: bool) -> Prompt:
     template = file.template.removesuffix("\n")
-    found = _slots(template, path, jinja=jinja)
+    found = checked_slots(template, path, SLOTS, jinja=jinja)
     left, right = ("{{ ", " }}") if jinja else ("{", "}")
     if not found & {"context", "passage"}:
         raise GraderError(
@@ -108,27 +92,3 @@ def _prompt(file: PromptFile, path: Path, *, jinja: bool) -> Prompt:
     except GraderError as error:
         raise GraderError(str(error), path=path) from None
     return prompt
-
-
-def _slots(template: str, path: Path, *, jinja: bool) -> frozenset[str]:
-    """The slots that a template has.
-
-    Raises:
-        GraderError: it is not valid, or has a slot that no prompt has.
-    """
-    try:
-        found = slots(template, jinja=jinja)
-    except ImportError:
-        raise GraderError(
-            "a Jinja prompt needs jinja2: pip install 'trecexam[models]', or write it as TOML", path=path
-        ) from None
-    except Exception as error:
-        line = getattr(error, "lineno", None)
-        raise GraderError(f"this prompt is not valid Jinja: {error}", path=path, line=line) from None
-    if not jinja and re.search(r"\{\{\s*[A-Za-z]+\s*\}\}", template):
-        raise GraderError("double braces are Jinja's: write {context}, or name the file .jinja", path=path)
-    unknown = sorted(found - set(SLOTS))
-    if unknown:
-        own = "" if jinja else " (braces of your own: write the prompt as a .jinja file)"
-        raise GraderError(f"unknown slot '{unknown[0]}'; a prompt has {', '.join(SLOTS)}{own}", path=path)
-    return found

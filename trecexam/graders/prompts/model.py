@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import Any
 
 from converters.records import Item
 from trecexam.errors import GraderError
 from trecexam.graders.prompts import parsing, workbench
 from trecexam.graders.prompts.parsing import Reading
-
-if TYPE_CHECKING:
-    import jinja2
+from trecexam.templates import compiled, slots
 
 #: What a template may name. `context` and `passage` are the same: the passage's text.
 SLOTS = ("question", "nugget", "query", "context", "passage")
@@ -139,30 +137,3 @@ class Prompt:
 
 def _plain(answer: str) -> str:
     return answer.strip().removesuffix(".").casefold()
-
-
-def slots(template: str, *, jinja: bool) -> frozenset[str]:
-    """The names that a template wants filled in, known or not.
-
-    Raises:
-        ImportError: a Jinja template, and no jinja2 here.
-        jinja2.TemplateSyntaxError: it is not valid Jinja.
-    """
-    if not jinja:
-        return frozenset(re.findall(r"\{([A-Za-z_]\w*)\}", template))
-    from jinja2 import Environment, meta
-
-    found: set[str] = meta.find_undeclared_variables(Environment(autoescape=False).parse(template))
-    return frozenset(found)
-
-
-@cache
-def compiled(template: str) -> jinja2.Template:
-    """A Jinja template that cannot reach anything but its variables, and knows all it names."""
-    import jinja2
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-    environment = ImmutableSandboxedEnvironment(undefined=jinja2.StrictUndefined, keep_trailing_newline=False)
-    # The same cell must give the same prompt each time.
-    del environment.globals["lipsum"], environment.filters["random"]
-    return environment.from_string(template)

@@ -1,0 +1,158 @@
+"""What a language model is asked for a query's items: the published prompts, and a user's own."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from trecexam.errors import GraderError
+from trecexam.templates import checked_slots, compiled, read_prompt_file, slots
+from trecexam.track import PROMPT_SUFFIXES
+
+#: What a template may name. `query_text`, `query` and `query_title` are the same: the query's text.
+SLOTS = ("query_text", "query", "query_title", "query_subtopic")
+_SLOT = re.compile(r"\{(" + "|".join(SLOTS) + r")\}")
+Kind = Literal["question", "nugget"]
+
+
+class Wanted(NamedTuple):
+    """One thing to ask for: the items of a query, or of one sub-topic of it.
+
+    `subtopic` and `facet_id` are "" and None where the query as a whole is meant.
+    """
+
+    query_id: str
+    query_text: str
+    subtopic: str = ""
+    facet_id: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.query_id} ({self.subtopic})" if self.subtopic else self.query_id
+
+
+@dataclass(frozen=True)
+class ItemPrompt:
+    """A prompt that makes a language model write items.
+
+    Attributes:
+        name: as it is noted with each item.
+        template: the text, with slots in braces (or Jinja's, where `jinja` is set).
+        kind: "question" or "nugget": what it has written.
+        number: how many items it asks for; None where it does not say.
+    """
+
+    name: str
+    template: str
+    kind: Kind
+    number: int | None = None
+    jinja: bool = False
+
+    @property
+    def by_subtopic(self) -> bool:
+        """Whether it asks about each sub-topic of a query."""
+        return "query_subtopic" in slots(self.template, jinja=self.jinja)
+
+    def text(self, wanted: Wanted, plain: Callable[[str], str] = str) -> str:
+        """The prompt for one query. A slot's name inside a query stays as it is.
+
+        Args:
+            plain: applied to what is filled in, such as the removal of control tokens.
+
+        Raises:
+            GraderError: a Jinja template cannot be filled in with these values.
+        """
+        query = plain(wanted.query_text)
+        values = {**dict.fromkeys(SLOTS, query), "query_subtopic": plain(wanted.subtopic)}
+        if not self.jinja:
+            return _SLOT.sub(lambda slot: values[slot[1]], self.template)
+        try:
+            return compiled(self.template).render(values)
+        except Exception as error:
+            # A template is a program of the user's: it can fail in any way.
+            raise GraderError(f"prompt {self.name} cannot be filled in: {error}") from error
+
+
+class ItemPromptFile(BaseModel):
+    """What the TOML file of a prompt of the user's own may say."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    template: str = Field(description="The text; {query_text} and {query_subtopic} are filled in.")
+    name: str | None = Field(None, description="Unset: the file's name without its ending.")
+    writes: Kind | None = Field(
+        None, description='What is written. Unset: nuggets, where the text has "nuggets" in quotes.'
+    )
+    number: int | None = Field(None, ge=1, description="Items to keep of an answer. Unset: all.")
+
+
+@cache
+def published() -> Mapping[str, ItemPrompt]:
+    """The prompts of the Rubric workbench, by name.
+
+    Source: Dietz, "A Workbench for Autograding Retrieve/Generate Systems" (SIGIR 2024), and its released
+    code (TREMA-UNH/rubric-grading-workbench, exam_pp/question_generation.py), with the code's sentences on
+    JSON; where the code breaks a line within the text, there is a single blank, as in print. `subtopics`
+    and `subtopic-nuggets` are those for TREC CAR's section headings.
+    """
+    prompts = (
+        ItemPrompt("questions", _text("questions"), "question", 10),
+        ItemPrompt("nuggets", _text("nuggets"), "nugget", 10),
+        ItemPrompt("subtopics", _text("subtopics"), "question"),
+        ItemPrompt("subtopic-nuggets", _text("subtopic-nuggets"), "nugget"),
+    )
+    return {prompt.name: prompt for prompt in prompts}
+
+
+def _text(name: str) -> str:
+    path = Path(__file__).parent / "texts" / f"{name}.txt"
+    return path.read_bytes().decode("utf-8").removesuffix("\n")
+
+
+def named(name: str, root: Path) -> ItemPrompt:
+    """The published prompt of that name, or the one in a file of that name, here or in the folder `root`.
+
+    Raises:
+        GraderError: there is none, or the file cannot be used; the message says why.
+    """
+    if Path(name).suffix.lower() in PROMPT_SUFFIXES:
+        path = next((path for path in (Path(name), root / name) if path.is_file()), None)
+        if path is None:
+            raise GraderError("no such prompt file", path=name)
+        return load_prompt(path)
+    found = published().get(name)
+    if found is None:
+        near = difflib.get_close_matches(name, published(), n=1)
+        known = f"did you mean '{near[0]}'?" if near else f"known are {', '.join(published())}"
+        raise GraderError(f"no prompt '{name}'; {known} (your own goes into a .toml or .jinja file)")
+    return found
+
+
+def load_prompt(path: Path) -> ItemPrompt:
+    """A prompt from a `.toml` file or a Jinja template.
+
+    Raises:
+        GraderError: the file cannot be read or used; the message says why.
+    """
+    file, jinja = read_prompt_file(path, ItemPromptFile)
+    template = file.template.removesuffix("\n")
+    found = checked_slots(template, path, SLOTS, jinja=jinja)
+    if not found & {"query_text", "query", "query_title"}:
+        slot = "{{ query_text }}" if jinja else "{query_text}"
+        raise GraderError(f"this prompt has no place for the query: write {slot} into it", path=path)
+    kind: Kind = file.writes or ("nugget" if re.search(r"[\"']nuggets[\"']", template) else "question")
+    # Under one name the text may change: what was asked must stay known.
+    digest = hashlib.sha256(template.encode()).hexdigest()[:12]
+    prompt = ItemPrompt(f"{file.name or path.stem} sha256:{digest}", template, kind, file.number, jinja)
+    try:
+        prompt.text(Wanted("q1", "a query", "a sub-topic", "1"))
+    except GraderError as error:
+        raise GraderError(str(error), path=path) from None
+    return prompt

@@ -1,0 +1,160 @@
+"""Settings that whatever asks a language model shares: which model, where, how, and for how much."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+
+class Section(BaseModel):
+    """A section of trecexam.toml: unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class LanguageModelSection(Section):
+    """A language model in this process or behind a server."""
+
+    name: str | None = Field(None, description="What kind of model.")
+    model: str | None = Field(None, description="A folder, a hub id, or what a server calls it.")
+    revision: str | None = Field(
+        None,
+        examples=["main"],
+        description="Revision of a hub model: a commit, tag or branch. openai: any word; change it when the "
+        "server has other weights under the same name.",
+    )
+    device: str | None = Field(
+        None, examples=["cuda"], description="cpu, cuda, cuda:1, mps. Unset: the best there is."
+    )
+    dtype: Literal["auto", "float32", "bfloat16"] = Field(
+        "auto",
+        description='seq2seq, causal: "auto" is bfloat16 where the device computes in it, else float32.',
+    )
+    max_batch_tokens: int | None = Field(
+        None,
+        ge=1,
+        examples=[16384],
+        description="seq2seq, causal: tokens of a batch, padding counted. Unset: what suits the device.",
+    )
+    base_url: str | None = Field(
+        None,
+        examples=["http://localhost:8000/v1"],
+        description="openai: where the server is, with the /v1 that most have.",
+    )
+    api: Literal["chat", "completions"] = Field(
+        "chat", description='openai: "chat" completions, or plain "completions" (base models).'
+    )
+    key_env: str | None = Field(
+        None,
+        examples=["OPENAI_API_KEY"],
+        description="openai: the environment variable that holds the key. Unset: no key is sent. Never write "
+        "a key into this file.",
+    )
+    temperature: float = Field(
+        0.0, ge=0, allow_inf_nan=False, description="openai: some cloud models take 1 alone."
+    )
+    seed: int | None = Field(
+        None, examples=[7], description="openai: seed of the server's random numbers. Unset: not sent."
+    )
+    extra: dict[str, Any] = Field(
+        {},
+        description='openai: more fields of a request, such as { reasoning_effort = "low" }.',
+    )
+    concurrency: int = Field(8, ge=1, le=4096, description="openai: requests at a time.")
+    timeout: float = Field(120.0, gt=0, allow_inf_nan=False, description="openai: seconds for one answer.")
+    retries: int = Field(
+        5,
+        ge=0,
+        description="openai: how often a request that failed is sent again, waiting longer each time.",
+    )
+    price_in: float | None = Field(
+        None,
+        ge=0,
+        allow_inf_nan=False,
+        examples=[0.15],
+        description="openai: money for a million tokens in, in any currency.",
+    )
+    price_out: float | None = Field(
+        None, ge=0, allow_inf_nan=False, examples=[0.6], description="openai: money for a million tokens out."
+    )
+    budget: float | None = Field(
+        None,
+        ge=0,
+        allow_inf_nan=False,
+        examples=[5.0],
+        description="openai: it stops before this model has cost so much money on this track.",
+    )
+    budget_tokens: int | None = Field(
+        None,
+        ge=0,
+        examples=[1000000],
+        description="openai: it stops before this model has used so many tokens, in and out, on this track.",
+    )
+
+    @field_validator("key_env")
+    @classmethod
+    def _name_of_a_variable(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch(r"[A-Z_][A-Z0-9_]{0,63}", value):
+            raise ValueError(
+                "give the name of an environment variable, such as OPENAI_API_KEY, and never the key itself"
+            )
+        return value
+
+    @field_validator("base_url")
+    @classmethod
+    def _address_alone(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#@]*)?", value):
+            raise ValueError(
+                "give an address such as http://localhost:8000/v1, without a password or a key in it"
+            )
+        return None if value is None else value.rstrip("/")
+
+    @field_validator("extra")
+    @classmethod
+    def _no_keys(cls, value: dict[str, Any]) -> dict[str, Any]:
+        try:
+            text = json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError):
+            raise ValueError("holds what JSON cannot say (a date, a time, nan, inf)") from None
+        if re.search(r'"[^"]*(key|token|secret|password|authorization)":', text, re.I):
+            raise ValueError("holds what may be a key: keys are read from the variable that `key_env` names")
+        ours = {"model", "messages", "prompt", "stream", "n", "logprobs", "top_logprobs"} & value.keys()
+        if ours:
+            raise ValueError(f"`{min(ours)}` is set by trecexam")
+        return value
+
+
+class GeneratorSection(LanguageModelSection):
+    """Who writes test banks (`trecexam bank generate`).
+
+    Where neither `model` nor `base_url` is set here, what is not set is as in [grader], if that is a language
+    model.
+    """
+
+    name: Literal["openai", "causal", "seq2seq"] | None = Field(
+        None,
+        examples=["openai"],
+        description="Who writes test banks, for `trecexam bank generate`: openai, causal or seq2seq. Unset, "
+        "and neither `model` nor `base_url` set: the language model of [grader], with its settings.",
+    )
+    model: str | None = Field(
+        None,
+        examples=["Qwen/Qwen3-8B"],
+        description="openai: what the server calls it. causal, seq2seq: a folder or hub id.",
+    )
+    temperature: float = Field(
+        0.0, ge=0, allow_inf_nan=False, description="0 writes what is most probable; more draws at random."
+    )
+    seed: int | None = Field(
+        None,
+        ge=0,
+        lt=2**63,
+        examples=[7],
+        description="Of the random numbers; it is noted with each item. Unset: none is set.",
+    )
+    max_new_tokens: int = Field(
+        1000, ge=1, description="Tokens that an answer, all items of a query, may have."
+    )

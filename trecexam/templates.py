@@ -1,0 +1,95 @@
+"""Prompts as templates: texts with slots in braces, or Jinja's, from files of the user's own."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from trecexam.errors import GraderError
+
+if TYPE_CHECKING:
+    import jinja2
+
+File = TypeVar("File", bound=BaseModel)
+
+
+def slots(template: str, *, jinja: bool) -> frozenset[str]:
+    """The names that a template wants filled in, known or not.
+
+    Raises:
+        ImportError: a Jinja template, and no jinja2 here.
+        jinja2.TemplateSyntaxError: it is not valid Jinja.
+    """
+    if not jinja:
+        return frozenset(re.findall(r"\{([A-Za-z_]\w*)\}", template))
+    from jinja2 import Environment, meta
+
+    found: set[str] = meta.find_undeclared_variables(Environment(autoescape=False).parse(template))
+    return frozenset(found)
+
+
+@cache
+def compiled(template: str) -> jinja2.Template:
+    """A Jinja template that cannot reach anything but its variables, and knows all it names."""
+    import jinja2
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    environment = ImmutableSandboxedEnvironment(undefined=jinja2.StrictUndefined, keep_trailing_newline=False)
+    # The same values must give the same prompt each time.
+    del environment.globals["lipsum"], environment.filters["random"]
+    return environment.from_string(template)
+
+
+def read_prompt_file(path: Path, form: type[File]) -> tuple[File, bool]:
+    """What a `.toml` prompt file says, or a Jinja file as its `template`; and whether it is Jinja.
+
+    Raises:
+        GraderError: the file cannot be read or used; the message says why.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise GraderError(f"this prompt cannot be read: {error}", path=path) from None
+    jinja = path.suffix.lower() != ".toml"
+    try:
+        return form.model_validate({"template": text} if jinja else tomllib.loads(text)), jinja
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"\(at line (\d+)", str(error))
+        line = int(found[1]) if found else len(text.splitlines())
+        raise GraderError(f"this prompt is not valid TOML: {error}", path=path, line=line) from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(map(str, first["loc"]))
+        known = ", ".join(form.model_fields)
+        raise GraderError(f"`{name}`: {first['msg']}; a prompt has {known}", path=path) from None
+
+
+def checked_slots(template: str, path: Path, known: Sequence[str], *, jinja: bool) -> frozenset[str]:
+    """The slots that a template of the user's has.
+
+    Raises:
+        GraderError: it is not valid, or has a slot that is not among `known`.
+    """
+    try:
+        found = slots(template, jinja=jinja)
+    except ImportError:
+        raise GraderError(
+            "a Jinja prompt needs jinja2: pip install 'trecexam[models]', or write it as TOML", path=path
+        ) from None
+    except Exception as error:
+        line = getattr(error, "lineno", None)
+        raise GraderError(f"this prompt is not valid Jinja: {error}", path=path, line=line) from None
+    if not jinja and (double := re.search(r"\{\{\s*([A-Za-z_]+)\s*\}\}", template)):
+        right = double[1] if double[1] in known else known[-1]
+        raise GraderError(f"double braces are Jinja's: write {{{right}}}, or name the file .jinja", path=path)
+    unknown = sorted(found - set(known))
+    if unknown:
+        own = "" if jinja else " (braces of your own: write the prompt as a .jinja file)"
+        raise GraderError(f"unknown slot '{unknown[0]}'; a prompt has {', '.join(known)}{own}", path=path)
+    return found
