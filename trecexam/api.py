@@ -68,6 +68,19 @@ class Track(Comparing, Filling, Checking):
         with TrackLock(self.folder.lock_path):
             return self._pipeline.update(progress, stop)
 
+    def forget_errors(self) -> int:
+        """Drops the stored answers with the status "error", so that the next update asks again; how many.
+
+        Raises:
+            LockedError: a daemon is running on this track.
+        """
+        from trecexam.stages.outputs import Outputs
+
+        with TrackLock(self.folder.lock_path):
+            Outputs(self.folder).forget()
+            self._pipeline.open_to_write()
+            return self._pipeline.gradebook.forget_errors()
+
     def estimate(self) -> Estimate:
         """What `update` would have to grade, in tokens and money where these are counted; asks nobody."""
         return self._loaded().estimate()
@@ -162,6 +175,7 @@ class Track(Comparing, Filling, Checking):
             "items": len(snapshot.bank),
             "runs": len(snapshot.runs),
             **asdict(pipeline.gradebook.counts()),
+            **(pipeline.usage() or {"total": {}})["total"],
             "stored_grades": pipeline.store.count(),
             "rated_by": ", ".join(pipeline.said()["who"]) or None,
             "official_judgments": 0 if snapshot.official is None else len(snapshot.official),

@@ -212,6 +212,14 @@ class GradeStore:
             query = "SELECT requests, tokens_in, tokens_out FROM usage WHERE grader_id = ?"
             return self._db.execute(query, (grader_id,)).fetchone() or (0, 0, 0)
 
+    def forget(self, grader_id: int, status: str) -> int:
+        """Drops what this grader gave with this status, so that it is asked again; how many there were."""
+        with self._transaction():
+            found = self._db.execute(
+                "DELETE FROM grade WHERE grader_id = ? AND status = ?", (grader_id, status)
+            )
+            return found.rowcount
+
     def grades(self, grader_id: int, item_id: int) -> list[tuple[int, int | None, str]]:
         """(passage id, rating, status) of every grade that this grader gave on this item."""
         with self._errors():

@@ -26,6 +26,11 @@ from trecexam.reports.tables import Table
     help="How many cells, tokens and how much money it would take; grades nothing.",
 )
 @click.option(
+    "--retry-errors",
+    is_flag=True,
+    help="First forget answers that are errors (texts that a server did not take): they are asked anew.",
+)
+@click.option(
     "--poll", is_flag=True, help="Look every few seconds; use no file events (network file systems)."
 )
 @click.option(
@@ -34,7 +39,9 @@ from trecexam.reports.tables import Table
     metavar="SECONDS",
     help="A dropped file counts when it has been still for so long [default: the track's, 2].",
 )
-def watch(track: Path, once: bool, estimate: bool, poll: bool, settle: float | None) -> int:
+def watch(
+    track: Path, once: bool, estimate: bool, retry_errors: bool, poll: bool, settle: float | None
+) -> int:
     """Grade what is new in TRACK and keep TRACK/out up to date.
 
     Without --once it goes on until Ctrl-C or SIGTERM, which finish the batch in hand and write the outputs.
@@ -43,8 +50,13 @@ def watch(track: Path, once: bool, estimate: bool, poll: bool, settle: float | N
     only), 130 after Ctrl-C.
     """
     if estimate:
+        if retry_errors:
+            raise click.UsageError("--estimate changes nothing; it goes without --retry-errors")
         _estimate(track)
         return 0
+    if retry_errors:
+        with open_track(track) as opened:
+            click.echo(f"{opened.forget_errors():,} errors forgotten, to be asked about again", err=True)
     if once:
         return _once(track)
     with show.grading() as progress:

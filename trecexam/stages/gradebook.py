@@ -165,6 +165,12 @@ class Gradebook:
         grader_id = self._store.grader_id(identity_digest(self._identity))
         return Usage() if grader_id is None else Usage(*self._store.usage(grader_id))
 
+    def forget_errors(self) -> int:
+        """Drops the grader's answers with the status "error"; the pool must be set anew to see it."""
+        self._sheets.clear()
+        grader_id = self._store.grader_id(identity_digest(self._identity))
+        return 0 if grader_id is None else self._store.forget(grader_id, "error")
+
     def refresh(self) -> None:
         """Looks up again the grades of every query that had cells without one."""
         for sheet in self._sheets.values():

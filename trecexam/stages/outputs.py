@@ -99,6 +99,10 @@ class Outputs:
         }
         files.replace(self._memory, json.dumps(memory).encode())
 
+    def forget(self) -> None:
+        """The next update looks at everything again."""
+        files.remove(self._memory)
+
     def _stamps(self) -> dict[str, list[int]]:
         # A folder's stamp changes with what else is put there, so of the history it is the log's that counts.
         paths = [path for path in sorted(self.folder.out.glob("[!.]*")) if path.is_file()]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import email.utils
+import html
+import json
 import socket
 import threading
 import time
@@ -10,6 +13,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from scripted_server import KEY, Exchange, serving
@@ -23,6 +27,7 @@ from trecexam.errors import GraderError, TrecexamError
 from trecexam.graders import Answer, Cell
 from trecexam.graders.server import client, exchange
 from trecexam.graders.server.grader import ServerGrader
+from trecexam.graders.server.secret import HIDDEN, Secret
 
 Make = Callable[..., ServerGrader]
 MakeTrack = Callable[..., Path]
@@ -230,6 +235,32 @@ def test_a_lone_text_that_is_not_taken_is_told_from_a_server_that_takes_none(mak
         graded(make(server.url), [ask("text", "q?")])
 
 
+def test_a_limit_of_the_server_that_no_text_keeps_is_no_fault_of_the_cells(
+    make: Make, cells: list[Cell]
+) -> None:
+    said = "max_tokens is too large: 512. This model supports at most 256 completion tokens"
+    with (
+        serving(lambda exchange: exchange.fail(400, said)) as server,
+        pytest.raises(GraderError, match="max_tokens is too large"),
+    ):
+        graded(make(server.url), cells)
+
+
+@pytest.mark.parametrize("said", ["0", "Wed, 21 Oct 2015 07:28:00 GMT", "0.001"])
+def test_at_once_said_again_and_again_becomes_no_storm(
+    make: Make, cells: list[Cell], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exchange, "FIRST_PAUSE", 0.3)
+    monkeypatch.setattr(exchange, "LONGEST_PAUSE", 0.3)
+    monkeypatch.setattr(exchange, "PATIENCE", 1.0)
+    with (
+        serving(lambda exchange: exchange.fail(429, retry_after=said)) as server,
+        pytest.raises(GraderError, match="429"),
+    ):
+        graded(make(server.url, concurrency=1), cells[:1])
+    assert len(server.bodies) < 40
+
+
 def test_what_failed_for_now_is_asked_again_at_the_next_update_and_nothing_else_is(
     track: MakeTrack, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -254,6 +285,35 @@ def test_what_failed_for_now_is_asked_again_at_the_next_update_and_nothing_else_
     again = {prompt: count - before.get(prompt, 0) for prompt, count in server.seen.items()}
     assert sum(again.values()) == 2
     assert all("passage 2 about q1" in prompt for prompt, count in again.items() if count)
+
+
+def test_errors_are_asked_about_again_when_a_person_says_so_and_nothing_else_is(
+    track: MakeTrack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    strict = True
+
+    def script(exchange: Exchange) -> None:
+        if strict and "passage 2 about q1" in exchange.prompt:
+            exchange.fail(400, "odd")
+        else:
+            exchange.say()
+
+    with serving(script) as server:
+        root = track(server.url)
+        assert run(["watch", str(root), "--once"]) == 1
+        strict = False
+        before = dict(server.seen)
+        assert run(["watch", str(root), "--once"]) == 1
+        assert dict(server.seen) == before
+        capsys.readouterr()
+        assert run(["watch", str(root), "--once", "--retry-errors"]) == 0
+    assert capsys.readouterr().err.startswith("2 errors forgotten, to be asked about again\n")
+    again = {prompt: count - before.get(prompt, 0) for prompt, count in server.seen.items()}
+    assert sum(again.values()) == 2
+    assert all("passage 2 about q1" in prompt for prompt, count in again.items() if count)
+    with trecexam.open_track(root) as opened:
+        assert (opened.counts().error, opened.counts().missing) == (0, 0)
+    assert run(["watch", str(root), "--estimate", "--retry-errors"]) == 2
 
 
 def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
@@ -400,11 +460,43 @@ def test_a_key_written_into_the_settings_is_refused_and_not_repeated(
 
 
 def test_a_secret_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    from trecexam.graders.server.secret import HIDDEN, Secret
-
     secret: Any = Secret.from_environment("TEST_KEY")
     assert KEY not in f"{secret} {secret!r} {[secret]}"
     assert secret.hidden(f"a {KEY} b {KEY[:9]}*** c") == f"a {HIDDEN} b {HIDDEN} c"
     assert Secret().hidden("text") == "text"
     monkeypatch.setenv("TEST_KEY", "short")
-    assert Secret.from_environment("TEST_KEY").hidden("a short key") == f"a {HIDDEN} key"
+    assert Secret.from_environment("TEST_KEY").hidden("a short key, shortly") == f"a {HIDDEN} key, shortly"
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        str,
+        quote,
+        lambda key: quote(key, safe=""),
+        json.dumps,
+        html.escape,
+        lambda key: base64.b64encode(key.encode()).decode(),
+    ],
+)
+@pytest.mark.parametrize("key", ['sk+a/b=c"d\\e$^.*(f[g&h<', "a.*b$(c]"])
+def test_a_key_of_odd_characters_is_hidden_in_every_form(
+    form: Callable[[str], str], key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEST_KEY", key)
+    secret = Secret.from_environment("TEST_KEY")
+    assert secret.hidden(f"key={form(key)} ").replace('"', "") == f"key={HIDDEN} "
+
+
+def test_words_that_only_look_like_a_key_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEST_KEY", "sk-proj-0123456789")
+    hidden = Secret.from_environment("TEST_KEY").hidden
+    assert hidden("4: a risk-profile, a desk-product") == "4: a risk-profile, a desk-product"
+    assert hidden("Incorrect key: sk-proj-****89.") == f"Incorrect key: {HIDDEN}"
+    assert hidden("nsk-proj-0123****") == f"n{HIDDEN}"
+
+
+def test_a_word_of_answers_is_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEST_KEY", "4")
+    with pytest.raises(GraderError, match="less than 5 characters; leave `key_env` out"):
+        Secret.from_environment("TEST_KEY")

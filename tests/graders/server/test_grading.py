@@ -89,6 +89,19 @@ def test_answers_are_read_leniently_and_kept_as_they_came(
     assert grader.read(ask("", "").item, answer.raw) == (rating, status)
 
 
+def test_an_answer_that_ends_within_a_character_is_kept_as_far_as_it_is_text(make: Make) -> None:
+    content = b'{"choices": [{"message": {"content": "4 \\ud83d"}}]}'
+    with serving(lambda exchange: exchange.send(200, content)) as server:
+        assert one(make(server.url)) == Answer(4, "ok", "4 ?", None)
+
+
+def test_a_long_answer_of_blanks_is_read_in_no_time(make: Make) -> None:
+    with serving(lambda exchange: exchange.say("<think>" + " " * 100_000 + "x")) as server:
+        started = time.monotonic()
+        assert one(make(server.url)).status == "unparsed"
+        assert time.monotonic() - started < 5
+
+
 def test_a_refusal_is_an_answer(make: Make) -> None:
     with serving(lambda exchange: exchange.say(None, refusal="I will not.")) as server:
         assert one(make(server.url))[:2] == (None, "refused")
@@ -99,7 +112,7 @@ def test_a_refusal_is_an_answer(make: Make) -> None:
         assert len(server.bodies) == 1
 
 
-def chat_logprobs(shares: dict[str, float], token: str = "4") -> dict[str, Any]:
+def chat_logprobs(shares: dict[str, float], token: Any = "4") -> dict[str, Any]:
     top = [{"token": name, "logprob": log(share)} for name, share in shares.items()]
     return {"content": [{"token": token, "logprob": -0.1, "top_logprobs": top}]}
 
@@ -121,6 +134,9 @@ ALL = {"4": 0.5, "5": 0.2, "3": 0.1, "2": 0.1, "1": 0.05, "0": 0.04, "Rating": 0
         ({"content": [{"token": "4", "top_logprobs": [{"token": "4", "logprob": "x"}]}]}, None),
         ({"content": [{"token": "4", "top_logprobs": [{"token": "4", "logprob": 3.0}]}]}, None),
         ({"content": [{"token": "4", "top_logprobs": None}]}, None),
+        (chat_logprobs({"4": 0.999}, token=4), None),
+        (chat_logprobs({"4": 0.999}, token=None), None),
+        ({"content": [{"token": "4", "top_logprobs": [{"token": "4", "logprob": float("nan")}]}]}, None),
         ("junk", None),
         (None, None),
     ],

@@ -41,6 +41,9 @@ def test_the_manifest_says_what_was_used_now_and_in_all(track: MakeTrack) -> Non
         asked = len(server.bodies)
         words = sum(len(prompt.split()) for prompt in server.seen)
         cost = (2 * words + 10 * 3 * asked) / 1e6
+        with trecexam.open_track(root) as opened:
+            assert opened.status()["requests"] == asked
+            assert opened.status()["cost"] == pytest.approx(cost)
         all_of_it = {
             "requests": asked,
             "tokens_in": words,
@@ -65,6 +68,27 @@ def test_a_server_that_counts_nothing_is_counted_by_guess(track: MakeTrack) -> N
     assert total["requests"] == len(server.bodies)
     assert total["tokens_in"] > 100 * total["requests"]
     assert total["cost"] is None
+
+
+def test_what_is_paid_for_and_of_no_use_counts_too(make: Make, cells: list[Any]) -> None:
+    content = b'{"choices": [], "usage": {"prompt_tokens": 70, "completion_tokens": 500}}'
+    with serving(lambda exchange: exchange.send(200, content)) as server:
+        grader = make(server.url, retries=2, concurrency=1)
+        with pytest.raises(GraderError, match="holds no completion"):
+            list(grader.grade(cells[:1]))
+    assert grader.meter.used == Usage(4, 4 * 70, 4 * 500)
+
+
+@pytest.mark.parametrize("number", ["-1", "9e18", str(2**63), str(10**40), "true", '"many"', "null"])
+def test_numbers_that_no_request_takes_are_guessed_instead(track: MakeTrack, number: str) -> None:
+    counted = f'{{"prompt_tokens": {number}, "completion_tokens": {number}}}'
+    content = f'{{"choices": [{{"message": {{"content": "4"}}}}], "usage": {counted}}}'.encode()
+    with serving(lambda exchange: exchange.send(200, content)) as server:
+        root = track(server.url)
+        assert run(["watch", str(root), "--once"]) == 0
+    total = usage(root)["total"]
+    assert total["requests"] == len(server.bodies)
+    assert 0 < total["tokens_in"] < 10**6
 
 
 def test_an_estimate_asks_nobody_and_needs_no_key(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import email.utils
+import json
 import logging
 import re
 from typing import TYPE_CHECKING, Any
@@ -124,22 +125,15 @@ class Client:
         return self._checked(response, content)
 
     def _checked(self, response: httpx2.Response, content: bytes) -> dict[str, Any]:
-        import orjson
-
         status = response.status_code
         if status in _KEY_REFUSED:
             # What the server says here may hold a part of the key.
             how = f"the key in {self._key_env}" if self._key_env else "requests without a key: set `key_env`"
             raise GraderError(f"{self.base_url} refuses {how} (HTTP {status})")
         if 300 <= status < 400:
-            there = self._secret.hidden(response.headers.get("location", "elsewhere"))
-            raise GraderError(
-                f"{self.base_url} leads to {there[:200]} (HTTP {status}): set `base_url` to that"
-            )
-        try:
-            found = orjson.loads(content)
-        except orjson.JSONDecodeError:
-            found = None
+            there = self._line(response.headers.get("location", "elsewhere"))
+            raise GraderError(f"{self.base_url} leads to {there} (HTTP {status}): set `base_url` to that")
+        found = _json(content)
         said, code = self._complaint(found)
         if 200 <= status < 300:
             if isinstance(found, dict) and not said:
@@ -185,6 +179,14 @@ async def _whole(response: httpx2.Response) -> bytes:
         if len(content) > LARGEST:
             raise PassingError(f"answers without end (more than {LARGEST / 2**20:g} MiB)")
     return bytes(content)
+
+
+def _json(content: bytes) -> object:
+    """What JSON says, also where NaN or half a surrogate pair stands in it; None where it is none."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return None
 
 
 def retry_after(headers: httpx2.Headers) -> float | None:

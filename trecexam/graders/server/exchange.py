@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trecexam.errors import GraderError
 from trecexam.graders.server.client import Client, PassingError, RefusedError
-from trecexam.graders.server.messages import Form, Reply, reply
+from trecexam.graders.server.messages import Form, Reply, reply, tokens
 from trecexam.graders.server.meter import Meter
 
 if TYPE_CHECKING:
@@ -85,10 +85,9 @@ class Exchange:
             said = f"{error.code} {error.reason}"
             if _FILTERED.search(said):
                 return Unanswered(error.reason, filtered=True)
-            if _TOO_LONG.search(said):
-                return Unanswered(f"{error.reason}; `max_characters` in [grader] cuts passages")
             await self._well(None, error.reason)
-            return Unanswered(error.reason)
+            hint = "; `max_characters` in [grader] cuts passages" if _TOO_LONG.search(said) else ""
+            return Unanswered(f"{error.reason}{hint}")
 
     async def _well(self, since: float | None, reason: str) -> None:
         """Returns where the server is well: it answered something (since then), or answers the probe now.
@@ -121,8 +120,9 @@ class Exchange:
 
         def pause(state: RetryCallState) -> float:
             error = state.outcome and state.outcome.exception()
-            asked = error.wait if isinstance(error, PassingError) else None
-            return backoff(state) if asked is None else asked
+            asked = (isinstance(error, PassingError) and error.wait) or 0.0
+            # "At once", said again and again, must not become a storm.
+            return asked if asked >= FIRST_PAUSE else max(asked, backoff(state))
 
         return pause
 
@@ -173,12 +173,20 @@ class Exchange:
             text, answers, logprobs=self._logprobs, new_limit=self._new_limit
         )
         try:
-            found = reply(await self._client.post(self._form.path, body), self._form.api)
+            found = await self._client.post(self._form.path, body)
         except PassingError as error:
             if error.wait is not None and error.wait <= PATIENCE:
                 # It is told to one, and meant for all.
                 self._closed_until = max(self._closed_until, time.monotonic() + error.wait)
             raise
-        self._meter.count(text, found)
+        used = tokens(found)
+        try:
+            answer = reply(found, self._form.api)
+        except PassingError:
+            if used != (None, None):
+                # Of no use, and paid for.
+                self._meter.count(text, "", *used)
+            raise
+        self._meter.count(text, answer.text, *used)
         self._last_success = time.monotonic()
-        return found
+        return answer

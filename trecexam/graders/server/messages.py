@@ -15,7 +15,9 @@ from trecexam.graders.server.client import PassingError
 ALTERNATIVES = {"chat": 20, "completions": 5}
 #: Where the alternatives that came have less probability than this together, they are no distribution.
 COVERED = 0.99
-_THOUGHT = re.compile(r"\s*<think>.*?</think>\s*", re.S)
+#: Of one request: a server that says more does not count but make up numbers.
+_MOST_TOKENS = 10**9
+_THOUGHT = re.compile(r"<think>.*?</think>\s*", re.S)
 _FENCED = re.compile(r"\s*```(?:json)?\s*(\{.*\})\s*```\s*", re.S)
 #: What common models take for control tokens; a passage must not speak in the model's place.
 _SPECIAL = re.compile(
@@ -110,13 +112,11 @@ class Step(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What a server answered. `tokens_in`, `tokens_out` are None where it counts none."""
+    """What a server answered."""
 
     text: str
     refused: bool
     steps: tuple[Step, ...]
-    tokens_in: int | None
-    tokens_out: int | None
 
 
 def reply(found: Mapping[str, Any], api: Api) -> Reply:
@@ -141,27 +141,28 @@ def reply(found: Mapping[str, Any], api: Api) -> Reply:
         if not isinstance(choice.get("text"), str):
             raise PassingError("answers with JSON that holds no text")
         text = choice["text"]
+    # Half of a surrogate pair, where an answer ends within a character, is no text that can be stored.
+    text = text.encode(errors="replace").decode().strip()
+    return Reply(text, refused, _steps(choice.get("logprobs"), api))
+
+
+def tokens(found: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """Tokens in and out of a server's JSON; None where it counts none."""
     usage = found.get("usage")
     usage = usage if isinstance(usage, dict) else {}
-    return Reply(
-        text.strip(),
-        refused,
-        _steps(choice.get("logprobs"), api),
-        _count(usage.get("prompt_tokens")),
-        _count(usage.get("completion_tokens")),
-    )
+    return _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
 
 
 def _text(content: object) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+        return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
     return ""
 
 
 def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
 
 
 def _steps(logprobs: object, api: Api) -> tuple[Step, ...]:
@@ -171,30 +172,34 @@ def _steps(logprobs: object, api: Api) -> tuple[Step, ...]:
     try:
         if api == "chat":
             return tuple(
-                Step(
+                _step(
                     step["token"],
-                    _numbers((other["token"], other["logprob"]) for other in step["top_logprobs"]),
+                    ((other["token"], other["logprob"]) for other in step["top_logprobs"]),
                 )
                 for step in logprobs["content"]
             )
         return tuple(
-            Step(token, _numbers(others.items()))
+            _step(token, others.items())
             for token, others in zip(logprobs["tokens"], logprobs["top_logprobs"], strict=True)
         )
     except (KeyError, TypeError, ValueError, AttributeError):
         return ()
 
 
-def _numbers(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[str, float], ...]:
+def _step(text: Any, pairs: Iterable[tuple[Any, Any]]) -> Step:
     found = tuple((str(token), float(value)) for token, value in pairs)
+    if not isinstance(text, str):
+        raise TypeError("no token")
     if any(math.isnan(value) or value > 1e-6 for _, value in found):
         raise ValueError("no log-probability")
-    return found
+    return Step(text, found)
 
 
 def said(text: str) -> str:
     """What an answer says, without thoughts before it and JSON around it."""
-    text = _THOUGHT.sub("", text, count=1) if text.lstrip().startswith("<think>") else text
+    # At the start alone: looking for it everywhere takes for ever in what a broken server may send.
+    thought = _THOUGHT.match(text := text.lstrip())
+    text = text[thought.end() :] if thought else text
     fenced = _FENCED.fullmatch(text)
     try:
         found = json.loads(fenced[1] if fenced else text)

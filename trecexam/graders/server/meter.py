@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from trecexam.graders.base import Usage
-from trecexam.graders.server.messages import Reply
 
 #: Tokens of an answer where a prompt has permitted ones and nothing is known of the model yet.
 SHORT = 8
@@ -78,10 +77,10 @@ class Meter:
     def end(self, most: Usage) -> None:
         self._underway = self._underway.less(most)
 
-    def count(self, text: str, reply: Reply) -> None:
-        """Counts an answer: as the server says, or guessed where it says nothing."""
-        tokens_in = guessed(text) if reply.tokens_in is None else reply.tokens_in
-        tokens_out = guessed(reply.text) if reply.tokens_out is None else reply.tokens_out
+    def count(self, text: str, answer: str, tokens_in: int | None, tokens_out: int | None) -> None:
+        """Counts an answer: as the server says, or guessed (None) where it says nothing."""
+        tokens_in = guessed(text) if tokens_in is None else tokens_in
+        tokens_out = guessed(answer) if tokens_out is None else tokens_out
         self.used = self.used.plus(Usage(1, tokens_in, tokens_out))
 
     def expected_out(self, most: int, *, short: bool) -> int:

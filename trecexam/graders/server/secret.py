@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import base64
+import html
+import json
 import os
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
+from urllib.parse import quote
 
 from trecexam.errors import GraderError
 
 #: What a key that leaks into a text is replaced with.
 HIDDEN = "[key]"
-#: Servers repeat a key's beginning ("sk-abcd****"): from so many characters on that is hidden too.
-_BEGINNING = 6
+#: Characters: a shorter key guards nothing, and is a word of honest answers ("4", "none").
+_SHORTEST = 5
+#: From so many characters on a key is no word, and is hidden inside of other words too.
+_NO_WORD = 8
+#: Servers repeat a key's beginning ("sk-abcd****"): so much is hidden where a word begins, and anywhere.
+_BEGINNING, _LONG_BEGINNING = 6, 12
 
 
 @dataclass(frozen=True)
@@ -39,6 +48,11 @@ class Secret:
             raise GraderError(
                 f"the environment variable {name} holds no key: it has blanks or odd characters"
             )
+        if len(key) < _SHORTEST:
+            raise GraderError(
+                f"the environment variable {name} holds no key: it has less than {_SHORTEST} characters; "
+                "leave `key_env` out of [grader] where the server wants none"
+            )
         return cls(key)
 
     def headers(self) -> dict[str, str]:
@@ -46,13 +60,25 @@ class Secret:
         return {"Authorization": f"Bearer {self._key}"} if self._key else {}
 
     def hidden(self, text: str) -> str:
-        """The text without the key, also where just its beginning stands in it."""
-        if not self._key:
-            return text
-        if len(self._key) < 2 * _BEGINNING:
-            return text.replace(self._key, HIDDEN)
-        return self._pattern.sub(HIDDEN, text)
+        """The text without the key, as it is or encoded, also where just its beginning stands in it."""
+        return self._pattern.sub(HIDDEN, text) if self._key else text
 
-    @property
+    @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        return re.compile(re.escape(self._key[:_BEGINNING]) + r"[^\s\"',;<>]*")
+        key = self._key
+        forms = {
+            key,
+            quote(key),
+            quote(key, safe=""),
+            json.dumps(key)[1:-1],
+            html.escape(key),
+            base64.b64encode(key.encode()).decode().rstrip("="),
+            base64.urlsafe_b64encode(key.encode()).decode().rstrip("="),
+        }
+        whole = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
+        if len(key) < _NO_WORD:
+            return re.compile(rf"(?<![A-Za-z0-9])(?:{whole})(?![A-Za-z0-9])")
+        if len(key) < 2 * _BEGINNING:
+            return re.compile(rf"(?:{whole})=*")
+        begun = rf"(?<![A-Za-z0-9]){re.escape(key[:_BEGINNING])}|{re.escape(key[:_LONG_BEGINNING])}"
+        return re.compile(rf"(?:{whole}|{begun})[^\s\"',;<>]*")
