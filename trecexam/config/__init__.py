@@ -4,6 +4,7 @@ from trecexam.config.file import load_config, render_config
 from trecexam.config.sections import (
     CONFIG_NAME,
     GraderSection,
+    RaySection,
     ScoresSection,
     TrackConfig,
     TrackSection,
@@ -13,6 +14,7 @@ from trecexam.config.sections import (
 __all__ = [
     "CONFIG_NAME",
     "GraderSection",
+    "RaySection",
     "ScoresSection",
     "TrackConfig",
     "TrackSection",
