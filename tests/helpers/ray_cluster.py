@@ -11,6 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from support import HashGrader
+
+from trecexam.graders.cluster.grader import GraderWorker
+
 #: Bytes; Ray's least. The whole of it is /dev/shm.
 _OBJECTS = 80_000_000
 
@@ -96,3 +100,10 @@ class Doubling:
         """The processes that were workers."""
         path = self.notes / "made"
         return [int(line) for line in path.read_text().split()] if path.exists() else []
+
+
+class HashRecipe:
+    """A recipe: workers that grade by a hash."""
+
+    def __call__(self) -> GraderWorker:
+        return GraderWorker(HashGrader())

@@ -1,4 +1,4 @@
-"""A grader whose work is done on a cluster. Its grades, and their key in the store, are those of that grader."""
+"""A grader whose work is done on a cluster. Its grades, and their key in the store, are that grader's own."""
 
 from __future__ import annotations
 
@@ -61,6 +61,12 @@ class GraderRecipe:
         Raises:
             GraderError: it cannot be made here, or would not grade as the daemon's.
         """
+        model = self.settings.model
+        if model is not None and Path(model).is_absolute() and not Path(model).is_dir():
+            raise GraderError(
+                f"'{model}' is not a folder on this machine of the cluster: put the model there, or give "
+                "`model` a hub id"
+            )
         with tempfile.TemporaryDirectory(prefix="trecexam-") as folder:
             root = Path(folder)
             for name, content in self.files.items():
@@ -72,8 +78,8 @@ class GraderRecipe:
         )
         if different:
             raise GraderError(
-                f"the grader here differs from the daemon's in {', '.join(different)}: give all machines of the "
-                "cluster the same model files and the same trecexam"
+                f"the grader there differs from the daemon's in {', '.join(different)}: give all machines of "
+                "the cluster the same model files and the same trecexam"
             )
         # What ends a worker here is no cell's fault.
         kind = min(asks_of(grader))

@@ -73,7 +73,7 @@ class Pool(Generic[Item, Result]):
         self.method = method
 
     def run(self, groups: Iterable[Sequence[Item]]) -> Iterator[list[tuple[Item, Result | Lost]]]:
-        """Results in lists, as they come, in any order. At least every `BEAT` seconds there is a list, if empty.
+        """Results in lists, as they come, in any order. Every `BEAT` seconds there is a list, if empty.
 
         Workers are hired when it starts and dismissed when it ends, however it ends.
 
