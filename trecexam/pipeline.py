@@ -91,7 +91,8 @@ class Pipeline:
 
     @cached_property
     def grader(self) -> Grader:
-        return self._given_grader or create(self.folder.config.grader, self.folder.root)
+        config = self.folder.config
+        return self._given_grader or create(config.grader, self.folder.root, config.ray)
 
     @cached_property
     def texts(self) -> Texts:

@@ -2,6 +2,7 @@
 
 from trecexam.config.file import load_config, render_config
 from trecexam.config.language_models import GeneratorSection, LanguageModelSection
+from trecexam.config.ray import RaySection
 from trecexam.config.sections import (
     CONFIG_NAME,
     GraderSection,
@@ -16,6 +17,7 @@ __all__ = [
     "GeneratorSection",
     "GraderSection",
     "LanguageModelSection",
+    "RaySection",
     "ScoresSection",
     "TrackConfig",
     "TrackSection",

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from trecexam.config.language_models import GeneratorSection, LanguageModelSection, Section
+from trecexam.config.ray import RaySection
 from trecexam.errors import ConfigError
 
 CONFIG_NAME = "trecexam.toml"
@@ -189,6 +190,7 @@ class TrackConfig(Section):
 
     track: TrackSection = TrackSection()  # type: ignore[call-arg]
     grader: GraderSection = GraderSection()  # type: ignore[call-arg]
+    ray: RaySection = RaySection()  # type: ignore[call-arg]
     scores: ScoresSection = ScoresSection()  # type: ignore[call-arg]
     watch: WatchSection = WatchSection()  # type: ignore[call-arg]
     generator: GeneratorSection = GeneratorSection()  # type: ignore[call-arg]

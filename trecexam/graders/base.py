@@ -21,7 +21,7 @@ from converters.records import Item
 from trecexam.errors import GraderError
 
 if TYPE_CHECKING:
-    from trecexam.config import GraderSection
+    from trecexam.config import GraderSection, RaySection
 
 #: Graders that come with the package; known even where it runs from a source tree without metadata.
 BUILT_IN = {
@@ -137,11 +137,13 @@ class Factory:
         summary: one line for `trecexam graders`.
         missing: "" where the grader can run here, else what is missing and how to get it.
         create: (settings, track root) -> Grader; loads no model.
+        runs_model: False where it has nothing to compute that a cluster could do.
     """
 
     summary: str
     missing: Callable[[], str]
     create: Callable[[GraderSection, Path], Grader]
+    runs_model: bool = True
 
 
 def asks_of(grader: Grader) -> frozenset[str]:
@@ -182,15 +184,23 @@ def available() -> Mapping[str, Factory]:
     return dict(sorted(factories.items()))
 
 
-def create(settings: GraderSection, root: Path) -> Grader:
-    """The grader that `settings` name.
+def create(settings: GraderSection, root: Path, ray: RaySection | None = None) -> Grader:
+    """The grader that `settings` name; its work is done on the cluster that `ray` names, if it does.
 
     Raises:
         GraderError: no such grader, or it cannot run here; the message says how to get it.
     """
     factories = available()
     if settings.name not in factories:
+        if settings.name == "ray":
+            raise GraderError("`ray` grades with any grader: name that one, and set `address` in [ray]")
         near = difflib.get_close_matches(settings.name, factories, n=1)
         hint = f"did you mean '{near[0]}'?" if near else f"known here: {', '.join(factories)}"
         raise GraderError(f"no grader '{settings.name}'; {hint}")
-    return factories[settings.name].create(settings, root)
+    factory = factories[settings.name]
+    grader = factory.create(settings, root)
+    if ray is None or ray.address is None or not factory.runs_model:
+        return grader
+    from trecexam.graders.cluster.grader import ClusterGrader
+
+    return ClusterGrader(grader, settings, root, ray)

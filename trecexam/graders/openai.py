@@ -71,4 +71,5 @@ FACTORY = Factory(
     summary="a model behind an OpenAI-compatible server: vLLM, llama.cpp, TGI, a cloud API",
     missing=_missing,
     create=_create,
+    runs_model=False,
 )

@@ -119,4 +119,5 @@ FACTORY = Factory(
     summary="grades that exist already: a Rubric graded pool, a grades export, nuggetizer's assignments",
     missing=lambda: "",
     create=_create,
+    runs_model=False,
 )

@@ -199,7 +199,9 @@ def _text_of(entry: Any) -> str | None:
 def _lines(text: str, kind: Kind, *, cut: bool) -> tuple[str, ...]:
     """The items of a numbered or bulleted list; or lines that are all questions, after an introduction."""
     lines = [line.strip() for line in text.splitlines() if line.strip(" \t`")]
-    ends: Callable[[str], bool] = (lambda line: line.rstrip("\"'*_ ").endswith("?")) if kind == "question" else bool
+    ends: Callable[[str], bool] = (
+        (lambda line: line.rstrip("\"'*_ ").endswith("?")) if kind == "question" else bool
+    )
     found = [(line, match[1]) for line in lines if (match := _BULLET.fullmatch(line))]
     several = len(found) >= 2
     if cut and found and found[-1][0] == lines[-1] and not (kind == "question" and ends(lines[-1])):

@@ -1,0 +1,135 @@
+"""What a worker is sent, and what it makes of it; no cluster is needed."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from support import HashGrader, ask, make_small_track
+from tiny_models import save_t5
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.config import GraderSection, RaySection
+from trecexam.errors import GraderError
+from trecexam.graders import Answer, create
+from trecexam.graders.base import UngradedError
+from trecexam.graders.cluster.grader import GraderRecipe, GraderWorker, Unanswered, recipe_of
+
+PROMPT = 'template = "{context} Does it say: {nugget}?"\nmax_rating = 1\nanswers = { Yes = 1, No = 0 }\n'
+#: Nobody listens there.
+NOWHERE = RaySection(address="127.0.0.1:9")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A track's folder with a model and a prompt of its own."""
+    root = tmp_path_factory.mktemp("track")
+    save_t5(root / "models" / "tiny-t5")
+    (root / "mine.toml").write_text(PROMPT)
+    return root
+
+
+def settings(**more: Any) -> GraderSection:
+    words = {"name": "seq2seq", "model": "models/tiny-t5", "device": "cpu", "prompt": "mine.toml", **more}
+    return GraderSection.model_validate(words)
+
+
+def sent(recipe: GraderRecipe) -> GraderRecipe:
+    found: GraderRecipe = pickle.loads(pickle.dumps(recipe))
+    return found
+
+
+def test_on_a_cluster_a_grader_keeps_its_identity_and_all_that_it_says_of_itself(root: Path) -> None:
+    here, there = create(settings(), root), create(settings(), root, NOWHERE)
+    assert there.identity == here.identity
+    for name in ("asks", "told_query", "scale", "free_text", "compat", "model"):
+        assert getattr(there, name) == getattr(here, name)
+
+
+def test_a_worker_makes_the_same_grader_without_the_tracks_folder(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grader = create(settings(), root)
+    monkeypatch.chdir(tmp_path)
+    worker = sent(recipe_of(grader, settings(), root))()
+    cells = [ask(f"passage {n} of yes", "yes or no", n, kind="nugget") for n in range(5)]
+    here = {cell: answer for batch in grader.grade(cells) for cell, answer in batch}
+    assert worker.grade(cells) == [here[cell] for cell in cells]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_worker_with_other_weights_does_not_grade(root: Path, tmp_path: Path) -> None:
+    recipe = recipe_of(create(settings(), root), settings(), root)
+    other = save_t5(tmp_path / "tiny-t5", seed=3)
+    changed = recipe.settings.model_copy(update={"model": str(other)})
+    with pytest.raises(GraderError, match=r"differs from the daemon's in weights_sha256: give all machines"):
+        GraderRecipe(changed, recipe.files, recipe.identity)()
+
+
+def test_a_model_that_is_not_on_the_workers_machine_is_named(root: Path, tmp_path: Path) -> None:
+    recipe = recipe_of(create(settings(), root), settings(), root)
+    changed = recipe.settings.model_copy(update={"model": str(tmp_path / "gone")})
+    with pytest.raises(GraderError, match="gone' is not a folder on this machine of the cluster"):
+        GraderRecipe(changed, recipe.files, recipe.identity)()
+
+
+def test_what_a_worker_cannot_answer_now_is_left_for_later() -> None:
+    class Half(HashGrader):
+        def grade(self, cells: Any) -> Any:
+            yield from super().grade(list(cells)[:3])
+            raise UngradedError("that is all for now")
+
+    cells = [ask("a passage", f"question {n}?", n) for n in range(5)]
+    found = GraderWorker(Half()).grade(cells)
+    assert all(isinstance(answer, Answer) for answer in found[:3])
+    assert found[3:] == [Unanswered("that is all for now")] * 2
+
+
+def test_a_graded_track_that_moves_to_a_cluster_grades_nothing_and_does_not_even_ask_for_it(
+    tmp_path: Path,
+) -> None:
+    root = make_small_track(tmp_path / "track", docs=6, items=2)
+    save_t5(root / "tiny-t5")
+    config = '[track]\ndepth = 4\n[grader]\nname = "seq2seq"\nmodel = "tiny-t5"\ndevice = "cpu"\n'
+    (root / "trecexam.toml").write_text(config)
+    with trecexam.open_track(root) as track:
+        assert track.update().graded > 0
+    before = (root / "out" / "rubric.qrels").read_bytes()
+    (root / "trecexam.toml").write_text(config + '[ray]\naddress = "127.0.0.1:9"\n')
+    with trecexam.open_track(root) as track:
+        update = track.update()
+    assert (update.graded, update.complete) == (0, True)
+    assert (root / "out" / "rubric.qrels").read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["recorded", "openai"])
+def test_graders_without_a_model_of_their_own_stay_where_they_are(tmp_path: Path, name: str) -> None:
+    (tmp_path / "grades.jsonl").write_text("")
+    words = {"name": name, "recorded": "grades.jsonl", "base_url": "http://127.0.0.1:9/v1", "model": "m"}
+    grader = create(GraderSection.model_validate(words), tmp_path, NOWHERE)
+    assert type(grader) is type(create(GraderSection.model_validate(words), tmp_path))
+
+
+def test_ray_is_listed_beside_the_graders_and_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["graders", "--json"]) == 0
+    rows = {row["grader"]: row for row in json.loads(capsys.readouterr().out)}
+    assert rows["ray"]["available"] == "yes"
+    with pytest.raises(GraderError, match=r"set `address` in \[ray\]"):
+        create(GraderSection.model_validate({"name": "ray"}), Path())
+
+
+def test_without_ray_the_message_says_how_to_get_it(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "trecexam.graders.cluster.pool.missing_packages",
+        lambda: "ray not installed: pip install 'trecexam[ray]'",
+    )
+    with pytest.raises(GraderError, match=r"pip install 'trecexam\[ray\]'"):
+        list(create(settings(), root, NOWHERE).grade([ask("p", "q?", kind="nugget")]))

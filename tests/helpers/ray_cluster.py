@@ -1,0 +1,109 @@
+"""A Ray cluster of this machine's own, and recipes for workers that can be told to end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from support import HashGrader
+
+from trecexam.graders.cluster.grader import GraderWorker
+
+#: Bytes; Ray's least. The whole of it is /dev/shm.
+_OBJECTS = 80_000_000
+
+
+@contextmanager
+def cluster(workers: int) -> Iterator[Any]:
+    """A head that does no work, and so many machines of one CPU."""
+    from ray.cluster_utils import Cluster
+
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **_quiet()})
+    try:
+        for _ in range(workers):
+            add_machine(made)
+        yield made
+    finally:
+        made.shutdown()
+
+
+def add_machine(made: Any, **settings: Any) -> Any:
+    return made.add_node(num_cpus=1, wait=True, **{**_quiet(), **settings})
+
+
+def _quiet() -> dict[str, Any]:
+    return {"include_dashboard": False, "object_store_memory": _OBJECTS}
+
+
+def actors() -> list[int]:
+    """The processes on this machine that are actors of ours."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = place.read_bytes()
+        except OSError:
+            continue
+        if b"ray::Worker" in line:
+            found.append(int(place.parent.name))
+    return found
+
+
+def until(condition: Any, seconds: float = 20.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "did not happen in time"
+        time.sleep(0.02)
+
+
+@dataclass(frozen=True)
+class Doubling:
+    """A recipe: workers that double numbers, and note who did which in files of `notes`.
+
+    Attributes:
+        ends: a number that ends the worker; `once`: only the first time.
+        pause: seconds of each batch.
+        raises: a number at which it raises.
+        unready: it ends while it makes ready.
+    """
+
+    notes: Path
+    ends: int | None = None
+    once: bool = False
+    pause: float = 0.0
+    raises: int | None = None
+    unready: bool = False
+
+    def __call__(self) -> Doubling:
+        with (self.notes / "made").open("a") as file:
+            file.write(f"{os.getpid()}\n")
+        if self.unready:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self
+
+    def double(self, numbers: Sequence[int]) -> list[int]:
+        (self.notes / f"at-work-{os.getpid()}").touch()
+        time.sleep(self.pause)
+        if self.ends in numbers and not (self.once and (self.notes / "ended").exists()):
+            (self.notes / "ended").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.raises in numbers:
+            raise ValueError(f"cannot double {self.raises}")
+        return [2 * number for number in numbers]
+
+    def made(self) -> list[int]:
+        """The processes that were workers."""
+        path = self.notes / "made"
+        return [int(line) for line in path.read_text().split()] if path.exists() else []
+
+
+class HashRecipe:
+    """A recipe: workers that grade by a hash."""
+
+    def __call__(self) -> GraderWorker:
+        return GraderWorker(HashGrader())
