@@ -166,6 +166,7 @@ class Outputs:
             "counts": {
                 "queries": len(snapshot.bank.query_ids),
                 "items": len(snapshot.bank),
+                "retired_items": snapshot.bank.n_retired,
                 "runs": len(snapshot.runs),
                 "rejected": len(pipeline.rejected),
                 **asdict(counts),
