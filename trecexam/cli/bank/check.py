@@ -34,8 +34,8 @@ def check(paths: tuple[Path, ...], max_words: int | None, edited: bool, as_json:
     """What to look at again in the bank files FILE..., or in TRACK's bank.
 
     Lines that cannot be read; items that are empty, too long, a copy of the query, there twice (up to case
-    and punctuation), or have remains of a model's answer around them. Of a TRACK also queries without items or
-    without a text. Exit status 0: nothing was found; 1: something was.
+    and punctuation), or have remains of a model's answer around them. Of a TRACK also queries without items
+    or text. Exit status 0: nothing was found; 1: something was.
     """
     folders = [path for path in paths if path.is_dir()]
     if folders and len(paths) > 1:
