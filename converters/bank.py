@@ -12,11 +12,11 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from converters.errors import ConversionError
 from converters.fields import a_flag, a_text, an_id, made_id
-from converters.lines import Head, first_object, iter_objects
+from converters.lines import Head, first_object, iter_filled, iter_objects, parse_object
 from converters.nuggets import (
     IMPORTANCES,
     QUERY_KEYS,
@@ -38,6 +38,22 @@ _SINGLE_TEXT_KEYS = {"question": ("question", "question_text"), "nugget": ("nugg
 Path = str | os.PathLike[str]
 
 
+class BankLine(NamedTuple):
+    """A line of a bank as it stands there.
+
+    `number` is None where the whole file is meant; `query_id` and `query_text` are "" where there is none.
+    `nuggets` says whether its form is a list of nuggets. `items` are all that could be read before the
+    `error`, if there is one: blank ones and ids that stand twice too.
+    """
+
+    number: int | None
+    query_id: str = ""
+    query_text: str = ""
+    nuggets: bool = False
+    items: tuple[Item, ...] = ()
+    error: ConversionError | None = None
+
+
 def read_bank(path: Path, on_error: Callable[[ConversionError], None] | None = None) -> Iterator[Item]:
     """The items of a bank, in the file's order.
 
@@ -55,15 +71,15 @@ def read_bank(path: Path, on_error: Callable[[ConversionError], None] | None = N
     texts: dict[tuple[str, str], int] = {}
     blank: list[ConversionError] = []
     twice: list[ConversionError] = []
-    for number, row in iter_objects(path):
-        nuggets = has_nuggets(row)
-        for item in nugget_items(path, number, row) if nuggets else _items(path, number, row):
+    for line in scan_bank(path):
+        number = line.number or 0
+        for item in line.items:
             if not item.text.strip():
                 blank.append(
                     ConversionError(path, number, f"an item of query '{item.query_id}' is blank: left out")
                 )
                 continue
-            if nuggets:
+            if line.nuggets:
                 key = item.query_id, item.text
                 if key in texts:
                     twice.append(
@@ -85,12 +101,26 @@ def read_bank(path: Path, on_error: Callable[[ConversionError], None] | None = N
                 )
             seen[item.item_id] = number
             yield item
+        if line.error is not None:
+            raise line.error
     for left_out in (blank, twice):
         if on_error is not None:
             for error in left_out:
                 on_error(error)
         elif left_out:
             logging.getLogger("converters").warning("%s (%d such lines)", left_out[0], len(left_out))
+
+
+def scan_bank(path: Path) -> Iterator[BankLine]:
+    """Every line of a bank that is not blank, whatever is wrong with it: nothing stops it. For checks.
+
+    Of a file that cannot be read to its end, the last one has the error that says why.
+    """
+    try:
+        for number, line in iter_filled(path):
+            yield _scanned(path, number, line)
+    except ConversionError as error:
+        yield BankLine(error.line, error=error)
 
 
 def read_bank_queries(path: Path) -> Iterator[Query]:
@@ -139,6 +169,25 @@ def write_bank(items: Iterable[Item], file: BinaryIO) -> None:
             for item in group
         ]
         file.write(orjson.dumps({"query_id": query_id, "items": rows}) + b"\n")
+
+
+def _scanned(path: Path, number: int, line: bytes) -> BankLine:
+    found = BankLine(number)
+    items: list[Item] = []
+    try:
+        row = parse_object(path, number, line)
+        nuggets = has_nuggets(row)
+        text: Any = row.get("query_text")
+        if nuggets:
+            query_id, text = query_of(path, number, row)
+        else:
+            query_id = an_id(path, number, row, ("query_id",))
+        found = BankLine(number, query_id, text if isinstance(text, str) else "", nuggets)
+        for item in nugget_items(path, number, row) if nuggets else _items(path, number, row):
+            items.append(item)
+    except ConversionError as error:
+        found = found._replace(error=error)
+    return found._replace(items=tuple(items))
 
 
 def _items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[Item]:

@@ -12,6 +12,7 @@ from trecexam.stages.gradebook import Counts
 from trecexam.stages.readings import Difference, difference
 from trecexam.stages.updates import Progress, Update
 from trecexam.track import TrackFolder
+from trecexam.track_methods.banks import Banks
 from trecexam.track_methods.checking import Checking
 from trecexam.track_methods.comparing import Comparing
 from trecexam.track_methods.filling import Filling
@@ -40,7 +41,7 @@ def open_track(root: Path | str, *, grader: Grader | None = None) -> Track:
     return Track(TrackFolder.open(root), grader)
 
 
-class Track(Comparing, Filling, Checking):
+class Track(Comparing, Filling, Checking, Banks):
     """One track folder. What is read and computed is kept, so asking twice is cheap.
 
     The methods that read (`leaderboard`, `qrels` ...) use the grades that are in the store and never
@@ -173,6 +174,7 @@ class Track(Comparing, Filling, Checking):
             "watched_by": None if pid is None else f"process {pid}",
             "queries": len(snapshot.bank.query_ids),
             "items": len(snapshot.bank),
+            "retired_items": snapshot.bank.n_retired,
             "runs": len(snapshot.runs),
             **asdict(pipeline.gradebook.counts()),
             **(pipeline.usage() or {"total": {}})["total"],

@@ -147,18 +147,24 @@ class Pipeline:
         measures = (Rejected(CONFIG_NAME, None, f"[scores] official_measures: {reason}"),) if reason else ()
         return (*self._not_taken, *measures, *self._left_out, *items)
 
-    def load(self, hold: Collection[Path] = (), depth: int | None = None) -> Snapshot:
+    def load(
+        self,
+        hold: Collection[Path] = (),
+        depth: int | None = None,
+        bank_files: Sequence[Path] | None = None,
+    ) -> Snapshot:
         """Reads what changed and builds the pool; grades nothing.
 
         Args:
             hold: run files that are being written now.
             depth: ranks of each run that are pooled; None for the track's.
+            bank_files: None for the track's.
 
         Raises:
             TrecexamError, ConversionError: the bank or the passages are missing or unreadable.
         """
         check_measures(self.config, self.folder.config_path)
-        snapshot = self.inputs.read(hold)
+        snapshot = self.inputs.read(hold, bank_files)
         pooled = pool(snapshot.runs.values(), snapshot.bank.query_ids, depth or self.config.track.depth)
         wanted = {doc_id for docs in pooled.values() for doc_id in docs}
         texts, bad_passages = self.texts_of(wanted, snapshot)

@@ -18,26 +18,34 @@ def asked(
 
     Args:
         kinds: "question", "nugget"; or "query" alone: then each query of the bank (of all queries, where
-            the bank has none) has one item, its own text. A query without a text has none.
+            the bank has none) has one item, its own text. A query without a text has none, nor has one
+            whose items are all retired.
         with_query: the grader is told the query's text beside each item; a query without a text has no items.
     """
     if QUERY in kinds:
-        query_ids = bank.query_ids or sorted(query_texts)
+        query_ids = bank.query_ids or (() if bank.retired else sorted(query_texts))
         return Bank(
             {
                 query_id: (Item(query_id, query_id, query_texts[query_id], QUERY),)
                 for query_id in query_ids
                 if query_texts.get(query_id, "").strip()
-            }
+            },
+            bank.retired,
         )
-    kept = {
-        query_id: tuple(item for item in items if item.kind in kinds)
-        for query_id, items in bank.items.items()
-    }
+    kept, retired = (_of_kinds(items, kinds) for items in (bank.items, bank.retired))
     if with_query:
         kept = {
             query_id: tuple(item._replace(query_text=query_texts[query_id]) for item in items)
             for query_id, items in kept.items()
             if query_texts.get(query_id, "").strip()
         }
-    return Bank({query_id: items for query_id, items in kept.items() if items})
+    return Bank(kept, retired)
+
+
+def _of_kinds(
+    by_query: Mapping[str, tuple[Item, ...]], kinds: Collection[str]
+) -> dict[str, tuple[Item, ...]]:
+    found = {
+        query_id: tuple(item for item in items if item.kind in kinds) for query_id, items in by_query.items()
+    }
+    return {query_id: items for query_id, items in found.items() if items}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from converters.records import Item
 
@@ -15,35 +15,49 @@ class Bank:
     """The items of every query.
 
     Attributes:
-        items: query_id -> its items, in file order; an item's 1-based place is its item index.
+        items: query_id -> its items that are not retired, in file order; an item's 1-based place among these
+            is its item index.
+        retired: query_id -> its retired items. A query that has no others is here alone, and no query of
+            the bank.
     """
 
     items: Mapping[str, tuple[Item, ...]]
+    retired: Mapping[str, tuple[Item, ...]] = field(default_factory=dict)
 
     @classmethod
     def from_items(cls, items: Iterable[Item]) -> Bank:
-        """Groups items by query.
+        """Groups items by query, retired ones apart: here, and nowhere else, they leave the track.
 
         Raises:
-            ValueError: an item id stands twice.
+            ValueError: an item id stands twice, be it on a retired item.
         """
-        grouped: dict[str, list[Item]] = {}
+        live: dict[str, list[Item]] = {}
+        retired: dict[str, list[Item]] = {}
         seen: set[str] = set()
         for item in items:
             if item.item_id in seen:
                 raise ValueError(f"item id '{item.item_id}' stands twice in the bank; ids must differ")
             seen.add(item.item_id)
-            grouped.setdefault(item.query_id, []).append(item)
-        return cls({query_id: tuple(grouped[query_id]) for query_id in sorted(grouped)})
+            (retired if item.retired else live).setdefault(item.query_id, []).append(item)
+        return cls(_by_query(live), _by_query(retired))
 
     @property
     def query_ids(self) -> tuple[str, ...]:
         """All queries that have items, sorted."""
         return tuple(self.items)
 
+    @property
+    def n_retired(self) -> int:
+        """The number of retired items."""
+        return sum(map(len, self.retired.values()))
+
     def __len__(self) -> int:
-        """The number of items."""
+        """The number of items that are not retired."""
         return sum(map(len, self.items.values()))
+
+
+def _by_query(grouped: Mapping[str, list[Item]]) -> dict[str, tuple[Item, ...]]:
+    return {query_id: tuple(grouped[query_id]) for query_id in sorted(grouped)}
 
 
 def item_digest(item: Item) -> bytes:

@@ -37,7 +37,7 @@ def cause(earlier: str, changed: OriginChange, board: BoardChange) -> str:
     for names, verb in ((changed.added, "added"), (changed.edited, "edited"), (changed.removed, "removed")):
         named = [name for name in names if not (rated and name == OVERRIDES)]
         if named:
-            parts.append(f"{_counted(named, 'file')} {verb}")
+            parts.append(f"{counted(named, 'file')} {verb}")
     parts += (f"{before} is called {after}" for before, after in changed.renamed)
     if items := items_of(board.items):
         parts.append(items)
@@ -55,10 +55,17 @@ def cause(earlier: str, changed: OriginChange, board: BoardChange) -> str:
 
 def reason(row: RunChange, entry: Entry) -> str:
     """Why a run stands elsewhere, in a few words; "" for one that does not."""
+    return reason_on(
+        row, entry.board, otherwise="settings changed" if entry.changed.settings else "other ratings"
+    )
+
+
+def reason_on(row: RunChange, board: BoardChange, otherwise: str = "other ratings") -> str:
+    """The same on any two boards; `otherwise` is said where neither runs nor labels nor items tell why."""
     if row.change != "moved":
         called = f"was called {row.was}" if row.was else ""
         return called if row.change == "same" else row.change
-    board, parts = entry.board, []
+    parts = []
     if row.was:
         parts.append(f"was called {row.was}")
     if board.reranked:
@@ -72,7 +79,7 @@ def reason(row: RunChange, entry: Entry) -> str:
     if row.edited_queries:
         parts.append(f"items came or went in {plural(row.edited_queries, 'query')}")
     if not parts:
-        parts.append(_otherwise(row, entry))
+        parts.append(_otherwise(row, board, otherwise))
     if row.rank_before != row.rank_after:
         if row.came_above:
             parts.append(f"{plural(row.came_above, 'new run')} above it")
@@ -92,13 +99,13 @@ def _labels(count: int, whose: str, counting: Counting) -> str:
     return f"{plural(count, 'label')}{whose} {verb}"
 
 
-def _otherwise(row: RunChange, entry: Entry) -> str:
+def _otherwise(row: RunChange, board: BoardChange, otherwise: str) -> str:
     """What is left to say where neither the run's file, nor a label or item of its queries changed."""
-    if same_value(*row.means[entry.board.measures_after[0]]):
+    if same_value(*row.means[board.measures_after[0]]):
         return "its mean did not change"
     if any(move.before is None or move.after is None for move in row.queries):
         return "queries came or went"
-    return "settings changed" if entry.changed.settings else "other ratings"
+    return otherwise
 
 
 def items_of(items: Iterable[ItemChange]) -> str:
@@ -110,7 +117,7 @@ def items_of(items: Iterable[ItemChange]) -> str:
     kinds = [f"{count:,} {kind}" for kind, count in counts.items() if count]
     what = f"({', '.join(kinds)})" if len(kinds) > 1 else done[0].change
     queries = list(dict.fromkeys(item.query_id for item in done))
-    return f"{plural(len(done), 'item')} {what} in {_counted(queries, 'query')}"
+    return f"{plural(len(done), 'item')} {what} in {counted(queries, 'query')}"
 
 
 def _field(change: FieldChange) -> str:
@@ -133,7 +140,7 @@ def _shown(value: Any) -> str | None:
     return text if len(text) <= _VALUE else None
 
 
-def _counted(names: Sequence[str], noun: str) -> str:
+def counted(names: Sequence[str], noun: str) -> str:
     """A name; or how many there are, and the first of them."""
     if len(names) == 1:
         return f"{noun} {names[0]}" if noun == "query" else names[0]

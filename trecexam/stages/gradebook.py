@@ -277,6 +277,13 @@ class Gradebook:
                 reason = next((grade.answer for grade in answers if grade.status == "error"), "")
                 yield item, reason, int(failed[column])
 
+    def ungraded_items(self) -> Iterator[tuple[Item, int]]:
+        """Each item with cells that could have a grade and have none: the item, and how many."""
+        for sheet in self._sheets.values():
+            rows = [row for row, text in enumerate(sheet.texts) if text is not None]
+            missing = (sheet.codes[rows] == MISSING).sum(axis=0)
+            yield from ((sheet.items[column], int(missing[column])) for column in missing.nonzero()[0])
+
     def rows(self, query_ids: Collection[str] | None = None) -> Iterator[dict[str, Any]]:
         """Every grade of the pool, for `export grades`: ids, rating, status, answer, digests.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -93,33 +93,35 @@ class Inputs:
         ]
         return {path: found for path in paths if (found := stamp(path)) is not None}
 
-    def read(self, hold: Collection[Path] = ()) -> Snapshot:
+    def read(self, hold: Collection[Path] = (), bank_files: Sequence[Path] | None = None) -> Snapshot:
         """Reads what changed.
 
         Args:
             hold: run files that are being written now; their earlier content, if any, still counts.
+            bank_files: in place of the track's own.
 
         Raises:
             ConversionError: the bank cannot be read; without it there is nothing to grade.
             TrackError: there is no bank.
         """
         rejected: list[Rejected] = []
-        whole, bank_queries = self._bank(rejected)
+        files = self.folder.bank(optional=self._bankless) if bank_files is None else bank_files
+        whole, bank_queries = self._bank(files, rejected)
         texts = dict(bank_queries)
         texts.update(self._optional(self.folder.queries(), "queries", _read_queries, rejected) or {})
         official = self._optional(self.folder.qrels(), "qrels", _read_qrels, rejected)
         if self.folder.config.track.dataset is not None:
             texts, official = self._dataset(texts, official, rejected)
-        bank = self._asked(whole, texts, rejected)
+        bank = self._asked(whole, texts, files, rejected)
         ranks = self._optional(self.folder.official_leaderboard(), "ranks", _read_ranks, rejected)
-        runs, files, own = self._runs(bank, texts, hold, rejected)
+        runs, run_files, own = self._runs(bank, texts, hold, rejected)
         human = self._human(rejected)
-        contents = {name: (path, self._cache["run", path][0]) for name, path in files.items()}
+        contents = {name: (path, self._cache["run", path][0]) for name, path in run_files.items()}
         return Snapshot(
             bank,
             texts,
             runs,
-            files,
+            run_files,
             contents,
             own,
             official,
@@ -128,11 +130,19 @@ class Inputs:
             tuple(sorted(rejected, key=_row_key)),
         )
 
-    def _bank(self, rejected: list[Rejected]) -> tuple[Bank, dict[str, str]]:
+    def whole_bank(self, files: Sequence[Path]) -> Bank:
+        """All items of these files, those of kinds that the grader does not ask about too.
+
+        Raises:
+            ConversionError: they cannot be read.
+        """
+        return self._bank(files, [])[0]
+
+    def _bank(self, files: Sequence[Path], rejected: list[Rejected]) -> tuple[Bank, dict[str, str]]:
         items: list[Item] = []
         first: dict[str, str] = {}
         queries: dict[str, str] = {}
-        for path in self.folder.bank(optional=self._bankless):
+        for path in files:
             here, texts, blank = self._cached("bank", path, _read_bank)
             shown = self.folder.shown(path)
             for item in here:
@@ -164,7 +174,9 @@ class Inputs:
     def _bankless(self) -> bool:
         return QUERY in self.kinds
 
-    def _asked(self, bank: Bank, texts: Mapping[str, str], rejected: list[Rejected]) -> Bank:
+    def _asked(
+        self, bank: Bank, texts: Mapping[str, str], files: Sequence[Path], rejected: list[Rejected]
+    ) -> Bank:
         """What of the bank is graded.
 
         Raises:
@@ -172,13 +184,23 @@ class Inputs:
         """
         part = asked(bank, self.kinds, texts, with_query=self.with_query)
         if part.query_ids:
-            if self._bankless or self.with_query:
-                mute = [query_id for query_id in bank.query_ids if query_id not in part.items]
-                rejected += (
-                    Rejected(self.folder.shown(self.folder.root), None, f"query '{query_id}' has no text")
-                    for query_id in mute
-                )
+            told = self._bankless or self.with_query
+            mute = [query_id for query_id in bank.query_ids if told and query_id not in part.items]
+            rejected += (
+                Rejected(self.folder.shown(self.folder.root), None, f"query '{query_id}' has no text")
+                for query_id in mute
+            )
+            where = self.folder.shown(files[0]) if len(files) == 1 else "the bank"
+            rejected += (
+                Rejected(where, None, f"all items of query '{query_id}' are retired: it is not evaluated")
+                for query_id in part.retired
+                if query_id not in part.items and query_id not in mute
+            )
             return part
+        if part.retired and not asked(bank, self.kinds, texts).query_ids:
+            raise TrackError(
+                'every item that could be asked about is retired: take "retired" off some', path=files[0]
+            )
         if self._bankless:
             raise TrackError(
                 "this prompt asks about the queries, and there are none: put queries.tsv here",
@@ -229,6 +251,9 @@ class Inputs:
                 )
                 continue
             unknown = [query_id for query_id in run.query_ids if query_id not in bank.items]
+            if len(unknown) < len(run.query_ids):
+                # Of a query that was retired as a whole it is said once, not for each run.
+                unknown = [query_id for query_id in unknown if query_id not in bank.retired]
             if unknown:
                 line = self._cached("line " + unknown[0], path, partial(_first_line, query_id=unknown[0]))
                 shown = ", ".join(f"'{query_id}'" for query_id in unknown[:5]) + (

@@ -13,6 +13,7 @@ from converters.trec_qrels import write_qrels
 from trecexam.reports import files, results
 from trecexam.reports.tables import Table, to_json, to_tsv
 from trecexam.stages.change_log.history import History
+from trecexam.stages.change_log.standing import labels_of
 from trecexam.stages.files import Rejected, stamp
 from trecexam.stages.gradebook import Counts
 from trecexam.stages.organizing.agreement import agreements_if_any
@@ -110,16 +111,14 @@ class Outputs:
         return {name: list(value) for name, value in found.items() if value is not None}
 
     def _contents(self, pipeline: Pipeline) -> Iterator[tuple[str, bytes]]:
-        from trecexam.scores.labels import label_qrels, subtopic_qrels
+        from trecexam.scores.labels import subtopic_qrels
 
         snapshot = pipeline.snapshot
         assert snapshot is not None
         scores = pipeline.config.scores
         ratings = pipeline.ratings()
 
-        buffer = io.BytesIO()
-        write_qrels(label_qrels(ratings, scores.label, scores.min_rating, scores.min_answers), buffer)
-        yield "rubric.qrels", buffer.getvalue()
+        yield "rubric.qrels", labels_of(pipeline)
         buffer = io.BytesIO()
         write_qrels((row for query in ratings for row in subtopic_qrels(query, scores.min_rating)), buffer)
         yield "rubric.subtopics.qrels", buffer.getvalue()
@@ -170,6 +169,7 @@ class Outputs:
             "counts": {
                 "queries": len(snapshot.bank.query_ids),
                 "items": len(snapshot.bank),
+                "retired_items": snapshot.bank.n_retired,
                 "runs": len(snapshot.runs),
                 "rejected": len(pipeline.rejected),
                 **asdict(counts),

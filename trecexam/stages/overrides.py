@@ -11,13 +11,15 @@ from trecexam.bank.model import Bank, item_digest, passage_digest
 from trecexam.stages.files import Rejected
 
 COUNTS, REPLACED, WITHDRAWN, NOT_POOLED, REFUSED = "counts", "replaced", "withdrawn", "not pooled", "refused"
+RETIRED = "retired"
 
 
 class Decision(NamedTuple):
     """A line of overrides.tsv, and what became of it.
 
     `state` is "counts"; "replaced" by a later line; "withdrawn", as the person said; "not pooled", where no
-    run has the passage in its first ranks now; or "refused", with a row in rejected.tsv.
+    run has the passage in its first ranks now; "retired", where the item is, or all items of the query;
+    or "refused", with a row in rejected.tsv.
     """
 
     line: int
@@ -102,6 +104,8 @@ def resolve(
         state = NOT_POOLED
         if row.rating is None:
             state = WITHDRAWN
+        elif _is_retired(row, bank):
+            state = RETIRED
         elif row.doc_id in pool.get(row.query_id, ()):
             state = COUNTS
         decisions[line] = Decision(line, row, state)
@@ -123,12 +127,13 @@ def resolve(
 
 def _refused(row: HumanRating, bank: Bank, texts: Mapping[str, str], max_rating: int) -> str | None:
     who = f"{row.who}'s rating of '{row.doc_id}'"
-    if row.query_id not in bank.items:
+    if row.query_id not in bank.items and row.query_id not in bank.retired:
         return f"{who} is for query '{row.query_id}', which the bank does not have"
     if row.rating is not None and row.rating > max_rating:
         return f"{who} is {row.rating}, and the grader's scale is 0..{max_rating}"
     if row.item_id:
-        item = next((item for item in bank.items[row.query_id] if item.item_id == row.item_id), None)
+        items = (*bank.items.get(row.query_id, ()), *bank.retired.get(row.query_id, ()))
+        item = next((item for item in items if item.item_id == row.item_id), None)
         if item is None:
             return f"{who} is on item '{row.item_id}', which query '{row.query_id}' does not have"
         if row.item_sha256 and row.item_sha256 != digest_of(item):
@@ -140,6 +145,12 @@ def _refused(row: HumanRating, bank: Bank, texts: Mapping[str, str], max_rating:
     if row.passage_sha256 and text is not None and row.passage_sha256 != passage_digest(text).hex():
         return f"{who} was given on another text of this passage; rate it again, or remove the line"
     return None
+
+
+def _is_retired(row: HumanRating, bank: Bank) -> bool:
+    if not row.item_id:
+        return row.query_id not in bank.items
+    return any(item.item_id == row.item_id for item in bank.retired.get(row.query_id, ()))
 
 
 def digest_of(item: Item) -> str:

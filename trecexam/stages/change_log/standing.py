@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from converters.trec_qrels import write_qrels
 from trecexam.bank.model import item_digest
 from trecexam.config import CONFIG_NAME
 from trecexam.graders.base import identity_json
@@ -30,10 +32,34 @@ def standing_of(pipeline: Pipeline, labels: bytes) -> Standing:
     Args:
         labels: what rubric.qrels is going to be.
     """
-    snapshot = pipeline.snapshot
+    snapshot, shown = pipeline.snapshot, pipeline.folder.shown
     assert snapshot is not None
     board, values = pipeline.leaderboard(), pipeline.rubric_values()
-    shown = pipeline.folder.shown
+    runs = {
+        printable(row.run): RunState(
+            pipeline.digests.get(shown(snapshot.run_files[row.run]), ""),
+            tuple(finite(score.mean) for score in row.scores),
+            {query_id: finite(value[board.measures[0]]) for query_id, value in values[row.run].items()},
+        )
+        for row in board.rows
+    }
+    return Standing(board.measures, runs, query_states(pipeline, labels))
+
+
+def labels_of(pipeline: Pipeline) -> bytes:
+    """What rubric.qrels is going to be."""
+    from trecexam.scores.labels import label_qrels
+
+    scores, buffer = pipeline.config.scores, io.BytesIO()
+    labels = label_qrels(pipeline.ratings(), scores.label, scores.min_rating, scores.min_answers)
+    write_qrels(labels, buffer)
+    return buffer.getvalue()
+
+
+def query_states(pipeline: Pipeline, labels: bytes) -> dict[str, QueryState]:
+    """query_id -> its items, and the labels and items of its passages; `labels` as in `standing_of`."""
+    snapshot = pipeline.snapshot
+    assert snapshot is not None
     found: dict[str, dict[str, int]] = {}
     for line in labels.decode().removesuffix("\n").split("\n") if labels else ():
         query_id, _, doc_id, label = line.split(" ")
@@ -48,15 +74,7 @@ def standing_of(pipeline: Pipeline, labels: bytes) -> Standing:
             tuple(ItemKey(printable(item.item_id), item_digest(item).hex()) for item in items),
             {doc_id: (label, bits.get(doc_id, 0)) for doc_id, label in here.items()},
         )
-    runs = {
-        printable(row.run): RunState(
-            pipeline.digests.get(shown(snapshot.run_files[row.run]), ""),
-            tuple(_finite(score.mean) for score in row.scores),
-            {query_id: _finite(value[board.measures[0]]) for query_id, value in values[row.run].items()},
-        )
-        for row in board.rows
-    }
-    return Standing(board.measures, runs, queries)
+    return queries
 
 
 def _reached(ratings: Any, min_rating: int) -> Iterator[int]:
@@ -91,5 +109,5 @@ def origin_of(pipeline: Pipeline) -> Origin:
     )
 
 
-def _finite(value: float) -> float | None:
+def finite(value: float) -> float | None:
     return value if math.isfinite(value) else None

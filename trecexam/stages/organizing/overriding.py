@@ -118,6 +118,8 @@ def _checked(pipeline: Pipeline, query_id: str, doc_id: str, item: str, rating: 
     bank = pipeline.snapshot.bank
     root = pipeline.folder.root
     if query_id not in bank.items:
+        if query_id in bank.retired:
+            raise TrecexamError(f"all items of query '{query_id}' are retired", path=root)
         raise TrecexamError(f"no query '{query_id}' in the bank{_near(query_id, bank.query_ids)}", path=root)
     pooled = pipeline.gradebook.pooled(query_id)
     if doc_id not in pooled:
@@ -135,6 +137,8 @@ def _checked(pipeline: Pipeline, query_id: str, doc_id: str, item: str, rating: 
     for one in items:
         if one.item_id == item:
             return one
+    if any(one.item_id == item for one in bank.retired.get(query_id, ())):
+        raise TrecexamError(f"item '{item[:80]}' of query '{query_id}' is retired", path=root)
     # Beyond 4,300 digits Python makes no number of them.
     index = int(item) if item.isascii() and item.isdigit() and len(item) < 10 else 0
     if 1 <= index <= len(items):

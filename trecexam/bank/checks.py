@@ -1,0 +1,179 @@
+"""What a person who makes a bank wants to look at again: duplicates, copies of the query, remains of JSON ...
+
+No check compares meanings. Items that differ in a word or two are left alone: in the nuggets of TREC RAG 2025
+nearly all that are alike by their letters say different things ("linked to cancer", "linked to asthma").
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from converters.bank import BankLine
+from converters.records import Item
+from trecexam.bank.junk import junk_in
+
+#: Words that an item may have. The longest of dl19's 210 questions has 21, of TREC RAG 2025's nuggets 19.
+MAX_WORDS = {"question": 30, "nugget": 20}
+#: Words that make no difference between a query and a question that asks nothing but it.
+_IDLE = frozenset(("a", "an", "the", "is", "are", "was", "were", "do", "does", "did", "what", "who"))
+
+
+class Finding(NamedTuple):
+    """Something to look at in a bank.
+
+    `line` is None where no line is meant; `query_id`, `item_id` and `text`, the item's, are "" where none is.
+    """
+
+    file: str
+    line: int | None
+    query_id: str
+    item_id: str
+    problem: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What the checks found.
+
+    Attributes:
+        problems: in the order of the files and lines; then those of queries.
+        edited: the items that read otherwise than they were generated, which is no problem.
+        queries, items, retired: how many there are, the retired items not among the items.
+    """
+
+    problems: tuple[Finding, ...]
+    edited: tuple[Finding, ...]
+    queries: int
+    items: int
+    retired: int
+
+
+class _Placed(NamedTuple):
+    file: str
+    line: int | None
+    item: Item
+
+    def finding(self, problem: str) -> Finding:
+        return Finding(self.file, self.line, self.item.query_id, self.item.item_id, problem, self.item.text)
+
+    def seen_from(self, other: _Placed) -> str:
+        """Where it is, said beside the other one."""
+        return f"line {self.line}" if self.file == other.file else f"{self.file}:{self.line}"
+
+
+def check_lines(
+    lines: Iterable[tuple[str, BankLine]],
+    query_texts: Mapping[str, str] | None = None,
+    expected: Mapping[str, str] | None = None,
+    max_words: int | None = None,
+) -> Checked:
+    """What is wrong with a bank. Of retired items only what cannot be read, and ids that stand twice.
+
+    Args:
+        lines: (file, line) of all files of the bank.
+        query_texts: query_id -> text, beside those that the bank has itself. None where nothing is known of
+            the track: then it is no problem that the bank lacks some.
+        expected: query_id -> file, of the queries that should have items.
+        max_words: in place of `MAX_WORDS`, for all kinds.
+    """
+    rows = list(lines)
+    # Of a query that is named several times the first text, and the first line, count.
+    texts = {line.query_id: line.query_text for _, line in reversed(rows) if line.query_text.strip()}
+    texts.update(query_texts or {})
+    placed = [_Placed(file, line.number, item) for file, line in rows for item in line.items]
+    live = [one for one in placed if not one.item.retired]
+    problems = [
+        Finding(file, line.number, line.query_id, "", line.error.reason, "")
+        for file, line in rows
+        if line.error is not None
+    ]
+    for one in live:
+        problems += (one.finding(what) for what in _alone(one.item, texts.get(one.item.query_id), max_words))
+    problems += _twice(placed)
+    places = {(file, line.number): place for place, (file, line) in enumerate(rows)}
+    problems.sort(key=lambda finding: places[finding.file, finding.line])
+    queries = {line.query_id: (file, line.number) for file, line in reversed(rows) if line.query_id}
+    problems += _queries(dict(reversed(queries.items())), placed, texts if query_texts is not None else None)
+    problems += (
+        Finding(file, None, query_id, "", "a query without any items", "")
+        for query_id, file in (expected or {}).items()
+        if query_id not in queries
+    )
+    edited = (
+        one.finding(f"edited; it was generated as: {one.item.origin.text}")
+        for one in live
+        if one.item.origin is not None and one.item.origin.text not in ("", one.item.text)
+    )
+    return Checked(tuple(problems), tuple(edited), len(queries), len(live), len(placed) - len(live))
+
+
+def _alone(item: Item, query_text: str | None, max_words: int | None) -> Iterator[str]:
+    """What is wrong with an item by itself."""
+    if not item.text.strip():
+        yield "empty text"
+        return
+    junk = junk_in(item.text)
+    if junk is not None:
+        yield junk
+    words, most = len(item.text.split()), MAX_WORDS[item.kind] if max_words is None else max_words
+    if words > most:
+        yield f"{words} words, and {most} are the most a {item.kind} should have"
+    if query_text and _words(item.text) and _copies(_words(item.text), _words(query_text)):
+        yield "a copy of the query"
+
+
+def _twice(placed: Iterable[_Placed]) -> Iterator[Finding]:
+    """Items whose id, or whose text within the query, an earlier one has. One finding for a pair."""
+    ids: dict[str, _Placed] = {}
+    exact: dict[tuple[str, str, str], _Placed] = {}
+    alike: dict[tuple[str, str, tuple[str, ...]], _Placed] = {}
+    for one in placed:
+        item = one.item
+        if not item.text.strip():
+            continue
+        before = ids.setdefault(item.item_id, one)
+        if before is not one:
+            same = (before.item.query_id, before.item.text) == (item.query_id, item.text)
+            what = "the same item" if same else f"item id '{item.item_id}'"
+            yield one.finding(f"{what} stands twice, first on {before.seen_from(one)}")
+            if same:
+                continue
+        if item.retired:
+            continue
+        key = item.query_id, item.kind
+        first = exact.setdefault((*key, item.text), one)
+        near = alike.setdefault((*key, _words(item.text) or (item.text,)), one)
+        if first is not one:
+            yield one.finding(f"duplicate of '{first.item.item_id}' on {first.seen_from(one)}")
+        elif near is not one:
+            where = f"'{near.item.item_id}' on {near.seen_from(one)}"
+            yield one.finding(f"duplicate of {where}, but for case, punctuation or blanks")
+
+
+def _queries(
+    places: Mapping[str, tuple[str, int | None]], placed: Iterable[_Placed], texts: Mapping[str, str] | None
+) -> Iterator[Finding]:
+    """Queries without a text, and those whose items are all retired."""
+    live: dict[str, bool] = {}
+    for one in placed:
+        live[one.item.query_id] = live.get(one.item.query_id, False) or not one.item.retired
+    for query_id, (file, line) in places.items():
+        if not live.get(query_id, True):
+            yield Finding(file, line, query_id, "", "all items of the query are retired", "")
+        if texts is not None and not texts.get(query_id, "").strip():
+            yield Finding(file, line, query_id, "", "the track has no text of this query", "")
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """The words of a text, without case and punctuation."""
+    return tuple(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()))
+
+
+def _copies(words: tuple[str, ...], query: tuple[str, ...]) -> bool:
+    told = tuple(word for word in words if word not in _IDLE)
+    return words == query or (bool(told) and told == tuple(word for word in query if word not in _IDLE))

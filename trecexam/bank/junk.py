@@ -1,0 +1,65 @@
+"""What a language model's answer leaves around an item that was cut out of it."""
+
+from __future__ import annotations
+
+import re
+
+#: What stands before an item, and how it is called. In the CAR Y3 bank: `['1. How`, `[2] What`, `- Why`.
+_BEFORE = (
+    (
+        "a number before it",
+        r"[\s\[(\"'*]*(?:\[\d{1,3}\]|\(?\d{1,3}[.)]|(?:Q|question|nugget|fact) ?\d{1,3} ?[.):])\s",
+    ),
+    ("a bullet before it", r"\s*[-*•\u2013\u2014·]\s"),
+    ("the beginning of a list", r"\s*\w+\s*=\s*[\[{]"),
+    ("a label before it", r"\s*(?:question|nugget|fact)s?\s*:\s*\S"),
+    (
+        "the model's talk, and no item",
+        r"\s*(?:sure|certainly|of course)\b\s*[,!.:]|\s*here (?:are|is) .*:\s*$",
+    ),
+)
+_WITHIN = (
+    ("the model's talk, and no item", r"\bas an ai\b"),
+    ("Markdown in it", r"```|\*\*\S.*\*\*"),
+    (
+        "a placeholder of the prompt in it",
+        r"\{(?:query|query_text|query_title|query_subtopic|subtopic|title|text|passage|context)\}",
+    ),
+    ("brackets, quotes or commas of a list around it", r"^[\[{]\s*[\"'{\[]|[\"']\s*[,\]}]+$"),
+)
+_COMPILED_BEFORE = tuple((what, re.compile(pattern, re.IGNORECASE)) for what, pattern in _BEFORE)
+_COMPILED_WITHIN = tuple((what, re.compile(pattern, re.IGNORECASE)) for what, pattern in _WITHIN)
+_LIST = _WITHIN[-1][0]
+
+
+def junk_in(text: str) -> str | None:
+    """What seems to be left of the answer that the item was cut out of, in words; None where nothing is."""
+    inner = text.strip()
+    if not any(character.isalnum() for character in inner):
+        return "no word in it"
+    if len(inner.splitlines()) > 1:
+        return "several lines in one item"
+    for what, pattern in _COMPILED_BEFORE:
+        if pattern.match(text):
+            return what
+    for what, pattern in _COMPILED_WITHIN:
+        if pattern.search(inner):
+            return what
+    if any(
+        (inner.startswith(one) and other not in inner) or (inner.endswith(other) and one not in inner)
+        for one, other in ("[]", "{}")
+    ):
+        return _LIST
+    if _quoted(inner):
+        return "quotes around it"
+    return f"ends with '{inner[-1]}'" if inner[-1] in ",:;=" else None
+
+
+def _quoted(text: str) -> bool:
+    """Whether quotes stand around the whole, or one that nothing closes before it."""
+    for one, other in ('""', "“”", "''", "``"):
+        if text.startswith(one):
+            rest = text[1:]
+            # An apostrophe may stand first and open nothing: 'til, 's Gravenhage.
+            return rest.find(other) == len(rest) - 1 or (other not in rest and one != "'")
+    return False
