@@ -6,8 +6,6 @@ nearly all that are alike by their letters say different things ("linked to canc
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -15,11 +13,10 @@ from typing import NamedTuple
 from converters.bank import BankLine
 from converters.records import Item
 from trecexam.bank.junk import junk_in
+from trecexam.bank.likeness import copies, folded
 
 #: Words that an item may have. The longest of dl19's 210 questions has 21, of TREC RAG 2025's nuggets 19.
 MAX_WORDS = {"question": 30, "nugget": 20}
-#: Words that make no difference between a query and a question that asks nothing but it.
-_IDLE = frozenset(("a", "an", "the", "is", "are", "was", "were", "do", "does", "did", "what", "who"))
 
 
 class Finding(NamedTuple):
@@ -123,7 +120,7 @@ def _alone(item: Item, query_text: str | None, max_words: int | None) -> Iterato
     words, most = len(item.text.split()), MAX_WORDS[item.kind] if max_words is None else max_words
     if words > most:
         yield f"{words} words, and {most} are the most a {item.kind} should have"
-    if query_text and _words(item.text) and _copies(_words(item.text), _words(query_text)):
+    if query_text and copies(item.text, query_text):
         yield "a copy of the query"
 
 
@@ -147,7 +144,7 @@ def _twice(placed: Iterable[_Placed]) -> Iterator[Finding]:
             continue
         key = item.query_id, item.kind
         first = exact.setdefault((*key, item.text), one)
-        near = alike.setdefault((*key, _words(item.text) or (item.text,)), one)
+        near = alike.setdefault((*key, folded(item.text)), one)
         if first is not one:
             yield one.finding(f"duplicate of '{first.item.item_id}' on {first.seen_from(one)}")
         elif near is not one:
@@ -167,13 +164,3 @@ def _queries(
             yield Finding(file, line, query_id, "", "all items of the query are retired", "")
         if texts is not None and not texts.get(query_id, "").strip():
             yield Finding(file, line, query_id, "", "the track has no text of this query", "")
-
-
-def _words(text: str) -> tuple[str, ...]:
-    """The words of a text, without case and punctuation."""
-    return tuple(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()))
-
-
-def _copies(words: tuple[str, ...], query: tuple[str, ...]) -> bool:
-    told = tuple(word for word in words if word not in _IDLE)
-    return words == query or (bool(told) and told == tuple(word for word in query if word not in _IDLE))

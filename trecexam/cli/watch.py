@@ -61,7 +61,7 @@ def watch(
         return _once(track)
     with show.grading() as progress:
         daemon = Daemon(track, poll=poll, settle=settle, log=show.log, progress=progress)
-        with _signals(daemon.stop) as caught:
+        with signals(daemon.stop) as caught:
             daemon.run()
     show.log("stopped")
     return 130 if signal.SIGINT in caught else 0
@@ -82,7 +82,7 @@ def _once(root: Path) -> int:
     with (
         open_track(root) as track,
         show.grading() as progress,
-        _signals(lambda: stopped.append(True)) as caught,
+        signals(lambda: stopped.append(True)) as caught,
     ):
         update = track.update(progress=progress, stop=lambda: bool(stopped))
     for row in update.rejected:
@@ -97,7 +97,7 @@ def _once(root: Path) -> int:
 
 
 @contextmanager
-def _signals(stop: Callable[[], object]) -> Iterator[list[int]]:
+def signals(stop: Callable[[], object]) -> Iterator[list[int]]:
     """Calls `stop` on SIGINT and SIGTERM; a second SIGINT interrupts at once. Yields the signals caught."""
     caught: list[int] = []
 

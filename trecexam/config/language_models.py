@@ -57,7 +57,11 @@ class LanguageModelSection(Section):
         0.0, ge=0, allow_inf_nan=False, description="openai: some cloud models take 1 alone."
     )
     seed: int | None = Field(
-        None, examples=[7], description="openai: seed of the server's random numbers. Unset: not sent."
+        None,
+        ge=-(2**63),
+        lt=2**63,
+        examples=[7],
+        description="openai: seed of the server's random numbers. Unset: not sent.",
     )
     extra: dict[str, Any] = Field(
         {},
@@ -147,13 +151,6 @@ class GeneratorSection(LanguageModelSection):
     )
     temperature: float = Field(
         0.0, ge=0, allow_inf_nan=False, description="0 writes what is most probable; more draws at random."
-    )
-    seed: int | None = Field(
-        None,
-        ge=0,
-        lt=2**63,
-        examples=[7],
-        description="Of the random numbers; it is noted with each item. Unset: none is set.",
     )
     max_new_tokens: int = Field(
         1000, ge=1, description="Tokens that an answer, all items of a query, may have."

@@ -21,6 +21,7 @@ from trecexam.graders.language.tokens import answer_tokens
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from transformers import GenerationConfig
 
 #: A base model's answer follows this; only where the words of the answer begin depends on it.
 _CUE = "Answer:"
@@ -139,23 +140,31 @@ class CausalBackend(LocalModel):
         return scores
 
     def generate(self, jobs: Sequence[Job], beams: int, new_tokens: int) -> Callable[[], list[str]]:
+        decoding = loading.beam_search(self.model, beams, new_tokens, self.pad, self.ends)
+        try:
+            found = self.continued([job.tokens for job in jobs], decoding)
+        except (ValueError, NotImplementedError) as error:
+            raise GraderError(
+                f'this model cannot do `decode = "beam"`: {loading.line_of(error)}', path=self.folder
+            ) from error
+        return lambda: self.tokens.texts(found.tolist())
+
+    def continued(self, rows: Sequence[Sequence[int]], decoding: GenerationConfig) -> Tensor:
+        """The tokens that follow each prompt's, padded at the end; shape (prompts, new tokens).
+
+        Raises:
+            OutOfMemoryError: there are too many.
+        """
         import torch
 
         from trecexam.graders.language.shared_prefix import left_padded
 
         with torch.inference_mode(), loading.out_of_memory():
-            tokens, mask = left_padded([job.tokens for job in jobs], self.pad, self.device)
-            try:
-                found = self.model.generate(
-                    input_ids=tokens,
-                    attention_mask=mask.long(),
-                    generation_config=loading.beam_search(self.model, beams, new_tokens, self.pad, self.ends),
-                )
-            except (ValueError, NotImplementedError) as error:
-                raise GraderError(
-                    f'this model cannot do `decode = "beam"`: {loading.line_of(error)}', path=self.folder
-                ) from error
-        return lambda: self.tokens.texts(found[:, tokens.shape[1] :].tolist())
+            tokens, mask = left_padded(rows, self.pad, self.device)
+            found: Tensor = self.model.generate(
+                input_ids=tokens, attention_mask=mask.long(), generation_config=decoding
+            )
+        return found[:, tokens.shape[1] :]
 
 
 def _create(settings: GraderSection, root: Path) -> LanguageGrader:

@@ -5,30 +5,61 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 
-from trecexam.config import GraderSection
+from trecexam.config import GraderSection, LanguageModelSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Factory
 from trecexam.graders.language.grader import chosen_prompts
-from trecexam.graders.server.grader import Server, ServerGrader, check_structured
+from trecexam.graders.server.grader import ServerGrader, check_structured
 from trecexam.graders.server.messages import Form
 from trecexam.graders.server.meter import Prices
+from trecexam.graders.server.session import Server
 
 
-def _missing() -> str:
+def missing_packages() -> str:
+    """What must be installed before a server can be asked; "" where nothing is missing."""
     missing = [name for name in ("httpx2", "snowballstemmer", "tenacity") if find_spec(name) is None]
     return f"{', '.join(missing)} not installed: pip install 'trecexam[openai]'" if missing else ""
 
 
-def _create(settings: GraderSection, root: Path) -> ServerGrader:
-    missing = _missing()
-    if missing:
-        raise GraderError(f"the `openai` grader cannot run: {missing}")
+def server_of(settings: LanguageModelSection, *, logprobs: bool) -> Server:
+    """The server that settings name.
+
+    Raises:
+        GraderError: they do not say where it is, or which model of it is meant.
+    """
     if settings.base_url is None or settings.model is None:
         lacks = "`base_url`" if settings.base_url is None else "`model`"
         raise GraderError(
-            f"the `openai` grader needs {lacks} in [grader] of trecexam.toml: where the server is and what "
-            "it calls its model"
+            f"`openai` needs {lacks} in [grader] of trecexam.toml: where the server is and what it calls "
+            "its model"
         )
+    return Server(
+        settings.base_url,
+        settings.key_env,
+        settings.concurrency,
+        settings.timeout,
+        settings.retries,
+        logprobs,
+    )
+
+
+def prices_of(settings: LanguageModelSection) -> Prices:
+    """What a server takes, and how much may be spent.
+
+    Raises:
+        GraderError: there is a budget and no price.
+    """
+    if settings.budget is not None and (settings.price_in is None or settings.price_out is None):
+        raise GraderError("`budget` in [grader] needs `price_in` and `price_out`; `budget_tokens` needs none")
+    return Prices(settings.price_in, settings.price_out, settings.budget, settings.budget_tokens)
+
+
+def _create(settings: GraderSection, root: Path) -> ServerGrader:
+    missing = missing_packages()
+    if missing:
+        raise GraderError(f"the `openai` grader cannot run: {missing}")
+    server = server_of(settings, logprobs=settings.logprobs)
+    assert settings.model is not None
     if settings.decode is not None:
         raise GraderError(
             "`decode` in [grader] is for models in this process; `structured` holds a server's to the "
@@ -46,16 +77,6 @@ def _create(settings: GraderSection, root: Path) -> ServerGrader:
         settings.extra,
     )
     check_structured(form, prompts)
-    if settings.budget is not None and (settings.price_in is None or settings.price_out is None):
-        raise GraderError("`budget` in [grader] needs `price_in` and `price_out`; `budget_tokens` needs none")
-    server = Server(
-        settings.base_url,
-        settings.key_env,
-        settings.concurrency,
-        settings.timeout,
-        settings.retries,
-        settings.logprobs,
-    )
     return ServerGrader(
         server,
         form,
@@ -63,13 +84,13 @@ def _create(settings: GraderSection, root: Path) -> ServerGrader:
         revision=settings.revision,
         max_characters=settings.max_characters,
         compat=settings.compat,
-        prices=Prices(settings.price_in, settings.price_out, settings.budget, settings.budget_tokens),
+        prices=prices_of(settings),
     )
 
 
 FACTORY = Factory(
     summary="a model behind an OpenAI-compatible server: vLLM, llama.cpp, TGI, a cloud API",
-    missing=_missing,
+    missing=missing_packages,
     create=_create,
     runs_model=False,
 )

@@ -19,6 +19,7 @@ from trecexam.graders.language.tokens import answer_tokens
 
 if TYPE_CHECKING:
     import torch
+    from transformers import GenerationConfig
 
     from trecexam.graders.language.t5 import T5Scorer
 
@@ -59,6 +60,16 @@ class Seq2SeqBackend(LocalModel):
             raise GraderError("this model has no token that ends an answer (eos_token_id)", path=self.folder)
         return found
 
+    @property
+    def ends(self) -> list[int]:
+        """As `end`."""
+        return [self.end]
+
+    @property
+    def pad(self) -> int:
+        found: int = self.tokens.tokenizer.pad_token_id
+        return found
+
     @cached_property
     def scorer(self) -> T5Scorer:
         from trecexam.graders.language.t5 import T5Scorer
@@ -83,7 +94,7 @@ class Seq2SeqBackend(LocalModel):
 
         tree = ChoiceTree.of(answer_tokens(self.tokens.tokenizer, answers, self.folder))
         with torch.inference_mode(), loading.out_of_memory():
-            tokens, mask = self._padded(jobs)
+            tokens, mask = self._padded([job.tokens for job in jobs])
             hidden = self.scorer.encode(tokens, mask)
             scores = self.scorer.log_probabilities(hidden, mask, tree, self.end)
 
@@ -95,30 +106,35 @@ class Seq2SeqBackend(LocalModel):
         return result
 
     def generate(self, jobs: Sequence[Job], beams: int, new_tokens: int) -> Callable[[], list[str]]:
+        decoding = loading.beam_search(self.model, beams, new_tokens, self.pad, self.ends)
+        found = self.continued([job.tokens for job in jobs], decoding)
+        return lambda: self.tokens.texts(found.tolist())
+
+    def continued(self, rows: Sequence[Sequence[int]], decoding: GenerationConfig) -> torch.Tensor:
+        """The tokens of each prompt's answer, padded at the end; shape (prompts, new tokens).
+
+        Raises:
+            OutOfMemoryError: there are too many.
+        """
         import torch
 
         with torch.inference_mode(), loading.out_of_memory():
-            tokens, mask = self._padded(jobs)
-            found = self.model.generate(
-                input_ids=tokens,
-                attention_mask=mask.long(),
-                generation_config=loading.beam_search(
-                    self.model, beams, new_tokens, self.tokens.tokenizer.pad_token_id, self.end
-                ),
+            tokens, mask = self._padded(rows)
+            found: torch.Tensor = self.model.generate(
+                input_ids=tokens, attention_mask=mask.long(), generation_config=decoding
             )
-        return lambda: self.tokens.texts(found.tolist())
+        return found
 
-    def _padded(self, jobs: Sequence[Job]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Tokens padded at the end, and True where there is a token; shape (jobs, longest)."""
+    def _padded(self, prompts: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Tokens padded at the end, and True where there is a token; shape (prompts, longest)."""
         import torch
 
         # Tensor cores, and the attention kernel's bias, want lengths in steps of 8.
         step = 8 if self.device.startswith("cuda") else 1
-        longest = -(-max(job.length for job in jobs) // step) * step
-        pad = self.tokens.tokenizer.pad_token_id
-        rows = [[*job.tokens, *[pad] * (longest - job.length)] for job in jobs]
+        longest = -(-max(map(len, prompts)) // step) * step
+        rows = [[*prompt, *[self.pad] * (longest - len(prompt))] for prompt in prompts]
         tokens = torch.tensor(rows, device=self.device)
-        lengths = torch.tensor([job.length for job in jobs], device=self.device)
+        lengths = torch.tensor([len(prompt) for prompt in prompts], device=self.device)
         return tokens, torch.arange(longest, device=self.device)[None] < lengths[:, None]
 
 

@@ -138,6 +138,26 @@ class Inputs:
         """
         return self._bank(files, [])[0]
 
+    def query_texts(self) -> dict[str, str]:
+        """query_id -> text of every query of the track, whether it has a bank or not.
+
+        Raises:
+            ConversionError: the queries cannot be read.
+        """
+        path, dataset = self.folder.queries(), self.folder.config.track.dataset
+        texts: dict[str, str] = {}
+        if path is not None:
+            texts = _read_queries(path)
+        elif dataset is not None:
+            from converters.ir_dataset import dataset_queries
+
+            texts = {query.query_id: query.text for query in dataset_queries(dataset)}
+        for bank in self.folder.bank(optional=True):
+            with contextlib.suppress(ConversionError):
+                for query in read_bank_queries(bank):
+                    texts.setdefault(*query)
+        return texts
+
     def _bank(self, files: Sequence[Path], rejected: list[Rejected]) -> tuple[Bank, dict[str, str]]:
         items: list[Item] = []
         first: dict[str, str] = {}

@@ -1,21 +1,108 @@
-"""The track's test bank: what to look at again, and what another one changes."""
+"""The track's test bank: making it, what to look at again, and what another one changes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trecexam.errors import GraderError
 from trecexam.track_methods.opened import Opened, names_of
+from trecexam.watching.lock import TrackLock
 
 if TYPE_CHECKING:
     from trecexam.bank.checks import Checked
+    from trecexam.bank.generation.prompts import ItemPrompt
+    from trecexam.graders.base import Estimate
+    from trecexam.graders.writing import Writer
     from trecexam.scores.history.banks import BankDiff
+    from trecexam.stages.bank_making.answers import KeptAnswers
+    from trecexam.stages.bank_making.generate import Generated
+    from trecexam.stages.bank_making.plan import Plan
     from trecexam.track_methods.opened import MeasureLike
 
 
 class Banks(Opened):
     """The track's test bank: what to look at again, and what another one changes."""
+
+    def generate_bank(
+        self,
+        prompt: str = "questions",
+        *,
+        query_ids: Sequence[str] = (),
+        subtopics: Path | str | None = None,
+        again: bool = False,
+        output: Path | str | None = None,
+        progress: Callable[[int, int], None] | None = None,
+        stop: Callable[[], bool] | None = None,
+        writer: Writer | None = None,
+    ) -> Generated:
+        """Has a language model write items for every query that has none: what `bank generate` does.
+
+        Args:
+            prompt: "questions", "nuggets", "subtopics", "subtopic-nuggets", or a file of your own.
+            query_ids: of these queries alone.
+            subtopics: a file, for prompts that ask about sub-topics; None for subtopics.tsv of the track.
+            again: also where there are items; those that a model wrote, and nobody touched, give way.
+            output: a file of the track's bank; None for bank.questions.jsonl or bank.nuggets.jsonl.
+            progress: is told how many of how many prompts are answered.
+            stop: asked again and again; True ends it early, with what there is.
+            writer: in place of the one that trecexam.toml names.
+
+        Raises:
+            LockedError: another process is writing the track's bank.
+            TrecexamError, ConversionError: what stands in the way.
+        """
+        from trecexam.stages.bank_making.generate import generate
+
+        with TrackLock(self.folder.root / ".trecexam" / "generate.lock", "writing this track's bank"):
+            making = self._making(prompt, query_ids, subtopics, again, output, writer)
+            return generate(*making, progress, stop)
+
+    def estimate_bank(
+        self,
+        prompt: str = "questions",
+        *,
+        query_ids: Sequence[str] = (),
+        subtopics: Path | str | None = None,
+        again: bool = False,
+        output: Path | str | None = None,
+        writer: Writer | None = None,
+    ) -> Estimate:
+        """What `generate_bank` would take, in prompts ("cells"), tokens and money; asks nobody."""
+        from trecexam.stages.bank_making.generate import estimate
+
+        return estimate(*self._making(prompt, query_ids, subtopics, again, output, writer))
+
+    def _making(
+        self,
+        prompt: str,
+        query_ids: Sequence[str],
+        subtopics: Path | str | None,
+        again: bool,
+        output: Path | str | None,
+        writer: Writer | None,
+    ) -> tuple[Plan, ItemPrompt, Writer, KeptAnswers]:
+        from trecexam.bank.generation.prompts import named
+        from trecexam.bank.generation.reading import missing_packages
+        from trecexam.graders.writing import create_writer
+        from trecexam.stages.bank_making.answers import KeptAnswers
+        from trecexam.stages.bank_making.plan import plan
+
+        missing = missing_packages()
+        if missing:
+            raise GraderError(f"answers cannot be read: {missing}")
+        asked = named(prompt, self.folder.root)
+        who = writer or create_writer(self.folder.config, self.folder.root)
+        todo = plan(
+            self.folder,
+            asked,
+            query_ids=query_ids,
+            output=None if output is None else Path(output),
+            subtopics=None if subtopics is None else Path(subtopics),
+            again=again,
+        )
+        return todo, asked, who, KeptAnswers(self.folder.root / ".trecexam" / "generated.jsonl", who.identity)
 
     def check_bank(self, *, max_words: int | None = None) -> Checked:
         """Items that are empty, too long, there twice, copies of the query ...; what `bank check` lists.

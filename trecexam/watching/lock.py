@@ -16,12 +16,16 @@ class TrackLock:
 
     It is an advisory lock of the kernel, so `kill -9` frees it too. The file stays and holds the pid.
 
+    Args:
+        doing: what who holds it is at, for the message.
+
     Raises:
         LockedError: another process holds it; the message has its pid.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, doing: str = "grading this track") -> None:
         self.path = path
+        self._doing = doing
         self._fd = -1
 
     def __enter__(self) -> TrackLock:
@@ -36,7 +40,7 @@ class TrackLock:
             pid = os.pread(self._fd, 32, 0).decode(errors="replace").strip() or "unknown"
             os.close(self._fd)
             raise LockedError(
-                f"process {pid} is already grading this track; stop it, or let it do the work", path=self.path
+                f"process {pid} is already {self._doing}; stop it, or let it do the work", path=self.path
             ) from None
         os.ftruncate(self._fd, 0)
         os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)

@@ -1,7 +1,8 @@
 """Reading the items out of what a language model wrote, in whatever form it came.
 
 Models are asked for JSON, and give it in code fences, after thoughts, amid prose, with trailing commas, as
-Python lists, as objects, as numbered lists, or cut in the middle. What can be read for certain is; prose is not.
+Python lists, as objects, as numbered lists, or cut in the middle. What can be read for certain is; prose is
+not.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -41,6 +43,13 @@ class Found(NamedTuple):
 
     texts: tuple[str, ...]
     cut: bool = False
+
+
+def missing_packages() -> str:
+    """What must be installed before answers can be read; "" where nothing is missing."""
+    if find_spec("json_repair"):
+        return ""
+    return "json-repair not installed: pip install 'trecexam[openai]' or 'trecexam[models]'"
 
 
 def read_items(answer: str, kind: Kind, *, cut: bool = False) -> Found:
@@ -138,7 +147,7 @@ def _bounded(text: str) -> tuple[str, bool]:
 
 
 def _ends(text: str, place: int) -> bool:
-    """Whether a quote can end a string: what follows is a comma, colon, bracket, another string, or nothing."""
+    """Whether a quote can end a string: a comma, colon, bracket, another string, or nothing follows."""
     after = re.match(r"\s*(.|$)", text[place + 1 : place + 200], re.S)
     return after is None or after[1] in {"", ",", ":", "]", "}", '"', "`", "/", "#"}
 
@@ -199,9 +208,8 @@ def _text_of(entry: Any) -> str | None:
 def _lines(text: str, kind: Kind, *, cut: bool) -> tuple[str, ...]:
     """The items of a numbered or bulleted list; or lines that are all questions, after an introduction."""
     lines = [line.strip() for line in text.splitlines() if line.strip(" \t`")]
-    ends: Callable[[str], bool] = (
-        (lambda line: line.rstrip("\"'*_ ").endswith("?")) if kind == "question" else bool
-    )
+    ends: Callable[[str], bool] = _asks if kind == "question" else bool
+
     found = [(line, match[1]) for line in lines if (match := _BULLET.fullmatch(line))]
     several = len(found) >= 2
     if cut and found and found[-1][0] == lines[-1] and not (kind == "question" and ends(lines[-1])):
@@ -214,6 +222,10 @@ def _lines(text: str, kind: Kind, *, cut: bool) -> tuple[str, ...]:
         if len(rest) >= 2 and all(map(ends, rest)):
             return tuple(rest)
     return ()
+
+
+def _asks(line: str) -> bool:
+    return line.rstrip("\"'*_ ").endswith("?")
 
 
 def tidy(text: str) -> str:

@@ -8,6 +8,11 @@ import click
 
 #: sub-command -> (module, function, help line). The line stands here so that --help imports none of them.
 COMMANDS = {
+    "generate": (
+        "trecexam.cli.bank.generate",
+        "generate",
+        "Have a language model write items for queries without.",
+    ),
     "check": ("trecexam.cli.bank.check", "check", "Duplicates, copies of the query, remains of JSON ..."),
     "diff": ("trecexam.cli.bank.diff", "diff", "What an edited bank changes: labels and ranks."),
 }

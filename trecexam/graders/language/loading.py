@@ -177,6 +177,20 @@ def beam_search(model: Any, beams: int, new_tokens: int, pad: int, ends: int | l
     )
 
 
+def free_text(model: Any, temperature: float, new_tokens: int, pad: int, ends: list[int]) -> Any:
+    """Writing what is most probable, token by token (temperature 0), or at random."""
+    from transformers import GenerationConfig
+
+    drawing = {"do_sample": True, "temperature": temperature, "top_k": 0} if temperature > 0 else {}
+    return GenerationConfig(  # type: ignore[no-untyped-call]
+        **{"num_beams": 1, "do_sample": False, **drawing},
+        max_new_tokens=new_tokens,
+        pad_token_id=pad,
+        eos_token_id=ends,
+        decoder_start_token_id=getattr(model.generation_config, "decoder_start_token_id", None),
+    )
+
+
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Without transformers' own report of what it loaded."""

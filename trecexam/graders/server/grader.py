@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -12,37 +10,12 @@ from converters.records import Item
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Estimate, Scale, UngradedError, Usage
 from trecexam.graders.prompts import Prompt, Reading
-from trecexam.graders.server.client import Client
 from trecexam.graders.server.exchange import Exchange, Unanswered
-from trecexam.graders.server.flow import Background, background, flow
+from trecexam.graders.server.flow import flow
 from trecexam.graders.server.messages import Form, Reply, distribution, plain, said
 from trecexam.graders.server.meter import Meter, Prices, guessed
 from trecexam.graders.server.secret import Secret
-
-#: Requests that wait for one of the `concurrency` places, so that none stands empty.
-_AHEAD = 2
-#: Seconds that open connections get to close.
-_CLOSING = 2.0
-
-
-@dataclass(frozen=True)
-class Server:
-    """Where a server is, and how it is dealt with; nothing of it can change an answer.
-
-    Attributes:
-        key_env: the environment variable with the key; None where none is sent.
-        concurrency: requests at a time.
-        timeout: seconds for one answer.
-        retries: how often a request that failed is sent again.
-        logprobs: ask for the probabilities of tokens.
-    """
-
-    base_url: str
-    key_env: str | None
-    concurrency: int
-    timeout: float
-    retries: int
-    logprobs: bool
+from trecexam.graders.server.session import AHEAD, Queue, Server, session
 
 
 class ServerGrader:
@@ -118,14 +91,14 @@ class ServerGrader:
         """Answers as they come; a list may be empty, so that who reads them is never kept waiting."""
         secret = Secret.from_environment(self.server.key_env)
         unanswered: list[str] = []
-        queue = _Queue(cells, self.meter, self._surely)
-        with background("trecexam-server") as loop, self._exchange(loop, secret) as exchange:
+        queue = Queue(cells, self.meter, self._surely)
+        with session(self.server, self.form, self.meter, self._probe(), secret) as (loop, exchange):
 
             def work() -> Coroutine[Any, Any, tuple[Cell, Answer | Unanswered]] | None:
                 cell = queue.next()
                 return None if cell is None else self._graded(exchange, cell, secret.hidden)
 
-            for results in flow(loop, work, self.server.concurrency * _AHEAD):
+            for results in flow(loop, work, self.server.concurrency * AHEAD):
                 for cell, _ in results:
                     queue.done(cell)
                 unanswered += [found.reason for _, found in results if isinstance(found, Unanswered)]
@@ -169,30 +142,6 @@ class ServerGrader:
             prices.cost(most),
         )
 
-    @contextlib.contextmanager
-    def _exchange(self, loop: Background, secret: Secret) -> Iterator[Exchange]:
-        server = self.server
-
-        async def opened() -> tuple[Client, Exchange]:
-            client = Client(server.base_url, secret, server.key_env, server.timeout)
-            return client, Exchange(
-                client,
-                self.form,
-                self.meter,
-                self._probe(),
-                retries=server.retries,
-                logprobs=server.logprobs,
-                at_once=server.concurrency,
-            )
-
-        client, exchange = loop.start(opened()).result()
-        try:
-            yield exchange
-        finally:
-            loop.end()
-            with contextlib.suppress(TimeoutError):
-                loop.start(client.close()).result(_CLOSING)
-
     def _probe(self) -> tuple[str, list[str]]:
         prompt = next(iter(self.prompts.values()))
         item = Item("q", "q/1", "What is the capital of France?", prompt.asks)
@@ -226,39 +175,6 @@ class ServerGrader:
         reading = prompt.read(said(text), cell.item)
         shares = distribution(found.steps, said(text), prompt.answers)
         return Answer(reading.rating, reading.status, text, shares)
-
-
-class _Queue:
-    """Cells, as long as no limit could be passed by asking about the next.
-
-    Attributes:
-        limit: the one that stands in the way of the next cell, "" where none does.
-    """
-
-    def __init__(self, cells: Iterable[Cell], meter: Meter, most: Callable[[Cell], Usage]) -> None:
-        self._rest = iter(cells)
-        self._meter = meter
-        self._most = most
-        self._ahead: Cell | None = None
-        self.limit = ""
-        meter.begin()
-
-    def next(self) -> Cell | None:
-        """The next cell; None where there is none, or while a limit stands in the way."""
-        cell = self._ahead or next(self._rest, None)
-        if cell is None:
-            return None
-        most = self._most(cell)
-        self.limit = self._meter.passes(most)
-        self._ahead = cell if self.limit else None
-        if self.limit:
-            return None
-        self._meter.start(most)
-        return cell
-
-    def done(self, cell: Cell) -> None:
-        """Takes note that a cell is no longer on its way."""
-        self._meter.end(self._most(cell))
 
 
 def shortened(text: str, limit: int) -> str:

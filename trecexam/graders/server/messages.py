@@ -112,11 +112,12 @@ class Step(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What a server answered."""
+    """What a server answered. `cut`: it was stopped at the most tokens that an answer may have."""
 
     text: str
     refused: bool
     steps: tuple[Step, ...]
+    cut: bool = False
 
 
 def reply(found: Mapping[str, Any], api: Api) -> Reply:
@@ -143,7 +144,8 @@ def reply(found: Mapping[str, Any], api: Api) -> Reply:
         text = choice["text"]
     # Half of a surrogate pair, where an answer ends within a character, is no text that can be stored.
     text = text.encode(errors="replace").decode().strip()
-    return Reply(text, refused, _steps(choice.get("logprobs"), api))
+    cut = choice.get("finish_reason") == "length"
+    return Reply(text, refused, _steps(choice.get("logprobs"), api), cut)
 
 
 def tokens(found: Mapping[str, Any]) -> tuple[int | None, int | None]:

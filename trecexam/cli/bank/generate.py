@@ -1,0 +1,123 @@
+"""`trecexam bank generate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from trecexam.cli.options import track_argument
+
+if TYPE_CHECKING:
+    from trecexam.stages.bank_making.generate import Generated
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command(epilog="Example: trecexam bank generate mytrack --prompt nuggets --estimate")
+@track_argument
+@click.option(
+    "--prompt",
+    default="questions",
+    show_default=True,
+    metavar="NAME|FILE",
+    help="questions, nuggets, subtopics, subtopic-nuggets, or a .toml or .jinja file of your own.",
+)
+@click.option(
+    "--query", "query_ids", multiple=True, metavar="ID", help="Of this query alone. May be repeated."
+)
+@click.option(
+    "--subtopics",
+    type=_FILE,
+    metavar="FILE",
+    help="`query_id<TAB>subtopic` lines, for prompts that ask about these [default: TRACK/subtopics.tsv].",
+)
+@click.option(
+    "--again",
+    is_flag=True,
+    help="Also where there are items: those that a model wrote give way; edited and retired ones stay.",
+)
+@click.option("--estimate", is_flag=True, help="How many prompts, tokens and how much money; asks nobody.")
+@click.option(
+    "-o",
+    "--output",
+    type=_FILE,
+    metavar="FILE",
+    help="A file of the track's bank [default: TRACK/bank.questions.jsonl or bank.nuggets.jsonl].",
+)
+def generate(
+    track: Path,
+    prompt: str,
+    query_ids: tuple[str, ...],
+    subtopics: Path | None,
+    again: bool,
+    estimate: bool,
+    output: Path | None,
+) -> int:
+    """Have a language model write the test bank of TRACK: items for every query that has none.
+
+    Who writes is said in [generator] of trecexam.toml, or else is the language model of [grader]. The file
+    has a line of JSON for each item, to be edited in any editor; what is edited, retired or written by hand
+    is never overwritten. Answers are kept in TRACK/.trecexam, so that none is asked for twice.
+
+    Exit status: 0, or 1 when a query has got no items or not all, or it ended early.
+    """
+    from trecexam.api import open_track
+    from trecexam.cli import show
+    from trecexam.cli.watch import signals
+    from trecexam.reports.tables import Table
+
+    with open_track(track) as opened:
+        if estimate:
+            found = opened.estimate_bank(
+                prompt, query_ids=query_ids, subtopics=subtopics, again=again, output=output
+            )
+            show.table(Table(("prompts", *found._fields[1:]), (tuple(found),)))
+            return 0
+        stopped: list[bool] = []
+        with (
+            show.grading("asking", "asked", "prompts") as shown,
+            signals(lambda: stopped.append(True)) as caught,
+        ):
+            made = opened.generate_bank(
+                prompt,
+                query_ids=query_ids,
+                subtopics=subtopics,
+                again=again,
+                output=output,
+                progress=show.steps(shown),
+                stop=lambda: bool(stopped),
+            )
+    _say(made)
+    if caught:
+        return 128 + caught[0]
+    return 0 if made.complete else 1
+
+
+def _say(made: Generated) -> None:
+    from trecexam.reports.terminal import printable
+
+    for failure in made.failures:
+        click.echo(printable(f"query {failure.wanted}: {failure.reason}"), err=True)
+    if made.why:
+        click.echo(f"ended early: {made.why}", err=True)
+    if str(made.dropped):
+        click.echo(f"left out: {made.dropped}", err=True)
+    if made.used.requests:
+        cost = "" if made.cost is None else f", cost {made.cost:.4g}"
+        click.echo(
+            f"{made.used.requests:,} requests, {made.used.tokens_in:,} tokens in, "
+            f"{made.used.tokens_out:,} out{cost}",
+            err=True,
+        )
+    if not made.written:
+        what = "nothing is missing" if made.complete else "no new items"
+        click.echo(f"{what}; {made.output} is as it was", err=True)
+        return
+    gone = f", in place of {made.replaced:,}" if made.replaced else ""
+    click.echo(
+        f"{made.items:,} items of {made.queries:,} queries{gone}: {made.output}; edit it in any editor, then "
+        "look at it with `trecexam bank check`",
+        err=True,
+    )

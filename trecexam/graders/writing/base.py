@@ -1,0 +1,69 @@
+"""What a writer is: prompts in, texts out. It knows neither queries nor banks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from trecexam.graders.base import Estimate, Usage
+
+
+class Written(NamedTuple):
+    """What a model wrote. `cut`: it was stopped before its end."""
+
+    text: str
+    cut: bool = False
+
+
+class Unwritten(NamedTuple):
+    """In place of a text: why there is none, as follows "the model ..." """
+
+    reason: str
+
+
+class Writer(Protocol):
+    """Writes answers to prompts.
+
+    Attributes:
+        model: its name, as it is noted with what it writes.
+        seed: of its random numbers; None where none is set.
+        identity: everything that can change a text, but the prompt; known before any model is loaded.
+        used: what it took since it was made; nothing where tokens are not counted.
+    """
+
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def seed(self) -> int | None: ...
+
+    @property
+    def identity(self) -> Mapping[str, Any]: ...
+
+    @property
+    def used(self) -> Usage: ...
+
+    def plain(self, text: str) -> str:
+        """The text with nothing in it that the model would take for a control token."""
+        ...
+
+    def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, Written | Unwritten]]]:
+        """(prompt, text), as they come, in any order. A list may be empty: then it is still at work.
+
+        Raises:
+            UngradedError: it gave what it can give now.
+            GraderError: it cannot write at all; the message says what to do.
+        """
+        ...
+
+    def estimate(self, prompts: Sequence[str], before: Usage) -> Estimate:
+        """What it would take to answer these, after what it took before; asks nobody."""
+        ...
+
+    def cost(self, used: Usage) -> float | None:
+        """The money that so many tokens take; None where no prices are set."""
+        ...
+
+    def start_from(self, before: Usage) -> None:
+        """Tells it what it took before, for budgets."""
+        ...

@@ -1,0 +1,219 @@
+"""A writer in this process, or in a worker of a cluster: any model of transformers that generates."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from trecexam.config import RaySection
+from trecexam.errors import GraderError
+from trecexam.graders.base import Estimate, Usage
+from trecexam.graders.batching import OutOfMemoryError
+from trecexam.graders.causal import CausalBackend
+from trecexam.graders.language import loading
+from trecexam.graders.seq2seq import Seq2SeqBackend
+from trecexam.graders.weights import LANGUAGE_FILES, config_digest, weights_digest
+from trecexam.graders.writing.base import Unwritten, Written
+
+BACKENDS: dict[str, type[CausalBackend] | type[Seq2SeqBackend]] = {
+    "causal": CausalBackend,
+    "seq2seq": Seq2SeqBackend,
+}
+#: Prompts that are sorted by length together.
+_WINDOW = 256
+
+
+@dataclass(frozen=True)
+class LocalModelSettings:
+    """Which model writes, where its files are on every machine, and how it writes.
+
+    Attributes:
+        kind: "causal" or "seq2seq".
+        temperature: 0 writes what is most probable.
+        new_tokens: that an answer may have.
+        max_batch_tokens: of prompts and answers together; None for what suits the device.
+    """
+
+    kind: str
+    folder: Path
+    name: str
+    temperature: float
+    seed: int | None
+    new_tokens: int
+    device: str | None = None
+    dtype: str = "auto"
+    max_batch_tokens: int | None = None
+
+
+class LocalWriter:
+    """Has a model write. Nothing is loaded before it is needed.
+
+    Args:
+        memory: where digests of weights are kept.
+    """
+
+    def __init__(self, settings: LocalModelSettings, memory: Path | None = None) -> None:
+        self.settings = settings
+        self._memory = memory
+
+    @property
+    def model(self) -> str:
+        return self.settings.name
+
+    @property
+    def seed(self) -> int | None:
+        return self.settings.seed
+
+    @property
+    def used(self) -> Usage:
+        return Usage()
+
+    @cached_property
+    def identity(self) -> Mapping[str, Any]:
+        settings = self.settings
+        return {
+            "writer": settings.kind,
+            "model": settings.name,
+            "weights_sha256": weights_digest(settings.folder, self._memory),
+            "config_sha256": config_digest(settings.folder, LANGUAGE_FILES),
+            "decode": {
+                "temperature": settings.temperature,
+                "seed": settings.seed,
+                "new_tokens": settings.new_tokens,
+            },
+        }
+
+    @cached_property
+    def backend(self) -> CausalBackend | Seq2SeqBackend:
+        settings = self.settings
+        return BACKENDS[settings.kind](settings.folder, settings.device, settings.dtype)
+
+    def plain(self, text: str) -> str:
+        return self.backend.plain(text)
+
+    def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, Written | Unwritten]]]:
+        waiting = iter(prompts)
+        while window := list(islice(waiting, _WINDOW)):
+            yield from self._window(window)
+
+    def complete(self, prompts: Sequence[str]) -> list[Written | Unwritten]:
+        """A text for each prompt, in their order: what a worker of a cluster does."""
+        found = {prompt: text for batch in self.write(prompts) for prompt, text in batch}
+        return [found[prompt] for prompt in prompts]
+
+    def estimate(self, prompts: Sequence[str], before: Usage) -> Estimate:
+        return Estimate(len(prompts))
+
+    def cost(self, used: Usage) -> float | None:
+        return None
+
+    def start_from(self, before: Usage) -> None:
+        """Nothing is counted."""
+
+    def _window(self, prompts: Sequence[str]) -> Iterator[list[tuple[str, Written | Unwritten]]]:
+        limit = self.backend.length_limit(self.settings.new_tokens)
+        able: list[tuple[str, list[int]]] = []
+        unable: list[tuple[str, Written | Unwritten]] = []
+        for prompt, tokens in zip(prompts, self.backend.encode(prompts), strict=True):
+            if len(tokens) <= limit:
+                able.append((prompt, tokens))
+            else:
+                reason = f"takes {limit:,} tokens beside its answer, and the prompt has {len(tokens):,}"
+                unable.append((prompt, Unwritten(reason)))
+        if unable:
+            yield unable
+        able.sort(key=lambda job: len(job[1]))
+        budget = self.settings.max_batch_tokens or self.backend.budget()
+        while able:
+            # At random one at a time, so that what a prompt gets does not hang on what else is asked.
+            longest = len(able[-1][1]) + self.settings.new_tokens
+            size = 1 if self.settings.temperature > 0 else max(1, budget // longest)
+            batch, able = able[-size:], able[:-size]
+            yield list(zip((prompt for prompt, _ in batch), self._batch(batch), strict=True))
+
+    def _batch(self, jobs: Sequence[tuple[str, list[int]]]) -> list[Written | Unwritten]:
+        import torch
+
+        settings, backend = self.settings, self.backend
+        decoding = loading.free_text(
+            backend.model, settings.temperature, settings.new_tokens, backend.pad, backend.ends
+        )
+        try:
+            with torch.random.fork_rng():
+                if settings.temperature > 0:
+                    torch.manual_seed(_seed(settings.seed, jobs[0][0]))
+                rows = backend.continued([tokens for _, tokens in jobs], decoding).tolist()
+        except OutOfMemoryError:
+            if len(jobs) == 1:
+                raise GraderError(
+                    "a single answer does not fit into memory: set a smaller `max_new_tokens`, or another "
+                    "`device`",
+                    path=settings.folder,
+                ) from None
+            half = len(jobs) // 2
+            return [*self._batch(jobs[:half]), *self._batch(jobs[half:])]
+        except (ValueError, NotImplementedError) as error:
+            raise GraderError(
+                f"this model cannot write: {loading.line_of(error)}", path=settings.folder
+            ) from error
+        texts = backend.tokens.texts(rows)
+        ends = set(backend.ends)
+        # T5 begins an answer with its padding token, which ends none.
+        return [Written(text, cut=ends.isdisjoint(row[1:])) for text, row in zip(texts, rows, strict=True)]
+
+
+def _seed(seed: int | None, prompt: str) -> int:
+    """Of the random numbers of one prompt."""
+    return int.from_bytes(hashlib.sha256(f"{seed} {prompt}".encode()).digest()[:7])
+
+
+@dataclass(frozen=True)
+class WriterRecipe:
+    """How a worker of a cluster makes the writer."""
+
+    settings: LocalModelSettings
+    identity: Mapping[str, Any]
+
+    def __call__(self) -> LocalWriter:
+        """The writer, ready: its model is loaded and has written something.
+
+        Raises:
+            GraderError: it cannot be made here, or would not write as the one that wants it.
+        """
+        folder = self.settings.folder
+        if not folder.is_dir():
+            raise GraderError(
+                f"'{folder}' is not a folder on this machine of the cluster: put the model there"
+            )
+        writer = LocalWriter(self.settings)
+        if writer.identity != self.identity:
+            raise GraderError(
+                f"the model in '{folder}' is another one there: give all machines of the cluster the same"
+            )
+        for _ in writer.write(["What is the capital of France?"]):
+            pass
+        return writer
+
+
+class ClusterWriter(LocalWriter):
+    """The same on the workers of a cluster."""
+
+    def __init__(self, settings: LocalModelSettings, cluster: RaySection, memory: Path) -> None:
+        super().__init__(settings, memory)
+        self._cluster = cluster
+
+    def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, Written | Unwritten]]]:
+        from trecexam.graders.cluster.pool import Lost, Pool
+
+        recipe: Callable[[], object] = WriterRecipe(self.settings, dict(self.identity))
+        pool: Pool[str, Written | Unwritten] = Pool(self._cluster, recipe, "complete")
+        for results in pool.run([prompt] for prompt in prompts):
+            yield [
+                (prompt, Unwritten("ended each worker that had it") if isinstance(found, Lost) else found)
+                for prompt, found in results
+            ]

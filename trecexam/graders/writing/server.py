@@ -1,0 +1,125 @@
+"""A writer behind an OpenAI-compatible server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from trecexam.graders.base import Estimate, UngradedError, Usage
+from trecexam.graders.server.exchange import Exchange, Unanswered
+from trecexam.graders.server.flow import flow
+from trecexam.graders.server.messages import Form, plain
+from trecexam.graders.server.meter import Meter, Prices, guessed
+from trecexam.graders.server.secret import Secret
+from trecexam.graders.server.session import AHEAD, Queue, Server, session
+from trecexam.graders.writing.base import Unwritten, Written
+
+#: Tells a server that takes nothing from one that does not take a certain prompt.
+_PROBE = "Write one question about the capital of France."
+
+
+class ServerWriter:
+    """Has a server write, several prompts at a time.
+
+    Args:
+        revision: which weights the server has under the model's name, in the user's words.
+    """
+
+    def __init__(self, server: Server, form: Form, *, revision: str | None, prices: Prices) -> None:
+        self.server = server
+        self.form = form
+        self._revision = revision
+        self._meter = Meter(prices)
+
+    @property
+    def model(self) -> str:
+        return self.form.model
+
+    @property
+    def seed(self) -> int | None:
+        return self.form.seed
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        return {
+            "writer": "openai",
+            "model": self.form.model,
+            "revision": self._revision,
+            "decode": self.form.identity(()),
+        }
+
+    @property
+    def used(self) -> Usage:
+        return self._meter.used
+
+    def plain(self, text: str) -> str:
+        return plain(text)
+
+    def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, Written | Unwritten]]]:
+        secret = Secret.from_environment(self.server.key_env)
+        unanswered: list[str] = []
+        queue = Queue(prompts, self._meter, self._surely)
+        with session(self.server, self.form, self._meter, (_PROBE, []), secret) as (loop, exchange):
+
+            def work() -> Coroutine[Any, Any, tuple[str, Written | Unanswered]] | None:
+                prompt = queue.next()
+                return None if prompt is None else self._written(exchange, prompt, secret.hidden)
+
+            for results in flow(loop, work, self.server.concurrency * AHEAD):
+                for prompt, _ in results:
+                    queue.done(prompt)
+                passing = [found for _, found in results if isinstance(found, Unanswered) and found.passing]
+                unanswered += (found.reason for found in passing)
+                yield [(prompt, _told(found)) for prompt, found in results if found not in passing]
+        if queue.limit:
+            raise UngradedError(f"{queue.limit} in [grader] is reached; raise it to go on")
+        if unanswered:
+            raise UngradedError(
+                f"{self.server.base_url} gave no answer to {len(unanswered):,} prompts, which are asked "
+                f"again next time: it {unanswered[-1]}"
+            )
+
+    async def _written(
+        self, exchange: Exchange, prompt: str, hidden: Callable[[str], str]
+    ) -> tuple[str, Written | Unanswered]:
+        found = await exchange.ask(prompt, [])
+        if isinstance(found, Unanswered):
+            return prompt, found
+        if found.refused:
+            return prompt, Unanswered(f"refused: {hidden(found.text)[:200]}", filtered=True)
+        # A server that says back what it was sent must not get the key into a file.
+        return prompt, Written(hidden(found.text), found.cut)
+
+    def _most(self, prompt: str) -> Usage:
+        return Usage(1, guessed(prompt), self.form.max_tokens)
+
+    def _surely(self, prompt: str) -> Usage:
+        """What a prompt will not pass, whatever the language: for limits."""
+        return self._most(prompt)._replace(tokens_in=2 * guessed(prompt))
+
+    def estimate(self, prompts: Sequence[str], before: Usage) -> Estimate:
+        self._meter.before = before
+        most = expected = Usage()
+        for prompt in prompts:
+            worst = self._most(prompt)
+            most = most.plus(worst)
+            tokens_out = self._meter.expected_out(worst.tokens_out, short=False)
+            expected = expected.plus(worst._replace(tokens_out=tokens_out))
+        return Estimate(
+            len(prompts),
+            expected.tokens_in,
+            expected.tokens_out,
+            most.tokens_out,
+            self.cost(expected),
+            self.cost(most),
+        )
+
+    def cost(self, used: Usage) -> float | None:
+        return self._meter.prices.cost(used)
+
+    def start_from(self, before: Usage) -> None:
+        self._meter.before = before
+
+
+def _told(found: Written | Unanswered) -> Written | Unwritten:
+    return Unwritten(f"gave no answer: it {found.reason}") if isinstance(found, Unanswered) else found

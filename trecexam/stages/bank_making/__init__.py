@@ -1,0 +1,1 @@
+"""Test banks by a language model: `trecexam bank generate`."""
