@@ -64,10 +64,12 @@ class Exchange(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    def say(self, text: str | None = None, logprobs: Any = None, **message: Any) -> None:
+    def say(
+        self, text: str | None = None, logprobs: Any = None, finish: str = "stop", **message: Any
+    ) -> None:
         """A proper answer; without a text, a rating that hangs on the prompt."""
         said = str(hashed_rating(self.prompt, "")) if text is None else text
-        choice: dict[str, Any] = {"index": 0, "finish_reason": "stop", "logprobs": logprobs}
+        choice: dict[str, Any] = {"index": 0, "finish_reason": finish, "logprobs": logprobs}
         if self.path.endswith("/chat/completions"):
             choice["message"] = {"role": "assistant", "content": said, **message}
         else:

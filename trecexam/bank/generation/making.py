@@ -10,7 +10,7 @@ from converters.fields import made_id
 from converters.records import Item, Origin
 from trecexam.bank.generation.prompts import ItemPrompt, Wanted
 from trecexam.bank.generation.reading import Found, tidy
-from trecexam.bank.likeness import copies, folded
+from trecexam.bank.likeness import copies, folded, words
 
 
 class Dropped(NamedTuple):
@@ -53,7 +53,7 @@ def items_of(
     dropped: Counter[str] = Counter()
     for raw in found.texts:
         text = tidy(raw)
-        if not folded(text)[0]:
+        if not words(text):
             dropped["empty"] += 1
         elif copies(text, wanted.query_text):
             dropped["copies"] += 1

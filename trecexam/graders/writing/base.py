@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from trecexam.errors import GraderError
 from trecexam.graders.base import Estimate, Usage
 
 
@@ -67,3 +69,16 @@ class Writer(Protocol):
     def start_from(self, before: Usage) -> None:
         """Tells it what it took before, for budgets."""
         ...
+
+
+@contextlib.contextmanager
+def naming(section: str) -> Iterator[None]:
+    """Has errors that send the reader to [grader] name the section that counts instead."""
+    try:
+        yield
+    except GraderError as error:
+        if section == "grader":
+            raise
+        raise type(error)(
+            error.reason.replace("[grader]", f"[{section}]"), path=error.path, line=error.line
+        ) from error.__cause__

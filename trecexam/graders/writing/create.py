@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 
 from trecexam.config import GeneratorSection, LanguageModelSection, TrackConfig
 from trecexam.errors import GraderError
 from trecexam.graders.seq2seq import FLAN_T5_LARGE
-from trecexam.graders.writing.base import Writer
+from trecexam.graders.writing.base import Writer, naming
 
 _KINDS = ("openai", "causal", "seq2seq")
 
@@ -51,24 +49,11 @@ def create_writer(config: TrackConfig, root: Path) -> Writer:
     settings, section = generator_settings(config)
     with naming(section):
         if settings.name == "openai":
-            return _server_writer(settings)
-        return _local_writer(settings, config, root)
+            return _server_writer(settings, section)
+        return _local_writer(settings, section, config, root)
 
 
-@contextlib.contextmanager
-def naming(section: str) -> Iterator[None]:
-    """Errors that send the reader to [grader] send him to the section that counts."""
-    try:
-        yield
-    except GraderError as error:
-        if section == "grader":
-            raise
-        raise type(error)(
-            error.reason.replace("[grader]", f"[{section}]"), path=error.path, line=error.line
-        ) from error.__cause__
-
-
-def _server_writer(settings: GeneratorSection) -> Writer:
+def _server_writer(settings: GeneratorSection, section: str) -> Writer:
     from trecexam.graders.openai import missing_packages, prices_of, server_of
     from trecexam.graders.server.messages import Form
     from trecexam.graders.writing.server import ServerWriter
@@ -87,10 +72,10 @@ def _server_writer(settings: GeneratorSection) -> Writer:
         None,
         settings.extra,
     )
-    return ServerWriter(server, form, revision=settings.revision, prices=prices_of(settings))
+    return ServerWriter(server, form, revision=settings.revision, prices=prices_of(settings), section=section)
 
 
-def _local_writer(settings: GeneratorSection, config: TrackConfig, root: Path) -> Writer:
+def _local_writer(settings: GeneratorSection, section: str, config: TrackConfig, root: Path) -> Writer:
     from trecexam.graders.language import loading
     from trecexam.graders.weights import model_folder
 
@@ -117,5 +102,5 @@ def _local_writer(settings: GeneratorSection, config: TrackConfig, root: Path) -
     )
     memory = root / ".trecexam" / "weights.json"
     if config.ray.address is not None:
-        return ClusterWriter(found, config.ray, memory)
-    return LocalWriter(found, memory)
+        return ClusterWriter(found, config.ray, memory, section)
+    return LocalWriter(found, memory, section)

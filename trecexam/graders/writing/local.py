@@ -18,7 +18,7 @@ from trecexam.graders.causal import CausalBackend
 from trecexam.graders.language import loading
 from trecexam.graders.seq2seq import Seq2SeqBackend
 from trecexam.graders.weights import LANGUAGE_FILES, config_digest, weights_digest
-from trecexam.graders.writing.base import Unwritten, Written
+from trecexam.graders.writing.base import Unwritten, Written, naming
 
 BACKENDS: dict[str, type[CausalBackend] | type[Seq2SeqBackend]] = {
     "causal": CausalBackend,
@@ -55,10 +55,14 @@ class LocalWriter:
 
     Args:
         memory: where digests of weights are kept.
+        section: of trecexam.toml, that errors name.
     """
 
-    def __init__(self, settings: LocalModelSettings, memory: Path | None = None) -> None:
+    def __init__(
+        self, settings: LocalModelSettings, memory: Path | None = None, section: str = "grader"
+    ) -> None:
         self.settings = settings
+        self._section = section
         self._memory = memory
 
     @property
@@ -97,6 +101,10 @@ class LocalWriter:
         return self.backend.plain(text)
 
     def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, Written | Unwritten]]]:
+        with naming(self._section):
+            yield from self._write(prompts)
+
+    def _write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, Written | Unwritten]]]:
         waiting = iter(prompts)
         while window := list(islice(waiting, _WINDOW)):
             yield from self._window(window)
@@ -203,11 +211,11 @@ class WriterRecipe:
 class ClusterWriter(LocalWriter):
     """The same on the workers of a cluster."""
 
-    def __init__(self, settings: LocalModelSettings, cluster: RaySection, memory: Path) -> None:
-        super().__init__(settings, memory)
+    def __init__(self, settings: LocalModelSettings, cluster: RaySection, memory: Path, section: str) -> None:
+        super().__init__(settings, memory, section)
         self._cluster = cluster
 
-    def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, Written | Unwritten]]]:
+    def _write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, Written | Unwritten]]]:
         from trecexam.graders.cluster.pool import Lost, Pool
 
         recipe: Callable[[], object] = WriterRecipe(self.settings, dict(self.identity))

@@ -12,7 +12,7 @@ from trecexam.graders.server.messages import Form, plain
 from trecexam.graders.server.meter import Meter, Prices, guessed
 from trecexam.graders.server.secret import Secret
 from trecexam.graders.server.session import AHEAD, Queue, Server, session
-from trecexam.graders.writing.base import Unwritten, Written
+from trecexam.graders.writing.base import Unwritten, Written, naming
 
 #: Tells a server that takes nothing from one that does not take a certain prompt.
 _PROBE = "Write one question about the capital of France."
@@ -23,10 +23,14 @@ class ServerWriter:
 
     Args:
         revision: which weights the server has under the model's name, in the user's words.
+        section: of trecexam.toml, that errors name.
     """
 
-    def __init__(self, server: Server, form: Form, *, revision: str | None, prices: Prices) -> None:
+    def __init__(
+        self, server: Server, form: Form, *, revision: str | None, prices: Prices, section: str = "grader"
+    ) -> None:
         self.server = server
+        self._section = section
         self.form = form
         self._revision = revision
         self._meter = Meter(prices)
@@ -56,6 +60,10 @@ class ServerWriter:
         return plain(text)
 
     def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, Written | Unwritten]]]:
+        with naming(self._section):
+            yield from self._write(prompts)
+
+    def _write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, Written | Unwritten]]]:
         secret = Secret.from_environment(self.server.key_env)
         unanswered: list[str] = []
         queue = Queue(prompts, self._meter, self._surely)

@@ -1,0 +1,429 @@
+"""`trecexam bank generate`: what a user types and finds, with servers good and bad."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("httpx2")
+pytest.importorskip("json_repair")
+pytest.importorskip("tenacity")
+
+from scripted_server import KEY, Exchange, serving
+from support import ROOT, HashGrader
+
+import trecexam
+from converters.bank import read_bank
+from trecexam.cli.main import run
+from trecexam.errors import LockedError, TrecexamError
+from trecexam.graders.server import exchange
+
+QUERIES = {"q1": "cost of nuclear power", "q2": "who was Ada Lovelace", "q3": "how do bees fly"}
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(exchange, "LONGEST_PAUSE", 0.05)
+    monkeypatch.setenv("TEST_KEY", KEY)
+
+
+@pytest.fixture
+def track(tmp_path: Path) -> Callable[..., Path]:
+    """Makes a track without a bank; settings go into [generator]."""
+
+    def made(url: str, **settings: Any) -> Path:
+        root = tmp_path / "track"
+        (root / "runs").mkdir(parents=True, exist_ok=True)
+        (root / "queries.tsv").write_text("".join(f"{key}\t{text}\n" for key, text in QUERIES.items()))
+        (root / "passages.jsonl").write_text(
+            "".join(json.dumps({"docid": f"d{n}", "text": f"Passage {n}."}) + "\n" for n in range(4))
+        )
+        (root / "runs" / "a.run").write_text(
+            "".join(f"{q} Q0 d{n} {n} {9 - n} a\n" for q in QUERIES for n in range(4))
+        )
+        words = {"name": "openai", "model": "tiny", "base_url": url, "key_env": "TEST_KEY", **settings}
+        lines = "".join(f"{key} = {json.dumps(value)}\n" for key, value in words.items())
+        (root / "trecexam.toml").write_text(f"[generator]\n{lines}")
+        return root
+
+    return made
+
+
+def query_of(exchange: Exchange) -> str:
+    return next((key for key, text in QUERIES.items() if f"'{text}'" in exchange.prompt), "")
+
+
+def questions(query_id: str, number: int = 10) -> list[str]:
+    return [
+        f"What of {query_id} is {word}?"
+        for word in ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"][:number]
+    ]
+
+
+def asked(exchange: Exchange) -> None:
+    """Ten questions, as JSON."""
+    exchange.say(json.dumps({"questions": questions(query_of(exchange))}))
+
+
+def bank_of(root: Path, kind: str = "question") -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for item in read_bank(root / f"bank.{kind}s.jsonl"):
+        found.setdefault(item.query_id, []).append(item.text)
+    return found
+
+
+def test_every_query_gets_the_questions_that_the_model_wrote(
+    track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(asked) as server:
+        root = track(server.url, seed=7, price_in=1.0, price_out=10.0)
+        assert run(["bank", "generate", str(root)]) == 0
+    assert bank_of(root) == {key: questions(key) for key in QUERIES}
+    path = root / "bank.questions.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert len(rows) == 30
+    assert rows[0]["query_text"] == QUERIES["q1"]
+    origin = rows[0]["origin"]
+    assert origin.pop("time").endswith("Z")
+    assert origin == {"prompt": "questions", "model": "tiny", "seed": 7, "text": questions("q1")[0]}
+    err = capsys.readouterr().err
+    assert "3 requests" in err
+    assert f"30 items of 3 queries: {path}" in err
+    assert all(body["seed"] == 7 and body["max_tokens"] == 1000 for body in server.bodies)
+    assert not any("logprobs" in body or "response_format" in body for body in server.bodies)
+
+
+def test_a_second_time_nothing_is_asked_and_no_byte_changes(track: Callable[..., Path]) -> None:
+    with serving(asked) as server:
+        root = track(server.url)
+        run(["bank", "generate", str(root)])
+        before = (root / "bank.questions.jsonl").read_bytes()
+        assert run(["bank", "generate", str(root)]) == 0
+        # What was answered stays known even where the bank is lost.
+        (root / "bank.questions.jsonl").unlink()
+        assert run(["bank", "generate", str(root)]) == 0
+        assert len(server.bodies) == 3
+    assert (root / "bank.questions.jsonl").read_bytes() == before
+
+
+def test_what_a_person_edited_retired_or_wrote_is_never_overwritten(track: Callable[..., Path]) -> None:
+    with serving(asked) as server:
+        root = track(server.url)
+        run(["bank", "generate", str(root), "--query", "q1"])
+        path = root / "bank.questions.jsonl"
+        lines = path.read_bytes().splitlines(keepends=True)
+        edited = json.dumps({**json.loads(lines[0]), "question": "My own words?"}).encode() + b"\n"
+        retired = json.dumps({**json.loads(lines[1]), "retired": True}).encode() + b"\r\n"
+        by_hand = b'{"question": "By hand?",   "query_id": "q1"}\n'
+        path.write_bytes(b"".join([edited, retired, *lines[2:], by_hand]))
+        before = path.read_bytes()
+        assert run(["bank", "generate", str(root)]) == 0
+        assert path.read_bytes().startswith(before)
+        server.script = lambda exchange: exchange.say(
+            json.dumps([*questions(query_of(exchange))[:3], "New?"])
+        )
+        (root / "trecexam.toml").write_text((root / "trecexam.toml").read_text() + "seed = 8\n")
+        assert run(["bank", "generate", str(root), "--again", "--query", "q1"]) == 0
+    content = path.read_bytes()
+    for line in (edited, retired, by_hand):
+        assert content.count(line) == 1
+    # Of the four that the model wrote, those of the first two lines are a person's now.
+    assert bank_of(root)["q1"] == [
+        "My own words?",
+        questions("q1")[1],
+        questions("q1")[2],
+        "New?",
+        "By hand?",
+    ]
+    assert bank_of(root)["q2"] == questions("q2")
+
+
+def test_a_hole_in_the_bank_is_filled_in_a_file_of_its_own_too(track: Callable[..., Path]) -> None:
+    with serving(asked) as server:
+        root = track(server.url)
+        (root / "bank.mine.jsonl").write_text('{"query_id": "q2", "question": "By hand?"}\n')
+        assert run(["bank", "generate", str(root), "-o", str(root / "bank.more.jsonl")]) == 0
+        assert len(server.bodies) == 2
+    assert {item.query_id for item in read_bank(root / "bank.more.jsonl")} == {"q1", "q3"}
+
+
+def test_nuggets_go_into_a_file_of_their_own(track: Callable[..., Path]) -> None:
+    with serving(lambda exchange: exchange.say('{"nuggets": ["one", "two",]}')) as server:
+        root = track(server.url)
+        assert run(["bank", "generate", str(root), "--prompt", "nuggets"]) == 0
+    assert bank_of(root, "nugget") == {key: ["one", "two"] for key in QUERIES}
+    assert "Keep nuggets to a maximum of 4 words." in server.bodies[0]["messages"][0]["content"]
+
+
+def test_subtopics_are_asked_about_one_by_one(
+    track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def script(exchange: Exchange) -> None:
+        subtopic = exchange.prompt.split("specific focus on the subtopic '")[1].split("'")[0]
+        exchange.say(json.dumps({"questions": [f"How about {subtopic}?"]}))
+
+    with serving(script) as server:
+        root = track(server.url)
+        assert run(["bank", "generate", str(root), "--prompt", "subtopics"]) == 2
+        assert "subtopics.tsv" in capsys.readouterr().err
+        (root / "subtopics.tsv").write_text("q1\tf1\tsafety\nq1\tf2\twaste\nq3\twings\n")
+        assert run(["bank", "generate", str(root), "--prompt", "subtopics"]) == 0
+        assert run(["bank", "generate", str(root), "--prompt", "subtopics"]) == 0
+        assert len(server.bodies) == 3
+    items = list(read_bank(root / "bank.questions.jsonl"))
+    assert [(item.query_id, item.facet_id, item.text) for item in items] == [
+        ("q1", "f1", "How about safety?"),
+        ("q1", "f2", "How about waste?"),
+        ("q3", "wings", "How about wings?"),
+    ]
+
+
+def test_one_answer_that_holds_nothing_stops_no_other(
+    track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def script(exchange: Exchange) -> None:
+        if query_of(exchange) == "q1":
+            exchange.say("I would rather not, \x1b[31mreally.")
+        elif query_of(exchange) == "q2":
+            exchange.say(json.dumps({"questions": questions("q2", 11)}))
+        else:
+            exchange.say('{"questions": ["Whole?", "And cu', finish="length")
+
+    with serving(script) as server:
+        root = track(server.url)
+        assert run(["bank", "generate", str(root)]) == 1
+        err = capsys.readouterr().err
+        assert run(["bank", "generate", str(root)]) == 1
+        assert len(server.bodies) == 3
+    assert bank_of(root) == {"q2": questions("q2", 10), "q3": ["Whole?"]}
+    assert "query q1: no items in an answer that begins 'I would rather not," in err
+    assert "\x1b" not in err
+    assert "query q3: its answer ends early, after 1 items: raise `max_new_tokens`" in err
+    assert "left out: 1 more than asked for" in err
+
+
+BAD: dict[str, Callable[[Exchange], None]] = {
+    "500": lambda exchange: exchange.fail(500),
+    "429": lambda exchange: exchange.fail(429, retry_after="0"),
+    "cut": Exchange.cut,
+    "html": lambda exchange: exchange.send(200, b"<!doctype html><h1>Sign in</h1>", "text/html"),
+    "junk": lambda exchange: exchange.send(200, b"\x00\xff\xfe{"),
+    "endless": Exchange.stream,
+    "a hang": Exchange.hang,
+    "the key refused": lambda exchange: exchange.fail(401, f"no such key: {KEY}"),
+}
+
+
+@pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
+def test_a_bad_server_is_one_line_and_what_it_answered_is_kept(
+    track: Callable[..., Path],
+    bad: Callable[[Exchange], None],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(exchange, "PATIENCE", 0.3)
+    with serving(lambda each: asked(each) if query_of(each) == "q1" else bad(each)) as server:
+        root = track(server.url, timeout=0.3, retries=1, concurrency=1)
+        assert run(["bank", "generate", str(root)]) in (1, 2)
+        err = capsys.readouterr().err
+        assert "Traceback" not in err
+        assert KEY not in err
+        assert server.url in err
+        server.script = asked
+        assert run(["bank", "generate", str(root)]) == 0
+        # Answered once, asked once.
+        assert [prompt for prompt in server.seen if "nuclear" in prompt and server.seen[prompt] != 1] == []
+    assert bank_of(root) == {key: questions(key) for key in QUERIES}
+
+
+def test_a_server_that_is_down_is_one_line(
+    track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = track("http://127.0.0.1:9/v1")
+    assert run(["bank", "generate", str(root)]) == 2
+    err = capsys.readouterr().err.strip().splitlines()
+    assert len(err) == 1
+    assert "cannot be reached" in err[0]
+    assert not (root / "bank.questions.jsonl").exists()
+
+
+def test_the_key_is_in_no_file_even_where_the_model_says_it(
+    track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(
+        lambda exchange: exchange.say(json.dumps({"questions": [f"Is {KEY} yours?", "Why?"]}))
+    ) as server:
+        root = track(server.url)
+        assert run(["bank", "generate", str(root)]) == 0
+        assert server.keys == [f"Bearer {KEY}"] * 3
+    assert KEY not in capsys.readouterr().err
+    for path in root.rglob("*"):
+        assert path.is_dir() or KEY.encode() not in path.read_bytes()
+
+
+def test_a_budget_ends_it_and_a_later_run_goes_on(
+    track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(asked) as server:
+        root = track(server.url, budget_tokens=1300, concurrency=1)
+        assert run(["bank", "generate", str(root)]) == 1
+        assert "ended early: `budget_tokens` = 1,300 in [generator] is reached" in capsys.readouterr().err
+        some = len(bank_of(root))
+        assert 0 < some < 3
+        toml = root / "trecexam.toml"
+        toml.write_text(toml.read_text().replace("1300", "1000000"))
+        assert run(["bank", "generate", str(root)]) == 0
+        assert len(server.bodies) == 3
+    assert set(bank_of(root)) == set(QUERIES)
+
+
+def test_an_estimate_asks_nobody(track: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(asked) as server:
+        root = track(server.url, price_in=1.0, price_out=1.0)
+        assert run(["bank", "generate", str(root), "--estimate"]) == 0
+        assert server.bodies == []
+    header, row = (line.split("\t") for line in capsys.readouterr().out.splitlines())
+    found = dict(zip(header, row, strict=True))
+    assert (found["prompts"], found["tokens_out_at_most"]) == ("3", "3000")
+    assert float(found["cost"]) > 0
+
+
+def test_a_file_that_was_edited_meanwhile_is_left_as_it_is(
+    track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def script(exchange: Exchange) -> None:
+        (root / "bank.questions.jsonl").write_text('{"query_id": "q1", "question": "By hand?"}\n')
+        asked(exchange)
+
+    with serving(script) as server:
+        root = track(server.url, concurrency=1)
+        assert run(["bank", "generate", str(root)]) == 2
+        assert "was edited while the model was asked" in capsys.readouterr().err
+        assert bank_of(root) == {"q1": ["By hand?"]}
+        assert run(["bank", "generate", str(root)]) == 0
+        assert len(server.bodies) == 3
+    assert bank_of(root) == {"q1": ["By hand?"], "q2": questions("q2"), "q3": questions("q3")}
+
+
+def test_a_kill_loses_no_answer(track: Callable[..., Path]) -> None:
+    def script(exchange: Exchange) -> None:
+        if query_of(exchange) == "q3":
+            exchange.hang()
+        else:
+            asked(exchange)
+
+    with serving(script) as server:
+        root = track(server.url, concurrency=1)
+        kept = root / ".trecexam" / "generated.jsonl"
+        process = subprocess.Popen(
+            [sys.executable, "-m", "trecexam", "bank", "generate", str(root)],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+        until = time.monotonic() + 60
+        while not (kept.exists() and kept.read_bytes().count(b"nuclear")) and time.monotonic() < until:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        with kept.open("ab") as file:
+            file.write(b'{"writer": "half a li')
+        server.script = asked
+        assert run(["bank", "generate", str(root)]) == 0
+        assert [each for prompt, each in server.seen.items() if "nuclear" in prompt] == [1]
+        assert run(["bank", "generate", str(root), "--query", "q1", "--again"]) == 0
+    assert bank_of(root) == {key: questions(key) for key in QUERIES}
+
+
+def test_two_at_once_are_refused_and_a_daemon_is_no_hindrance(track: Callable[..., Path]) -> None:
+    from trecexam.watching.lock import TrackLock
+
+    with serving(asked) as server:
+        root = track(server.url)
+        with (
+            TrackLock(root / ".trecexam" / "generate.lock"),
+            trecexam.open_track(root) as opened,
+            pytest.raises(LockedError, match="writing this track's bank"),
+        ):
+            opened.generate_bank()
+        with TrackLock(root / ".trecexam" / "lock"), trecexam.open_track(root) as opened:
+            assert opened.generate_bank().items == 30
+
+
+def test_what_is_written_is_graded_and_an_edit_grades_just_that_item_again(
+    track: Callable[..., Path],
+) -> None:
+    with serving(asked) as server:
+        root = track(server.url)
+        with trecexam.open_track(root) as opened:
+            opened.generate_bank()
+    grader = HashGrader()
+    with trecexam.open_track(root, grader=grader) as opened:
+        assert opened.update().graded == 3 * 10 * 4
+    path = root / "bank.questions.jsonl"
+    text = path.read_text().replace('"question": "What of q1 is a?"', '"question": "Edited?"')
+    assert text != path.read_text()
+    path.write_text(text)
+    with trecexam.open_track(root, grader=HashGrader()) as opened:
+        assert opened.update().graded == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--query", "q9"], "the track has no query 'q9'"),
+        (["--prompt", "question"], "did you mean 'questions'?"),
+        (["--prompt", "mine.toml"], "no such prompt file"),
+        (["-o", "elsewhere/items.jsonl"], "would not be a file of this track's bank"),
+        (["--subtopics", "x.tsv"], "does not ask about sub-topics"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(
+    track: Callable[..., Path], capsys: pytest.CaptureFixture[str], arguments: list[str], reason: str
+) -> None:
+    root = track("http://127.0.0.1:9/v1")
+    assert run(["bank", "generate", str(root), *arguments]) == 2
+    err = capsys.readouterr().err.strip()
+    assert reason in err
+    assert len(err.splitlines()) == 1
+
+
+def test_a_broken_bank_is_not_added_to(
+    track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = track("http://127.0.0.1:9/v1")
+    (root / "bank.questions.jsonl").write_text('{"query_id": "q1", "question": "Fine?"}\n{"query_id"\n')
+    assert run(["bank", "generate", str(root)]) == 2
+    assert "bank.questions.jsonl:2:" in capsys.readouterr().err
+
+
+def test_without_a_language_model_it_says_what_to_set(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "queries.tsv").write_text("q1\tx\n")
+    (tmp_path / "trecexam.toml").write_text("")
+    assert run(["bank", "generate", str(tmp_path)]) == 2
+    assert "set `name` (openai, causal or seq2seq) and `model` in [generator]" in capsys.readouterr().err
+
+
+def test_the_graders_model_writes_where_no_other_is_named(track: Callable[..., Path]) -> None:
+    with serving(asked) as server:
+        root = track(server.url)
+        toml = root / "trecexam.toml"
+        toml.write_text(toml.read_text().replace("[generator]", "[grader]") + "[generator]\nseed = 3\n")
+        assert run(["bank", "generate", str(root)]) == 0
+        assert {body["seed"] for body in server.bodies} == {3}
+        toml.write_text(toml.read_text().replace('key_env = "TEST_KEY"', 'key_env = "NO_SUCH_KEY"'))
+        with (
+            trecexam.open_track(root) as opened,
+            pytest.raises(TrecexamError, match="NO_SUCH_KEY is not set"),
+        ):
+            opened.generate_bank("nuggets")

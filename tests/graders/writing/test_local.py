@@ -1,0 +1,137 @@
+"""Models in this process that write: tiny ones, made here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from tiny_models import save_llama, save_t5
+
+from trecexam.config import GeneratorSection, GraderSection, TrackConfig
+from trecexam.errors import GraderError
+from trecexam.graders.batching import OutOfMemoryError
+from trecexam.graders.writing import Unwritten, Writer, Written, create_writer
+from trecexam.graders.writing.local import LocalWriter
+
+PROMPTS = ["what is the cost of it", "who was that", "how do they fly and where to do they go then"]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("models")
+    return {"causal": save_llama(root / "llama"), "seq2seq": save_t5(root / "t5")}
+
+
+def made(models: dict[str, Path], kind: str, **settings: object) -> LocalWriter:
+    words = {
+        "name": kind,
+        "model": str(models[kind]),
+        "device": "cpu",
+        "dtype": "float32",
+        "max_new_tokens": 12,
+        **settings,
+    }
+    config = TrackConfig(generator=GeneratorSection.model_validate(words))
+    writer = create_writer(config, models[kind].parent)
+    assert isinstance(writer, LocalWriter)
+    return writer
+
+
+def texts(writer: Writer, prompts: list[str]) -> dict[str, Written | Unwritten]:
+    return {prompt: found for batch in writer.write(prompts) for prompt, found in batch}
+
+
+@pytest.mark.parametrize("kind", ["causal", "seq2seq"])
+def test_what_is_written_hangs_on_neither_batches_nor_order(models: dict[str, Path], kind: str) -> None:
+    together = texts(made(models, kind), PROMPTS)
+    alone = {}
+    for prompt in reversed(PROMPTS):
+        alone.update(texts(made(models, kind, max_batch_tokens=1), [prompt]))
+    assert together == alone
+    assert all(isinstance(found, Written) for found in together.values())
+
+
+@pytest.mark.parametrize("kind", ["causal", "seq2seq"])
+def test_at_random_the_same_seed_writes_the_same(models: dict[str, Path], kind: str) -> None:
+    first = texts(made(models, kind, temperature=2.0, seed=1), PROMPTS)
+    assert texts(made(models, kind, temperature=2.0, seed=1), PROMPTS[::-1]) == first
+    assert texts(made(models, kind, temperature=2.0, seed=2), PROMPTS) != first
+
+
+def test_an_answer_that_was_stopped_is_known_as_cut(
+    models: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = made(models, "causal", max_new_tokens=3)
+    real = writer.backend.continued
+    assert all(found.cut for found in texts(writer, PROMPTS).values() if isinstance(found, Written))
+    end = writer.backend.ends[0]
+
+    def ending(rows: list[list[int]], decoding: object) -> object:
+        found = real(rows, decoding)  # type: ignore[arg-type]
+        found[:, -1] = end
+        return found
+
+    monkeypatch.setattr(writer.backend, "continued", ending)
+    assert not any(found.cut for found in texts(writer, PROMPTS).values() if isinstance(found, Written))
+
+
+def test_a_prompt_that_is_too_long_is_named_and_the_others_are_written(models: dict[str, Path]) -> None:
+    long = "word " * 3000
+    found = texts(made(models, "causal"), [long, *PROMPTS])
+    assert isinstance(found[long], Unwritten)
+    assert "and the prompt has" in found[long].reason
+    assert all(isinstance(found[prompt], Written) for prompt in PROMPTS)
+
+
+def test_what_can_change_a_text_is_in_the_identity(models: dict[str, Path]) -> None:
+    base = made(models, "causal").identity
+    assert made(models, "causal", max_batch_tokens=7, dtype="auto").identity == base
+    for settings in ({"seed": 1}, {"temperature": 1.0}, {"max_new_tokens": 13}):
+        assert made(models, "causal", **settings).identity != base
+    assert made(models, "seq2seq").identity != base
+
+
+def test_a_batch_that_does_not_fit_is_halved(
+    models: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = texts(made(models, "causal"), PROMPTS)
+    writer = made(models, "causal")
+    real = writer.backend.continued
+    most: list[int] = []
+
+    def cramped(rows: list[list[int]], decoding: object) -> object:
+        if len(rows) > 1:
+            raise OutOfMemoryError
+        most.append(len(rows))
+        return real(rows, decoding)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(writer.backend, "continued", cramped)
+    assert texts(writer, PROMPTS) == expected
+    assert most == [1, 1, 1]
+    monkeypatch.setattr(writer.backend, "continued", lambda rows, decoding: _no_memory())
+    with pytest.raises(GraderError, match="a single answer does not fit into memory"):
+        texts(writer, PROMPTS)
+
+
+def _no_memory() -> None:
+    raise OutOfMemoryError
+
+
+def test_a_models_control_tokens_are_kept_out_of_prompts(models: dict[str, Path]) -> None:
+    writer = made(models, "causal")
+    special = next(iter(writer.backend.tokens.tokenizer.all_special_tokens))
+    assert special not in writer.plain(f"a {special} b")
+
+
+def test_the_graders_own_model_writes_where_the_settings_name_no_other(models: dict[str, Path]) -> None:
+    grader = GraderSection(name="causal", model=str(models["causal"]), seed=4)
+    writer = create_writer(TrackConfig(grader=grader), models["causal"].parent)
+    assert (writer.model, writer.seed) == ("llama", 4)
+    config = TrackConfig(grader=grader, generator=GeneratorSection(seed=5))
+    assert create_writer(config, models["causal"].parent).seed == 5
+    with pytest.raises(GraderError, match="no language model to write with"):
+        create_writer(TrackConfig(), models["causal"].parent)
