@@ -71,7 +71,7 @@ def test_an_answer_that_was_stopped_is_known_as_cut(
     end = writer.backend.ends[0]
 
     def ending(rows: list[list[int]], decoding: object) -> object:
-        found = real(rows, decoding)  # type: ignore[arg-type]
+        found = real(rows, decoding).clone()  # type: ignore[arg-type]
         found[:, -1] = end
         return found
 
