@@ -268,3 +268,28 @@ def test_the_daemon_asks_only_about_what_an_editor_changed(small_track: Path) ->
         assert asked() == set()
         retire(small_track, query_id="q3", retired=False)
         assert asked() == set()
+
+
+def test_the_history_says_what_was_retired_and_brought_back(small_track: Path) -> None:
+    updated(small_track)
+    retire(small_track, "q1/1")
+    retire(small_track, query_id="q2")
+    number = updated(small_track)[1].entry
+    with trecexam.open_track(small_track, grader=HashGrader()) as track:
+        entry = track.history_entry(number)
+    assert entry.cause == "bank.questions.jsonl edited; 5 items retired in 2 queries (q1, q2)"
+    assert {item.change for item in entry.board.items} == {"retired"}
+    retire(small_track, "q1/1", retired=False)
+    retire(small_track, query_id="q2", retired=False)
+    number = updated(small_track)[1].entry
+    with trecexam.open_track(small_track, grader=HashGrader()) as track:
+        entry = track.history_entry(number)
+    assert entry.cause == "bank.questions.jsonl edited; 5 items un-retired in 2 queries (q1, q2)"
+    assert {item.change for item in entry.board.items} == {"un-retired"}
+
+
+def test_editing_a_retired_item_is_no_event(small_track: Path) -> None:
+    retire(small_track, "q1/1")
+    updated(small_track)
+    edit(small_track, lambda item: item.update(question_text="?!") if item.get("retired") else None)
+    assert updated(small_track)[1].entry is None
