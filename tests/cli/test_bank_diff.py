@@ -252,7 +252,7 @@ def test_a_query_in_one_bank_alone_is_said_and_its_effect_is_shown(
     assert "OLD alone has query q2: each mean is over all queries of its own bank" in err
     (alone,) = [line for line in err.splitlines() if line.startswith("over the queries in both banks alone")]
     # Nothing but the query differs, so that over the others nothing moves.
-    assert "all 3 runs keep rank and mean" in alone
+    assert "no run changes rank or mean" in alone
     value = json.loads(out)
     assert value["old"]["queries"] == ["q1", "q2", "q3"]
     assert value["in_both"][0]["moved"] == 0
@@ -266,7 +266,13 @@ def test_what_has_no_grade_is_said_in_one_plain_line(recorded: Path, tmp_path: P
     (line,) = [line for line in err.splitlines() if "without a grade" in line]
     assert line.startswith("2 items of NEW have cells without a grade, ")
     assert "(q2/0, q3/new)" in line
-    assert "run `trecexam watch --once` first, or read the labels of NEW as a lower bound" in line
+    hint = "run `trecexam watch --once` first, or read the labels of NEW as a lower bound"
+    assert line.endswith(f": put NEW into the track and {hint}")
+    old = tmp_path / "old.jsonl"
+    shutil.copy(bank(recorded), old)
+    shutil.copy(new, bank(recorded))
+    assert run(["bank", "diff", str(old), str(bank(recorded)), str(recorded)]) == 0
+    assert f": {hint}\n" in capsys.readouterr().err
 
 
 def test_beside_other_bank_files_each_stands_in_the_place_of_the_tracks(track: Path, tmp_path: Path) -> None:
