@@ -172,8 +172,8 @@ def _ungraded(name: str, side: BankSide) -> Iterator[str]:
     hint = "" if side.own else f"put {name} into the track and "
     yield (
         f"{plural(len(keys), 'item')} of {name} {'have' if many else 'has'} cells without a grade, "
-        f"{cells:,} of {side.n_cells:,} ({spelt}): {hint}run `trecexam watch --once` first, or read the labels "
-        f"of {name} as a lower bound"
+        f"{cells:,} of {side.n_cells:,} ({spelt}): {hint}run `trecexam watch --once` first, or read the "
+        f"labels of {name} as a lower bound"
     )
 
 
