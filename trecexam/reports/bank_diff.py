@@ -144,14 +144,19 @@ def _queries(diff: BankDiff) -> Iterator[str]:
 
 def _moves(by: MeasureDiff) -> str:
     runs = len(by.board.runs)
-    still = runs - by.moved
-    came = [sum(row.change == kind for row in by.board.runs) for kind in ("gone", "new")]
-    parts = [
-        f"{by.reranked:,} of {plural(runs, 'run')} change rank, {by.moved - by.reranked:,} more their mean"
-    ]
-    parts += (f"{n:,} in {side} alone" for n, side in zip(came, ("OLD", "NEW"), strict=True) if n)
-    if still == runs:
-        parts = [f"all {plural(runs, 'run')} keep rank and mean"] if runs else ["no runs"]
+    only = by.moved - by.reranked
+    gone, new = (sum(row.change == kind for row in by.board.runs) for kind in ("gone", "new"))
+    if not runs:
+        parts = ["no runs"]
+    elif not by.moved + gone + new:
+        parts = ["no run changes rank or mean"]
+    elif by.reranked:
+        verb = "changes" if by.reranked == 1 else "change"
+        parts = [f"{by.reranked:,} of {plural(runs, 'run')} {verb} rank"]
+        parts[0] += f", {only:,} more their mean alone" if only else ""
+    else:
+        parts = [f"no run changes rank, {only:,} of {runs:,} their mean"]
+    parts += (f"{plural(n, 'run')} in {side} alone" for n, side in ((gone, "OLD"), (new, "NEW")) if n)
     if not math.isnan(by.kendall_tau):
         parts.append(f"Kendall's tau {by.kendall_tau:.4f}")
     return f"{by.measure}: {'; '.join(parts)}"
@@ -164,14 +169,11 @@ def _ungraded(name: str, side: BankSide) -> Iterator[str]:
     keys = [item_id for _, item_id in side.ungraded]
     spelt = ", ".join(keys[:SPELT]) + (f" and {len(keys) - SPELT:,} more" if len(keys) > SPELT else "")
     many = len(keys) != 1
-    hint = (
-        f"put {name} into the track and run `trecexam watch --once` first, or read"
-        if name == "NEW"
-        else "read"
-    )
+    hint = "" if side.own else f"put {name} into the track and "
     yield (
         f"{plural(len(keys), 'item')} of {name} {'have' if many else 'has'} cells without a grade, "
-        f"{cells:,} of {side.n_cells:,} ({spelt}): {hint} the labels of {name} as a lower bound"
+        f"{cells:,} of {side.n_cells:,} ({spelt}): {hint}run `trecexam watch --once` first, or read the "
+        f"labels of {name} as a lower bound"
     )
 
 

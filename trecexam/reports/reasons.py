@@ -109,11 +109,12 @@ def _otherwise(row: RunChange, board: BoardChange, otherwise: str) -> str:
 
 
 def items_of(items: Iterable[ItemChange]) -> str:
-    """Items that were added, edited and removed, in which queries; "" where none was."""
+    """Items that were edited, came or went, in which queries; "" where none did."""
     done = [item for item in items if item.change != "kept"]
     if not done:
         return ""
-    counts = {kind: sum(item.change == kind for item in done) for kind in ("edited", "added", "removed")}
+    kinds_there = ("edited", "added", "removed", "retired", "un-retired")
+    counts = {kind: sum(item.change == kind for item in done) for kind in kinds_there}
     kinds = [f"{count:,} {kind}" for kind, count in counts.items() if count]
     what = f"({', '.join(kinds)})" if len(kinds) > 1 else done[0].change
     queries = list(dict.fromkeys(item.query_id for item in done))

@@ -6,14 +6,7 @@ from pathlib import Path
 
 import click
 
-from trecexam.bank.checks import Finding
-from trecexam.cli import show
 from trecexam.cli.options import json_option
-from trecexam.errors import TrecexamError
-from trecexam.reports.reasons import plural
-from trecexam.reports.tables import Table
-from trecexam.stages.organizing.bank_check import check_files, check_track
-from trecexam.track import TrackFolder
 
 
 @click.command(epilog="Example: trecexam bank check bank.questions.jsonl --max-words 25")
@@ -37,6 +30,14 @@ def check(paths: tuple[Path, ...], max_words: int | None, edited: bool, as_json:
     and punctuation), or have remains of a model's answer around them. Of a TRACK also queries without items
     or text. Exit status 0: nothing was found; 1: something was.
     """
+    from trecexam.bank.checks import Finding
+    from trecexam.cli import show
+    from trecexam.errors import TrecexamError
+    from trecexam.reports.reasons import plural
+    from trecexam.reports.tables import Table
+    from trecexam.stages.organizing.bank_check import check_files, check_track
+    from trecexam.track import TrackFolder
+
     folders = [path for path in paths if path.is_dir()]
     if folders and len(paths) > 1:
         raise TrecexamError("give one track, or files", path=folders[0])

@@ -6,12 +6,7 @@ from pathlib import Path
 
 import click
 
-from trecexam.api import open_track
-from trecexam.cli import show
 from trecexam.cli.options import json_option, measure_option, track_argument
-from trecexam.cli.scores import bad_measures
-from trecexam.reports import bank_diff as rendering
-from trecexam.reports.terminal import printable
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
@@ -45,6 +40,12 @@ def diff(
     TRACK, both are looked at beside its other bank files. Prints the runs whose rank differs, for each
     measure; means are over all queries of the respective bank.
     """
+    from trecexam.api import open_track
+    from trecexam.cli import show
+    from trecexam.cli.scores import bad_measures
+    from trecexam.reports import bank_diff as rendering
+    from trecexam.reports.terminal import printable
+
     if labels and items:
         raise click.UsageError("--labels and --items are two tables: give one")
     with open_track(track) as opened, bad_measures():

@@ -24,6 +24,7 @@ class BankSide:
         n_cells: (passage, item) pairs that can be graded, and not those of passages without a text.
         ungraded: (query_id, item_id) -> how many cells of the item have no grade.
         refused: what of the files was not taken, in words.
+        own: whether it is the track's bank, which updates grade.
     """
 
     files: tuple[str, ...]
@@ -33,6 +34,7 @@ class BankSide:
     n_cells: int
     ungraded: Mapping[tuple[str, str], int] = field(default_factory=dict)
     refused: tuple[str, ...] = ()
+    own: bool = False
 
 
 @dataclass(frozen=True)

@@ -178,7 +178,7 @@ class _Causes:
         rankings: Rankings,
         counting: Counting,
     ) -> None:
-        self._edited = {item.query_id for item in items if item.change in {"added", "removed"}}
+        self._edited = {item.query_id for item in items if item.change not in {"edited", "kept"}}
         self._changes: dict[str, dict[str, LabelChange]] = {}
         for row in filter(counting.decides, labels):
             self._changes.setdefault(row.query_id, {})[row.doc_id] = row

@@ -27,7 +27,7 @@ class LabelChange:
 
 @dataclass(frozen=True)
 class ItemChange:
-    """An item that was added, removed or edited, or was kept and is reached by other passages.
+    """An item that came, went or was edited, or was kept and is reached by other passages.
 
     `before` and `after` count the passages that reach it; `gained` and `lost` those that do now and did not,
     and the other way round.
@@ -35,7 +35,7 @@ class ItemChange:
 
     query_id: str
     item_id: str
-    change: Literal["added", "removed", "edited", "kept"]
+    change: Literal["added", "removed", "edited", "kept", "retired", "un-retired"]
     before: int
     after: int
     gained: int
@@ -98,16 +98,24 @@ def _query(query_id: str, old: QueryState, new: QueryState) -> tuple[list[ItemCh
     for j, item in enumerate(new.items):
         i = origin.get(j)
         if i is None:
-            items.append(
-                ItemChange(query_id, item.item_id, "added", 0, reached_after[j], reached_after[j], 0)
-            )
+            back = item.item_id in old.retired
+            counts_here = 0, reached_after[j], reached_after[j], 0
+            items.append(ItemChange(query_id, item.item_id, "un-retired" if back else "added", *counts_here))
             continue
         edited = old.items[i].digest != item.digest
         if edited or gained_by[j] or lost_by[i]:
             counts_here = reached_before[i], reached_after[j], gained_by[j], lost_by[i]
             items.append(ItemChange(query_id, item.item_id, "edited" if edited else "kept", *counts_here))
     items += (
-        ItemChange(query_id, item.item_id, "removed", reached_before[i], 0, 0, reached_before[i])
+        ItemChange(
+            query_id,
+            item.item_id,
+            "retired" if item.item_id in new.retired else "removed",
+            reached_before[i],
+            0,
+            0,
+            reached_before[i],
+        )
         for i, item in enumerate(old.items)
         if i not in same
     )

@@ -24,10 +24,12 @@ class QueryState:
     Attributes:
         items: in the bank's order.
         passages: doc_id -> (label, reached): bit i of `reached` is set where the passage reaches item i.
+        retired: the ids of its retired items.
     """
 
     items: tuple[ItemKey, ...]
     passages: Mapping[str, tuple[int, int]]
+    retired: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

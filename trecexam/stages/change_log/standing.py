@@ -65,14 +65,21 @@ def query_states(pipeline: Pipeline, labels: bytes) -> dict[str, QueryState]:
         query_id, _, doc_id, label = line.split(" ")
         found.setdefault(query_id, {})[doc_id] = int(label)
     ratings = {query.query_id: query for query in pipeline.ratings()}
-    queries = {}
-    for query_id, items in snapshot.bank.items.items():
+    bank = snapshot.bank
+    retired = {
+        query_id: tuple(printable(item.item_id) for item in items) for query_id, items in bank.retired.items()
+    }
+    queries = {
+        query_id: QueryState((), {}, ids) for query_id, ids in retired.items() if query_id not in bank.items
+    }
+    for query_id, items in bank.items.items():
         query, here = ratings[query_id], found.get(query_id, {})
         reached = _reached(query.ratings, pipeline.config.scores.min_rating)
         bits = dict(zip(query.doc_ids, reached, strict=True))
         queries[query_id] = QueryState(
             tuple(ItemKey(printable(item.item_id), item_digest(item).hex()) for item in items),
             {doc_id: (label, bits.get(doc_id, 0)) for doc_id, label in here.items()},
+            retired.get(query_id, ()),
         )
     return queries
 

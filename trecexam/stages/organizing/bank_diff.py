@@ -100,6 +100,7 @@ def _evaluated(pipeline: Pipeline, files: Sequence[Path], measures: Sequence[str
         counts.cells - counts.no_text_cells,
         {(item.query_id, item.item_id): cells for item, cells in book.ungraded_items()},
         tuple(str(row) for row in snapshot.rejected if row.file in (*shown, "the bank")),
+        any(_same(path, files[0]) for path in pipeline.folder.bank(optional=True)),
     )
     digests = pipeline.digests
     return _Evaluated(

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support import make_small_track
+
+import trecexam
+from trecexam.cli.main import run
+
+Capture = pytest.CaptureFixture[str]
+
+
+def write(path: Path, *texts: str) -> Path:
+    path.write_text("".join(json.dumps({"query_id": "q1", "question": text}) + "\n" for text in texts))
+    return path
+
+
+def test_a_clean_bank_exits_with_0_and_prints_the_header_alone(tmp_path: Path, capsys: Capture) -> None:
+    assert run(["bank", "check", str(write(tmp_path / "b.jsonl", "a?", "b?"))]) == 0
+    out, err = capsys.readouterr()
+    assert out == "file\tline\tquery_id\titem_id\tproblem\ttext\n"
+    assert err == "2 items of 1 query: nothing to look at\n"
+
+
+def test_problems_are_rows_and_exit_with_1(tmp_path: Path, capsys: Capture) -> None:
+    bank = write(tmp_path / "b.jsonl", "a?", "1. b?", "A?")
+    assert run(["bank", "check", str(bank)]) == 1
+    out, err = capsys.readouterr()
+    rows = [line.split("\t") for line in out.splitlines()[1:]]
+    assert [(row[0], row[1], row[2], row[5]) for row in rows] == [
+        (str(bank), "2", "q1", "1. b?"),
+        (str(bank), "3", "q1", "A?"),
+    ]
+    assert err == "3 items of 1 query: 2 problems\n"
+    assert run(["bank", "check", str(bank), "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert [row["problem"] for row in found] == [row[4] for row in rows]
+
+
+def test_several_files_are_one_bank(tmp_path: Path, capsys: Capture) -> None:
+    one, other = write(tmp_path / "a.jsonl", "a?"), write(tmp_path / "b.jsonl", "a?")
+    assert run(["bank", "check", str(one)]) == 0
+    assert run(["bank", "check", str(one), str(other)]) == 1
+    assert f"first on {one}:1" in capsys.readouterr().out
+
+
+def test_max_words_is_heard(tmp_path: Path, capsys: Capture) -> None:
+    bank = write(tmp_path / "b.jsonl", "one two three?")
+    assert run(["bank", "check", str(bank), "--max-words", "3"]) == 0
+    assert run(["bank", "check", str(bank), "--max-words", "2"]) == 1
+    assert "3 words, and 2 are the most a question should have" in capsys.readouterr().out
+
+
+def test_edited_items_are_listed_when_asked_and_are_no_problem(tmp_path: Path, capsys: Capture) -> None:
+    bank = tmp_path / "b.jsonl"
+    bank.write_text('{"query_id": "q1", "question": "is?", "origin": {"text": "was?"}}\n')
+    assert run(["bank", "check", str(bank)]) == 0
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 1
+    assert err == "1 item of 1 query: nothing to look at; 1 item edited since generated\n"
+    assert run(["bank", "check", str(bank), "--edited"]) == 0
+    assert "edited; it was generated as: was?\tis?" in capsys.readouterr().out
+
+
+def test_of_a_track_queries_without_items_or_text_are_found_too(tmp_path: Path, capsys: Capture) -> None:
+    root = make_small_track(tmp_path / "track")
+    assert run(["bank", "check", str(root)]) == 0
+    (root / "queries.tsv").write_text("q1\tquery number q1\nq7\tseven\n")
+    write(root / "bank.more.jsonl", "query number q1", "fine?")
+    (root / "bank.none.jsonl").write_text('{"query_id": "q9", "question": "nine?"}\n')
+    capsys.readouterr()
+    assert run(["bank", "check", str(root)]) == 1
+    out = capsys.readouterr().out
+    rows = [line.split("\t")[:5] for line in out.splitlines()[1:]]
+    assert [[row[0], row[1], row[2], row[4]] for row in rows] == [
+        ["bank.more.jsonl", "1", "q1", "a copy of the query"],
+        ["bank.none.jsonl", "1", "q9", "the track has no text of this query"],
+        ["queries.tsv", "", "q7", "a query without any items"],
+    ]
+    with trecexam.open_track(root) as track:
+        assert len(track.check_bank().problems) == 3
+        assert len(track.check_bank(max_words=2).problems) > 3
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("queries.tsv", "q1\twhat?\n", "this is no bank, but queries"),
+        ("a.run", "q1 Q0 d1 1 2.0 r\n", "this is no bank, but run"),
+    ],
+)
+def test_a_file_of_another_kind_cannot_be_checked(
+    tmp_path: Path, capsys: Capture, name: str, content: str, said: str
+) -> None:
+    (tmp_path / name).write_text(content)
+    assert run(["bank", "check", str(tmp_path / name)]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_what_is_not_there_or_no_track_cannot_be_checked(tmp_path: Path, capsys: Capture) -> None:
+    assert run(["bank", "check", str(tmp_path / "nix.jsonl")]) == 2
+    assert run(["bank", "check", str(tmp_path)]) == 2
+    assert run(["bank", "check"]) == 2
+    bank = write(tmp_path / "b.jsonl", "a?")
+    assert run(["bank", "check", str(bank), str(tmp_path)]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 4
+    assert all(line.startswith("trecexam: ") for line in lines)
+
+
+@pytest.mark.parametrize("content", [b"", b"x\0y", b'{"query_id": "q1", "question": "\x80"}\n', b"{}\n"])
+def test_an_empty_file_and_junk_are_found_and_named(tmp_path: Path, capsys: Capture, content: bytes) -> None:
+    (tmp_path / "b.jsonl").write_bytes(content)
+    assert run(["bank", "check", str(tmp_path / "b.jsonl")]) == 1
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\0", b"\x1f\x8b junk"])
+def test_a_file_of_which_nothing_can_be_read_is_one_line(
+    tmp_path: Path, capsys: Capture, content: bytes
+) -> None:
+    (tmp_path / "b.jsonl").write_bytes(content)
+    assert run(["bank", "check", str(tmp_path / "b.jsonl")]) == 2
+    out, err = capsys.readouterr()
+    assert (out, len(err.splitlines())) == ("", 1)
+
+
+def test_nothing_in_an_item_can_steer_the_terminal(tmp_path: Path, capsys: Capture) -> None:
+    assert run(["bank", "check", str(write(tmp_path / "b.jsonl", "1. \x1b[31mred?"))]) == 1
+    assert "\x1b" not in capsys.readouterr().out

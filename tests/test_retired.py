@@ -1,0 +1,295 @@
+"""A retired item leaves everything that is counted or written, and keeps its grades."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import HashGrader, hashed_rating
+
+import trecexam
+from converters.bank import read_bank, write_bank
+from trecexam.cli.main import run
+from trecexam.errors import TrecexamError
+
+
+def edit(root: Path, change: Callable[[dict[str, Any]], None], query_id: str = "q1") -> None:
+    """Changes the items of one query in the track's bank."""
+    bank = root / "bank.questions.jsonl"
+    rows = [json.loads(line) for line in bank.read_text().splitlines()]
+    for row in rows:
+        if row["query_id"] == query_id:
+            for item in row["questions"]:
+                change(item)
+    bank.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def retire(root: Path, *item_ids: str, query_id: str = "q1", retired: bool = True) -> None:
+    def change(item: dict[str, Any]) -> None:
+        if not item_ids or item["question_id"] in item_ids:
+            item["retired"] = retired
+
+    edit(root, change, query_id)
+
+
+def updated(root: Path) -> tuple[HashGrader, Any]:
+    """The grader of an update, which knows what it was asked, and what the update did."""
+    grader = HashGrader()
+    with trecexam.open_track(root, grader=grader) as track:
+        return grader, track.update()
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def outputs(root: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (root / "out").iterdir() if path.is_file()}
+
+
+def cover(root: Path, run_name: str, query_id: str, items: list[str], depth: int = 8) -> float:
+    """Cover(rel=4)@depth recomputed from the hash that stands for a grader."""
+    lines = (root / "runs" / f"{run_name}.run").read_text().splitlines()
+    docs = [line.split()[2] for line in lines if line.split()[0] == query_id][:depth]
+    texts = {
+        row["docid"]: row["text"]
+        for row in map(json.loads, (root / "passages.jsonl").read_text().splitlines())
+    }
+    reached = [any(hashed_rating(texts[doc], item) >= 4 for doc in docs) for item in items]
+    return sum(reached) / len(items)
+
+
+def test_retiring_asks_nobody_and_un_retiring_brings_the_very_same_outputs_back(small_track: Path) -> None:
+    updated(small_track)
+    before = outputs(small_track)
+    bank = (small_track / "bank.questions.jsonl").read_bytes()
+    retire(small_track, "q1/1", "q1/2")
+    grader, done = updated(small_track)
+    assert grader.asked == []
+    assert done.changed
+    assert outputs(small_track)["rubric.qrels"] != before["rubric.qrels"]
+    (small_track / "bank.questions.jsonl").write_bytes(bank)
+    grader, done = updated(small_track)
+    assert grader.asked == []
+    assert done.changed
+    assert outputs(small_track) == before
+
+
+def test_an_item_edited_while_it_is_retired_is_asked_about_when_it_comes_back(small_track: Path) -> None:
+    updated(small_track)
+    retire(small_track, "q1/1")
+    edit(small_track, lambda item: item.update(question_text=item["question_text"].replace("1 of", "one of")))
+    assert updated(small_track)[0].asked == []
+    retire(small_track, retired=False)
+    asked = updated(small_track)[0].asked
+    assert {cell.item.item_id for cell in asked} == {"q1/1"}
+    assert len(asked) == len({cell.text for cell in asked})
+
+
+def test_a_retired_item_is_in_no_file_and_in_no_denominator(small_track: Path) -> None:
+    (small_track / "trecexam.toml").write_text(
+        '[track]\ndepth = 8\n[scores]\nmeasures = ["Cover(rel=4)@8"]\nlabel = "count"\nmin_rating = 4\n'
+    )
+    retire(small_track, "q1/1")
+    grader, _ = updated(small_track)
+    assert {cell.item.item_id for cell in grader.asked if cell.query_id == "q1"} == {"q1/0", "q1/2", "q1/3"}
+    left = [f"question {n} of q1?" for n in (0, 2, 3)]
+    values = {
+        (row["run"], row["query_id"]): float(row["value"]) for row in rows(small_track / "out/per_query.tsv")
+    }
+    for name in ("run0", "run1", "run2"):
+        assert values[name, "q1"] == pytest.approx(cover(small_track, name, "q1", left), abs=1e-6)
+    with trecexam.open_track(small_track, grader=HashGrader()) as track:
+        assert "q1/1" not in {row["item_id"] for row in track.grades()}
+        status = track.status()
+    assert (status["items"], status["retired_items"]) == (11, 1)
+    counts = json.loads((small_track / "out/manifest.json").read_text())["counts"]
+    assert (counts["items"], counts["retired_items"]) == (11, 1)
+
+
+def test_item_indices_count_the_items_that_are_left(small_track: Path) -> None:
+    retire(small_track, "q1/1")
+    updated(small_track)
+    texts = {
+        row["docid"]: row["text"]
+        for row in map(json.loads, (small_track / "passages.jsonl").read_text().splitlines())
+    }
+    left = {"1": "question 0 of q1?", "2": "question 2 of q1?", "3": "question 3 of q1?"}
+    lines = [
+        line.split(" ") for line in (small_track / "out/rubric.subtopics.qrels").read_text().splitlines()
+    ]
+    found = [line for line in lines if line[0] == "q1"]
+    assert {line[1] for line in found} == set(left)
+    for _, index, doc_id, reached in found:
+        assert int(reached) == (hashed_rating(texts[doc_id], left[index]) >= 4)
+
+
+def test_a_query_whose_items_are_all_retired_leaves_and_is_named_once(small_track: Path) -> None:
+    _, before = updated(small_track)
+    assert before.rejected == ()
+    retire(small_track, query_id="q2")
+    grader, done = updated(small_track)
+    assert grader.asked == []
+    assert [str(row) for row in done.rejected] == [
+        "bank.questions.jsonl: all items of query 'q2' are retired: it is not evaluated"
+    ]
+    assert {row["query_id"] for row in rows(small_track / "out/per_query.tsv")} == {"q1", "q3"}
+    assert "q2 " not in (small_track / "out/rubric.qrels").read_text()
+    assert done.runs == 3
+
+
+def test_a_run_of_queries_that_are_all_retired_is_not_taken(small_track: Path) -> None:
+    (small_track / "runs" / "alone.run").write_text("q2 Q0 q2-d00 1 1.0 alone\n")
+    retire(small_track, query_id="q2")
+    _, done = updated(small_track)
+    assert "runs/alone.run" in {row.file for row in done.rejected}
+    assert done.runs == 3
+
+
+def test_a_bank_whose_items_are_all_retired_is_one_line(
+    small_track: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for query_id in ("q1", "q2", "q3"):
+        retire(small_track, query_id=query_id)
+    with pytest.raises(TrecexamError, match="every item that could be asked about is retired"):
+        updated(small_track)
+    assert run(["watch", str(small_track), "--once"]) == 2
+    error = capsys.readouterr().err
+    assert "bank.questions.jsonl: every item that could be asked about is retired" in error
+    assert len(error.splitlines()) == 1
+
+
+def test_a_retired_id_that_stands_twice_is_still_an_error(small_track: Path) -> None:
+    bank = small_track / "bank.questions.jsonl"
+    bank.write_text(
+        bank.read_text()
+        + '{"query_id": "q1", "question_id": "q1/0", "question": "other?", "retired": true}\n'
+    )
+    with pytest.raises(Exception, match="'q1/0' stands twice"):
+        updated(small_track)
+
+
+def test_a_retired_item_keeps_what_people_said_of_it(
+    small_track: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    updated(small_track)
+    with trecexam.open_track(small_track, grader=HashGrader()) as track:
+        track.override("q1", "q1-d00", 5, item="q1/1", who="ann", why="it says so")
+        track.override("q2", "q2-d00", 1, who="ann", why="off topic")
+    updated(small_track)
+    with_people = outputs(small_track)
+    retire(small_track, "q1/1")
+    retire(small_track, query_id="q2")
+    _, done = updated(small_track)
+    assert "overrides.tsv" not in {row.file for row in done.rejected}
+    human = rows(small_track / "out/human.tsv")
+    assert [(row["query_id"], row["state"]) for row in human] == [("q1", "retired"), ("q2", "retired")]
+    with trecexam.open_track(small_track, grader=HashGrader()) as track:
+        with pytest.raises(TrecexamError, match="item 'q1/1' of query 'q1' is retired"):
+            track.override("q1", "q1-d00", 3, item="q1/1", who="bob", why="no")
+        with pytest.raises(TrecexamError, match="all items of query 'q2' are retired"):
+            track.override("q2", "q2-d00", 3, who="bob", why="no")
+    retire(small_track, retired=False)
+    retire(small_track, query_id="q2", retired=False)
+    updated(small_track)
+    back = outputs(small_track)
+    assert back["human.tsv"] == with_people["human.tsv"]
+    assert back["rubric.qrels"] == with_people["rubric.qrels"]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"query_id": "q1", "questions": [{"question_text": "a?"}, {"question_text": "b?", "retired": True}]},
+        {"query_id": "q1", "items": [{"nugget_text": "a"}, {"nugget_text": "b", "retired": True}]},
+        {"qid": "q1", "nuggets": [{"text": "a"}, {"text": "b", "retired": True}]},
+    ],
+    ids=["questions", "items", "nuggets"],
+)
+def test_items_may_be_retired_in_every_form_with_a_line_a_query(small_track: Path, row: Any) -> None:
+    (small_track / "bank.questions.jsonl").write_text(json.dumps(row) + "\n")
+    assert [cell.item.text.strip("?") for cell in updated(small_track)[0].asked][:1] == ["a"]
+    with trecexam.open_track(small_track, grader=HashGrader()) as track:
+        assert (track.status()["items"], track.status()["retired_items"]) == (1, 1)
+
+
+@pytest.mark.parametrize("kind", ["question", "nugget"])
+def test_items_may_be_retired_where_each_has_its_line(small_track: Path, kind: str) -> None:
+    lines = [{"query_id": "q1", kind: "a"}, {"query_id": "q1", kind: "b", "retired": True}]
+    (small_track / "bank.questions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert {cell.item.text for cell in updated(small_track)[0].asked} == {"a"}
+
+
+def test_a_bank_that_is_converted_keeps_retired_items_and_where_they_come_from(tmp_path: Path) -> None:
+    origin = {"prompt": "p", "model": "m", "seed": 3, "time": "2026-01-01T00:00:00Z", "text": "was?"}
+    lines = [
+        {"query_id": "q1", "question_id": "1", "question": "a?", "retired": True, "origin": origin},
+        {"query_id": "q1", "question_id": "2", "question": "b?"},
+    ]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert run(["convert", str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl"), "--to", "bank"]) == 0
+    items = list(read_bank(tmp_path / "a.jsonl"))
+    assert list(read_bank(tmp_path / "b.jsonl")) == items
+    assert [item.retired for item in items] == [True, False]
+    with (tmp_path / "c.jsonl").open("wb") as file:
+        write_bank(items, file)
+    assert (tmp_path / "c.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
+
+
+def test_the_daemon_asks_only_about_what_an_editor_changed(small_track: Path) -> None:
+    """What `watch` does at each look at the folder, in one open track, as the daemon has it."""
+    grader = HashGrader()
+    with trecexam.open_track(small_track, grader=grader) as track:
+
+        def asked() -> set[str]:
+            grader.asked.clear()
+            track.update()
+            return {cell.item.item_id for cell in grader.asked}
+
+        assert len(asked()) == 12
+        retire(small_track, "q1/0")
+        assert asked() == set()
+        assert track.counts().missing == 0
+        edit(
+            small_track,
+            lambda item: item.update(question_text="new?") if item["question_id"] == "q2/3" else None,
+            "q2",
+        )
+        assert asked() == {"q2/3"}
+        retire(small_track, "q1/0", retired=False)
+        assert asked() == set()
+        assert track.counts().missing == 0
+        retire(small_track, query_id="q3")
+        assert asked() == set()
+        retire(small_track, query_id="q3", retired=False)
+        assert asked() == set()
+
+
+def test_the_history_says_what_was_retired_and_brought_back(small_track: Path) -> None:
+    updated(small_track)
+    retire(small_track, "q1/1")
+    retire(small_track, query_id="q2")
+    number = updated(small_track)[1].entry
+    with trecexam.open_track(small_track, grader=HashGrader()) as track:
+        entry = track.history_entry(number)
+    assert entry.cause == "bank.questions.jsonl edited; 5 items retired in 2 queries (q1, q2)"
+    assert {item.change for item in entry.board.items} == {"retired"}
+    retire(small_track, "q1/1", retired=False)
+    retire(small_track, query_id="q2", retired=False)
+    number = updated(small_track)[1].entry
+    with trecexam.open_track(small_track, grader=HashGrader()) as track:
+        entry = track.history_entry(number)
+    assert entry.cause == "bank.questions.jsonl edited; 5 items un-retired in 2 queries (q1, q2)"
+    assert {item.change for item in entry.board.items} == {"un-retired"}
+
+
+def test_editing_a_retired_item_is_no_event(small_track: Path) -> None:
+    retire(small_track, "q1/1")
+    updated(small_track)
+    edit(small_track, lambda item: item.update(question_text="?!") if item.get("retired") else None)
+    assert updated(small_track)[1].entry is None
