@@ -102,7 +102,7 @@ def test_the_daemon_says_that_no_worker_is_there_and_goes_on_when_one_is(
     try:
         until(lambda: any("ended early" in line for line in lines))
         # More tries say nothing new.
-        time.sleep(5)
+        time.sleep(4)
         said = [line for line in lines if "ended early" in line]
         add_machine(cluster)
         until(lambda: lines[-1].count("cells graded"))
