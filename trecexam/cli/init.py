@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
-from trecexam.config import GraderSection
+from trecexam.config import GraderSection, RaySection
 from trecexam.graders import available
 from trecexam.graders.prompts import named
 from trecexam.scaffold import Sources, make_track
@@ -46,6 +47,7 @@ ANY = click.Path(path_type=Path, exists=True)
 )
 @click.option("--base-url", metavar="URL", help="The server of --grader openai: http://localhost:8000/v1.")
 @click.option("--key-env", metavar="NAME", help="The environment variable with that server's key.")
+@click.option("--ray", metavar="ADDRESS", help="Run its model on a Ray cluster: auto, or HOST:PORT.")
 @click.option(
     "--prompt",
     metavar="NAME|FILE",
@@ -65,6 +67,7 @@ def init(
     model: str | None,
     base_url: str | None,
     key_env: str | None,
+    ray: str | None,
     prompt: str | None,
     link: bool,
 ) -> None:
@@ -75,7 +78,12 @@ def init(
     settings = {key: value for key, value in server.items() if value is not None}
     if settings and grader != "openai":
         raise click.UsageError("--base-url and --key-env are for --grader openai")
-    _check(settings)
+    _check(GraderSection, settings)
+    cluster = {} if ray is None else {"address": ray}
+    _check(RaySection, cluster, {"address": "--ray"})
+    chosen = grader or ("recorded" if recorded else GraderSection.model_fields["name"].default)
+    if cluster and not available()[chosen].runs_model:
+        raise click.UsageError(f"--ray is for graders that run a model, and `{chosen}` runs none")
     # A folder is meant from where the command runs, but the settings are read from the track's folder.
     if model is not None and Path(model).is_dir():
         model = str(Path(model).resolve())
@@ -100,7 +108,7 @@ def init(
         model,
         asked,
         link=link,
-        settings={"grader": settings},
+        settings={"grader": settings, "ray": cluster},
     )
     made = make_track(track, sources)
     if made:
@@ -112,11 +120,14 @@ def init(
     click.echo(f"next: trecexam watch {track} --once", err=True)
 
 
-def _check(settings: dict[str, str]) -> None:
+def _check(
+    section: type[BaseModel], settings: dict[str, str], options: Mapping[str, str] | None = None
+) -> None:
     """Refuses what trecexam.toml could not hold, and does not repeat it: it may be a key."""
     try:
-        GraderSection.model_validate(settings)
+        section.model_validate(settings)
     except ValidationError as error:
         first = error.errors()[0]
-        option = "--" + str(first["loc"][0]).replace("_", "-")
+        name = str(first["loc"][0])
+        option = (options or {}).get(name, "--" + name.replace("_", "-"))
         raise click.BadParameter(str(first["msg"]), param_hint=option) from None

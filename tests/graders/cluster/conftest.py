@@ -15,7 +15,7 @@ from ray_cluster import actors, until
 from support import ROOT
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def cluster() -> Iterator[Any]:
     """A Ray cluster of two machines of one CPU each; tests that take one away put another in its place."""
     with pytest.MonkeyPatch.context() as patch:

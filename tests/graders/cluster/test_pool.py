@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +81,7 @@ def test_workers_that_end_while_they_make_ready_are_not_made_for_ever(cluster: A
 def test_an_exception_in_a_worker_comes_as_one_line_with_its_traceback_behind(
     cluster: Any, tmp_path: Path
 ) -> None:
-    with pytest.raises(GraderError, match="a worker on .*: ValueError: cannot double 5") as caught:
+    with pytest.raises(GraderError, match=r"a worker on \S+: ValueError: cannot double 5") as caught:
         run(cluster, Doubling(tmp_path, raises=5), 20)
     assert not isinstance(caught.value, UngradedError)
     assert "\n" not in str(caught.value)
@@ -113,25 +115,27 @@ def test_a_cluster_that_loses_its_only_worker_keeps_what_is_done_and_goes_on_whe
         RaySection(address=cluster.address, wait=3.0), Doubling(tmp_path, pause=0.2), "double"
     )
     found: dict[int, Any] = {}
-    lost = r"lost its last worker, and has had none for 3 s \(0 GPU and 1 CPU each\)"
+    lost = r"last worker is gone, and no other came within 3 s \(each needs 0 GPU and 1 CPU\)"
+    results = pool.run([number] for number in range(100_000))
+    while not found:
+        found.update(next(results))
+    while machines:
+        cluster.remove_node(machines.pop())
     with pytest.raises(UngradedError, match=lost):
-        for batch in pool.run([number] for number in range(100_000)):
-            found.update(batch)
-            while found and machines:
-                cluster.remove_node(machines.pop(), allow_graceful=False)
+        found.update(itertools.chain.from_iterable(results))
     assert found.items() <= doubled(100_000).items()
     assert 0 < len(found) < 100_000
-    with pytest.raises(UngradedError, match="gave no worker a place, and has had none for 1 s"):
+    with pytest.raises(UngradedError, match="no worker got a place within 1 s"):
         run(cluster, Doubling(tmp_path), 5, wait=1.0)
-    timer = threading.Timer(1.5, add_machine, [cluster])
-    timer.start()
-    # It waits for a machine that comes within `wait`.
-    assert run(cluster, Doubling(tmp_path), 5) == doubled(5)
-    timer.join()
+    with ThreadPoolExecutor(1) as thread:
+        later = thread.submit(run, cluster, Doubling(tmp_path), 5, wait=20.0)
+        time.sleep(1.5)
+        add_machine(cluster)
+        assert later.result() == doubled(5)
     add_machine(cluster)
 
 
-def test_nobody_at_the_address_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_at_the_address_is_one_line(tmp_path: Path) -> None:
     pool: Pool[int, int] = Pool(RaySection(address="127.0.0.1:9"), Doubling(tmp_path), "double")
     with pytest.raises(
         UngradedError, match=r"Ray cluster '127.0.0.1:9': nobody answers there \(Connection refused\)"

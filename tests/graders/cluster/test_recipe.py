@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,13 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from safetensors.torch import load_file, save_file
 from support import HashGrader, ask, make_small_track
 from tiny_models import save_t5
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.config import GraderSection, RaySection
+from trecexam.config import GraderSection, RaySection, load_config
 from trecexam.errors import GraderError
 from trecexam.graders import Answer, create
 from trecexam.graders.base import UngradedError
@@ -68,7 +70,9 @@ def test_a_worker_makes_the_same_grader_without_the_tracks_folder(
 
 def test_a_worker_with_other_weights_does_not_grade(root: Path, tmp_path: Path) -> None:
     recipe = recipe_of(create(settings(), root), settings(), root)
-    other = save_t5(tmp_path / "tiny-t5", seed=3)
+    other = shutil.copytree(root / "models" / "tiny-t5", tmp_path / "tiny-t5")
+    weights = load_file(other / "model.safetensors")
+    save_file({name: 2 * weight for name, weight in weights.items()}, other / "model.safetensors")
     changed = recipe.settings.model_copy(update={"model": str(other)})
     with pytest.raises(GraderError, match=r"differs from the daemon's in weights_sha256: give all machines"):
         GraderRecipe(changed, recipe.files, recipe.identity)()
@@ -133,3 +137,17 @@ def test_without_ray_the_message_says_how_to_get_it(root: Path, monkeypatch: pyt
     )
     with pytest.raises(GraderError, match=r"pip install 'trecexam\[ray\]'"):
         list(create(settings(), root, NOWHERE).grade([ask("p", "q?", kind="nugget")]))
+
+
+def test_init_writes_the_cluster_and_refuses_what_is_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--grader", "seq2seq", "--ray", "auto"]
+    assert run(["init", str(tmp_path / "a"), *given]) == 0
+    assert load_config(tmp_path / "a" / "trecexam.toml").ray.address == "auto"
+    assert run(["init", str(tmp_path / "b"), "--ray", "ray://head:10001"]) == 2
+    assert "--ray: " in capsys.readouterr().err.replace("'", "")
+    assert run(["init", str(tmp_path / "c"), "--grader", "openai", "--ray", "auto"]) == 2
+    assert "`openai` runs none" in capsys.readouterr().err
+    assert not (tmp_path / "b").exists()
+    assert not (tmp_path / "c").exists()

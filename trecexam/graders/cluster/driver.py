@@ -43,6 +43,8 @@ from trecexam.graders.cluster.worker import Worker
 BEAT, LOOK = 0.05, 1.0
 #: Seconds that it may take to leave the cluster in good order.
 LEAVING = 4.0
+#: Seconds before the next worker is hired after one that ended before it was ready.
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
 #: Workers that may end one after the other while they make ready, and in all, before it gives up.
 MOST_UNREADY, MOST_IN_A_ROW = 3, 12
 
@@ -90,6 +92,7 @@ class Driver:
         self._alone_since = time.monotonic()
         self._had_workers = False
         self._unready = self._in_a_row = 0
+        self._pause, self._hire_again = FIRST_PAUSE, 0.0
         self._cause = ""
 
     def run(self) -> None:
@@ -145,7 +148,7 @@ class Driver:
         wanted = min(self._wanted, max(1, len(self._schedule)))
         for worker in [worker for worker in self._hired if worker.placed is None][: self._excess(wanted)]:
             self._dismiss(worker)
-        while len(self._hired) < wanted:
+        while len(self._hired) < wanted and time.monotonic() >= self._hire_again:
             actor = ray.remote(Worker).options(
                 num_cpus=self._start.cpus, num_gpus=self._gpus, scheduling_strategy="SPREAD"
             )
@@ -241,8 +244,12 @@ class Driver:
             )
         lost_machine = "node has died" in said or getattr(error, "preempted", False)
         self._cause = f"on {worker.placed.host}: {_detail(said)}" if worker.placed else _detail(said)
-        self._unready += not worker.ready and not lost_machine
         self._in_a_row += not lost_machine
+        if not worker.ready and not lost_machine:
+            # A machine on which no worker can live is tried less and less often.
+            self._unready += 1
+            self._hire_again = time.monotonic() + self._pause
+            self._pause = min(2 * self._pause, LONGEST_PAUSE)
         self._dismiss(worker)
         given_up = self._schedule.ended(worker, blame=not lost_machine)
         if given_up is not None:
@@ -259,11 +266,14 @@ class Driver:
         if any(worker.placed for worker in self._hired):
             self._alone_since = now
         elif now > self._alone_since + self._start.wait:
-            need = f"{self._gpus:g} GPU and {self._start.cpus:g} CPU"
-            what = "lost its last worker" if self._had_workers else "gave no worker a place"
-            raise _GaveUpError(
-                Ended(f"it {what}, and has had none for {self._start.wait:g} s ({need} each)", again=True)
+            within = f"within {self._start.wait:g} s"
+            what = (
+                f"its last worker is gone, and no other came {within}"
+                if self._had_workers
+                else f"no worker got a place {within}"
             )
+            need = f"{self._gpus:g} GPU and {self._start.cpus:g} CPU"
+            raise _GaveUpError(Ended(f"{what} (each needs {need})", again=True))
 
     def dismiss_all(self) -> None:
         for worker in list(self._hired):
