@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +48,9 @@ if TYPE_CHECKING:
     from trecexam.scores.ratings import QueryRatings
 
 Batches = Iterator[Sequence[tuple[Cell, Answer]]]
+
+#: Seconds that requests on their way to a server get, where grading is to stop.
+LAST_ANSWERS = 5.0
 
 
 class Pipeline:
@@ -220,7 +225,8 @@ class Pipeline:
 
         Args:
             progress: called after each batch.
-            stop: asked between batches; when it says True, grading ends after the batch in hand.
+            stop: asked between batches; when it says True, grading ends after the batch in hand. Requests
+                that are on their way to a server get `LAST_ANSWERS` seconds.
             only: query_id -> the doc_ids whose cells are meant; None for all.
 
         Raises:
@@ -233,7 +239,11 @@ class Pipeline:
         if not cells:
             return Graded(0)
         meter = self._meter()
-        batches = self.grader.grade(self.gradebook.missing(self.snapshot.query_texts, only))
+        ends = float("inf")
+        missing: Iterable[Cell] = self.gradebook.missing(self.snapshot.query_texts, only)
+        if meter is not None:
+            missing = takewhile(lambda _: not (stop and stop()), missing)
+        batches = self.grader.grade(missing)
         try:
             for batch in batches:
                 if batch:
@@ -244,7 +254,11 @@ class Pipeline:
                     progress(Progress(graded, cells))
                 if stop and stop():
                     complete = False
+                    # What is on its way to a server is paid for, and would be asked again.
+                    ends = min(ends, time.monotonic() + (0 if meter is None else LAST_ANSWERS))
+                if time.monotonic() >= ends:
                     break
+            complete = complete and not (stop and stop())
         except UngradedError as error:
             complete, why = False, str(error)
         finally:

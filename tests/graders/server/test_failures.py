@@ -21,6 +21,7 @@ from support import ask
 
 import trecexam
 from trecexam import daemon as daemons
+from trecexam import pipeline
 from trecexam.cli.main import run
 from trecexam.daemon import Daemon
 from trecexam.errors import GraderError, TrecexamError
@@ -367,7 +368,28 @@ def test_a_server_that_dies_halfway_loses_no_answer_that_it_gave(
     assert set(server.seen.values()) == {1}
 
 
-def test_the_daemon_stops_within_two_seconds_while_the_server_hangs(track: MakeTrack) -> None:
+def test_what_is_on_its_way_is_stored_and_counted_before_it_stops(track: MakeTrack) -> None:
+    def slow(exchange: Exchange) -> None:
+        time.sleep(0.4)
+        exchange.say()
+
+    with serving(slow) as server:
+        root = track(server.url, concurrency=3)
+        with trecexam.open_track(root) as opened:
+            done = opened.update(stop=lambda: len(server.bodies) >= 5)
+            stored = len(list(opened.grades()))
+        assert not done.complete
+        assert stored == done.graded == len(server.bodies) < done.counts.cells
+        with trecexam.open_track(root) as opened:
+            assert opened.status()["requests"] == stored
+            assert opened.update().complete
+    assert set(server.seen.values()) == {1}
+
+
+def test_the_daemon_stops_soon_while_the_server_hangs(
+    track: MakeTrack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "LAST_ANSWERS", 0.3)
     with serving(Exchange.hang) as server:
         root = track(server.url)
         daemon = Daemon(root, poll=True, settle=0, log=lambda line: None)
