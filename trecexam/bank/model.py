@@ -41,6 +41,16 @@ class Bank:
         """All queries that have items, sorted."""
         return tuple(self.items)
 
+    @property
+    def has_importance(self) -> bool:
+        """Whether any item is called vital or okay."""
+        return any(item.importance for items in self.items.values() for item in items)
+
+    @property
+    def has_vital(self) -> bool:
+        """Whether any item is called vital."""
+        return any(item.importance == "vital" for items in self.items.values() for item in items)
+
     def __len__(self) -> int:
         """The number of items."""
         return sum(map(len, self.items.values()))

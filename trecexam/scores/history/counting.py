@@ -52,7 +52,9 @@ def counting(name: str, min_rating: int, depth: int) -> Counting:
     takes = found.SUPPORTED_PARAMS
     local = found.NAME in _LOCAL and "cutoff" in found.params and found["cutoff"] <= depth
     if found.NAME in COVER | DIVERSITY:
-        return Counting(items=found.NAME in DIVERSITY or found["rel"] == min_rating, local=local)
+        # Which items are reached from other ratings on than min_rating, or in part, is not known here.
+        known = found.NAME in DIVERSITY or (found["rel"] == min_rating and found["partial"] is None)
+        return Counting(items=known, local=local)
     if found.params.get("judged_only") or found.NAME not in _BINARY or "rel" not in takes:
         return Counting()
     return Counting(rel=found["rel"], local=local)
