@@ -160,6 +160,7 @@ class Track(Comparing, Filling, Checking):
             "watched_by": None if pid is None else f"process {pid}",
             "queries": len(snapshot.bank.query_ids),
             "items": len(snapshot.bank),
+            "vital_items": snapshot.bank.n_vital,
             "runs": len(snapshot.runs),
             **asdict(pipeline.gradebook.counts()),
             "stored_grades": pipeline.store.count(),

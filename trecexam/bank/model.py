@@ -47,9 +47,9 @@ class Bank:
         return any(item.importance for items in self.items.values() for item in items)
 
     @property
-    def has_vital(self) -> bool:
-        """Whether any item is called vital."""
-        return any(item.importance == "vital" for items in self.items.values() for item in items)
+    def n_vital(self) -> int:
+        """The number of items that are called vital."""
+        return sum(item.importance == "vital" for items in self.items.values() for item in items)
 
     def __len__(self) -> int:
         """The number of items."""

@@ -50,7 +50,7 @@ def check_importance(names: Iterable[str], bank: Bank, files: Sequence[Path]) ->
         if one.NAME not in COVER or one["weights"] == EQUAL:
             continue
         vital = one["weights"] == "vital"
-        if not (bank.has_vital if vital else bank.has_importance):
+        if not (bank.n_vital if vital else bank.has_importance):
             needed, write = (
                 ("a vital item", '"vital"') if vital else ("items with an importance", '"vital" or "okay"')
             )
