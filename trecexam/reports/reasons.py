@@ -71,6 +71,8 @@ def reason(row: RunChange, entry: Entry) -> str:
         parts.append(_labels(row.beyond, " of other passages", board.counting))
     if row.edited_queries:
         parts.append(f"items came or went in {plural(row.edited_queries, 'query')}")
+    if row.reweighed_queries:
+        parts.append(f"items weigh otherwise in {plural(row.reweighed_queries, 'query')}")
     if not parts:
         parts.append(_otherwise(row, entry))
     if row.rank_before != row.rank_after:
@@ -102,11 +104,12 @@ def _otherwise(row: RunChange, entry: Entry) -> str:
 
 
 def items_of(items: Iterable[ItemChange]) -> str:
-    """Items that were added, edited and removed, in which queries; "" where none was."""
+    """Items that were added, edited, removed or reweighed, in which queries; "" where none was."""
     done = [item for item in items if item.change != "kept"]
     if not done:
         return ""
-    counts = {kind: sum(item.change == kind for item in done) for kind in ("edited", "added", "removed")}
+    changes = ("edited", "added", "removed", "reweighed")
+    counts = {kind: sum(item.change == kind for item in done) for kind in changes}
     kinds = [f"{count:,} {kind}" for kind, count in counts.items() if count]
     what = f"({', '.join(kinds)})" if len(kinds) > 1 else done[0].change
     queries = list(dict.fromkeys(item.query_id for item in done))

@@ -72,5 +72,6 @@ def test_measures_to_the_pools_depth_see_a_runs_own_passages_alone() -> None:
     assert counting("nDCG@5", 4, 6) == Counting()
     assert counting("Cover(rel=4)@5", 4, 6) == Counting(items=True, local=True)
     assert counting("nCover(rel=4)@5", 4, 6) == Counting(items=True)
-    assert counting("Cover(rel=4,weights=vital)@5", 4, 6) == Counting(items=True, local=True)
+    weighted = Counting(items=True, local=True, importance=True)
+    assert counting("Cover(rel=4,weights=vital)@5", 4, 6) == weighted
     assert counting("Cover(rel=4,partial=2)@5", 4, 6) == Counting(local=True)
