@@ -12,13 +12,16 @@ from typing import Any
 
 from converters.errors import ConversionError
 from converters.fields import a_flag, a_text, an_id, made_id
-from converters.records import Item, RecordedGrade
+from converters.records import Item, RecordedGrade, Response, Sentence
+from converters.segment import safe_name
 
 QUERY_KEYS = ("query_id", "qid", "topic_id")
 ASSIGNMENT_KEYS = ("assignment", "label")
 #: The rating that stands for each assignment. Of `failed`, nuggetizer's word for no answer, there is none.
 RATINGS = {"support": 5, "partial_support": 3, "not_support": 0, "failed": None}
 IMPORTANCES = ("vital", "okay", "")
+#: nuggetizer's word where its model said nothing of a nugget's importance.
+_NOT_SAID = "failed"
 _ITEM_KEYS = ("nugget_id", "item_id", "id")
 _DOC_KEYS = ("docid", "doc_id", "segment_id", "passage_id")
 _DOC_TEXT_KEYS = ("candidate_text", "answer_text", "passage", "segment")
@@ -84,7 +87,8 @@ def assigned_grades(path: Path, number: int, row: Mapping[str, Any]) -> Iterator
     """The grades of a line: full support is the rating 5, partial support 3, none 0, `failed` no rating.
 
     The document is the passage that was judged (`docid`, `segment_id`); of an answer, which has no such id,
-    it is `run_id/query_id`. The text is `candidate_text` or `answer_text`.
+    it is `run_id/query_id`, with white space, "/" and "%" in either percent-encoded. The text is
+    `candidate_text` or `answer_text`.
 
     Raises:
         ConversionError: no query, no document or run, a nugget without text or assignment.
@@ -116,14 +120,33 @@ def assigned_grades(path: Path, number: int, row: Mapping[str, Any]) -> Iterator
         )
 
 
+def assigned_answer(path: Path, number: int, row: Mapping[str, Any]) -> tuple[str, Response] | None:
+    """The answer that a line of assignments is about, under the id that its grades have as their document's.
+
+    Returns:
+        (document id, the answer as one sentence); None where a retrieved passage was judged.
+
+    Raises:
+        ConversionError: no query or run.
+    """
+    if any(row.get(key) is not None for key in _DOC_KEYS):
+        return None
+    query_id, query_text = query_of(path, number, row)
+    doc_id = _doc_id(path, number, row, query_id)
+    text = row.get("answer_text")
+    sentences = (Sentence(text),) if isinstance(text, str) and text.strip() else ()
+    return doc_id, Response(query_id, an_id(path, number, row, ("run_id",)), sentences, query_text)
+
+
 def importance_of(path: Path, number: int, entry: Mapping[str, Any], query_id: str) -> str:
-    """What an item says of its importance, "" where it says nothing.
+    """What an item says of its importance, "" where it says nothing, or that a model failed to say it.
 
     Raises:
         ConversionError: it says something else than vital or okay.
     """
     value = entry.get("importance")
     found = "" if value is None else value.strip().lower() if isinstance(value, str) else None
+    found = "" if found == _NOT_SAID else found
     if found not in IMPORTANCES:
         raise ConversionError(
             path,
@@ -159,4 +182,4 @@ def _doc_id(path: Path, number: int, row: Mapping[str, Any], query_id: str) -> s
         raise ConversionError(
             path, number, 'no "docid" or "segment_id", and no "run_id": whose answer is it?'
         )
-    return f"{an_id(path, number, row, ('run_id',))}/{query_id}"
+    return f"{safe_name(an_id(path, number, row, ('run_id',)))}/{safe_name(query_id)}"

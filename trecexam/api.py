@@ -175,6 +175,7 @@ class Track(Comparing, Filling, Checking, Banks):
             "queries": len(snapshot.bank.query_ids),
             "items": len(snapshot.bank),
             "retired_items": snapshot.bank.n_retired,
+            "vital_items": snapshot.bank.n_vital,
             "runs": len(snapshot.runs),
             **asdict(pipeline.gradebook.counts()),
             **(pipeline.usage() or {"total": {}})["total"],

@@ -33,7 +33,7 @@ from trecexam.stages.files import Rejected, fingerprint, stamp
 from trecexam.stages.gaps import left_out, without_text
 from trecexam.stages.gradebook import Gradebook
 from trecexam.stages.inputs import Inputs, Snapshot
-from trecexam.stages.measures import check_measures
+from trecexam.stages.measures import check_importance, check_measures
 from trecexam.stages.organizing.official import official as official_of
 from trecexam.stages.organizing.sides import not_computable
 from trecexam.stages.overrides import Overrides, resolve
@@ -170,6 +170,7 @@ class Pipeline:
         """
         check_measures(self.config, self.folder.config_path)
         snapshot = self.inputs.read(hold, bank_files)
+        check_importance(self.config.measures(), snapshot.bank, self.folder.bank(optional=True))
         pooled = pool(snapshot.runs.values(), snapshot.bank.query_ids, depth or self.config.track.depth)
         wanted = {doc_id for docs in pooled.values() for doc_id in docs}
         texts, bad_passages = self.texts_of(wanted, snapshot)
@@ -336,6 +337,7 @@ class Pipeline:
             )
 
         names = self.config.measures() if measures is None else list(measures)
+        check_importance(names, self.snapshot.bank, self.folder.bank(optional=True))
         cache = self._rubric if measures is None and min_rating is None else ValueCache()
         versions = {q: self.gradebook.version(q) for q in self.snapshot.bank.query_ids}
         return cache.values(self.snapshot.runs, self.snapshot.run_contents, names, versions, judgments)

@@ -16,6 +16,8 @@ from support import SHARED
 import converters
 from converters import ConversionError, Item, RecordedGrade
 from converters.bank import read_bank, read_bank_queries
+from converters.nuggets import assigned_answer
+from converters.records import Response, Sentence
 from trecexam.bank.model import Bank, item_digest
 
 quick = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -162,6 +164,29 @@ def test_assignments_may_have_other_names(tmp_path: Path) -> None:
     assert converters.sniff(path) == "grades"
     grade = RecordedGrade("q1", "s", made_id("q1", "x"), 5, "Support", "m", "", "it")
     assert list(converters.read(path)) == [grade]
+
+
+def test_an_answers_id_is_free_of_white_space_and_no_other_answers(tmp_path: Path) -> None:
+    assigned = [{"text": "x", "assignment": "support"}]
+    pairs = (("my run", "q1"), ("a/b", "c"), ("a", "b/c"), ("a%2Fb", "c"))
+    rows = [{"run_id": run, "qid": query_id, "nuggets": assigned} for run, query_id in pairs]
+    doc_ids = [grade.doc_id for grade in converters.read(put(tmp_path, *rows))]
+    assert doc_ids == ["my%20run/q1", "a%2Fb/c", "a/b%2Fc", "a%252Fb/c"]
+
+
+def test_an_answer_is_a_response_under_its_grades_id() -> None:
+    said = Response("q1", "r", (Sentence("it is"),), "what")
+    assert assigned_answer("f", 1, {**ANSWER, "nuggets": ASSIGNED}) == ("r/q1", said)
+    empty = assigned_answer("f", 1, {**ANSWER, "answer_text": " "})
+    assert empty == ("r/q1", Response("q1", "r", (), "what"))
+    assert assigned_answer("f", 1, {**PASSAGE, "nuggets": ASSIGNED}) is None
+    with pytest.raises(ConversionError, match='no "docid" or "segment_id", and no "run_id"'):
+        assigned_answer("f", 1, {"qid": "q1"})
+
+
+def test_nuggetizers_failed_importance_is_none(tmp_path: Path) -> None:
+    path = put(tmp_path, nuggets_of("q1", one="failed", two="vital"))
+    assert [item.importance for item in converters.read(path)] == ["", "vital"]
 
 
 def test_a_bank_and_its_assignments_have_the_same_ids(tmp_path: Path) -> None:

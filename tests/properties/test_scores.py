@@ -49,6 +49,60 @@ def test_cover_bounds_and_monotony(case: tuple[QueryRatings, np.ndarray], rel: i
     assert cover_values(q.ratings, ranking, rel, len(ranking) + 1) == cover_values(q.ratings, ranking, rel)
 
 
+@st.composite
+def thresholds(draw: st.DrawFn) -> tuple[int, int | None]:
+    """(rel, partial)"""
+    rel = draw(st.integers(1, 5))
+    return rel, draw(st.none() | st.integers(1, rel - 1)) if rel > 1 else None
+
+
+@st.composite
+def weights_of(draw: st.DrawFn, n_items: int) -> np.ndarray:
+    return np.array([draw(st.sampled_from((0.0, 0.5, 1.0))) for _ in range(n_items)])
+
+
+@given(ranked(), thresholds(), st.none() | st.integers(1, 8), st.data())
+@settings(deadline=None)
+def test_weighted_cover_is_what_loops_say(
+    case: tuple[QueryRatings, np.ndarray], rels: tuple[int, int | None], k: int | None, data: st.DataObject
+) -> None:
+    (q, ranking), (rel, partial) = case, rels
+    weights = data.draw(weights_of(q.n_items))
+    found = cover_values(q.ratings, ranking, rel, k, partial, weights)
+
+    def total(rows: list[int]) -> float:
+        found = []
+        for item, weight in enumerate(weights.tolist()):
+            best = max((int(q.ratings[row, item]) for row in rows if row >= 0), default=-1)
+            found.append(weight * (1 if best >= rel else 0.5 if partial and best >= partial else 0))
+        return sum(found)
+
+    covered, whole = total(ranking[:k].tolist()), sum(weights.tolist())
+    reachable = total(list(range(len(q.doc_ids))))
+    assert found.cover == (covered / whole if covered else 0)
+    assert found.ncover == (covered / reachable if covered else 0)
+    assert 0 <= found.cover <= found.ncover <= 1
+    # More credit, or a stricter threshold, or a rank more: never the other way.
+    strict = cover_values(q.ratings, ranking, rel, k, None, weights)
+    assert (
+        strict.cover
+        <= found.cover
+        <= cover_values(q.ratings, ranking, partial or rel, k, None, weights).cover
+    )
+    if k is not None:
+        assert found.cover <= cover_values(q.ratings, ranking, rel, k + 1, partial, weights).cover
+
+
+@given(ranked(), thresholds(), st.integers(1, 8), st.sampled_from((0.5, 1.0, 3.0)))
+@settings(deadline=None)
+def test_equal_weights_are_none(
+    case: tuple[QueryRatings, np.ndarray], rels: tuple[int, int | None], k: int, weight: float
+) -> None:
+    (q, ranking), (rel, partial) = case, rels
+    equal = cover_values(q.ratings, ranking, rel, k, partial, np.full(q.n_items, weight))
+    np.testing.assert_allclose(equal, cover_values(q.ratings, ranking, rel, k, partial))
+
+
 @given(query_ratings(), st.integers(1, 5))
 @settings(deadline=None)
 def test_the_whole_pool_covers_all_that_can_be(q: QueryRatings, rel: int) -> None:

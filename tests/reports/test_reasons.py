@@ -45,6 +45,11 @@ def item(query_id: str, change: str) -> ItemChange:
             "bank.jsonl edited; 4 items (1 edited, 2 added, 1 removed) in 4 queries (q1, q2, q3 and 1 more)",
         ),
         (
+            OriginChange(edited=("bank.jsonl",)),
+            (item("q1", "reweighed"), item("q1", "edited"), item("q1", "kept")),
+            "bank.jsonl edited; 2 items (1 edited, 1 reweighed) in query q1",
+        ),
+        (
             OriginChange(edited=("overrides.tsv",), human={"ann": 3, "bob": 1}, withdrawn=1),
             (),
             "3 human labels by ann; 1 human label by bob; 1 human label withdrawn",
@@ -88,6 +93,7 @@ def test_the_cause_is_one_line(changed: OriginChange, items: tuple[ItemChange, .
          "2 labels of its first 5 crossed 4; 3 labels of other passages crossed 4"),
         (replace(RUN, file_changed=True, n_queries=1), "its file changed"),
         (replace(RUN, edited_queries=1, n_queries=1), "items came or went in 1 query"),
+        (replace(RUN, reweighed_queries=2, n_queries=3), "items weigh otherwise in 2 queries"),
         (replace(RUN, means={"P(rel=4)@5": (0.5, 0.5)}, passed_by=-1),
          "its mean did not change; 1 run fell below it"),
         (replace(RUN, means={"P(rel=4)@5": (0.5, 0.5)}, came_above=2, passed_by=1, rank_after=6),

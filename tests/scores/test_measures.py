@@ -61,6 +61,17 @@ def test_measures_are_taken_too() -> None:
         ("Cover(rel=4)@0", "cutoff=0 is not possible"),
         ("Cover(rel=9.0)@5", "rel=9.0 is not possible"),
         ("Cover(k=20)", "no parameter `k`"),
+        (
+            "Cover(rel=4,weights=vitl)@5",
+            "weights='vitl' is not possible; .*'equal' or 'vital' or 'importance'",
+        ),
+        ("Cover(rel=4,weights=True)@5", "weights=True is not possible"),
+        (
+            "Cover(rel=4,partial=4)@5",
+            r"partial=4 is not below rel=4; it takes .*partial \(int of at least 1\)",
+        ),
+        ("Cover(rel=4,partial=0)@5", "partial=0 is not possible"),
+        ("nCover(weights=vital", "cannot be read"),
         ("alpha_nDCG", "needs its parameter `cutoff`"),
         ("alpha_nDCG@21", "cutoffs up to 20"),
         ("StRecall", "needs its parameter"),
@@ -98,6 +109,10 @@ def test_cover_is_registered_first() -> None:
         ("AP(rel=5)", False, "AP(rel=3)"),
         ("Cover(rel=4)@20", False, "Cover(rel=3)@20"),
         ("nCover@5", True, "nCover(rel=3)@5"),
+        ("Cover(rel=5,partial=2,weights=vital)@5", False, "Cover(rel=3,partial=2,weights='vital')@5"),
+        # From 3 on an item has full credit already.
+        ("Cover(rel=5,partial=3,weights=vital)@5", False, "Cover(rel=3,weights='vital')@5"),
+        ("nCover(rel=5,partial=4)", True, "nCover(rel=3)"),
         # Their subtopics are made with min_rating.
         ("alpha_nDCG@20", False, "alpha_nDCG@20"),
         ("alpha_nDCG(rel=5,alpha=0.3)@20", False, "alpha_nDCG(alpha=0.3)@20"),
@@ -113,3 +128,18 @@ def test_cover_is_registered_first() -> None:
 def test_measures_at_another_min_rating(name: str, counts: bool, expected: str | None) -> None:
     found = at_min_rating(measure(name), 3, counts=counts)
     assert (None if found is None else str(found)) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("Cover(rel=4,weights=vital)@20", "Cover(rel=4,weights='vital')@20"),
+        (" Cover( weights = vital , rel=4 ) @ 20", "Cover(rel=4,weights='vital')@20"),
+        ('nCover(weights="importance",partial=2)', "nCover(rel=4,partial=2,weights='importance')"),
+        ("nDCG(dcg=log2)@10", "nDCG@10"),
+        ("P(rel=2,judged_only=True)@5", "P(rel=2,judged_only=True)@5"),
+    ],
+)
+def test_texts_are_read_with_and_without_quotes(name: str, expected: str) -> None:
+    assert str(measure(name)) == expected
+    assert str(measure(expected)) == expected

@@ -51,6 +51,16 @@ class Bank:
         """The number of retired items."""
         return sum(map(len, self.retired.values()))
 
+    @property
+    def has_importance(self) -> bool:
+        """Whether any item is called vital or okay."""
+        return any(item.importance for items in self.items.values() for item in items)
+
+    @property
+    def n_vital(self) -> int:
+        """The number of items that are called vital."""
+        return sum(item.importance == "vital" for items in self.items.values() for item in items)
+
     def __len__(self) -> int:
         """The number of items that are not retired."""
         return sum(map(len, self.items.values()))

@@ -19,7 +19,8 @@ measure_option = click.option(
     "measures",
     multiple=True,
     metavar="MEASURE",
-    help="As ir_measures prints it: nDCG@10, P(rel=4)@20, Cover(rel=4)@20, alpha_nDCG@20. May be repeated.",
+    help="As ir_measures prints it: nDCG@10, P(rel=4)@20, Cover(rel=4)@20, alpha_nDCG@20, or "
+    "Cover(rel=4,weights=vital)@20, of vital items alone. May be repeated.",
 )
 thresholds_option = click.option(
     "--thresholds",

@@ -1,4 +1,4 @@
-"""The `recorded` grader: grades that exist already, from a Rubric graded pool or a grades export."""
+"""The `recorded` grader: grades that exist already, of a Rubric pool, a grades export, or nuggetizer."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ class RecordedGrader:
         digests: dict[str, bytes] = {}
         if converters.sniff(self.path) not in {"rubric", "grades"}:
             raise GraderError(
-                "not a recording: give a Rubric graded pool or a `trecexam export grades` file",
+                "not a recording: give a Rubric graded pool, a `trecexam export grades` file, or "
+                "nuggetizer's assignments",
                 path=self.path,
             )
         for grade in converters.read(self.path):

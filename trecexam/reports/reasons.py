@@ -78,6 +78,8 @@ def reason_on(row: RunChange, board: BoardChange, otherwise: str = "other rating
         parts.append(_labels(row.beyond, " of other passages", board.counting))
     if row.edited_queries:
         parts.append(f"items came or went in {plural(row.edited_queries, 'query')}")
+    if row.reweighed_queries:
+        parts.append(f"items weigh otherwise in {plural(row.reweighed_queries, 'query')}")
     if not parts:
         parts.append(_otherwise(row, board, otherwise))
     if row.rank_before != row.rank_after:
@@ -109,11 +111,11 @@ def _otherwise(row: RunChange, board: BoardChange, otherwise: str) -> str:
 
 
 def items_of(items: Iterable[ItemChange]) -> str:
-    """Items that were edited, came or went, in which queries; "" where none did."""
+    """Items that were added, edited, removed, retired or reweighed, in which queries; "" where none was."""
     done = [item for item in items if item.change != "kept"]
     if not done:
         return ""
-    kinds_there = ("edited", "added", "removed", "retired", "un-retired")
+    kinds_there = ("edited", "added", "removed", "retired", "un-retired", "reweighed")
     counts = {kind: sum(item.change == kind for item in done) for kind in kinds_there}
     kinds = [f"{count:,} {kind}" for kind, count in counts.items() if count]
     what = f"({', '.join(kinds)})" if len(kinds) > 1 else done[0].change

@@ -1,5 +1,7 @@
 """Rubric-Cover as `ir_measures` measures: `Cover(rel=t)@k` and `nCover(rel=t)@k`, and their provider.
 
+Both have a weighted form, `Cover(rel=5,partial=3,weights='vital')@20`, which gives nuggetizer's scores.
+
 Importing this module registers both, with `ir_measures.parse_measure` and with the pipeline behind
 `ir_measures.calc`, `calc_aggregate`, `iter_calc` and `evaluator`. Doing it again changes nothing.
 """
@@ -18,15 +20,16 @@ from ir_measures.util import TYPE_QREL, TYPE_RUN, QrelsConverter, RunConverter
 from numpy.typing import NDArray
 
 from trecexam.scores.cover_kernel import cover_values, trec_order
+from trecexam.scores.weights import EQUAL, WEIGHTS, item_weights
 
 DEFAULT_REL = 4
 
 
 class _Positive(ParamInfo):
-    """An int of at least 1."""
+    """An int of at least 1, or the default."""
 
     def validate(self, value: Any) -> bool:
-        if value is provider_base.NOT_PROVIDED:
+        if value is provider_base.NOT_PROVIDED or value is self.default:
             return True
         return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
@@ -37,12 +40,32 @@ class _CoverBase(Measure):
         "rel": _Positive(  # type: ignore[no-untyped-call]
             dtype=int, default=DEFAULT_REL, desc="rating from which a passage reaches an item (inclusive)"
         ),
+        "partial": _Positive(  # type: ignore[no-untyped-call]
+            dtype=int, default=None, desc="rating from which an item has half the credit (inclusive)"
+        ),
+        "weights": ParamInfo(  # type: ignore[no-untyped-call]
+            dtype=str, choices=list(WEIGHTS), default=EQUAL, desc="what items weigh by their importance"
+        ),
     }
 
+    def validate_params(self) -> None:
+        """As of any measure.
+
+        Raises:
+            AssertionError: a parameter is impossible, or `partial` is not below `rel`.
+        """
+        super().validate_params()  # type: ignore[no-untyped-call]
+        partial, rel = self["partial"], self["rel"]
+        assert partial is None or partial < rel, f"partial={partial} is not below rel={rel}"
+
     def __repr__(self) -> str:
-        """The name, in which `rel` stands even where it has its default."""
-        params = {"rel": self["rel"], **self.params}
-        inner = ",".join(f"{key}={value!r}" for key, value in params.items() if key != self.AT_PARAM)
+        """The name, in which `rel` stands even where it has its default, and a text in quotes."""
+        params = {key: self[key] for key in ("rel", "partial", "weights")} | self.params
+        inner = ",".join(
+            f"{key}={value!r}"
+            for key, value in params.items()
+            if key != self.AT_PARAM and (key, value) not in (("partial", None), ("weights", EQUAL))
+        )
         at = f"@{params[self.AT_PARAM]!r}" if self.AT_PARAM in params else ""
         return f"{self.NAME}({inner}){at}"
 
@@ -53,9 +76,18 @@ class _Cover(_CoverBase):
     `Cover(rel=t)@k` is |union over the first k passages of {items rated t or better}| / |items of the
     query|, 0..1. `rel` is 4 unless given; without a cutoff the whole ranking counts.
 
+    - `partial=p`: an item whose best rating is p or better, but below `rel`, counts a half.
+    - `weights='vital'`: vital items alone count. `weights='importance'`: a vital item counts 1, any other
+      0.5. The share is one of the sum of weights; a query without vital items has 0, as for nuggetizer.
+
+    Of nuggetizer's assignments, where support is read as the rating 5 and partial support as 3, the strict
+    vital score is `Cover(rel=5,weights='vital')`, vital `Cover(rel=5,partial=3,weights='vital')`, strict
+    all `Cover(rel=5)`, and all `Cover(rel=5,partial=3)`.
+
     Qrels, by what they are:
 
-    - rows that carry `ratings` (`trecexam.scores.RubricQrel`): the items are those of the test bank;
+    - rows that carry `ratings` (`trecexam.scores.RubricQrel`): the items are those of the test bank. They
+      alone carry the items' importance, without which all weights but equal ones are refused;
     - other rows with the item as iteration and the rating as relevance: the items are the distinct
       iterations among the query's rows. A data frame's column `iteration` is the same;
     - rows or a dict without iterations: one item, the passage's label.
@@ -72,8 +104,8 @@ class _Cover(_CoverBase):
 class _nCover(_CoverBase):  # noqa: N801
     """Rubric-Cover divided by the best that the pool allows.
 
-    As `Cover`, but divided by the number of items that any passage of the qrels reaches; 0 where none
-    is reached. 0..1, and never below Cover.
+    As `Cover`, but divided by the number of items that any passage of the qrels reaches, with the same
+    credits and weights; 0 where none is reached. 0..1, and never below Cover.
     """
 
     __name__ = "nCover"
@@ -87,6 +119,8 @@ class _ItemTable:
 
     def __init__(self, rows: list[Any]) -> None:
         self.ratings: NDArray[np.int64]
+        self.importances: tuple[str, ...] | None = None
+        self._weights: dict[str, NDArray[np.float64]] = {}
         carried = {row.doc_id: row.ratings for row in rows if hasattr(row, "ratings")}
         if carried:
             if not all(hasattr(row, "ratings") for row in rows):
@@ -94,6 +128,14 @@ class _ItemTable:
             if len(set(map(len, carried.values()))) > 1:
                 raise ValueError(f"qrels of query {rows[0].query_id!r}: rows carry unequally many ratings")
             self.ratings = np.array(list(carried.values()), np.int64).reshape(len(carried), -1)
+            self.importances = getattr(rows[0], "importances", None)
+            if any(getattr(row, "importances", None) != self.importances for row in rows):
+                raise ValueError(f"qrels of query {rows[0].query_id!r}: rows differ in the items' importance")
+            if self.importances is not None and len(self.importances) != self.ratings.shape[1]:
+                raise ValueError(
+                    f"qrels of query {rows[0].query_id!r}: rows carry {self.ratings.shape[1]} ratings and "
+                    f"{len(self.importances)} importances"
+                )
             self._row = {doc_id: number for number, doc_id in enumerate(carried)}
             return
         self._row = {}
@@ -104,6 +146,14 @@ class _ItemTable:
         self.ratings = np.full((len(self._row), len(column)), -1, np.int64)
         for row in rows:
             self.ratings[self._row[row.doc_id], column[getattr(row, "iteration", "0")]] = row.relevance
+
+    def weights(self, name: str) -> NDArray[np.float64] | None:
+        """The items' weights; None for equal ones."""
+        if name == EQUAL:
+            return None
+        if name not in self._weights:
+            self._weights[name] = item_weights(name, self.importances or ())
+        return self._weights[name]
 
     def rows(self, ranking: Iterable[str]) -> NDArray[np.intp]:
         """The passages' row numbers; -1 for one that the qrels don't have."""
@@ -116,17 +166,23 @@ class CoverEvaluator(providers.Evaluator):
     def __init__(self, measures: Iterable[Measure], tables: dict[str, _ItemTable]) -> None:
         super().__init__(list(measures), tables.keys())
         self._tables = tables
-        self._wanted: dict[tuple[int, int | None], list[Measure]] = defaultdict(list)
+        self._wanted: dict[tuple[int, int | None, int | None, str], list[Measure]] = defaultdict(list)
+        unknown = any(table.importances is None for table in tables.values())
         for wanted in self.measures:
+            if wanted["weights"] != EQUAL and unknown:
+                raise ValueError(
+                    f"{wanted} needs the importance of items, and these qrels carry none: give rows of "
+                    "trecexam (`Track.qrels`, RubricQrel) of a bank whose items have it"
+                )
             cutoff = wanted.params.get("cutoff")
-            self._wanted[wanted["rel"], cutoff].append(wanted)
+            self._wanted[wanted["rel"], cutoff, wanted["partial"], wanted["weights"]].append(wanted)
 
     def _iter_calc(self, run: TYPE_RUN) -> Iterator[Metric]:
         scores = RunConverter(run).as_dict_of_dict()  # type: ignore[no-untyped-call]
         for query_id, table in self._tables.items():
             ranking = table.rows(trec_order(scores.get(query_id, {})))
-            for (rel, cutoff), wanted in self._wanted.items():
-                values = cover_values(table.ratings, ranking, rel, cutoff)
+            for (rel, cutoff, partial, weights), wanted in self._wanted.items():
+                values = cover_values(table.ratings, ranking, rel, cutoff, partial, table.weights(weights))
                 for one in wanted:
                     yield Metric(query_id, one, values.cover if one.NAME == "Cover" else values.ncover)
 

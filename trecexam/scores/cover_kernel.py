@@ -17,7 +17,12 @@ class CoverValues(NamedTuple):
 
 
 def cover_values(
-    ratings: NDArray[np.integer], ranking: NDArray[np.intp], rel: int, cutoff: int | None = None
+    ratings: NDArray[np.integer],
+    ranking: NDArray[np.intp],
+    rel: int,
+    cutoff: int | None = None,
+    partial: int | None = None,
+    weights: NDArray[np.float64] | None = None,
 ) -> CoverValues:
     """The share of a query's items that the first passages of a ranking reach.
 
@@ -30,19 +35,41 @@ def cover_values(
     Users Who Do Not (Yet) Know What They Want", DESIRES 2021, as Rubric-Cover in Farzi & Dietz, "Pencils
     Down! Automatic Rubric-based Evaluation of Retrieve/Generate Systems", ICTIR 2024.
 
+    With weights w_i, and half the credit for an item that is reached from the rating `partial` on only,
+
+        Cover(P, k, t) = sum of w_i * c_i over the items / sum of w_i over the items
+        c_i = 1 where the best rating on item i over the first k passages is `rel` or better,
+              1/2 where it is `partial` or better but below `rel`, else 0
+
+    and nCover divides by the sum of w_i * c_i with all pooled passages instead. For a single passage, a
+    whole answer, Cover is the nugget scores of Pradeep et al., "Initial Nugget Evaluation Results for the
+    TREC 2024 RAG Track with the AutoNuggetizer Framework", arXiv:2411.09607 (`calculate_nugget_scores` in
+    nuggetizer's code).
+
     Args:
-        ratings: shape (pooled passages, items of the query); a missing rating is any value below `rel`.
+        ratings: shape (pooled passages, items of the query); a missing rating is any value below 1.
         ranking: for each rank, best first, the passage's row in `ratings`, or -1 for one outside the pool.
         rel: from this rating on, a passage reaches an item.
         cutoff: how many ranks count, at least 1; None for all.
+        partial: 1 to below `rel`; None for no credit below `rel`.
+        weights: of each item, at least 0; None for equal ones.
     """
-    reaches = ratings >= rel
+    if weights is None:
+        weights = np.ones(ratings.shape[1])
     rows = ranking[:cutoff]
-    covered = int(np.count_nonzero(reaches[rows[rows >= 0]].any(axis=0)))
+    covered = _credit(ratings[rows[rows >= 0]], rel, partial, weights)
     if covered == 0:
         return CoverValues(0.0, 0.0)
-    reachable = int(np.count_nonzero(reaches.any(axis=0)))
-    return CoverValues(covered / ratings.shape[1], covered / reachable)
+    return CoverValues(covered / float(weights.sum()), covered / _credit(ratings, rel, partial, weights))
+
+
+def _credit(
+    ratings: NDArray[np.integer], rel: int, partial: int | None, weights: NDArray[np.float64]
+) -> float:
+    """The sum of w_i * c_i over the items that these passages reach."""
+    best = ratings.max(axis=0, initial=0)
+    full = float(weights @ (best >= rel))
+    return full if partial is None else (full + float(weights @ (best >= partial))) / 2
 
 
 def trec_order(scores: Mapping[str, float]) -> list[str]:

@@ -25,23 +25,33 @@ class RubricQrel(ir_measures.Qrel):
     """An `ir_measures.Qrel` that also carries the passage's rating on each item, which Cover needs.
 
     It equals a plain Qrel with the same four fields. `ratings` has one entry for each item of the
-    query, in the bank's order: 0..5, or -1 where there is no rating. `_make` gives a row without it.
+    query, in the bank's order: 0..5, or -1 where there is no rating. `importances` are "vital", "okay" or ""
+    of these items, None where the bank says nothing of any. `_make` gives a row without them.
     """
 
     ratings: tuple[int, ...]
+    importances: tuple[str, ...] | None
 
     def __new__(
-        cls, query_id: str, doc_id: str, relevance: int, iteration: str = "0", *, ratings: tuple[int, ...]
+        cls,
+        query_id: str,
+        doc_id: str,
+        relevance: int,
+        iteration: str = "0",
+        *,
+        ratings: tuple[int, ...],
+        importances: tuple[str, ...] | None = None,
     ) -> RubricQrel:
         row = super().__new__(cls, query_id, doc_id, relevance, iteration)
         row.ratings = ratings
+        row.importances = importances
         return row
 
     def __getnewargs_ex__(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        return tuple(self), {"ratings": self.ratings}
+        return tuple(self), {"ratings": self.ratings, "importances": self.importances}
 
     def _replace(self, **changes: Any) -> RubricQrel:
-        fields = {**self._asdict(), "ratings": self.ratings, **changes}
+        fields = {**self._asdict(), "ratings": self.ratings, "importances": self.importances, **changes}
         return RubricQrel(**fields)
 
 
@@ -123,7 +133,9 @@ def label_qrels(
             binary_labels(q, min_rating, min_answers) if binary else labels(q, rule, min_rating, min_answers)
         )
         for doc_id, label in found.items():
-            yield RubricQrel(q.query_id, doc_id, label, ratings=tuple(ratings[doc_id]))
+            yield RubricQrel(
+                q.query_id, doc_id, label, ratings=tuple(ratings[doc_id]), importances=q.importances
+            )
 
 
 def subtopic_qrels(q: QueryRatings, min_rating: int = 4) -> Iterator[Qrel]:

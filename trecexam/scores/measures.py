@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from typing import Any
 
 import ir_measures
@@ -21,6 +22,10 @@ COVER = frozenset(("Cover", "nCover"))
 NDEVAL_DEPTH = 20
 #: The greatest cutoff or rel that the C programs beneath can hold.
 _MAX_INT = 2**31 - 1
+#: Parameters that are whole numbers of at least 1.
+_COUNTED = frozenset(("cutoff", "rel", "partial"))
+#: A parameter's value that is a word without quotes, as in `weights=vital`; ir_measures wants quotes.
+_BARE = re.compile(r"=\s*(?!(?:True|False|None)\b)([A-Za-z_][\w-]*)\s*(?=[,)])")
 #: Takes labels up to 4 and numeric query ids alone, so that a 5 would stop an evaluation.
 _UNUSED_PROVIDERS = frozenset(("gdeval",))
 
@@ -29,7 +34,8 @@ def measure(name: str | Measure, *, official: bool = False) -> Measure:
     """The measure of this name, as ir_measures writes it: `nDCG@10`, `P(rel=4)@20`, `Cover(rel=4)@20`.
 
     Args:
-        name: a name, or a measure, which is checked in the same way.
+        name: a name, or a measure, which is checked in the same way. ir_measures writes texts in quotes,
+            `Cover(rel=4,weights='vital')@20`; here they are read without them, too.
         official: the measure is for official judgments, which have no items.
 
     Raises:
@@ -62,13 +68,16 @@ def at_min_rating(one: Measure, min_rating: int, *, counts: bool) -> Measure | N
     rel = one.SUPPORTED_PARAMS.get("rel")
     if rel is None or ("rel" not in one.params and rel.default is NOT_PROVIDED):
         return None
-    changed: Measure = one(rel=min_rating)
-    return changed
+    kept = dict(one.params)
+    if kept.get("partial") is not None and kept["partial"] >= min_rating:
+        # From there on an item has full credit.
+        del kept["partial"]
+    return type(one)(**{**kept, "rel": min_rating})
 
 
 def _parse(name: str) -> Measure:
     try:
-        return ir_measures.parse_measure(name.strip())
+        return ir_measures.parse_measure(_BARE.sub(r"='\1'", name.strip()))
     except NameError:
         raise ValueError(f"unknown measure {name!r}; {_nearest(name)}") from None
     except (ValueError, TypeError):
@@ -114,7 +123,7 @@ def _check_parameters(found: Measure) -> None:
                 raise ValueError(f"{found.NAME} needs its parameter `{key}`; {takes}")
             continue
         boolean = isinstance(value, bool) and info.dtype is not bool
-        outside = key in ("cutoff", "rel") and isinstance(value, int) and not 1 <= value <= _MAX_INT
+        outside = key in _COUNTED and isinstance(value, int) and not 1 <= value <= _MAX_INT
         if boolean or outside or not info.validate(value):  # type: ignore[no-untyped-call]
             raise ValueError(f"{found.NAME}: {key}={value!r} is not possible; {takes}")
     if found.NAME in DIVERSITY and found.params.get("cutoff", 1) > NDEVAL_DEPTH:
@@ -137,8 +146,8 @@ def _describe(key: str, info: Any) -> str:
     kind = info.dtype.__name__ if isinstance(info.dtype, type) else "value"
     if info.choices is not NOT_PROVIDED:
         kind = " or ".join(map(repr, info.choices))
-    least = " of at least 1" if key in ("cutoff", "rel") else ""
-    default = f", default {info.default!r}" if info.default is not NOT_PROVIDED else ""
+    least = " of at least 1" if key in _COUNTED else ""
+    default = f", default {info.default!r}" if info.default not in (NOT_PROVIDED, None) else ""
     return f"{key} ({kind}{least}{default})"
 
 

@@ -25,6 +25,7 @@ class QueryRatings:
         ratings: int8 of shape (len(doc_ids), n_items), items in the bank's order; 0..5, or -1 where
             there is no rating. A cell that a person rated has that rating.
         human: doc_id -> the rating 0..5 that a person gave the passage as a whole, for the query itself.
+        importances: "vital", "okay" or "" of each item; None where no item of the whole bank has any.
 
     Raises:
         ValueError: the matrix has another shape or type, or a value outside -1..5.
@@ -35,6 +36,7 @@ class QueryRatings:
     n_items: int
     ratings: NDArray[np.int8]
     human: Mapping[str, int] = field(default_factory=dict)
+    importances: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         shape = (len(self.doc_ids), self.n_items)
@@ -45,6 +47,11 @@ class QueryRatings:
             )
         if self.ratings.size and not (self.ratings.min() >= MISSING and self.ratings.max() <= MAX_RATING):
             raise ValueError(f"ratings of query {self.query_id!r}: a value outside {MISSING}..{MAX_RATING}")
+        if self.importances is not None and len(self.importances) != self.n_items:
+            raise ValueError(
+                f"ratings of query {self.query_id!r}: {len(self.importances)} importances of "
+                f"{self.n_items} items"
+            )
         unknown = self.human.keys() - set(self.doc_ids) if self.human else ()
         if unknown or any(not 0 <= rating <= MAX_RATING for rating in self.human.values()):
             raise ValueError(f"human ratings of query {self.query_id!r}: outside its pool or 0..{MAX_RATING}")

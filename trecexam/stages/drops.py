@@ -1,14 +1,18 @@
-"""What was dropped: a TREC run, or generated responses, which amount to a run over passages of their own."""
+"""What was dropped: a TREC run, or generated responses, which amount to a run over passages of their own.
+
+Answers that nuggetizer judged are responses, too; each stays whole, since as a whole it was judged.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import converters
 from converters.errors import ConversionError
-from converters.lines import head
+from converters.lines import head, iter_objects
+from converters.nuggets import assigned_answer, has_nuggets
 from converters.records import Response
 from converters.run import Run
 from converters.segment import Pool, response_passages, response_ranking, safe_name
@@ -46,6 +50,10 @@ def read_dropped(path: Path, pool: Pool, query_texts: Mapping[str, str]) -> Drop
         kind = "responses"
     if kind == "responses":
         return _responses(path, pool, query_texts)
+    if kind == "grades":
+        judged = _judged_answers(path)
+        if judged is not None:
+            return judged
     if kind not in {"run", None}:
         raise ConversionError(
             path,
@@ -55,6 +63,26 @@ def read_dropped(path: Path, pool: Pool, query_texts: Mapping[str, str]) -> Drop
         )
     run = converters.read(path, "run")
     return Dropped(run)
+
+
+def _judged_answers(path: Path) -> Dropped | None:
+    """Answers with nuggetizer's assignments; None where these grades are of other passages.
+
+    An answer without a text was not given: the run skips the query.
+    """
+    rows: list[tuple[str, str, float]] = []
+    texts: dict[str, str] = {}
+    runs: dict[str, None] = {}
+    for number, row in iter_objects(path):
+        found = assigned_answer(path, number, row) if has_nuggets(row) else None
+        if found is None:
+            return None
+        doc_id, response = found
+        runs[response.run] = None
+        if response.text:
+            rows.append((response.query_id, doc_id, 1.0))
+            texts[doc_id] = response.text
+    return Dropped(_run_of(path, list(runs), rows), texts)
 
 
 def _is_json(path: Path) -> bool:
@@ -70,12 +98,7 @@ def _responses(path: Path, pool: Pool, query_texts: Mapping[str, str]) -> Droppe
         by_text.setdefault(text.strip(), query_id)
     responses: list[Response] = list(converters.read(path, "responses"))
     names = list(dict.fromkeys(response.run for response in responses))
-    if len(names) > 1:
-        raise ConversionError(
-            path,
-            None,
-            f"responses of {len(names)} runs ('{names[0]}', '{names[1]}', ...): make a file for each",
-        )
+    _one_run(path, names)
     by_prompt = any(not response.query_id for response in responses)
     rows: list[tuple[str, str, float]] = []
     texts: dict[str, str] = {}
@@ -94,8 +117,21 @@ def _responses(path: Path, pool: Pool, query_texts: Mapping[str, str]) -> Droppe
         rows += response_ranking(response, pool)
     if not rows:
         raise ConversionError(path, None, 'no citations in it, and `pool` in [track] is "citations"')
+    return Dropped(_run_of(path, names, rows), texts, by_prompt)
+
+
+def _one_run(path: Path, names: Sequence[str]) -> None:
+    if len(names) > 1:
+        raise ConversionError(
+            path,
+            None,
+            f"responses of {len(names)} runs ('{names[0]}', '{names[1]}', ...): make a file for each",
+        )
+
+
+def _run_of(path: Path, names: Sequence[str], rows: Sequence[tuple[str, str, float]]) -> Run:
+    _one_run(path, names)
     try:
-        run = Run.from_entries(safe_name(names[0]), rows)
+        return Run.from_entries(safe_name(names[0]), rows)
     except ValueError as error:
         raise ConversionError(path, None, str(error)) from None
-    return Dropped(run, texts, by_prompt)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from converters.records import HumanRating, Item
@@ -88,10 +88,12 @@ class Gradebook:
         self._min_text = min_text
         self._read = read
         self._sheets: dict[str, _Sheet] = {}
+        self._has_importance = False
         self._overrides = Overrides()
 
     def set_pool(self, bank: Bank, pool: Mapping[str, tuple[str, ...]], texts: Mapping[str, str]) -> None:
         """Takes a new pool; only queries whose passages, texts or items changed are looked up again."""
+        self._has_importance = bank.has_importance
         for query_id in self._sheets.keys() - pool.keys():
             del self._sheets[query_id]
         for query_id, doc_ids in pool.items():
@@ -200,14 +202,16 @@ class Gradebook:
         codes = sheet.codes
         unread = (codes == UNPARSED) | (codes == REFUSED)
         ratings = np.where(unread, instead, np.maximum(codes, MISSING)).astype(np.int8)
+        importances = tuple(item.importance for item in sheet.items) if self._has_importance else None
+        found = QueryRatings(query_id, sheet.doc_ids, len(sheet.items), ratings, importances=importances)
         said = self._overrides.queries.get(query_id) if human else None
         if said is None:
-            return QueryRatings(query_id, sheet.doc_ids, len(sheet.items), ratings)
+            return found
         rows = {doc_id: row for row, doc_id in enumerate(sheet.doc_ids)}
         columns = {item.item_id: column for column, item in enumerate(sheet.items)}
         for (doc_id, item_id), rating in said.cells.items():
             ratings[rows[doc_id], columns[item_id]] = rating
-        return QueryRatings(query_id, sheet.doc_ids, len(sheet.items), ratings, said.passages)
+        return replace(found, human=said.passages)
 
     def without_text(self, query_id: str) -> frozenset[str]:
         """The query's pooled passages that have no gradable text."""

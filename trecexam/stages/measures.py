@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from trecexam.bank.model import Bank
 from trecexam.config import TrackConfig
-from trecexam.errors import ConfigError
+from trecexam.errors import ConfigError, TrecexamError
 
 
 def check_measures(config: TrackConfig, path: Path) -> None:
@@ -28,3 +30,32 @@ def check_measures(config: TrackConfig, path: Path) -> None:
                 measure(name, official=key == "official_measures")
             except ValueError as error:
                 raise ConfigError(f"[scores] {key}: {error}", path=path) from None
+
+
+def check_importance(names: Iterable[str], bank: Bank, files: Sequence[Path]) -> None:
+    """Refuses measures that weigh items by an importance which the bank does not have.
+
+    Args:
+        names: measures on rubric ratings, that can be computed otherwise.
+        bank: the items that the grader asks about.
+        files: the bank's.
+
+    Raises:
+        TrecexamError: with the reason.
+    """
+    from trecexam.scores.measures import COVER, measure
+    from trecexam.scores.weights import EQUAL
+
+    for one in map(measure, names):
+        if one.NAME not in COVER or one["weights"] == EQUAL:
+            continue
+        vital = one["weights"] == "vital"
+        if not (bank.n_vital if vital else bank.has_importance):
+            needed, write = (
+                ("a vital item", '"vital"') if vital else ("items with an importance", '"vital" or "okay"')
+            )
+            raise TrecexamError(
+                f'{one} needs {needed}, and the grader asks about none: write "importance": {write} beside '
+                "items in the bank, or take the measure away",
+                path=files[0] if len(files) == 1 else None,
+            )

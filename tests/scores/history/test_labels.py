@@ -105,3 +105,20 @@ def test_queries_that_came_or_went_are_changes_of_all_their_items_and_labels() -
     items, labels = label_changes({"old": state}, {"new": state})
     assert [(r.query_id, r.change) for r in items] == [("new", "added"), ("old", "removed")]
     assert [(r.query_id, r.before, r.after) for r in labels] == [("new", None, 4), ("old", 4, None)]
+
+
+def test_an_item_of_another_importance_is_the_same_item_and_said_to_be_reweighed() -> None:
+    passages = {"a": (4, 0b01)}
+
+    def changes(*importances: str | None) -> list[str]:
+        old, new = (
+            QueryState((ItemKey("1", "one", i), ItemKey("2", "two", "vital")), passages) for i in importances
+        )
+        items, labels = label_changes({"q": old}, {"q": new})
+        assert not labels
+        assert all((item.item_id, item.before, item.after, item.gained) == ("1", 1, 1, 0) for item in items)
+        return [item.change for item in items]
+
+    assert changes("vital", "okay") == changes("", "vital") == ["reweighed"]
+    # What was logged before importances were noted.
+    assert changes("vital", "vital") == changes(None, "vital") == []

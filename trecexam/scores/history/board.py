@@ -46,6 +46,7 @@ class RunChange:
             change the first measure: see `BoardChange.counting`.
         beyond: the same of these queries' other passages, where they count: as what was there to be found.
         edited_queries: those of the queries in which items were added or removed.
+        reweighed_queries: those in which items got another importance, where that counts.
         queries: the queries, greatest change first; at most `LISTED`.
         because: the changes counted in `labels`, in the order of `queries`; at most `LISTED`.
     """
@@ -64,6 +65,7 @@ class RunChange:
     labels: int = 0
     beyond: int = 0
     edited_queries: int = 0
+    reweighed_queries: int = 0
     queries: tuple[QueryMove, ...] = ()
     because: tuple[LabelChange, ...] = ()
 
@@ -178,7 +180,13 @@ class _Causes:
         rankings: Rankings,
         counting: Counting,
     ) -> None:
-        self._edited = {item.query_id for item in items if item.change not in {"edited", "kept"}}
+        items = tuple(items)
+        came_or_went = {"added", "removed", "retired", "un-retired"}
+        self._edited = {item.query_id for item in items if item.change in came_or_went}
+        # An item with another text may have another importance as well; then its grades are the reason.
+        self._reweighed = {item.query_id for item in items if item.change == "reweighed"}
+        if not counting.importance:
+            self._reweighed = set()
         self._changes: dict[str, dict[str, LabelChange]] = {}
         for row in filter(counting.decides, labels):
             self._changes.setdefault(row.query_id, {})[row.doc_id] = row
@@ -187,7 +195,7 @@ class _Causes:
 
     def of(
         self, run: str, moves: Sequence[QueryMove]
-    ) -> tuple[int, int, int, int, tuple[QueryMove, ...], tuple[LabelChange, ...]]:
+    ) -> tuple[int, int, int, int, int, tuple[QueryMove, ...], tuple[LabelChange, ...]]:
         """The fields of RunChange from `n_queries` on."""
         queries = [move.query_id for move in moves]
         found = [
@@ -203,6 +211,7 @@ class _Causes:
             len(found),
             0 if self._local else everywhere - len(found),
             sum(query_id in self._edited for query_id in queries),
+            sum(query_id in self._reweighed for query_id in queries),
             tuple(moves[:LISTED]),
             tuple(found[:LISTED]),
         )

@@ -20,11 +20,13 @@ class Counting:
         items: the items that passages reach, and not their labels.
         rel: labels as below `rel`, or not; None where every label counts for itself.
         local: only a run's first passages (to the pool's depth), and no others of the query.
+        importance: items by their importance.
     """
 
     items: bool = False
     rel: int | None = None
     local: bool = False
+    importance: bool = False
 
     def decides(self, change: LabelChange) -> bool:
         """Whether this change can change the measure's value."""
@@ -47,12 +49,16 @@ def counting(name: str, min_rating: int, depth: int) -> Counting:
         ValueError: it is no measure's name.
     """
     from trecexam.scores.measures import COVER, DIVERSITY, measure
+    from trecexam.scores.weights import EQUAL
 
     found = measure(name)
     takes = found.SUPPORTED_PARAMS
     local = found.NAME in _LOCAL and "cutoff" in found.params and found["cutoff"] <= depth
     if found.NAME in COVER | DIVERSITY:
-        return Counting(items=found.NAME in DIVERSITY or found["rel"] == min_rating, local=local)
+        # Which items are reached from other ratings on than min_rating, or in part, is not known here.
+        known = found.NAME in DIVERSITY or (found["rel"] == min_rating and found["partial"] is None)
+        weighted = found.NAME in COVER and found["weights"] != EQUAL
+        return Counting(items=known, local=local, importance=weighted)
     if found.params.get("judged_only") or found.NAME not in _BINARY or "rel" not in takes:
         return Counting()
     return Counting(rel=found["rel"], local=local)

@@ -8,6 +8,8 @@ from typing import Literal
 
 from trecexam.scores.history.standing import ItemKey, QueryState
 
+Change = Literal["added", "removed", "edited", "reweighed", "retired", "un-retired", "kept"]
+
 
 @dataclass(frozen=True)
 class LabelChange:
@@ -27,15 +29,16 @@ class LabelChange:
 
 @dataclass(frozen=True)
 class ItemChange:
-    """An item that came, went or was edited, or was kept and is reached by other passages.
+    """An item that was added, removed, retired, edited or reweighed, or is reached by other passages.
 
+    One that was edited may have another importance, too; one that is "kept" is as it was.
     `before` and `after` count the passages that reach it; `gained` and `lost` those that do now and did not,
     and the other way round.
     """
 
     query_id: str
     item_id: str
-    change: Literal["added", "removed", "edited", "kept", "retired", "un-retired"]
+    change: Change
     before: int
     after: int
     gained: int
@@ -102,10 +105,14 @@ def _query(query_id: str, old: QueryState, new: QueryState) -> tuple[list[ItemCh
             counts_here = 0, reached_after[j], reached_after[j], 0
             items.append(ItemChange(query_id, item.item_id, "un-retired" if back else "added", *counts_here))
             continue
-        edited = old.items[i].digest != item.digest
-        if edited or gained_by[j] or lost_by[i]:
+        change: Change = "kept"
+        if old.items[i].digest != item.digest:
+            change = "edited"
+        elif old.items[i].importance not in (None, item.importance):
+            change = "reweighed"
+        if change != "kept" or gained_by[j] or lost_by[i]:
             counts_here = reached_before[i], reached_after[j], gained_by[j], lost_by[i]
-            items.append(ItemChange(query_id, item.item_id, "edited" if edited else "kept", *counts_here))
+            items.append(ItemChange(query_id, item.item_id, change, *counts_here))
     items += (
         ItemChange(
             query_id,

@@ -11,10 +11,14 @@ from trecexam.scores.leaderboard import TIE_DECIMALS
 
 
 class ItemKey(NamedTuple):
-    """An item of a bank: its id, and the digest of what a grader is asked about it."""
+    """An item of a bank: its id, the digest of what a grader is asked about it, and its importance.
+
+    The importance is None where that was not noted.
+    """
 
     item_id: str
     digest: str
+    importance: str | None = None
 
 
 @dataclass(frozen=True)

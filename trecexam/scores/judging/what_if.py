@@ -21,6 +21,7 @@ from trecexam.scores.labels import LabelRule, labels
 from trecexam.scores.leaderboard import TIE_DECIMALS
 from trecexam.scores.measures import COVER, DIVERSITY
 from trecexam.scores.ratings import MISSING, QueryRatings
+from trecexam.scores.weights import EQUAL, item_weights
 
 #: Judgments and ranks, and (judgment, pair of runs) cells, that are worked on at once: some 50 MB.
 _ROWS = 200_000
@@ -45,12 +46,13 @@ class Scoring:
         return self.measure.NAME in COVER | DIVERSITY
 
     @property
-    def reach(self) -> int:
-        """For a measure on items: from this rating on, a passage reaches an item."""
+    def thresholds(self) -> tuple[int, ...]:
+        """For a measure on items, rising: the ratings from which on a passage reaches an item (in part)."""
         # With rel=1 diversity measures are computed on 0/1 rows made with min_rating.
         if self.measure.NAME in DIVERSITY and self.measure["rel"] == 1:
-            return self.min_rating
-        return int(self.measure["rel"])
+            return (self.min_rating,)
+        partial = self.measure["partial"] if self.measure.NAME in COVER else None
+        return (int(self.measure["rel"]),) if partial is None else (int(partial), int(self.measure["rel"]))
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ def expected_effects(q: QueryRatings, asked: Asked, board: Board, scoring: Scori
         raise ValueError(
             f"{scoring.measure} is computed on the items' ratings and sees no label of a passage"
         )
-    before, after = _reaches(q, scoring) if scoring.on_items else _labels(q, scoring, whole)
+    before, after = _levels(q, scoring) if scoring.on_items else _labels(q, scoring, whole)
     tried = (after != before[..., None]) & (probabilities > 0) & wanted[..., None]
     # Equal outcomes are evaluated once: several ratings, or cells of a passage, can lead to one label.
     outcomes: dict[_Outcome, int] = {}
@@ -146,7 +148,7 @@ def expected_effects(q: QueryRatings, asked: Asked, board: Board, scoring: Scori
 
 
 class _Outcome(NamedTuple):
-    """What is scored otherwise: the label of some passages, or whether they reach an item (1 or 0)."""
+    """What is scored otherwise: the label of some passages, or how many thresholds they reach on an item."""
 
     docs: tuple[int, ...]
     item: int | None
@@ -173,10 +175,13 @@ def _labels(q: QueryRatings, scoring: Scoring, whole: bool) -> tuple[Ints, Ints]
     return np.repeat(before[:, None], q.n_items, axis=1), after
 
 
-def _reaches(q: QueryRatings, scoring: Scoring) -> tuple[Ints, Ints]:
-    """Whether each cell is reached now, and with each rating."""
-    after = (np.arange(RATINGS) >= scoring.reach).astype(np.int64)
-    return (q.ratings >= scoring.reach).astype(np.int64), np.broadcast_to(after, (*q.ratings.shape, RATINGS))
+def _levels(q: QueryRatings, scoring: Scoring) -> tuple[Ints, Ints]:
+    """How many thresholds each cell reaches now, and with each rating."""
+
+    def of(ratings: NDArray[np.integer]) -> Ints:
+        return np.searchsorted(scoring.thresholds, ratings, side="right").astype(np.int64)
+
+    return of(q.ratings), np.broadcast_to(of(np.arange(RATINGS)), (*q.ratings.shape, RATINGS))
 
 
 def _effects(
@@ -235,27 +240,34 @@ def _covers(
 
     Evaluating a query for each outcome would take minutes for a query that 100 runs answer.
     """
-    reached = (q.ratings >= scoring.reach).astype(np.int64)
+    weights = np.ones(q.n_items)
+    if scoring.measure["weights"] != EQUAL:
+        weights = item_weights(scoring.measure["weights"], q.importances or ())
     number_of = {doc_id: number for number, doc_id in enumerate(q.doc_ids)}
     tried = [(at, outcome) for at, outcome in enumerate(outcomes) if outcome is not None]
     at = np.array([place for place, _ in tried], np.intp)
     item = np.array([outcome.item for _, outcome in tried], np.intp)
-    gain = np.array([outcome.value for _, outcome in tried], np.int64)
+    level = np.array([outcome.value for _, outcome in tried], np.int64)
     owner = np.repeat(np.arange(len(tried)), [len(outcome.docs) for _, outcome in tried])
     docs = np.array([doc for _, outcome in tried for doc in outcome.docs], np.intp)
-    was = reached[docs, item[owner]] if len(docs) else docs
+    reached_from = [(q.ratings >= threshold).astype(np.int64) for threshold in scoring.thresholds]
 
     def covered(inside: NDArray[np.bool_]) -> Floats:
-        """How many items these passages reach under each outcome."""
-        counts = reached[inside].sum(axis=0)
+        """The credit for what these passages reach under each outcome: a like share for each threshold."""
         here = inside[docs].astype(np.int64)
-        less = np.bincount(owner, here * was, len(tried))
-        more = np.bincount(owner, here, len(tried)) * gain
-        found = np.full(len(outcomes), float(np.count_nonzero(counts)))
-        found[at] += ((counts[item] - less + more) > 0).astype(float) - (counts[item] > 0)
-        return found
+        found = np.zeros(len(outcomes))
+        for passed, reached in enumerate(reached_from, 1):
+            counts = reached[inside].sum(axis=0)
+            was = reached[docs, item[owner]] if len(docs) else docs
+            less = np.bincount(owner, here * was, len(tried))
+            more = np.bincount(owner, here, len(tried)) * (level >= passed)
+            found += weights @ (counts > 0)
+            found[at] += weights[item] * (
+                ((counts[item] - less + more) > 0).astype(float) - (counts[item] > 0)
+            )
+        return found / len(reached_from)
 
-    whole = np.full(len(outcomes), float(q.n_items))
+    whole = np.full(len(outcomes), float(weights.sum()))
     if scoring.measure.NAME == "nCover":
         whole = covered(np.ones(len(q.doc_ids), np.bool_))
     values = np.zeros((len(outcomes), len(rankings)))
@@ -282,7 +294,7 @@ def _on_items(q: QueryRatings, outcomes: Sequence[_Outcome | None], scoring: Sco
         ratings = q.ratings
         if outcome is not None:
             ratings = ratings.copy()
-            ratings[list(outcome.docs), outcome.item] = scoring.reach if outcome.value else 0
+            ratings[list(outcome.docs), outcome.item] = scoring.thresholds[0] if outcome.value else 0
         queries.append(replace(q, query_id=str(number), ratings=ratings))
     return RubricJudgments(queries, scoring.rule, scoring.min_rating, scoring.min_answers)
 

@@ -77,7 +77,9 @@ def query_states(pipeline: Pipeline, labels: bytes) -> dict[str, QueryState]:
         reached = _reached(query.ratings, pipeline.config.scores.min_rating)
         bits = dict(zip(query.doc_ids, reached, strict=True))
         queries[query_id] = QueryState(
-            tuple(ItemKey(printable(item.item_id), item_digest(item).hex()) for item in items),
+            tuple(
+                ItemKey(printable(item.item_id), item_digest(item).hex(), item.importance) for item in items
+            ),
             {doc_id: (label, bits.get(doc_id, 0)) for doc_id, label in here.items()},
             retired.get(query_id, ()),
         )

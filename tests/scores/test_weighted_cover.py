@@ -1,0 +1,284 @@
+"""Cover with weights and half credit: against plain loops, and against nuggetizer's formulas."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import pickle
+import random
+from collections import namedtuple
+from dataclasses import replace
+from fractions import Fraction
+
+import ir_measures
+import numpy as np
+import pytest
+from ir_measures import Measure, Qrel
+
+from trecexam.scores import Cover, RubricJudgments, nCover
+from trecexam.scores.labels import RubricQrel, label_qrels, rating_qrels
+from trecexam.scores.measures import measure
+from trecexam.scores.ratings import QueryRatings
+from trecexam.scores.weights import item_weights
+
+WEIGHT = {
+    "equal": {"vital": 1, "okay": 1, "": 1},
+    "vital": {"vital": 1, "okay": 0, "": 0},
+    "importance": {"vital": 1, "okay": Fraction(1, 2), "": Fraction(1, 2)},
+}
+
+
+def naive(
+    q: QueryRatings, ranking: list[str], rel: int, k: int | None, partial: int | None, weights: str
+) -> tuple[float, float]:
+    """(Cover, nCover), item by item and passage by passage, in exact numbers."""
+    ratings = dict(zip(q.doc_ids, q.ratings.tolist(), strict=True))
+    assert q.importances is not None
+    whole = covered = reachable = Fraction(0)
+    for item, importance in enumerate(q.importances):
+        weight = Fraction(WEIGHT[weights][importance])
+
+        def credit(doc_ids: list[str], item: int = item) -> Fraction:
+            found = [ratings[doc_id][item] for doc_id in doc_ids if doc_id in ratings]
+            if any(rating >= rel for rating in found):
+                return Fraction(1)
+            half = partial is not None and any(rating >= partial for rating in found)
+            return Fraction(1, 2) if half else Fraction(0)
+
+        whole += weight
+        covered += weight * credit(ranking[:k])
+        reachable += weight * credit(list(ratings))
+    return float(covered / whole) if whole else 0.0, float(covered / reachable) if reachable else 0.0
+
+
+def weighed(queries: list[QueryRatings], seed: int = 7) -> list[QueryRatings]:
+    """With importances, and so few passages that they do not reach all; the last query has no vital item."""
+    rng = random.Random(seed)
+    kinds = [[rng.choice(("vital", "okay", "")) for _ in range(q.n_items)] for q in queries]
+    kinds[0][:3] = ["vital", "okay", ""]
+    kinds[-1] = ["okay"] * queries[-1].n_items
+    return [
+        replace(q, doc_ids=q.doc_ids[:4], ratings=q.ratings[:4], importances=tuple(kind))
+        for q, kind in zip(queries, kinds, strict=True)
+    ]
+
+
+def as_run(rankings: dict[str, list[str]]) -> dict[str, dict[str, float]]:
+    return {q: {d: float(-rank) for rank, d in enumerate(docs)} for q, docs in rankings.items()}
+
+
+def per_query(one: Measure, qrels: object, run: object) -> dict[str, float]:
+    return {m.query_id: m.value for m in ir_measures.calc([one], qrels, run)[1]}
+
+
+@pytest.mark.parametrize("weights", list(WEIGHT))
+@pytest.mark.parametrize(("rel", "partial"), [(4, None), (4, 2), (5, 3), (5, 4), (2, 1)])
+def test_weighted_cover_against_loops(
+    queries: list[QueryRatings],
+    rankings: dict[str, list[str]],
+    weights: str,
+    rel: int,
+    partial: int | None,
+) -> None:
+    queries = weighed(queries)
+    run, qrels = as_run(rankings), list(label_qrels(queries))
+    judgments = RubricJudgments(queries)
+    for k, base in itertools.product((1, 3, 20, None), (Cover, nCover)):
+        one = base(rel=rel, partial=partial, weights=weights)
+        one = one if k is None else one @ k
+        place = 0 if base.NAME == "Cover" else 1
+        expected = {
+            q.query_id: naive(q, rankings[q.query_id], rel, k, partial, weights)[place] for q in queries
+        }
+        assert per_query(one, qrels, run) == expected
+        assert ir_measures.calc_aggregate([one], iter(qrels), run)[one] == pytest.approx(
+            sum(expected.values()) / len(expected)
+        )
+        found = judgments.evaluator([one], list(expected))(rankings)
+        assert {query_id: values[str(one)] for query_id, values in found.items()} == expected
+
+
+def test_a_query_without_vital_items_is_zero_and_counts(
+    queries: list[QueryRatings], rankings: dict[str, list[str]]
+) -> None:
+    queries = weighed(queries)
+    last = queries[-1].query_id
+    for one in (Cover(rel=1, weights="vital"), nCover(rel=1, weights="vital")):
+        found = per_query(one, label_qrels(queries), as_run(rankings))
+        assert found.keys() == {q.query_id for q in queries}
+        assert found[last] == 0 < min(value for query_id, value in found.items() if query_id != last)
+    assert per_query(Cover(rel=1, weights="importance"), label_qrels(queries), as_run(rankings))[last] > 0
+
+
+def test_together_and_alone_give_the_same(
+    queries: list[QueryRatings], rankings: dict[str, list[str]]
+) -> None:
+    wanted = [
+        Cover(rel=4) @ 5,
+        Cover(rel=4, weights="vital") @ 5,
+        Cover(rel=4, partial=2) @ 5,
+        Cover(rel=4, partial=2, weights="importance") @ 5,
+        nCover(rel=4, partial=2, weights="importance") @ 5,
+        ir_measures.nDCG @ 5,
+    ]
+    qrels, run = list(label_qrels(weighed(queries))), as_run(rankings)
+    together = ir_measures.calc_aggregate(wanted, qrels, run)
+    assert together == {one: ir_measures.calc_aggregate([one], qrels, run)[one] for one in wanted}
+    assert len(set(together.values())) == len(wanted)
+
+
+def nuggetizer_scores(nuggets: list[dict[str, str]]) -> dict[str, float]:
+    """The four scores of one answer by the published formulas: shares of nuggets, 1/2 for partial support."""
+
+    def share(of: list[dict[str, str]], credit: dict[str, float]) -> float:
+        return sum(credit.get(n["assignment"], 0.0) for n in of) / len(of) if of else 0.0
+
+    vital = [n for n in nuggets if n["importance"] == "vital"]
+    strict = {"support": 1.0}
+    lenient = {"support": 1.0, "partial_support": 0.5}
+    return {
+        "strict_vital": share(vital, strict),
+        "strict_all": share(nuggets, strict),
+        "vital": share(vital, lenient),
+        "all": share(nuggets, lenient),
+    }
+
+
+OURS = {
+    "strict_vital": Cover(rel=5, weights="vital"),
+    "strict_all": Cover(rel=5),
+    "vital": Cover(rel=5, partial=3, weights="vital"),
+    "all": Cover(rel=5, partial=3),
+}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_of_one_answer_cover_is_nuggetizers_score(seed: int) -> None:
+    rng = random.Random(seed)
+    rating = {"support": 5, "partial_support": 3, "not_support": 0, "failed": -1}
+    nuggets = [
+        {"importance": rng.choice(("vital", "okay")), "assignment": rng.choice(list(rating))}
+        for _ in range(rng.randint(1, 12))
+    ]
+    row = RubricQrel(
+        "q",
+        "answer",
+        0,
+        ratings=tuple(rating[n["assignment"]] for n in nuggets),
+        importances=tuple(n["importance"] for n in nuggets),
+    )
+    found = ir_measures.calc_aggregate(OURS.values(), [row], {"q": {"answer": 1.0}})
+    assert {name: found[one] for name, one in OURS.items()} == nuggetizer_scores(nuggets)
+
+
+def test_the_weighted_score_of_the_paper() -> None:
+    # Two vital nuggets, one supported; two okay ones, one partly: (1 + 0.5 * 0.5) / (2 + 0.5 * 2).
+    row = RubricQrel("q", "a", 5, ratings=(5, 0, 3, 0), importances=("vital", "vital", "okay", ""))
+    one = Cover(rel=5, partial=3, weights="importance")
+    assert per_query(one, [row], {"q": {"a": 1.0}}) == {"q": 1.25 / 3}
+    strict = Cover(rel=5, weights="importance")
+    assert per_query(strict, [row], {"q": {"a": 1.0}}) == {"q": 1 / 3}
+
+
+def test_what_each_weight_is() -> None:
+    kinds = ("vital", "okay", "")
+    assert item_weights("equal", kinds).tolist() == [1, 1, 1]
+    assert item_weights("vital", kinds).tolist() == [1, 0, 0]
+    assert item_weights("importance", kinds).tolist() == [1, 0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("one", "name"),
+    [
+        (Cover(rel=5, weights="vital") @ 20, "Cover(rel=5,weights='vital')@20"),
+        (Cover(weights="vital", partial=3, rel=5), "Cover(rel=5,partial=3,weights='vital')"),
+        (nCover(cutoff=9, weights="importance"), "nCover(rel=4,weights='importance')@9"),
+        (Cover(partial=2) @ 1, "Cover(rel=4,partial=2)@1"),
+        (Cover(rel=4, partial=None, weights="equal") @ 20, "Cover(rel=4)@20"),
+    ],
+)
+def test_names_leave_defaults_out_and_are_parsed_to_themselves(one: Measure, name: str) -> None:
+    assert str(one) == repr(one) == name
+    for read in (
+        ir_measures.parse_measure(name),
+        measure(name),
+        measure(name.replace("'", "")),
+        measure(one),
+    ):
+        assert (str(read), read, hash(read)) == (name, one, hash(one))
+
+
+def test_measures_that_differ_in_weights_or_credit_differ() -> None:
+    different = [Cover, Cover(weights="vital"), Cover(weights="importance"), Cover(partial=3)]
+    assert len(set(different)) == len({str(one) for one in different}) == 4
+    assert Cover(weights="equal") == Cover == Cover(partial=None)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"partial": 0},
+        {"partial": 4},
+        {"rel": 3, "partial": 5},
+        {"partial": 2.0},
+        {"partial": True},
+        {"partial": "3"},
+        {"weights": "Vital"},
+        {"weights": None},
+        {"weights": 1},
+        {"weights": ["vital"]},
+    ],
+)
+def test_impossible_parameters_are_refused(params: dict[str, object]) -> None:
+    with pytest.raises(AssertionError):
+        Cover(**params).validate_params()
+    with pytest.raises(ValueError, match=r"^Cover: .*; it takes .*'equal' or 'vital' or 'importance'"):
+        measure(Cover(**params))
+
+
+class Frame:
+    """As much of a pandas data frame as ir_measures uses to read one."""
+
+    def __init__(self, rows: list[tuple[object, ...]], columns: tuple[str, ...]) -> None:
+        self.columns = columns
+        self._row = namedtuple("_row", columns)
+        self._rows = rows
+
+    def itertuples(self) -> list[tuple[object, ...]]:
+        return [self._row(*row) for row in self._rows]
+
+
+def test_qrels_without_importance_are_refused_with_the_reason(queries: list[QueryRatings]) -> None:
+    columns = ("query_id", "doc_id", "relevance", "iteration", "importance")
+    frame = Frame([("q", "a", 5, "1", "vital")], columns)
+    none = list(label_qrels(queries))
+    some = [*label_qrels(weighed(queries)), RubricQrel("q9", "a", 5, ratings=(5,))]
+    plain = [row for q in weighed(queries) for row in rating_qrels(q)]
+    for qrels in (frame, none, some, plain, {"q": {"a": 5}}, [Qrel("q", "a", 5)]):
+        for one in (Cover(weights="vital") @ 5, nCover(weights="importance")):
+            with pytest.raises(ValueError, match="needs the importance of items, and these qrels carry none"):
+                ir_measures.calc([one], qrels, {"q": {"a": 1.0}})
+    # Half credit and equal weights need none.
+    for qrels in (frame, {"q": {"a": 5}}):
+        found = ir_measures.calc_aggregate([Cover(partial=2, weights="equal")], qrels, {"q": {"a": 1.0}})
+        assert list(found.values()) == [1]
+
+
+def test_rows_that_contradict_each_other_are_refused() -> None:
+    first = RubricQrel("q", "a", 5, ratings=(5, 0), importances=("vital", "okay"))
+    for importances in (("vital", "vital"), None):
+        other = RubricQrel("q", "b", 5, ratings=(5, 0), importances=importances)
+        with pytest.raises(ValueError, match="rows differ in the items' importance"):
+            per_query(Cover, [first, other], {})
+    short = RubricQrel("q", "a", 5, ratings=(5, 0), importances=("vital",))
+    with pytest.raises(ValueError, match="2 ratings and 1 importances"):
+        per_query(Cover, [short], {})
+    with pytest.raises(ValueError, match="1 importances of 2 items"):
+        QueryRatings("q", ("a",), 2, np.zeros((1, 2), np.int8), importances=("vital",))
+
+
+def test_rows_keep_their_importances() -> None:
+    row = RubricQrel("q", "a", 5, ratings=(5, 0), importances=("vital", "okay"))
+    for again in (pickle.loads(pickle.dumps(row)), copy.deepcopy(row), row._replace(relevance=3)):
+        assert (again.ratings, again.importances) == ((5, 0), ("vital", "okay"))
+    assert RubricQrel("q", "a", 5, ratings=(5,)).importances is None

@@ -1,0 +1,379 @@
+"""nuggetizer's scores from its assignments, as a user gets them: bank, recording and answers in a track."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import SHARED, HashGrader
+
+import converters
+import trecexam
+from trecexam.cli.main import run
+from trecexam.scores import Cover
+
+IMPORTANCE = {
+    "q1": ["vital", "vital", "okay"],
+    "q2": ["okay", "vital"],
+    "q3": ["okay", "okay", "okay", "okay"],
+}
+S, P, N, F = "support", "partial_support", "not_support", "failed"
+#: run -> query -> assignments. `quiet` gave no answer to q2, which nuggetizer judges all the same; `short`
+#: has no line for it, as when nuggetizer's model failed.
+ASSIGNED = {
+    "good": {"q1": [S, S, P], "q2": [P, S], "q3": [S, N, P, F]},
+    "fair one": {"q1": [P, F, S], "q2": [N, P], "q3": [N, N, P, N]},
+    "quiet": {"q1": [S, N, N], "q2": [N, N], "q3": [P, P, S, S]},
+    "short": {"q1": [S, P, N], "q3": [N, S, N, P]},
+}
+NAMES = {
+    "strict_vital": "Cover(rel=5,weights='vital')@20",
+    "strict_all": "Cover(rel=5)@20",
+    "vital": "Cover(rel=5,partial=3,weights='vital')@20",
+    "all": "Cover(rel=5,partial=3)@20",
+}
+MEASURES = f"[scores]\nmeasures = {json.dumps(list(NAMES.values()))}\n"
+
+
+def nuggets(query_id: str, assigned: list[str] | None = None) -> list[dict[str, str]]:
+    rows = [
+        {"text": f"fact {n} of {query_id}", "importance": importance}
+        for n, importance in enumerate(IMPORTANCE[query_id])
+    ]
+    return rows if assigned is None else [r | {"assignment": a} for r, a in zip(rows, assigned, strict=True)]
+
+
+def lines(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def answers(name: str) -> list[dict[str, Any]]:
+    """A run's file of assignments; long answers, which are not cut."""
+    return [
+        {
+            "query": f"what about {query_id}",
+            "qid": query_id,
+            "answer_text": ""
+            if (name, query_id) == ("quiet", "q2")
+            else f"{name} on {query_id}. " + "Word. " * 500,
+            "response_length": 500,
+            "run_id": name,
+            "nuggets": nuggets(query_id, assigned),
+        }
+        for query_id, assigned in ASSIGNED[name].items()
+    ]
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> Path:
+    """A track as the documentation makes it."""
+    bank = lines(
+        tmp_path / "nuggets.jsonl",
+        [{"query": f"what about {q}", "qid": q, "nuggets": nuggets(q)} for q in IMPORTANCE],
+    )
+    for name in ASSIGNED:
+        lines(tmp_path / "assignments" / f"{name}.jsonl", answers(name))
+    every = lines(tmp_path / "assignments.jsonl", [row for name in ASSIGNED for row in answers(name)])
+    root = tmp_path / "track"
+    words = ["init", root, "--bank", bank, "--recorded", every, "--runs", tmp_path / "assignments"]
+    assert run([str(word) for word in words]) == 0
+    (root / "trecexam.toml").write_text(
+        '[track]\nbank = ["bank.nuggets.jsonl"]\n'
+        f'[grader]\nname = "recorded"\nrecorded = "assignments.jsonl"\n{MEASURES}'
+    )
+    return root
+
+
+def published(rows: list[dict[str, str]]) -> dict[str, float]:
+    """nuggetizer's four scores of one answer, by its published formulas."""
+    vital = [row for row in rows if row["importance"] == "vital"]
+
+    def share(of: list[dict[str, str]], half: float) -> float:
+        full, part = (sum(row["assignment"] == said for row in of) for said in (S, P))
+        return (full + half * part) / len(of) if of else 0.0
+
+    return {
+        "strict_vital": share(vital, 0),
+        "strict_all": share(rows, 0),
+        "vital": share(vital, 0.5),
+        "all": share(rows, 0.5),
+    }
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def means(root: Path) -> dict[str, dict[str, float]]:
+    with trecexam.open_track(root) as track:
+        board = track.leaderboard(list(NAMES.values()))
+    return {
+        row.run: {key: score.mean for key, score in zip(NAMES, row.scores, strict=True)} for row in board.rows
+    }
+
+
+def test_nuggetizers_scores_come_out_of_its_assignments(
+    judged: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["watch", str(judged), "--once"]) == 0
+    expected = {
+        name: {query_id: published(nuggets(query_id, of)) for query_id, of in by_query.items()}
+        for name, by_query in ASSIGNED.items()
+    }
+    key_of = {name: key for key, name in NAMES.items()}
+    values = table(judged / "out" / "per_query.tsv")
+    assert len(values) == len(ASSIGNED) * len(IMPORTANCE) * len(NAMES)
+    for row in values:
+        said = expected[row["run"].replace("%20", " ")].get(row["query_id"], dict.fromkeys(NAMES, 0.0))
+        assert float(row["value"]) == pytest.approx(said[key_of[row["measure"]]], abs=1e-6)
+    header = (judged / "out" / "leaderboard.tsv").read_text().split("\n")[0].split("\t")
+    assert header == ["run", *(part for name in NAMES.values() for part in (name, f"{name}.stderr"))]
+    # Over all queries of the bank; nuggetizer's mean is over the lines of its file.
+    for name, by_query in expected.items():
+        ours = means(judged)[name.replace(" ", "%20")]
+        for key in NAMES:
+            total = math.fsum(scores[key] for scores in by_query.values())
+            assert ours[key] == pytest.approx(total / len(IMPORTANCE))
+    config = judged / "trecexam.toml"
+    config.write_text(config.read_text() + 'average = "answered"\n')
+    for name in ("good", "fair one", "short"):
+        ours = means(judged)[name.replace(" ", "%20")]
+        for key in NAMES:
+            total = math.fsum(scores[key] for scores in expected[name].values())
+            assert ours[key] == pytest.approx(total / len(expected[name]))
+    # Where nuggetizer has a line for an answer that is none, "all" is what it averages over.
+    assert means(judged)["quiet"]["all"] > sum(s["all"] for s in expected["quiet"].values()) / 3
+
+
+def test_the_command_takes_the_measure_without_quotes(
+    judged: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["watch", str(judged), "--once"]) == 0
+    tables = []
+    for name in (NAMES["vital"], NAMES["vital"].replace("'", "")):
+        capsys.readouterr()
+        assert run(["leaderboard", str(judged), "-m", name]) == 0
+        tables.append(capsys.readouterr().out)
+    assert tables[0] == tables[1]
+    assert tables[0].startswith(f"run\t{NAMES['vital']}\t")
+    with trecexam.open_track(judged) as track:
+        given = track.leaderboard([Cover(rel=5, partial=3, weights="vital") @ 20])
+        qrels, scored = list(track.qrels()), track.status()
+    assert given.measures == (NAMES["vital"],)
+    assert {row.importances for row in qrels} == {tuple(kinds) for kinds in IMPORTANCE.values()}
+    assert (scored["items"], scored["vital_items"]) == (9, 3)
+
+
+def test_a_changed_importance_changes_scores_and_no_grade(judged: Path) -> None:
+    bank = judged / "bank.nuggets.jsonl"
+    with trecexam.open_track(judged) as track:
+        first = track.update()
+        before = {path.name: path.read_bytes() for path in (judged / "out").iterdir() if path.is_file()}
+        rows = [json.loads(line) for line in bank.read_text().splitlines()]
+        rows[2]["nuggets"][0]["importance"] = "vital"
+        lines(bank, rows)
+        again = track.update()
+        after = {path.name: path.read_bytes() for path in (judged / "out").iterdir() if path.is_file()}
+        kept = track.leaderboard()
+    assert first.graded > 0
+    assert (again.changed, again.graded) == (True, 0)
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {"leaderboard.tsv", "leaderboard.json", "per_query.tsv", "manifest.json"}
+    moved = {
+        (row["run"], row["query_id"], row["measure"])
+        for old, row in zip(table_of(before["per_query.tsv"]), table_of(after["per_query.tsv"]), strict=True)
+        if old != row
+    }
+    # q3 has a vital nugget now, which `good` supports, and `quiet` in part.
+    vital, strict = NAMES["vital"], NAMES["strict_vital"]
+    assert moved == {("good", "q3", strict), ("good", "q3", vital), ("quiet", "q3", vital)}
+    # What was kept in memory is what a fresh process computes.
+    with trecexam.open_track(judged) as fresh:
+        assert fresh.leaderboard() == kept
+
+
+def test_the_history_says_that_items_weigh_otherwise(judged: Path) -> None:
+    bank = judged / "bank.nuggets.jsonl"
+    assert run(["watch", str(judged), "--once"]) == 0
+    rows = [json.loads(line) for line in bank.read_text().splitlines()]
+    rows[2]["nuggets"][0]["importance"] = "vital"
+    lines(bank, rows)
+    assert run(["watch", str(judged), "--once"]) == 0
+    log = [row for row in table(judged / "out" / "history" / "log.tsv") if row["entry"] == "2"]
+    assert {row["cause"] for row in log} == {"bank.nuggets.jsonl edited; 1 item reweighed in query q3"}
+    assert {row["run"]: row["because"] for row in log} == {"good": "items weigh otherwise in 1 query"}
+    assert {row["labels_changed"] for row in log} == {"0"}
+
+
+def table_of(content: bytes) -> list[dict[str, str]]:
+    return list(csv.DictReader(content.decode().splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def test_a_persons_rating_counts_in_weighted_cover(judged: Path) -> None:
+    assert run(["watch", str(judged), "--once"]) == 0
+    before = means(judged)
+    item = list(converters.read(judged / "bank.nuggets.jsonl"))[1]
+    assert (item.query_id, item.importance) == ("q1", "vital")
+    (judged / "overrides.tsv").write_text(
+        f"query_id\tdoc_id\titem_id\trating\twho\twhy\nq1\tquiet/q1\t{item.item_id}\t3\tme\tin part\n"
+    )
+    assert run(["watch", str(judged), "--once"]) == 0
+    after = means(judged)
+    # Half of one of two vital nuggets, on one of three queries.
+    assert after["quiet"]["vital"] == pytest.approx(before["quiet"]["vital"] + 0.5 / 2 / 3)
+    assert after["quiet"]["strict_vital"] == before["quiet"]["strict_vital"]
+    assert after["good"] == before["good"]
+
+
+def test_commands_that_evaluate_measures_take_weighted_ones(
+    judged: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"{q} 0 {name}/{q} {n}\n" for n, name in enumerate(("short", "quiet", "fair%20one", "good"))
+            for q in ASSIGNED["good"]]  # fmt: skip
+    (judged / "qrels.txt").write_text("".join(rows))
+    assert run(["watch", str(judged), "--once"]) == 0
+    name = NAMES["vital"].replace("'", "")
+    for command in (
+        ["correlate", "-m", name],
+        ["correlate", "-m", name, "--min-rating", "3", "--min-rating", "5"],
+        ["history"],
+        ["judge-next", "-m", name, "--level", "cell"],
+        ["holes"],
+    ):
+        capsys.readouterr()
+        assert run([command[0], str(judged), *command[1:]]) == 0, command
+        shown = capsys.readouterr().out
+        if command[0] == "correlate":
+            assert "Cover(rel=5" in shown
+            # From 3 on, partial support is support.
+            assert ("Cover(rel=3,weights='vital')@20" in shown) == ("--min-rating" in command)
+
+
+BAD = {
+    "none has an importance": (
+        lambda row: {"text": row["text"]},
+        "Cover(rel=5,weights='vital')@20 needs a vital item, and the grader asks about none: write "
+        '"importance": "vital" beside items in the bank',
+    ),
+    "none is vital": (lambda row: row | {"importance": "okay"}, "needs a vital item"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bank_that_cannot_be_weighed_is_an_error_of_one_line(
+    judged: Path, case: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change, reason = BAD[case]
+    bank = judged / "bank.nuggets.jsonl"
+    rows = [json.loads(line) for line in bank.read_text().splitlines()]
+    lines(bank, [row | {"nuggets": [change(n) for n in row["nuggets"]]} for row in rows])
+    for command in (["watch", str(judged), "--once"], ["leaderboard", str(judged)]):
+        assert run(command) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith(f"trecexam: {bank}: ")
+        assert reason in line
+    assert not (judged / "out" / "leaderboard.tsv").exists()
+    # Without weights, the same bank is fine; asked for on the command line, they are refused.
+    config = judged / "trecexam.toml"
+    config.write_text(config.read_text().split("[scores]")[0])
+    assert run(["watch", str(judged), "--once"]) == 0
+    capsys.readouterr()
+    assert run(["leaderboard", str(judged), "-m", NAMES["all"]]) == 0
+    capsys.readouterr()
+    assert run(["leaderboard", str(judged), "-m", NAMES["strict_vital"]]) == 2
+    assert reason in capsys.readouterr().err
+    weighted = "Cover(rel=5,weights=importance)@20"
+    status = run(["leaderboard", str(judged), "-m", weighted])
+    said = capsys.readouterr().err
+    if case == "none is vital":
+        assert status == 0
+    else:
+        assert status == 2
+        assert "needs items with an importance" in said
+
+
+def test_a_grader_of_whole_queries_has_no_items_to_weigh(tmp_path: Path) -> None:
+    class Direct(HashGrader):
+        asks = frozenset(("query",))
+
+    root = tmp_path / "track"
+    lines(root / "bank.jsonl", [{"query": "what", "qid": "q1", "nuggets": nuggets("q1")}])
+    lines(root / "runs" / "good.jsonl", answers("good")[:1])
+    (root / "trecexam.toml").write_text(MEASURES)
+    reason = "the grader asks about none"
+    with (
+        trecexam.open_track(root, grader=Direct()) as track,
+        pytest.raises(trecexam.TrecexamError, match=reason),
+    ):
+        track.update()
+
+
+def test_a_bank_with_some_importances_takes_the_others_for_okay(judged: Path) -> None:
+    bank = judged / "bank.nuggets.jsonl"
+    rows = [json.loads(line) for line in bank.read_text().splitlines()]
+    for row in rows:
+        for nugget in row["nuggets"]:
+            if nugget["importance"] == "okay":
+                # nuggetizer's word where its model said nothing.
+                nugget["importance"] = "failed"
+    before = means_after_update(judged)
+    lines(bank, rows)
+    assert means_after_update(judged) == before
+
+
+def means_after_update(root: Path) -> list[float]:
+    assert run(["watch", str(root), "--once"]) == 0
+    with trecexam.open_track(root) as track:
+        board = track.leaderboard([*NAMES.values(), "Cover(rel=5,partial=3,weights=importance)"])
+    return [score.mean for row in board.rows for score in row.scores]
+
+
+def test_answers_are_refused_where_they_are_no_run(judged: Path, tmp_path: Path) -> None:
+    runs = judged / "runs"
+    lines(runs / "several.jsonl", answers("good") + answers("short"))
+    lines(runs / "twice.jsonl", answers("good") + answers("good"))
+    retrieved = {"text": "what", "qid": "q1", "candidate_text": "it is", "docid": "d1"}
+    lines(runs / "retrieved.jsonl", [retrieved | {"nuggets": nuggets("q1", [S, N, N])}])
+    lines(runs / "broken.jsonl", [*answers("good")[:1], {"qid": "q2"}])
+    assert run(["watch", str(judged), "--once"]) == 1
+    reasons = {row["file"]: row["reason"] for row in table(judged / "out" / "rejected.tsv")}
+    assert "responses of 2 runs ('good', 'short', ...): make a file for each" in reasons["runs/several.jsonl"]
+    assert "stands twice for query" in reasons["runs/twice.jsonl"]
+    assert "neither a run nor generated responses" in reasons["runs/retrieved.jsonl"]
+    assert "neither a run nor generated responses" in reasons["runs/broken.jsonl"]
+    assert {row["run"] for row in table(judged / "out" / "leaderboard.tsv")} == {
+        "good", "fair%20one", "quiet", "short"
+    }  # fmt: skip
+
+
+def test_nuggets_of_trec_rag_2025_are_weighed(tmp_path: Path, hash_grader: HashGrader) -> None:
+    source = SHARED / "rag25" / "nuggets.jsonl.gz"
+    if not source.exists():
+        pytest.skip("../shared/rag25/nuggets.jsonl.gz is not here")
+    root = tmp_path / "track"
+    root.mkdir()
+    (root / "bank.jsonl.gz").write_bytes(source.read_bytes())
+    rows = [
+        {"topic_id": q, "run_id": "gen", "answer": [{"text": f"An answer to {q}."}]}
+        for q in sorted({item.query_id for item in converters.read(source)})
+    ]
+    lines(root / "runs" / "gen.jsonl", rows)
+    (root / "trecexam.toml").write_text(MEASURES)
+    with trecexam.open_track(root, grader=hash_grader) as track:
+        track.update()
+        (board,) = track.leaderboard().rows
+        rated = {(row["query_id"], row["item_id"]): row["rating"] for row in track.grades()}
+    expected = []
+    for query_id in {query_id for query_id, _ in rated}:
+        items = [item for item in converters.read(source) if item.query_id == query_id]
+        vital = [rated[item.query_id, item.item_id] for item in items if item.importance == "vital"]
+        expected.append(sum(1 if r >= 5 else 0.5 if r >= 3 else 0 for r in vital) / len(vital))
+    assert board.scores[2].mean == pytest.approx(sum(expected) / 22)
+    assert 0 < board.scores[0].mean < board.scores[2].mean < 1
