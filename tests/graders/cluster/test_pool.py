@@ -141,3 +141,21 @@ def test_nobody_at_the_address_is_one_line(tmp_path: Path) -> None:
         UngradedError, match=r"Ray cluster '127.0.0.1:9': nobody answers there \(Connection refused\)"
     ):
         list(pool.run([[1]]))
+
+
+def test_a_machine_with_a_token_and_a_cluster_without_is_said(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "0" * 32)
+    with pytest.raises(GraderError, match="set RAY_AUTH_MODE=disabled here"):
+        run(cluster, Doubling(tmp_path), 3)
+
+
+def test_auto_finds_the_cluster_of_this_machine(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", cluster.address)
+    section = RaySection(address="auto", wait=20.0)
+    pool: Pool[int, int] = Pool(section, Doubling(tmp_path), "double")
+    assert dict(itertools.chain.from_iterable(pool.run([[1], [2]]))) == {1: 2, 2: 4}

@@ -242,6 +242,16 @@ class Driver:
                     details=said,
                 )
             )
+        if "all references to the actor were removed" in said:
+            # We hold one; but a cluster without tokens is refused when it asks whether we do.
+            raise _GaveUpError(
+                Ended(
+                    "this machine asks for Ray's token, and the cluster has none: set RAY_AUTH_MODE=disabled "
+                    "here, or start the cluster with RAY_AUTH_MODE=token",
+                    again=False,
+                    details=said,
+                )
+            )
         lost_machine = "node has died" in said or getattr(error, "preempted", False)
         self._cause = f"on {worker.placed.host}: {_detail(said)}" if worker.placed else _detail(said)
         self._in_a_row += not lost_machine
@@ -336,10 +346,12 @@ def _join(address: str) -> None:
     try:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR")
     except ConnectionError as error:
-        reason = "this machine is in no cluster" if address == "auto" else _line(error)
-        raise _GaveUpError(
-            Ended(f"{reason}: `ray start` makes it one", again=True, details=str(error))
-        ) from error
+        reason = (
+            "this machine is in no cluster: `ray start --address=HOST:PORT` here"
+            if address == "auto"
+            else f"{_line(error)}; where it has a token, set RAY_AUTH_MODE=token here"
+        )
+        raise _GaveUpError(Ended(reason, again=True, details=str(error))) from error
     except (RuntimeError, ValueError) as error:
         # Another version of Ray or Python, or a machine that is not in the cluster.
         raise _GaveUpError(Ended(_line(error), again=False, details=str(error))) from error
