@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Any
 
 import ir_measures
@@ -60,6 +61,11 @@ class _CoverBase(Measure):
 
     def __repr__(self) -> str:
         """The name, in which `rel` stands even where it has its default, and a text in quotes."""
+        return self._printed
+
+    @cached_property
+    def _printed(self) -> str:
+        # Measures are compared and hashed by it, several times for each value.
         params = {key: self[key] for key in ("rel", "partial", "weights")} | self.params
         inner = ",".join(
             f"{key}={value!r}"
