@@ -44,7 +44,8 @@ def read_subtopics(path: str | os.PathLike[str]) -> Iterator[Subtopic]:
             raise ConversionError(
                 path,
                 number,
-                f"sub-topic '{found.facet_id}' of query '{found.query_id}' stands twice (first on line {first})",
+                f"sub-topic '{found.facet_id}' of query '{found.query_id}' stands twice (first on line "
+                f"{first})",
             )
         yield found
     if not seen:

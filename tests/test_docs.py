@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import re
 import shlex
@@ -46,7 +47,34 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(track / "runs" / "dense.run", folder / "my.run")
     shutil.copy(track / "runs" / "dense.run", folder / "runs" / "my.run")
     save_t5(folder / "flan-t5-large")
+    write_nuggets(folder)
     return folder
+
+
+def write_nuggets(folder: Path) -> None:
+    """nuggets.jsonl, and what nuggetizer says of two systems: a file each, and both together."""
+    nuggets = [
+        {"text": f"fact {n}", "importance": importance} for n, importance in enumerate(("vital", "okay"))
+    ]
+    bank = [
+        {"qid": query_id, "query": f"what about {query_id}", "nuggets": nuggets} for query_id in ("1", "2")
+    ]
+    (folder / "nuggets.jsonl").write_text("".join(json.dumps(row) + "\n" for row in bank))
+    (folder / "assignments").mkdir()
+    together = ""
+    for name, said in (
+        ("good", ("support", "partial_support")),
+        ("fair", ("partial_support", "not_support")),
+    ):
+        assigned = [each | {"assignment": word} for each, word in zip(nuggets, said, strict=True)]
+        rows = [
+            {**row, "run_id": name, "answer_text": f"An answer by {name}.", "nuggets": assigned}
+            for row in bank
+        ]
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / "assignments" / f"{name}.jsonl").write_text(text)
+        together += text
+    (folder / "assignments.jsonl").write_text(together)
 
 
 def command(line: str) -> list[str]:
@@ -88,7 +116,7 @@ def test_every_command_on_the_page_runs(page: Path, desk: Path) -> None:
             if not line.strip() or line.startswith("#") or line.startswith(NOT_RUN):
                 continue
             words = command(line)
-            if "--recorded" in words:
+            if "graded.jsonl.gz" in words:
                 record(desk)
                 shutil.rmtree(desk / "mytrack")
             if words[3:5] == ["watch", "mytrack"] and "--once" not in words:

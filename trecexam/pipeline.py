@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +19,6 @@ from trecexam.graders.base import (
     Answer,
     Cell,
     Estimate,
-    UngradedError,
-    Usage,
     asks_of,
     identity_json,
     scale_of,
@@ -32,6 +28,7 @@ from trecexam.pool import pool
 from trecexam.stages.files import Rejected, fingerprint, stamp
 from trecexam.stages.gaps import left_out, without_text
 from trecexam.stages.gradebook import Gradebook
+from trecexam.stages.grading import Grading
 from trecexam.stages.inputs import Inputs, Snapshot
 from trecexam.stages.measures import check_importance, check_measures
 from trecexam.stages.organizing.official import official as official_of
@@ -48,9 +45,6 @@ if TYPE_CHECKING:
     from trecexam.scores.ratings import QueryRatings
 
 Batches = Iterator[Sequence[tuple[Cell, Answer]]]
-
-#: Seconds that requests on their way to a server get, where grading is to stop.
-LAST_ANSWERS = 5.0
 
 
 class Pipeline:
@@ -71,7 +65,6 @@ class Pipeline:
         self.digests: dict[str, str] = {}
         self._not_taken: tuple[Rejected, ...] = ()
         self._left_out: tuple[Rejected, ...] = ()
-        self._used = Usage()
 
     def __enter__(self) -> Pipeline:
         return self
@@ -222,83 +215,23 @@ class Pipeline:
         stop: Callable[[], bool] | None = None,
         only: Mapping[str, Collection[str]] | None = None,
     ) -> Graded:
-        """Grades the cells that have no grade yet, committing batch by batch.
-
-        Args:
-            progress: called after each batch.
-            stop: asked between batches; when it says True, grading ends after the batch in hand. Requests
-                that are on their way to a server get `LAST_ANSWERS` seconds.
-            only: query_id -> the doc_ids whose cells are meant; None for all.
-
-        Raises:
-            GraderError: the grader cannot go on; what it graded is stored.
-        """
+        """Grades the cells that have no grade yet: see `Grading.run`. `load` must come before."""
         assert self.snapshot is not None
-        cells = self.gradebook.counts().missing if only is None else self.count_missing(only)
-        graded, complete, why = 0, True, ""
-        self._used = Usage()
-        if not cells:
-            return Graded(0)
-        meter = self._meter()
-        ends = float("inf")
-        missing: Iterable[Cell] = self.gradebook.missing(self.snapshot.query_texts, only)
-        if meter is not None:
-            missing = takewhile(lambda _: not (stop and stop()), missing)
-        batches = self.grader.grade(missing)
-        try:
-            for batch in batches:
-                if batch:
-                    self.gradebook.record(batch)
-                    graded += len(batch)
-                    self._note_usage(meter)
-                if progress and batch:
-                    progress(Progress(graded, cells))
-                if stop and stop():
-                    complete = False
-                    # What is on its way to a server is paid for, and would be asked again.
-                    ends = min(ends, time.monotonic() + (0 if meter is None else LAST_ANSWERS))
-                if time.monotonic() >= ends:
-                    break
-            complete = complete and not (stop and stop())
-        except UngradedError as error:
-            complete, why = False, str(error)
-        finally:
-            close = getattr(batches, "close", None)
-            if close:
-                close()
-            self._note_usage(meter)
-            self.gradebook.refresh()
-        return Graded(graded, complete, why)
+        cells = None if only is None else self.count_missing(only)
+        return self._grading.run(self.gradebook, self.snapshot.query_texts, progress, stop, only, cells)
 
-    def _meter(self) -> Any:
-        """The grader's, told what was used before; None where it has none."""
-        meter = getattr(self.grader, "meter", None)
-        if meter is not None:
-            meter.before, meter.used = self.gradebook.usage(), Usage()
-        return meter
-
-    def _note_usage(self, meter: Any) -> None:
-        if meter is not None and meter.used != self._used:
-            used = meter.used
-            self.gradebook.add_usage(used.less(self._used))
-            self._used = used
+    @cached_property
+    def _grading(self) -> Grading:
+        return Grading(self.grader)
 
     def usage(self) -> dict[str, Any] | None:
         """What the grader used in the last grading and in all; None where that is not counted."""
-        meter = getattr(self.grader, "meter", None)
-        if meter is None:
-            return None
-        return {"this_update": meter.as_json(self._used), "total": meter.as_json(self.gradebook.usage())}
+        return self._grading.usage(self.gradebook)
 
     def estimate(self) -> Estimate:
         """What it would take to grade all cells without a grade; asks nobody. `load` must come before."""
         assert self.snapshot is not None
-        self._meter()
-        estimate = getattr(self.grader, "estimate", None)
-        if estimate is None:
-            return Estimate(self.gradebook.counts().missing)
-        found: Estimate = estimate(self.gradebook.missing(self.snapshot.query_texts))
-        return found
+        return self._grading.estimate(self.gradebook, self.snapshot.query_texts)
 
     def count_missing(self, only: Mapping[str, Collection[str]]) -> int:
         """How many cells of these passages the grader would be asked about: equal ones once."""
