@@ -20,9 +20,10 @@ pytest.importorskip("uvicorn")
 
 from tiny_models import save_llama
 
-from trecexam.config import GraderSection
+from trecexam.config import GeneratorSection, GraderSection, TrackConfig
 from trecexam.graders import Cell, create
 from trecexam.graders.server.grader import ServerGrader
+from trecexam.graders.writing import Written, create_writer
 
 pytestmark = pytest.mark.slow
 Make = Callable[..., ServerGrader]
@@ -85,3 +86,18 @@ def test_a_server_says_what_the_same_model_says_in_this_process(
     assert len(there) == len(cells)
     plain = make(url, model=str(model), max_new_tokens=6, api="completions", key_env=None)
     assert said(plain, cells).keys() == here.keys()
+
+
+def test_a_server_writes_what_the_same_model_writes_in_this_process(url: str, model: Path) -> None:
+    prompts = ["what is the cost of it", "who was that", "how do they fly"]
+    words = {"model": str(model), "max_new_tokens": 8}
+
+    def written(**settings: str) -> dict[str, str]:
+        section = GeneratorSection.model_validate({**words, **settings})
+        writer = create_writer(TrackConfig(generator=section), model.parent)
+        found = {prompt: said for batch in writer.write(prompts) for prompt, said in batch}
+        return {prompt: said.text for prompt, said in found.items() if isinstance(said, Written)}
+
+    there = written(name="openai", base_url=url)
+    assert there == written(name="causal", device="cpu", dtype="float32")
+    assert len(there) == len(prompts)
