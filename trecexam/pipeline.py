@@ -156,14 +156,15 @@ class Pipeline:
         Args:
             hold: run files that are being written now.
             depth: ranks of each run that are pooled; None for the track's.
-            bank_files: None for the track's.
+            bank_files: None for the track's. What the track's measures need is asked of its own bank alone.
 
         Raises:
             TrecexamError, ConversionError: the bank or the passages are missing or unreadable.
         """
         check_measures(self.config, self.folder.config_path)
         snapshot = self.inputs.read(hold, bank_files)
-        check_importance(self.config.measures(), snapshot.bank, self.folder.bank(optional=True))
+        if bank_files is None:
+            check_importance(self.config.measures(), snapshot.bank, snapshot.bank_files)
         pooled = pool(snapshot.runs.values(), snapshot.bank.query_ids, depth or self.config.track.depth)
         wanted = {doc_id for docs in pooled.values() for doc_id in docs}
         texts, bad_passages = self.texts_of(wanted, snapshot)
@@ -270,7 +271,7 @@ class Pipeline:
             )
 
         names = self.config.measures() if measures is None else list(measures)
-        check_importance(names, self.snapshot.bank, self.folder.bank(optional=True))
+        check_importance(names, self.snapshot.bank, self.snapshot.bank_files)
         cache = self._rubric if measures is None and min_rating is None else ValueCache()
         versions = {q: self.gradebook.version(q) for q in self.snapshot.bank.query_ids}
         return cache.values(self.snapshot.runs, self.snapshot.run_contents, names, versions, judgments)

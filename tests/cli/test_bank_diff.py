@@ -14,6 +14,7 @@ from support import HashGrader, write_run
 
 import trecexam
 from trecexam.cli.main import run
+from trecexam.config import CONFIG_NAME
 from trecexam.scores.history.banks import BankDiff
 
 Capture = pytest.CaptureFixture[str]
@@ -365,3 +366,20 @@ def test_blank_items_that_were_left_out_are_said(recorded: Path, tmp_path: Path,
     assert f"not taken of NEW: {new}:4: an item of query 'q1' is blank: left out, and 1 more" in (
         capsys.readouterr().err
     )
+
+
+def test_a_bank_that_lacks_the_importance_that_a_measure_needs_is_named(
+    track: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    def call_vital(rows: Rows) -> None:
+        for row in rows:
+            row["questions"][0]["importance"] = "vital"
+
+    old = variant(track, tmp_path / "old.jsonl", lambda rows: None)
+    shutil.copy(variant(track, tmp_path / "vital.jsonl", call_vital), bank(track))
+    config = track / CONFIG_NAME
+    config.write_text(config.read_text() + "\n[scores]\nmeasures = [\"Cover(rel=4,weights='vital')@8\"]\n")
+    assert run(["bank", "diff", str(old), str(bank(track)), str(track)]) == 2
+    assert capsys.readouterr().err.startswith(f"trecexam: {old}: Cover(rel=4,weights='vital')@8 needs")
+    found = difference(track, old, bank(track), ["Cover(rel=4)@8"])
+    assert {item.change for item in found.items} == {"importance"}

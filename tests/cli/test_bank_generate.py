@@ -343,6 +343,22 @@ def test_a_kill_loses_no_answer(track: Callable[..., Path]) -> None:
     assert bank_of(root) == {key: questions(key) for key in QUERIES}
 
 
+def test_ctrl_c_waits_a_moment_for_answers_on_their_way(track: Callable[..., Path]) -> None:
+    def script(exchange: Exchange) -> None:
+        time.sleep(0.6)
+        asked(exchange)
+
+    with serving(script) as server:
+        root = track(server.url, concurrency=1)
+        with trecexam.open_track(root) as opened:
+            made = opened.generate_bank(stop=lambda: bool(server.seen))
+        assert made.why == "stopped"
+        assert bank_of(root)["q1"] == questions("q1")
+        assert "q3" not in bank_of(root)
+        assert run(["bank", "generate", str(root)]) == 0
+        assert set(server.seen.values()) == {1}
+
+
 def test_two_at_once_are_refused_and_a_daemon_is_no_hindrance(track: Callable[..., Path]) -> None:
     from trecexam.watching.lock import TrackLock
 

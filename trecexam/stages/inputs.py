@@ -33,6 +33,7 @@ class Snapshot:
     """All inputs of a track at one moment, but the passages' texts.
 
     Attributes:
+        bank_files: of the bank.
         runs: display name -> run, sorted by name; without queries that the bank does not have.
         run_files: display name -> file.
         run_contents: display name -> a token that changes when the run's content does.
@@ -43,6 +44,7 @@ class Snapshot:
     """
 
     bank: Bank
+    bank_files: tuple[Path, ...]
     query_texts: Mapping[str, str]
     runs: Mapping[str, Run]
     run_files: Mapping[str, Path]
@@ -119,6 +121,7 @@ class Inputs:
         contents = {name: (path, self._cache["run", path][0]) for name, path in run_files.items()}
         return Snapshot(
             bank,
+            tuple(files),
             texts,
             runs,
             run_files,

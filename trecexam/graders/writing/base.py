@@ -31,6 +31,7 @@ class Writer(Protocol):
         seed: of its random numbers; None where none is set.
         identity: everything that can change a text, but the prompt; known before any model is loaded.
         used: what it took since it was made; nothing where tokens are not counted.
+        paid: whether answers on their way may have to be paid for, wanted or not.
     """
 
     @property
@@ -44,6 +45,9 @@ class Writer(Protocol):
 
     @property
     def used(self) -> Usage: ...
+
+    @property
+    def paid(self) -> bool: ...
 
     def plain(self, text: str) -> str:
         """The text with nothing in it that the model would take for a control token."""

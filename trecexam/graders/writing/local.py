@@ -74,6 +74,10 @@ class LocalWriter:
         return self.settings.seed
 
     @property
+    def paid(self) -> bool:
+        return False
+
+    @property
     def used(self) -> Usage:
         return Usage()
 

@@ -53,6 +53,10 @@ class ServerWriter:
         }
 
     @property
+    def paid(self) -> bool:
+        return True
+
+    @property
     def used(self) -> Usage:
         return self._meter.used
 

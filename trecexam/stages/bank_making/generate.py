@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from converters.records import Item, Origin
@@ -18,6 +20,7 @@ from trecexam.graders.writing import Unwritten, Writer
 from trecexam.reports.files import replace as replace_file
 from trecexam.stages.bank_making.answers import Kept, KeptAnswers
 from trecexam.stages.bank_making.plan import Plan
+from trecexam.stages.grading import LAST_ANSWERS
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,8 @@ def generate(
 
     Args:
         progress: is told how many of how many prompts are answered.
-        stop: asked again and again; True ends it early, with what there is.
+        stop: asked again and again; True ends it early, with what there is. Requests that are on their way to
+            a server get `LAST_ANSWERS` seconds.
 
     Raises:
         GraderError: the model cannot be asked at all. What it had answered is kept, and in the file.
@@ -154,8 +158,10 @@ def _ask(
         progress(0, len(prompts))
     if not prompts:
         return
+    stopped = stop or (lambda: False)
+    ends = float("inf")
     try:
-        for batch in writer.write(prompts):
+        for batch in writer.write(takewhile(lambda _: not stopped(), prompts)):
             now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
             kept = []
             for text, found in batch:
@@ -168,7 +174,10 @@ def _ask(
             done += len(batch)
             if progress is not None and batch:
                 progress(done, len(prompts))
-            if stop is not None and stop():
+            if stopped():
+                # What is on its way to a server is paid for, and would be asked again.
+                ends = min(ends, time.monotonic() + (LAST_ANSWERS if writer.paid else 0))
+            if time.monotonic() >= ends:
                 return
             yield
     finally:
