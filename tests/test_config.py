@@ -92,3 +92,13 @@ def test_default_measures_follow_depth_and_label() -> None:
     )
     assert config.measures()[:2] == ["P(rel=1)@10", "nDCG@10"]
     assert "Cover(rel=5)@10" in config.measures()
+
+
+@pytest.mark.parametrize(
+    "address", ["http://host:99999/v1", "http://host:abc/v1", "http://[::1", "http://:80/v1"]
+)
+def test_an_address_that_can_be_none_is_refused_before_anything_is_asked(
+    tmp_path: Path, address: str
+) -> None:
+    with pytest.raises(ConfigError, match=r"`grader\.base_url`: .*give an address such as"):
+        load_config(write(tmp_path, f'[grader]\nbase_url = "{address}"\n'))

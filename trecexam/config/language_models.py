@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -110,7 +111,7 @@ class LanguageModelSection(Section):
     @field_validator("base_url")
     @classmethod
     def _address_alone(cls, value: str | None) -> str | None:
-        if value is not None and not re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#@]*)?", value):
+        if value is not None and not _is_address(value):
             raise ValueError(
                 "give an address such as http://localhost:8000/v1, without a password or a key in it"
             )
@@ -129,6 +130,16 @@ class LanguageModelSection(Section):
         if ours:
             raise ValueError(f"`{min(ours)}` is set by trecexam")
         return value
+
+
+def _is_address(value: str) -> bool:
+    try:
+        parts = urlsplit(value)
+        # Reading the port checks it.
+        named = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return named and re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#@]*)?", value) is not None
 
 
 class GeneratorSection(LanguageModelSection):
