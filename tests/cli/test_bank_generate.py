@@ -421,6 +421,18 @@ def test_a_broken_bank_is_not_added_to(
     assert "bank.questions.jsonl:2:" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["bank.questions.jsonl", "bank.mine.jsonl"])
+def test_a_bank_that_cannot_be_opened_is_one_line_and_nobody_is_asked(
+    track: Callable[..., Path], name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(asked) as server:
+        root = track(server.url)
+        (root / name).mkdir()
+        assert run(["bank", "generate", str(root)]) == 2
+        assert not server.bodies
+    assert capsys.readouterr().err.startswith(f"trecexam: {root / name}: is a folder")
+
+
 def test_without_a_language_model_it_says_what_to_set(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,13 +71,11 @@ def plan(
     chosen = {each: texts[each] for each in texts if not query_ids or each in query_ids}
     wanted = list(_wanted(folder, prompt, chosen, subtopics))
     lines = {path: tuple(scan_bank(path)) for path in {*folder.bank(optional=True), target} if path.exists()}
-    for found in lines.values():
-        errors = [line.error for line in found if line.error is not None]
+    for path, found in lines.items():
+        error = next((line.error for line in found if line.error is not None), None)
         # An empty file is one that somebody has just made.
-        if errors and any(line.items for line in found):
-            raise errors[0]
-        if errors and errors[0].line is not None:
-            raise errors[0]
+        if error is not None and not _is_blank(path):
+            raise error
     asked = {(one.query_id, one.facet_id) for one in wanted} if again else set()
     going = _going(lines.get(target, ()), prompt, asked)
     gone = {number for numbers in going.values() for number in numbers}
@@ -90,6 +89,12 @@ def plan(
         wanted = [one for one in wanted if not _has(kept.get(one.query_id, ()), one, prompt)]
     content = target.read_bytes() if target.exists() else b""
     return Plan(tuple(wanted), target, content, {key: tuple(each) for key, each in kept.items()}, going)
+
+
+def _is_blank(path: Path) -> bool:
+    with suppress(OSError):
+        return not path.read_bytes().strip()
+    return False
 
 
 def _wanted(
