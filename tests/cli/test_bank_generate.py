@@ -315,6 +315,30 @@ def test_a_file_that_was_edited_meanwhile_is_left_as_it_is(
     assert bank_of(root) == {"q1": ["By hand?"], "q2": questions("q2"), "q3": questions("q3")}
 
 
+def test_a_bank_that_is_a_link_stays_one(track: Callable[..., Path], tmp_path: Path) -> None:
+    with serving(asked) as server:
+        root = track(server.url)
+        kept = tmp_path / "kept.jsonl"
+        kept.touch()
+        (root / "bank.questions.jsonl").symlink_to(kept)
+        assert run(["bank", "generate", str(root)]) == 0
+    assert (root / "bank.questions.jsonl").is_symlink()
+    assert bank_of(root) == {key: questions(key) for key in QUERIES}
+
+
+def test_kept_answers_that_are_no_texts_are_asked_again(track: Callable[..., Path]) -> None:
+    with serving(asked) as server:
+        root = track(server.url)
+        assert run(["bank", "generate", str(root)]) == 0
+        kept = root / ".trecexam" / "generated.jsonl"
+        rows = [json.loads(line) for line in kept.read_text().splitlines()]
+        kept.write_text("".join(json.dumps({**row, "answer": 7}) + "\n" for row in rows))
+        (root / "bank.questions.jsonl").unlink()
+        assert run(["bank", "generate", str(root)]) == 0
+        assert set(server.seen.values()) == {2}
+    assert bank_of(root) == {key: questions(key) for key in QUERIES}
+
+
 def test_a_kill_loses_no_answer(track: Callable[..., Path]) -> None:
     def script(exchange: Exchange) -> None:
         if query_of(exchange) == "q3":

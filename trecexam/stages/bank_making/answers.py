@@ -59,7 +59,9 @@ class KeptAnswers:
             if "used" in row:
                 self.used = self.used.plus(Usage(*row["used"]))
             else:
-                self._answers[row["prompt_sha256"]] = Kept(row["answer"], row["cut"], row["time"])
+                kept = Kept(row["answer"], row["cut"], row["time"])
+                if isinstance(kept.text, str) and isinstance(kept.time, str):
+                    self._answers[row["prompt_sha256"]] = kept
         except (orjson.JSONDecodeError, KeyError, TypeError):
             return
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -243,4 +244,5 @@ def _write(plan: Plan, made: Sequence[Made]) -> tuple[bool, int]:
             path=plan.output,
         )
     content = merged(now, numbers, new, places)
-    return replace_file(plan.output, content), len(numbers)
+    # A link stays a link.
+    return replace_file(Path(os.path.realpath(plan.output)), content), len(numbers)
