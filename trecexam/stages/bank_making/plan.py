@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from converters.bank import BankLine, scan_bank
 from converters.records import Item
 from converters.subtopics import read_subtopics
-from trecexam.bank.generation.lines import replaceable
+from trecexam.bank.generation.lines import lines_of, replaceable
 from trecexam.bank.generation.prompts import ItemPrompt, Wanted
 from trecexam.errors import TrackError, TrecexamError
 from trecexam.stages.inputs import Inputs
@@ -69,6 +69,8 @@ def plan(
         raise TrecexamError(f"the track has no query '{unknown[0]}'", path=folder.root)
     chosen = {each: texts[each] for each in texts if not query_ids or each in query_ids}
     wanted = list(_wanted(folder, prompt, chosen, subtopics))
+    # Before it is looked at: an edit in between is then seen when it is written.
+    content = target.read_bytes() if target.exists() else b""
     lines = {path: tuple(scan_bank(path)) for path in {*folder.bank(optional=True), target} if path.exists()}
     for found in lines.values():
         errors = [line.error for line in found if line.error is not None]
@@ -78,7 +80,7 @@ def plan(
         if errors and errors[0].line is not None:
             raise errors[0]
     asked = {(one.query_id, one.facet_id) for one in wanted} if again else set()
-    going = _going(lines.get(target, ()), prompt, asked)
+    going = _going(lines.get(target, ()), lines_of(content), prompt, asked)
     gone = {number for numbers in going.values() for number in numbers}
     kept: dict[str, list[Item]] = {}
     for path, found in lines.items():
@@ -88,7 +90,6 @@ def plan(
                     kept.setdefault(item.query_id, []).append(item)
     if not again:
         wanted = [one for one in wanted if not _has(kept.get(one.query_id, ()), one, prompt)]
-    content = target.read_bytes() if target.exists() else b""
     return Plan(tuple(wanted), target, content, {key: tuple(each) for key, each in kept.items()}, going)
 
 
@@ -117,12 +118,17 @@ def _wanted(
 
 
 def _going(
-    lines: tuple[BankLine, ...], prompt: ItemPrompt, asked: Collection[tuple[str, str | None]]
+    lines: tuple[BankLine, ...],
+    written: Sequence[bytes],
+    prompt: ItemPrompt,
+    asked: Collection[tuple[str, str | None]],
 ) -> dict[tuple[str, str | None], tuple[int, ...]]:
     found: dict[tuple[str, str | None], list[int]] = {}
     for line in lines:
-        item = replaceable(line, prompt.kind)
-        if item is not None and line.number is not None and (item.query_id, item.facet_id) in asked:
+        if line.number is None or line.number > len(written):
+            continue
+        item = replaceable(line, written[line.number - 1], prompt.kind)
+        if item is not None and (item.query_id, item.facet_id) in asked:
             found.setdefault((item.query_id, item.facet_id), []).append(line.number)
     return {key: tuple(numbers) for key, numbers in found.items()}
 
