@@ -61,6 +61,10 @@ def until(condition: Any, seconds: float = 20.0) -> None:
         time.sleep(0.02)
 
 
+class Word(str):
+    """An item of which can be told whether anybody still holds it."""
+
+
 @dataclass(frozen=True)
 class Doubling:
     """A recipe: workers that double numbers, and note who did which in files of `notes`.
