@@ -352,6 +352,11 @@ def test_a_kill_loses_no_answer(track: Callable[..., Path]) -> None:
         assert run(["bank", "generate", str(root)]) == 0
         assert [each for prompt, each in server.seen.items() if "nuclear" in prompt] == [1]
         assert run(["bank", "generate", str(root), "--query", "q1", "--again"]) == 0
+        # What was answered after half a line was left is known as well.
+        asked_for = len(server.bodies)
+        (root / "bank.questions.jsonl").unlink()
+        assert run(["bank", "generate", str(root)]) == 0
+        assert len(server.bodies) == asked_for
     assert bank_of(root) == {key: questions(key) for key in QUERIES}
 
 
