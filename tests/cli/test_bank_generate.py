@@ -292,6 +292,9 @@ def test_a_budget_ends_it_and_a_later_run_goes_on(
         assert "ended early: `budget_tokens` = 1,300 in [generator] is reached" in capsys.readouterr().err
         some = len(bank_of(root))
         assert 0 < some < 3
+        # What it took before counts when it is started again.
+        assert run(["bank", "generate", str(root)]) == 1
+        assert len(server.bodies) == some
         toml = root / "trecexam.toml"
         toml.write_text(toml.read_text().replace("1300", "1000000"))
         assert run(["bank", "generate", str(root)]) == 0
