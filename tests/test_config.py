@@ -64,6 +64,8 @@ def test_every_setting_has_a_description() -> None:
             "`grader.extra`: Value error, holds what JSON cannot",
         ),
         ("[grader]\nextra = { model = 'x' }\n", 2, "`model` is set by trecexam"),
+        ("[grader]\nextra = { max_completion_tokens = 9 }\n", 2, "setting of its own: `max_new_tokens`"),
+        ("[generator]\nextra = { seed = 9 }\n", 2, "setting of its own: `seed`"),
         (
             "[grader]\nkey_env = 'sk-abc'\n",
             2,

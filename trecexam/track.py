@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path, PurePath
 
 from trecexam.config import CONFIG_NAME, TrackConfig, TrackSection, load_config
@@ -137,7 +138,7 @@ class TrackFolder:
         """Whether a file of this path, there or not, is one of the bank's."""
         patterns = self.config.track.bank
         place = PurePath(os.path.abspath(path))  # noqa: PTH100 - a link is named by its own path
-        root = os.path.abspath(self.root)  # noqa: PTH100
+        root = escape(os.path.abspath(self.root))  # noqa: PTH100
         return any(place.match(os.path.join(root, pattern)) for pattern in patterns or BANK_PATTERNS)  # noqa: PTH118
 
     def run_files(self) -> tuple[Path, ...]:

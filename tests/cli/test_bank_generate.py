@@ -124,8 +124,10 @@ def test_what_a_person_edited_retired_or_wrote_is_never_overwritten(track: Calla
         lines = path.read_bytes().splitlines(keepends=True)
         edited = json.dumps({**json.loads(lines[0]), "question": "My own words?"}).encode() + b"\n"
         retired = json.dumps({**json.loads(lines[1]), "retired": True}).encode() + b"\r\n"
+        vital = json.dumps({**json.loads(lines[3]), "importance": "vital"}).encode() + b"\n"
+        noted = json.dumps({**json.loads(lines[4]), "note": "ask Ada"}).encode() + b"\n"
         by_hand = b'{"question": "By hand?",   "query_id": "q1"}\n'
-        path.write_bytes(b"".join([edited, retired, *lines[2:], by_hand]))
+        path.write_bytes(b"".join([edited, retired, lines[2], vital, noted, *lines[5:], by_hand]))
         before = path.read_bytes()
         assert run(["bank", "generate", str(root)]) == 0
         assert path.read_bytes().startswith(before)
@@ -135,7 +137,7 @@ def test_what_a_person_edited_retired_or_wrote_is_never_overwritten(track: Calla
         (root / "trecexam.toml").write_text((root / "trecexam.toml").read_text() + "seed = 8\n")
         assert run(["bank", "generate", str(root), "--again", "--query", "q1"]) == 0
     content = path.read_bytes()
-    for line in (edited, retired, by_hand):
+    for line in (edited, retired, vital, noted, by_hand):
         assert content.count(line) == 1
     # Of the four that the model wrote, those of the first two lines are a person's now.
     assert bank_of(root)["q1"] == [
@@ -143,6 +145,8 @@ def test_what_a_person_edited_retired_or_wrote_is_never_overwritten(track: Calla
         questions("q1")[1],
         questions("q1")[2],
         "New?",
+        questions("q1")[3],
+        questions("q1")[4],
         "By hand?",
     ]
     assert bank_of(root)["q2"] == questions("q2")
@@ -155,6 +159,14 @@ def test_a_hole_in_the_bank_is_filled_in_a_file_of_its_own_too(track: Callable[.
         assert run(["bank", "generate", str(root), "-o", str(root / "bank.more.jsonl")]) == 0
         assert len(server.bodies) == 2
     assert {item.query_id for item in read_bank(root / "bank.more.jsonl")} == {"q1", "q3"}
+
+
+def test_a_folder_may_have_brackets_in_its_name(track: Callable[..., Path]) -> None:
+    with serving(asked) as server:
+        root = track(server.url)
+        root = root.rename(root.with_name("my [track]"))
+        assert run(["bank", "generate", str(root)]) == 0
+    assert bank_of(root) == {key: questions(key) for key in QUERIES}
 
 
 def test_nuggets_go_into_a_file_of_their_own(track: Callable[..., Path]) -> None:
@@ -280,6 +292,9 @@ def test_a_budget_ends_it_and_a_later_run_goes_on(
         assert "ended early: `budget_tokens` = 1,300 in [generator] is reached" in capsys.readouterr().err
         some = len(bank_of(root))
         assert 0 < some < 3
+        # What it took before counts when it is started again.
+        assert run(["bank", "generate", str(root)]) == 1
+        assert len(server.bodies) == some
         toml = root / "trecexam.toml"
         toml.write_text(toml.read_text().replace("1300", "1000000"))
         assert run(["bank", "generate", str(root)]) == 0
@@ -364,6 +379,11 @@ def test_a_kill_loses_no_answer(track: Callable[..., Path]) -> None:
         assert run(["bank", "generate", str(root)]) == 0
         assert [each for prompt, each in server.seen.items() if "nuclear" in prompt] == [1]
         assert run(["bank", "generate", str(root), "--query", "q1", "--again"]) == 0
+        # What was answered after half a line was left is known as well.
+        asked_for = len(server.bodies)
+        (root / "bank.questions.jsonl").unlink()
+        assert run(["bank", "generate", str(root)]) == 0
+        assert len(server.bodies) == asked_for
     assert bank_of(root) == {key: questions(key) for key in QUERIES}
 
 

@@ -42,16 +42,22 @@ def _quiet() -> dict[str, Any]:
 
 
 def actors() -> list[int]:
-    """The processes on this machine that are actors of ours."""
+    """The processes that are actors on this process's cluster: children of its machines."""
     found = []
     for place in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             line = place.read_bytes()
+            ours = b"ray::Worker" in line and _parent(_parent(int(place.parent.name))) == os.getpid()
         except OSError:
             continue
-        if b"ray::Worker" in line:
+        if ours:
             found.append(int(place.parent.name))
     return found
+
+
+def _parent(pid: int) -> int:
+    # The name, in brackets, may hold anything.
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def until(condition: Any, seconds: float = 20.0) -> None:
@@ -59,6 +65,10 @@ def until(condition: Any, seconds: float = 20.0) -> None:
     while not condition():
         assert time.monotonic() < end, "did not happen in time"
         time.sleep(0.02)
+
+
+class Word(str):
+    """An item of which can be told whether anybody still holds it."""
 
 
 @dataclass(frozen=True)

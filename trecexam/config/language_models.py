@@ -9,6 +9,14 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+#: Fields of a request that must not be set behind a setting's back -> that setting.
+_OWN_SETTINGS = {
+    "max_tokens": "max_new_tokens",
+    "max_completion_tokens": "max_new_tokens",
+    "temperature": "temperature",
+    "seed": "seed",
+}
+
 
 class Section(BaseModel):
     """A section of trecexam.toml: unknown keys are refused."""
@@ -90,13 +98,14 @@ class LanguageModelSection(Section):
         ge=0,
         allow_inf_nan=False,
         examples=[5.0],
-        description="openai: it stops before this model has cost so much money on this track.",
+        description="openai: it stops before grading with these settings has cost so much money on this "
+        "track; what `bank generate` costs is counted by itself.",
     )
     budget_tokens: int | None = Field(
         None,
         ge=0,
         examples=[1000000],
-        description="openai: it stops before this model has used so many tokens, in and out, on this track.",
+        description="openai: the same in tokens, in and out.",
     )
 
     @field_validator("key_env")
@@ -129,6 +138,10 @@ class LanguageModelSection(Section):
         ours = {"model", "messages", "prompt", "stream", "n", "logprobs", "top_logprobs"} & value.keys()
         if ours:
             raise ValueError(f"`{min(ours)}` is set by trecexam")
+        # The budget, and what is noted of an item's origin, go by the settings.
+        for key, setting in _OWN_SETTINGS.items():
+            if key in value:
+                raise ValueError(f"`{key}` has a setting of its own: `{setting}`")
         return value
 
 

@@ -64,10 +64,21 @@ def test_what_a_person_touched_is_not_replaced(tmp_path: Path) -> None:
     by_hand = b'{"query_id": "q1", "question": "By hand?"}\n'
     several = b'{"query_id": "q1", "items": [{"question_text": "One?"}, {"question_text": "Two?"}]}\n'
     broken = b'{"query_id": "q1"'
-    lines = [line("a"), line("b", question="edited"), line("c", retired=True), by_hand, several, broken]
+    touched = [
+        line("b", question="edited"),
+        line("c", retired=True),
+        line("d", importance="vital"),
+        line("e", gold_answers=["two"]),
+        line("f", note="ask Ada"),
+        by_hand,
+        several,
+        broken,
+    ]
+    lines = [line("a"), line("g").replace(b", ", b",  "), *touched]
     path.write_bytes(b"".join(lines))
-    assert [replaceable(each, "question") is not None for each in scan_bank(path)] == [True] + [False] * 5
-    assert replaceable(next(scan_bank(path)), "nugget") is None
+    found = [replaceable(each, lines[(each.number or 0) - 1], "question") for each in scan_bank(path)]
+    assert [each and each.text for each in found] == ["a", "g"] + [None] * len(touched)
+    assert replaceable(next(scan_bank(path)), lines[0], "nugget") is None
 
 
 @given(

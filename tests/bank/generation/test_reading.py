@@ -124,6 +124,12 @@ def test_a_long_answer_of_junk_is_read_in_a_moment(piece: str) -> None:
     assert time.perf_counter() - began < 5
 
 
+def test_a_model_that_goes_on_with_line_breaks_is_read_in_a_moment() -> None:
+    began = time.perf_counter()
+    read_items("['Who pays?'" + "\n" * 3000 + "x]", "question")
+    assert time.perf_counter() - began < 5
+
+
 @pytest.mark.parametrize(
     ("text", "plain"),
     [

@@ -7,12 +7,13 @@ import os
 import signal
 import threading
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ray_cluster import Doubling, actors, add_machine, until
+from ray_cluster import Doubling, Word, actors, add_machine, until
 
 from trecexam.config import RaySection
 from trecexam.errors import GraderError
@@ -62,6 +63,19 @@ def test_what_a_killed_worker_had_is_done_by_others_and_none_twice(cluster: Any,
     thread.join()
     assert killed
     assert found == doubled(600)
+
+
+def test_what_is_done_is_not_kept(cluster: Any, tmp_path: Path) -> None:
+    section = RaySection(address=cluster.address, wait=10.0, batch_seconds=0.02)
+    pool: Pool[Word, str] = Pool(section, Doubling(tmp_path, pause=0.05), "double")
+    seen: list[weakref.ref[Word]] = []
+    held = 0
+    for batch in pool.run([Word(number)] for number in range(600)):
+        seen += [weakref.ref(word) for word, _ in batch]
+        del batch
+        held = sum(ref() is not None for ref in seen)
+    assert len(seen) == 600
+    assert held < 300
 
 
 def test_an_item_that_ends_every_worker_is_given_up_and_all_others_are_done(

@@ -196,7 +196,16 @@ def test_a_server_that_asks_for_an_hour_is_not_waited_for(make: Make, cells: lis
 
 @pytest.mark.parametrize(
     ("said", "seconds"),
-    [("", None), ("soon", None), ("-3", None), ("1.5", 1.5), ("9" * 30, None), ("Sat, 99 Nov", None)],
+    [
+        ("", None),
+        ("soon", None),
+        ("-3", None),
+        ("1.5", 1.5),
+        ("9" * 30, None),
+        ("Sat, 99 Nov", None),
+        (f"Sun, {'9' * 30} Nov 1994 08:49:37 GMT", None),
+        (f"Sun, 06 Nov 1994 08:49:37 +{'9' * 20}", None),
+    ],
 )
 def test_odd_words_on_when_to_come_back_are_passed_over(said: str, seconds: float | None) -> None:
     import httpx2

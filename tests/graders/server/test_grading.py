@@ -134,6 +134,7 @@ ALL = {"4": 0.5, "5": 0.2, "3": 0.1, "2": 0.1, "1": 0.05, "0": 0.04, "Rating": 0
         ({"content": [{"token": "4", "top_logprobs": [{"token": "4", "logprob": "x"}]}]}, None),
         ({"content": [{"token": "4", "top_logprobs": [{"token": "4", "logprob": 3.0}]}]}, None),
         ({"content": [{"token": "4", "top_logprobs": None}]}, None),
+        ({"content": [{"token": "4", "top_logprobs": [{"token": "4", "logprob": -(10**400)}]}]}, None),
         (chat_logprobs({"4": 0.999}, token=4), None),
         (chat_logprobs({"4": 0.999}, token=None), None),
         ({"content": [{"token": "4", "top_logprobs": [{"token": "4", "logprob": float("nan")}]}]}, None),

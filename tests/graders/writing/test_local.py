@@ -79,6 +79,17 @@ def test_an_answer_that_was_stopped_is_known_as_cut(
     assert not any(found.cut for found in texts(writer, PROMPTS).values() if isinstance(found, Written))
 
 
+def test_a_model_that_says_nothing_was_not_stopped(
+    models: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    writer = made(models, "causal")
+    nothing = torch.tensor([[writer.backend.ends[0]]])
+    monkeypatch.setattr(writer.backend, "continued", lambda rows, decoding: nothing.repeat(len(rows), 1))
+    assert texts(writer, PROMPTS) == dict.fromkeys(PROMPTS, Written(""))
+
+
 def test_a_prompt_that_is_too_long_is_named_and_the_others_are_written(models: dict[str, Path]) -> None:
     long = "word " * 3000
     found = texts(made(models, "causal"), [long, *PROMPTS])

@@ -23,13 +23,28 @@ def item_line(item: Item, query_text: str) -> bytes:
     return json.dumps(row, ensure_ascii=False).encode() + b"\n"
 
 
-def replaceable(line: BankLine, kind: str) -> Item | None:
-    """The one item of a line, where it is as a model wrote it: not edited, not retired, not a person's."""
+def replaceable(line: BankLine, written: bytes, kind: str) -> Item | None:
+    """The one item of a line, where nothing was changed or added since a model wrote it.
+
+    Args:
+        written: the line as it stands in the file.
+    """
     if line.error is not None or len(line.items) != 1:
         return None
     (item,) = line.items
-    untouched = item.origin is not None and item.origin.text == item.text
-    return item if item.kind == kind and untouched and not item.retired else None
+    if item.kind != kind or item.origin is None or item.origin.text != item.text:
+        return None
+    try:
+        row = json.loads(written)
+    except ValueError:
+        return None
+    # An importance, an answer key or a note of a person's is an edit, too.
+    return item if row == json.loads(item_line(item, line.query_text)) else None
+
+
+def lines_of(content: bytes) -> list[bytes]:
+    """The lines of a file, with their ends."""
+    return re.findall(rb"[^\n]*\n|[^\n]+", content)
 
 
 def merged(
@@ -42,7 +57,7 @@ def merged(
         new: (item, its query's text), in their order.
         places: query_id -> the number of the line before which its new items go; all others go to the end.
     """
-    lines = re.findall(rb"[^\n]*\n|[^\n]+", content)
+    lines = lines_of(content)
     if lines and not lines[-1].endswith(b"\n"):
         lines[-1] += b"\n"
     before: dict[int, list[bytes]] = {}

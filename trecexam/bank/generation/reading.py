@@ -30,7 +30,8 @@ _TRIES = 8
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.S)
 #: Where JSON, or a Python list, begins; a bracket in prose is followed by other things.
 _START = re.compile(r"[\[{](?=\s*(?:[\"'\u201c\[{]|$))")
-_SINGLE = re.compile(r"\[\s*'([^\"\[\]{}]*)'\s*,?\s*\]?[\s}]*\Z")
+#: Possessive: a model that goes on with thousands of line breaks must not be tried in all ways to split them.
+_SINGLE = re.compile(r"\[\s*'([^\"\[\]{}]*)'\s*+,?\s*+\]?[\s}]*+\Z")
 _BULLET = re.compile(r"\s*(?:(?:Q(?:uestion)?|Nugget)?\s*\(?\d{1,3}[.):]|[-*\u2022\u2013])\s+(\S.*)", re.I)
 _NUMBER = re.compile(r"(?:(?:Q|Question|Nugget)\s*)?\(?\d{1,3}[.):]\s+|[-*\u2022\u2013]\s+", re.I)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\s]+")

@@ -92,6 +92,7 @@ class Pool(Generic[Item, Result]):
         sizes = _Sizes(self.cluster.batch_seconds)
         batches = enumerate(packed(groups, sizes.items))
         sent: dict[int, list[Item]] = {}
+        left: dict[int, int] = {}
         with _driver(address) as link:
             link.send(self._start(address))
             joined_by: float | None = time.monotonic() + JOINING
@@ -101,16 +102,19 @@ class Pool(Generic[Item, Result]):
                     items = sent[message.number]
                     sizes.learn(len(message.places), message.seconds)
                     results = pickle.loads(message.results)
+                    _forget(message.number, len(message.places), sent, left)
                     yield [(items[at], result) for at, result in zip(message.places, results, strict=True)]
                 elif isinstance(message, GivenUp):
-                    yield [(sent[message.number][message.place], Lost(message.deaths))]
+                    item = sent[message.number][message.place]
+                    _forget(message.number, 1, sent, left)
+                    yield [(item, Lost(message.deaths))]
                 elif isinstance(message, Room):
                     for _ in range(message.batches):
                         number, batch = next(batches, (-1, None))
                         if batch is None:
                             link.send(Close())
                             break
-                        sent[number] = batch
+                        sent[number], left[number] = batch, len(batch)
                         link.send(Batch(number, len(batch), pickle.dumps(batch)))
                 elif isinstance(message, Connected):
                     joined_by = None
@@ -146,6 +150,13 @@ def packed(groups: Iterable[Sequence[Item]], size: Callable[[], int]) -> Iterato
             batch = []
     if batch:
         yield batch
+
+
+def _forget(number: int, items: int, sent: dict[int, list[Item]], left: dict[int, int]) -> None:
+    """So many items of a batch are done; of a track with millions not all can be kept."""
+    left[number] -= items
+    if not left[number]:
+        del sent[number], left[number]
 
 
 class _Sizes:

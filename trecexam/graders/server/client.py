@@ -196,7 +196,7 @@ def retry_after(headers: httpx2.Headers) -> float | None:
         return float(said)
     try:
         when = email.utils.parsedate_to_datetime(said)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     if when.tzinfo is None:
         return None

@@ -184,7 +184,7 @@ def _steps(logprobs: object, api: Api) -> tuple[Step, ...]:
             _step(token, others.items())
             for token, others in zip(logprobs["tokens"], logprobs["top_logprobs"], strict=True)
         )
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
         return ()
 
 

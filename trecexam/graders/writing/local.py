@@ -175,8 +175,11 @@ class LocalWriter:
             ) from error
         texts = backend.tokens.texts(rows)
         ends = set(backend.ends)
-        # T5 begins an answer with its padding token, which ends none.
-        return [Written(text, cut=ends.isdisjoint(row[1:])) for text, row in zip(texts, rows, strict=True)]
+        # T5 begins an answer with a token that may be one which ends it.
+        first = int(settings.kind == "seq2seq")
+        return [
+            Written(text, cut=ends.isdisjoint(row[first:])) for text, row in zip(texts, rows, strict=True)
+        ]
 
 
 def _seed(seed: int | None, prompt: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,7 @@ from pathlib import Path
 from converters.bank import BankLine, scan_bank
 from converters.records import Item
 from converters.subtopics import read_subtopics
-from trecexam.bank.generation.lines import replaceable
+from trecexam.bank.generation.lines import lines_of, replaceable
 from trecexam.bank.generation.prompts import ItemPrompt, Wanted
 from trecexam.errors import TrackError, TrecexamError
 from trecexam.stages.inputs import Inputs
@@ -70,6 +70,10 @@ def plan(
         raise TrecexamError(f"the track has no query '{unknown[0]}'", path=folder.root)
     chosen = {each: texts[each] for each in texts if not query_ids or each in query_ids}
     wanted = list(_wanted(folder, prompt, chosen, subtopics))
+    # Before it is looked at: an edit in between is then seen when it is written.
+    content = b""
+    with suppress(OSError):
+        content = target.read_bytes()
     lines = {path: tuple(scan_bank(path)) for path in {*folder.bank(optional=True), target} if path.exists()}
     for path, found in lines.items():
         error = next((line.error for line in found if line.error is not None), None)
@@ -77,7 +81,7 @@ def plan(
         if error is not None and not _is_blank(path):
             raise error
     asked = {(one.query_id, one.facet_id) for one in wanted} if again else set()
-    going = _going(lines.get(target, ()), prompt, asked)
+    going = _going(lines.get(target, ()), lines_of(content), prompt, asked)
     gone = {number for numbers in going.values() for number in numbers}
     kept: dict[str, list[Item]] = {}
     for path, found in lines.items():
@@ -87,7 +91,6 @@ def plan(
                     kept.setdefault(item.query_id, []).append(item)
     if not again:
         wanted = [one for one in wanted if not _has(kept.get(one.query_id, ()), one, prompt)]
-    content = target.read_bytes() if target.exists() else b""
     return Plan(tuple(wanted), target, content, {key: tuple(each) for key, each in kept.items()}, going)
 
 
@@ -122,12 +125,17 @@ def _wanted(
 
 
 def _going(
-    lines: tuple[BankLine, ...], prompt: ItemPrompt, asked: Collection[tuple[str, str | None]]
+    lines: tuple[BankLine, ...],
+    written: Sequence[bytes],
+    prompt: ItemPrompt,
+    asked: Collection[tuple[str, str | None]],
 ) -> dict[tuple[str, str | None], tuple[int, ...]]:
     found: dict[tuple[str, str | None], list[int]] = {}
     for line in lines:
-        item = replaceable(line, prompt.kind)
-        if item is not None and line.number is not None and (item.query_id, item.facet_id) in asked:
+        if line.number is None or line.number > len(written):
+            continue
+        item = replaceable(line, written[line.number - 1], prompt.kind)
+        if item is not None and (item.query_id, item.facet_id) in asked:
             found.setdefault((item.query_id, item.facet_id), []).append(line.number)
     return {key: tuple(numbers) for key, numbers in found.items()}
 
