@@ -7,7 +7,27 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import SHARED, HashGrader, make_small_track
+from support import ROOT, SHARED, HashGrader, make_small_track
+
+
+#: What takes longest begins first, so that one worker is not left alone with it at the end.
+LONGEST = ("tests/graders/cluster", "tests/test_docs.py", "tests/faults", "tests/cli", "tests/graders")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Shares the files out to the processes of pytest-xdist, each whole; one Ray cluster at a time."""
+    for item in items:
+        file = item.path.relative_to(ROOT).as_posix()
+        apart = file == "tests/test_docs.py"
+        group = "ray" if item.get_closest_marker("ray") else item.name if apart else file
+        item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    file = item.path.relative_to(ROOT).as_posix()
+    return next((turn for turn, place in enumerate(LONGEST) if file.startswith(place)), len(LONGEST))
 
 
 @pytest.fixture

@@ -80,6 +80,7 @@ class Doubling:
         pause: seconds of each batch.
         raises: a number at which it raises.
         unready: it ends while it makes ready.
+        together: workers that must be at work before the first batch is done, for a minute at most.
     """
 
     notes: Path
@@ -88,6 +89,7 @@ class Doubling:
     pause: float = 0.0
     raises: int | None = None
     unready: bool = False
+    together: int = 1
 
     def __call__(self) -> Doubling:
         with (self.notes / "made").open("a") as file:
@@ -99,6 +101,7 @@ class Doubling:
     def double(self, numbers: Sequence[int]) -> list[int]:
         (self.notes / f"at-work-{os.getpid()}").touch()
         time.sleep(self.pause)
+        until(lambda: len(list(self.notes.glob("at-work-*"))) >= self.together, 60)
         if self.ends in numbers and not (self.once and (self.notes / "ended").exists()):
             (self.notes / "ended").touch()
             os.kill(os.getpid(), signal.SIGKILL)

@@ -40,7 +40,7 @@ def doubled(numbers: int) -> dict[int, int]:
 
 
 def test_both_workers_work_and_each_item_has_one_result(cluster: Any, tmp_path: Path) -> None:
-    assert run(cluster, Doubling(tmp_path, pause=0.05), 600) == doubled(600)
+    assert run(cluster, Doubling(tmp_path, together=2), 600) == doubled(600)
     assert len(list(tmp_path.glob("at-work-*"))) == 2
 
 
