@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from support import ROOT, SHARED, HashGrader, make_small_track
 
-
 #: What takes longest begins first, so that one worker is not left alone with it at the end.
 LONGEST = ("tests/graders/cluster", "tests/test_docs.py", "tests/faults", "tests/cli", "tests/graders")
 
