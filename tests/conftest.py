@@ -5,28 +5,38 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from support import ROOT, SHARED, HashGrader, make_small_track
+from support import SHARED, HashGrader, make_small_track
 
-#: What takes longest begins first, so that one worker is not left alone with it at the end.
+#: What takes longest begins first, so that one process is not left alone with it at the end.
 LONGEST = ("tests/graders/cluster", "tests/test_docs.py", "tests/faults", "tests/cli", "tests/graders")
+#: These share one Ray cluster, and two of them on a machine are in each other's way.
+CLUSTER = ("tests/graders/cluster/", "tests/graders/writing/test_cluster.py")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Shares the tests out to the processes of pytest-xdist by files, and the pages of the docs one by one."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            if nodeid.startswith(CLUSTER):
+                return "cluster"
+            return nodeid if nodeid.startswith("tests/test_docs.py") else nodeid.split("::", 1)[0]
+
+    return ByFile(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Shares the files out to the processes of pytest-xdist, each whole; one Ray cluster at a time."""
-    for item in items:
-        file = item.path.relative_to(ROOT).as_posix()
-        apart = file == "tests/test_docs.py"
-        group = "ray" if item.get_closest_marker("ray") else item.name if apart else file
-        item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=_turn)
+    items.sort(key=lambda item: _turn(item.nodeid))
 
 
-def _turn(item: pytest.Item) -> int:
-    file = item.path.relative_to(ROOT).as_posix()
-    return next((turn for turn, place in enumerate(LONGEST) if file.startswith(place)), len(LONGEST))
+def _turn(nodeid: str) -> int:
+    return next((turn for turn, place in enumerate(LONGEST) if nodeid.startswith(place)), len(LONGEST))
 
 
 @pytest.fixture

@@ -12,5 +12,5 @@ cd "$root"
 .venv/bin/ruff format --check .
 .venv/bin/mypy
 # All of them on two cores; a few in this process, where they can be debugged.
-[ $# -gt 0 ] || set -- --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+[ $# -gt 0 ] || set -- --numprocesses 2 --dist loadscope --no-loadscope-reorder
 exec .venv/bin/python -m pytest "$@"
