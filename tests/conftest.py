@@ -18,7 +18,7 @@ CLUSTER = ("tests/graders/cluster/", "tests/graders/writing/test_cluster.py")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Shares the tests out to the processes of pytest-xdist by files, and the pages of the docs one by one."""
+    """Shares the tests out to pytest-xdist's processes by files, and the pages of the docs one by one."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ByFile(LoadScopeScheduling):
