@@ -35,7 +35,7 @@ PROMPT = 'template = "{context} Is this in it: {question}"\nanswers = { "5" = 5,
 def track(tmp_path: Path) -> Callable[..., Path]:
     """Makes a small track with this grader, and with its work on this cluster."""
 
-    def make(grader: str, address: str = "", wait: float = 20.0) -> Path:
+    def make(grader: str, address: str = "", wait: float = 60.0) -> Path:
         root = make_small_track(tmp_path / "track", docs=10, items=3)
         (root / "mine.toml").write_text(PROMPT)
         ray = f'[ray]\naddress = "{address}"\nwait = {wait}\n' if address else ""
