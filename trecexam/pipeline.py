@@ -281,7 +281,7 @@ class Pipeline:
 
     def _other(self, *key: Hashable) -> ValueCache:
         """Values of measures that are not the track's own, kept while they are asked for again and again."""
-        self._others[key] = self._others.pop(key, None) or ValueCache()
+        self._others[key] = self._others.pop(key) if key in self._others else ValueCache()
         while len(self._others) > _OTHERS:
             del self._others[next(iter(self._others))]
         return self._others[key]

@@ -66,6 +66,21 @@ def wrapped(text: str, width: int, most: int | None = None) -> list[str]:
     return [*lines[: most - 1], _head(lines[most - 1], width - 1).rstrip() + "…"]
 
 
+def cut(text: str, width: int, *, middle: bool = False) -> str:
+    """One printable line of at most so many columns; an ellipsis stands for what is left out.
+
+    Args:
+        middle: keep the end too, as names often differ there alone.
+    """
+    # A start of this length decides: no more of it can be shown, however long the rest.
+    line = printable(text if len(text) <= 8 * width else text[: 4 * width] + text[-4 * width :])
+    if columns(line) <= width and len(text) <= 8 * width:
+        return line
+    tail = (width - 1) // 3 if middle else 0
+    end = _head(line[::-1], tail)[::-1] if tail else ""
+    return _head(line, width - 1 - columns(end)).rstrip() + "…" + end
+
+
 def _head(text: str, width: int) -> str:
     """The longest start of a text that fits; never none of it."""
     used = 0

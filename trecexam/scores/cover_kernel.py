@@ -72,7 +72,8 @@ def best_ratings(
         ratings, ranking, cutoff: as in `cover_values`.
     """
     rows = ranking[:cutoff]
-    return ratings[rows[rows >= 0]].max(axis=0, initial=-1)
+    best: NDArray[np.integer] = ratings[rows[rows >= 0]].max(axis=0, initial=-1)
+    return best
 
 
 def credit(

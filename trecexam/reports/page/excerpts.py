@@ -1,0 +1,66 @@
+"""Tables as a page shows them: so many rows, values short enough to read, and where the rest is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from trecexam.reports.tables import Table, Value
+from trecexam.reports.terminal import cut
+
+#: Columns of text in a cell.
+_WIDE = 160
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """The first rows of a table.
+
+    Attributes:
+        header: the columns' names.
+        numeric: for each column, whether it holds numbers.
+        rows: texts.
+        total: how many rows the whole table has.
+        file: where they are, relative to the page.
+    """
+
+    header: tuple[str, ...]
+    numeric: tuple[bool, ...]
+    rows: tuple[tuple[str, ...], ...]
+    total: int
+    file: str
+
+
+def excerpt(table: Table, most: int, file: str, columns: Mapping[str, str] | None = None) -> Excerpt:
+    """The first rows of these columns.
+
+    Args:
+        columns: those to show, in this order, with what the page calls them; None for all.
+    """
+    names = columns or dict(zip(table.header, table.header, strict=True))
+    places = [table.header.index(name) for name in names]
+    rows = [[row[place] for place in places] for row in table.rows[:most]]
+    numeric = tuple(
+        any(isinstance(row[n], int | float) for row in rows)
+        and not any(isinstance(row[n], str) and row[n] for row in rows)
+        for n in range(len(places))
+    )
+    return Excerpt(
+        tuple(names.values()),
+        numeric,
+        tuple(tuple(shown(value) for value in row) for row in rows),
+        len(table.rows),
+        file,
+    )
+
+
+def shown(value: Value, width: int = _WIDE) -> str:
+    """A value as people read it: three decimals, thousands apart, long texts cut."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return cut(value, width)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.3f}" if math.isfinite(value) else ""

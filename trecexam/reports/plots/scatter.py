@@ -1,0 +1,113 @@
+"""The same runs on both leaderboards, the automatic one against the official one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trecexam.reports.plots.model import Plot
+from trecexam.reports.plots.style import BLUE, GRID, INK, ORANGE, WIDTH, grid, short
+from trecexam.reports.tables import Table
+from trecexam.reports.terminal import cut
+from trecexam.scores.leaderboard import interval, score
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from trecexam.scores.correlation import Correlation
+    from trecexam.scores.rank_correlation.outliers import Outlier
+
+#: So many of the runs furthest from the diagonal have their names beside them, if they are so many ranks off.
+_NAMED, _FAR = 4, 3
+_COLUMNS = ("run", "rubric", "rubric.low", "rubric.high", "official", "official.low", "official.high")
+
+
+def scatter_plot(
+    measure: str,
+    official_measure: str,
+    rubric: NDArray[np.float64],
+    official: NDArray[np.float64],
+    outliers: Sequence[Outlier],
+    correlation: Correlation | None,
+) -> Plot:
+    """The runs' means on both sides.
+
+    Args:
+        rubric: values of shape (n_runs, n_queries), of the runs in the order of their names.
+        official: values of the same shape; or of an official leaderboard the negated ranks, shape (n_runs,).
+        outliers: every run, furthest from the diagonal first.
+        correlation: of the two sides.
+    """
+    place = {one.run: number for number, one in enumerate(sorted(outliers, key=lambda one: one.run))}
+    rows: list[tuple[str | float, ...]] = []
+    for one in outliers:
+        row = place[one.run]
+        ours = score(rubric[row].tolist())
+        if official.ndim == 2:
+            found = score(official[row].tolist())
+            theirs = (found.mean, *interval(found, official.shape[1]))
+        else:
+            theirs = (-float(official[row]), math.nan, math.nan)
+        mine = (ours.mean, *interval(ours, rubric.shape[1]))
+        rows.append((one.run, *mine, *theirs, one.rubric_rank, one.official_rank, one.difference))
+    ranks = official.ndim == 1
+    said = "" if correlation is None or math.isnan(correlation.kendall_tau) else _said(correlation)
+    far = outliers[0] if outliers else None
+    apart = (
+        f" The run furthest from the diagonal is {cut(far.run, 60)}, {abs(far.difference):g} ranks apart."
+        if far is not None and far.difference
+        else ""
+    )
+    return Plot(
+        "scatter",
+        f"Automatic against official: {measure} and {'official rank' if ranks else official_measure}",
+        f"Each dot is a run; lines are 95% intervals over queries. {said} Orange runs, the furthest from the "
+        f"diagonal by rank, are named; all are in outliers.tsv.",
+        f"{len(rows)} runs. {said}{apart}",
+        Table((*_COLUMNS, "rubric_rank", "official_rank", "difference"), tuple(rows)),
+        _draw,
+        {"x": "official rank" if ranks else f"{official_measure} on official judgments", "y": measure}
+        | {"ranks": int(ranks)},
+    )
+
+
+def _said(found: Correlation) -> str:
+    line = f"Kendall's tau {found.kendall_tau:.2f}"
+    if not math.isnan(found.tau_low):
+        line += f" (95% interval {found.tau_low:.2f} to {found.tau_high:.2f})"
+    return line + "."
+
+
+def _draw(figure: Figure, plot: Plot) -> None:
+    figure.set_size_inches(WIDTH, 3.8)
+    axes = figure.subplots()
+    rows = plot.table.rows
+    ours, low, high, theirs, left, right = (np.array([row[c] for row in rows], float) for c in range(1, 7))
+    axes.vlines(theirs, low, high, color=GRID, linewidth=0.7)
+    axes.hlines(ours, left, right, color=GRID, linewidth=0.7)
+    far = np.array([n < _NAMED and abs(float(row[9] or 0)) >= _FAR for n, row in enumerate(rows)], bool)
+    axes.plot(theirs[~far], ours[~far], "o", color=BLUE, markersize=4, markeredgewidth=0)
+    axes.plot(theirs[far], ours[far], "D", color=ORANGE, markersize=4.5, markeredgewidth=0)
+    for n in np.flatnonzero(far):
+        # Towards the middle, so that no name leaves the picture.
+        inward = theirs[n] > (np.nanmin(theirs) + np.nanmax(theirs)) / 2
+        if plot.settings["ranks"]:
+            inward = not inward
+        axes.annotate(
+            short(str(rows[n][0])),
+            (theirs[n], ours[n]),
+            xytext=(-5 if inward else 5, 4),
+            textcoords="offset points",
+            ha="right" if inward else "left",
+            fontsize=8,
+            color=INK,
+        )
+    if plot.settings["ranks"]:
+        axes.invert_xaxis()
+    axes.set_xlabel(str(plot.settings["x"]))
+    axes.set_ylabel(str(plot.settings["y"]))
+    grid(axes)
