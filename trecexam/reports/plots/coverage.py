@@ -68,6 +68,7 @@ def _draw(figure: Figure, plot: Plot) -> None:
         axes.tick_params(axis="x", length=0)
         axes.set_xlabel("query, hardest first")
     else:
+        axes.set_xticks([])
         axes.set_xlabel(f"{len(queries):,} queries, hardest first")
     axes.spines[:].set_visible(False)
     bar = figure.colorbar(image, ax=axes, aspect=30, pad=0.01)

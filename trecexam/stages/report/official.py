@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: The second measure has thresholds of its own only where runs x queries are no more than these.
 _SMALL = 10_000
+#: Stands for the rating that a measure's name leaves open.
+_OPEN = 999
 
 
 def official_plots(pipeline: Pipeline, compared: Comparison, outliers: Outliers) -> dict[str, Plot]:
@@ -76,7 +78,7 @@ def _lines(pipeline: Pipeline) -> list[tuple[str, str]]:
     found: dict[bool, tuple[str, str]] = {}
     for name in pipeline.config.measures():
         one = measure(name)
-        lowest = at_min_rating(one, 1, counts=counts)
-        if lowest is not None:
-            found.setdefault(one.NAME in COVER, (name, str(lowest).replace("rel=1", "rel=t")))
+        opened = at_min_rating(one, _OPEN, counts=counts)
+        if opened is not None:
+            found.setdefault(one.NAME in COVER, (name, str(opened).replace(f"rel={_OPEN}", "rel=t")))
     return list(found.values())
