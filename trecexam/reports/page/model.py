@@ -60,7 +60,7 @@ class Report:
     """Everything that the page shows. Where a part has nothing to show, its `why` says so in a line.
 
     Attributes:
-        track: the track's name.
+        title: at the head of the page. The folder's name would make other bytes of the same inputs.
         numbers: (count, of what) for the head of the page.
         cautions: what a reader must know before all else: cells without a grade, a grading that goes on.
         board: None where there are no runs.
@@ -75,7 +75,7 @@ class Report:
         human: people's ratings, newest state.
     """
 
-    track: str
+    title: str
     numbers: tuple[tuple[str, str], ...]
     cautions: tuple[str, ...]
     board: Leaderboard | None

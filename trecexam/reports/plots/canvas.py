@@ -57,6 +57,8 @@ def _drawn(plot: Plot) -> Drawing:
         figure = Figure(layout="constrained")
         plot.draw(figure, plot)
         svg = _saved(figure, "svg")
+        # Where everything goes is settled by now.
+        figure.set_layout_engine("none")
         png = _saved(figure, "png")
     return Drawing(named(svg.decode(), plot).encode(), png)
 

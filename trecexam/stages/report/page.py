@@ -77,7 +77,7 @@ def page_of(
         correlation = excerpt(found.compared.table(), _ROWS, "correlation.tsv", _CORRELATION)
     crosstabs, lines = _agreement(found.agreed)
     return Report(
-        track=pipeline.folder.root.resolve().name,
+        title=pipeline.config.report.title,
         numbers=tuple((f"{count:,}", what) for what, count in numbers.items()),
         cautions=tuple(_cautions(pipeline, found)),
         board=found.board if found.board.rows else None,
