@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: So many of the runs furthest from the diagonal have their names beside them, if they are so many ranks off.
 _NAMED, _FAR = 4, 3
+#: Of no more runs than this all are named.
+_FEW = 10
 #: How wide a letter of such a name is, in points.
 _LETTER = 5.0
 _COLUMNS = ("run", "rubric", "rubric.low", "rubric.high", "official", "official.low", "official.high")
@@ -60,6 +62,8 @@ def scatter_plot(
     ranks = official.ndim == 1
     said = "" if correlation is None or math.isnan(correlation.kendall_tau) else _said(correlation)
     far = outliers[0] if outliers else None
+    orange = any(abs(one.difference) >= _FAR for one in outliers)
+    named = " Orange runs are the furthest from the diagonal, by rank; all are in outliers.tsv."
     apart = (
         f" The run furthest from the diagonal is {cut(far.run, 60)}, {abs(far.difference):g} ranks apart."
         if far is not None and far.difference
@@ -68,8 +72,7 @@ def scatter_plot(
     return Plot(
         "scatter",
         f"Automatic against official: {measure} and {'official rank' if ranks else official_measure}",
-        f"Each dot is a run; lines are 95% intervals over queries. {said} Orange runs, the furthest from the "
-        f"diagonal by rank, are named; all are in outliers.tsv.",
+        f"Each dot is a run; lines are 95% intervals over queries. {said}{named * orange}",
         f"{len(rows)} runs. {said}{apart}",
         Table((*_COLUMNS, "rubric_rank", "official_rank", "difference"), tuple(rows)),
         _draw,
@@ -101,7 +104,8 @@ def _draw(figure: Figure, plot: Plot) -> None:
     axes.set_ylabel(str(plot.settings["y"]))
     grid(axes)
     figure.draw_without_rendering()
-    _name(axes, [(short(str(rows[n][0])), theirs[n], ours[n]) for n in np.flatnonzero(far)])
+    shown = range(len(rows)) if len(rows) <= _FEW else np.flatnonzero(far).tolist()
+    _name(axes, [(short(str(rows[n][0])), theirs[n], ours[n]) for n in shown])
 
 
 def _name(axes: Axes, dots: Sequence[tuple[str, float, float]]) -> None:

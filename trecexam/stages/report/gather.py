@@ -51,12 +51,12 @@ def _plots(pipeline: Pipeline, found: Findings, items: Quality) -> tuple[dict[st
     if runs:
         plots["leaderboard"] = leaderboard_plot(found.board)
     else:
-        why |= dict.fromkeys(("leaderboard", "coverage", "grades", "items", "holes"), no_runs)
+        why |= dict.fromkeys(("leaderboard", "official", "coverage", "grades", "items", "holes"), no_runs)
     if found.compared is not None and found.outliers is not None:
         plots |= official_plots(pipeline, found.compared, found.outliers)
         if "thresholds" not in plots:
             why["thresholds"] = "min_rating has no bearing on any of the track's measures."
-    else:
+    elif runs:
         why["official"] = sentence(not_computable(pipeline) or nothing_to_compare(pipeline).reason)
     if found.agreed is None:
         assert pipeline.snapshot is not None
