@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from support import SHARED, HashGrader, make_small_track
 
+from trecexam.reports.plots.model import Drawing
+
 #: What takes longest begins first, so that one process is not left alone with it at the end.
 LONGEST = ("tests/graders/cluster", "tests/test_docs.py", "tests/faults", "tests/cli", "tests/graders")
 #: These share one Ray cluster, and two of them on a machine are in each other's way.
@@ -55,6 +57,16 @@ def dl19() -> Path:
     if not folder.is_dir():
         pytest.skip("the folder ../shared/dl19 with TREC DL 2019 data is not here")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def quick_plots(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test's updates make the whole report, but only those with the mark `plots` have it drawn."""
+    if request.node.get_closest_marker("plots") is None:
+        monkeypatch.setattr(
+            "trecexam.reports.plots.canvas._drawn",
+            lambda plot: Drawing(f'<svg id="{plot.name}"></svg>'.encode(), b"not drawn in this test"),
+        )
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from trecexam.scores.ratings import QueryRatings
 
 Batches = Iterator[Sequence[tuple[Cell, Answer]]]
+#: Sets of measures beside the track's own whose values are kept from one update to the next.
+_OTHERS = 4
 
 
 class Pipeline:
@@ -60,6 +62,7 @@ class Pipeline:
         self._book: Gradebook | None = None
         self._rubric = ValueCache()
         self._official = ValueCache()
+        self._others: dict[Hashable, ValueCache] = {}
         self.snapshot: Snapshot | None = None
         self.overrides = Overrides()
         self.digests: dict[str, str] = {}
@@ -272,9 +275,17 @@ class Pipeline:
 
         names = self.config.measures() if measures is None else list(measures)
         check_importance(names, self.snapshot.bank, self.snapshot.bank_files)
-        cache = self._rubric if measures is None and min_rating is None else ValueCache()
+        own = measures is None and min_rating is None
+        cache = self._rubric if own else self._other(tuple(names), min_rating)
         versions = {q: self.gradebook.version(q) for q in self.snapshot.bank.query_ids}
         return cache.values(self.snapshot.runs, self.snapshot.run_contents, names, versions, judgments)
+
+    def _other(self, *key: Hashable) -> ValueCache:
+        """Values of measures that are not the track's own, kept while they are asked for again and again."""
+        self._others[key] = self._others.pop(key) if key in self._others else ValueCache()
+        while len(self._others) > _OTHERS:
+            del self._others[next(iter(self._others))]
+        return self._others[key]
 
     def official_values(
         self, measures: Sequence[str] | None = None, query_ids: Collection[str] | None = None

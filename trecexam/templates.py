@@ -23,7 +23,6 @@ def slots(template: str, *, jinja: bool) -> frozenset[str]:
     """The names that a template wants filled in, known or not.
 
     Raises:
-        ImportError: a Jinja template, and no jinja2 here.
         jinja2.TemplateSyntaxError: it is not valid Jinja.
     """
     if not jinja:
@@ -78,10 +77,6 @@ def checked_slots(template: str, path: Path, known: Sequence[str], *, jinja: boo
     """
     try:
         found = slots(template, jinja=jinja)
-    except ImportError:
-        raise GraderError(
-            "a Jinja prompt needs jinja2: pip install 'trecexam[models]', or write it as TOML", path=path
-        ) from None
     except Exception as error:
         line = getattr(error, "lineno", None)
         raise GraderError(f"this prompt is not valid Jinja: {error}", path=path, line=line) from None

@@ -185,6 +185,15 @@ class WatchSection(Section):
     poll: float = Field(5.0, gt=0, description="Seconds between looks at the folder.")
 
 
+class ReportSection(Section):
+    """The page for people beside the tables."""
+
+    write: bool = Field(
+        True, description="Write out/report.html and out/plots/ at each update. false removes them."
+    )
+    title: str = Field("Evaluation report", description="What stands at the head of the report.")
+
+
 class TrackConfig(Section):
     """A whole trecexam.toml."""
 
@@ -192,6 +201,7 @@ class TrackConfig(Section):
     grader: GraderSection = GraderSection()  # type: ignore[call-arg]
     ray: RaySection = RaySection()  # type: ignore[call-arg]
     scores: ScoresSection = ScoresSection()  # type: ignore[call-arg]
+    report: ReportSection = ReportSection()  # type: ignore[call-arg]
     watch: WatchSection = WatchSection()  # type: ignore[call-arg]
     generator: GeneratorSection = GeneratorSection()  # type: ignore[call-arg]
 

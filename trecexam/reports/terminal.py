@@ -66,6 +66,22 @@ def wrapped(text: str, width: int, most: int | None = None) -> list[str]:
     return [*lines[: most - 1], _head(lines[most - 1], width - 1).rstrip() + "…"]
 
 
+def cut(text: str, width: int, *, middle: bool = False) -> str:
+    """One printable line of at most so many columns; an ellipsis stands for what is left out.
+
+    Args:
+        middle: keep the end too, as names often differ there alone.
+    """
+    line = printable(text)
+    # One column may hold any number of marks, which take none.
+    most = 4 * width
+    if len(line) <= most and columns(line) <= width:
+        return line
+    tail = (width - 1) // 3 if middle else 0
+    end = _head(line[: -most - 1 : -1], tail)[::-1] if tail else ""
+    return _head(line[:most], width - 1 - columns(end)).rstrip() + "…" + end
+
+
 def _head(text: str, width: int) -> str:
     """The longest start of a text that fits; never none of it."""
     used = 0

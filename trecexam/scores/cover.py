@@ -20,7 +20,7 @@ from ir_measures.providers import base as provider_base
 from ir_measures.util import TYPE_QREL, TYPE_RUN, QrelsConverter, RunConverter
 from numpy.typing import NDArray
 
-from trecexam.scores.cover_kernel import cover_values, trec_order
+from trecexam.scores.cover_kernel import best_ratings, credit, shares, trec_order
 from trecexam.scores.weights import EQUAL, WEIGHTS, item_weights
 
 DEFAULT_REL = 4
@@ -127,6 +127,7 @@ class _ItemTable:
         self.ratings: NDArray[np.int64]
         self.importances: tuple[str, ...] | None = None
         self._weights: dict[str, NDArray[np.float64]] = {}
+        self._pooled: dict[tuple[int, int | None, str], tuple[float, float]] = {}
         carried = {row.doc_id: row.ratings for row in rows if hasattr(row, "ratings")}
         if carried:
             if not all(hasattr(row, "ratings") for row in rows):
@@ -161,6 +162,16 @@ class _ItemTable:
             self._weights[name] = item_weights(name, self.importances or ())
         return self._weights[name]
 
+    def pooled(self, rel: int, partial: int | None, weights: str) -> tuple[float, float]:
+        """The credit of all passages together, and of all items."""
+        key = rel, partial, weights
+        if key not in self._pooled:
+            values = self.weights(weights)
+            whole = float(self.ratings.shape[1] if values is None else values.sum())
+            best = self.ratings.max(axis=0, initial=-1)
+            self._pooled[key] = credit(best, rel, partial, values), whole
+        return self._pooled[key]
+
     def rows(self, ranking: Iterable[str]) -> NDArray[np.intp]:
         """The passages' row numbers; -1 for one that the qrels don't have."""
         return np.array([self._row.get(doc_id, -1) for doc_id in ranking], np.intp)
@@ -182,13 +193,16 @@ class CoverEvaluator(providers.Evaluator):
                 )
             cutoff = wanted.params.get("cutoff")
             self._wanted[wanted["rel"], cutoff, wanted["partial"], wanted["weights"]].append(wanted)
+        self._cutoffs = {cutoff for _, cutoff, _, _ in self._wanted}
 
     def _iter_calc(self, run: TYPE_RUN) -> Iterator[Metric]:
         scores = RunConverter(run).as_dict_of_dict()  # type: ignore[no-untyped-call]
         for query_id, table in self._tables.items():
             ranking = table.rows(trec_order(scores.get(query_id, {})))
+            best = {cutoff: best_ratings(table.ratings, ranking, cutoff) for cutoff in self._cutoffs}
             for (rel, cutoff, partial, weights), wanted in self._wanted.items():
-                values = cover_values(table.ratings, ranking, rel, cutoff, partial, table.weights(weights))
+                covered = credit(best[cutoff], rel, partial, table.weights(weights))
+                values = shares(covered, *table.pooled(rel, partial, weights))
                 for one in wanted:
                     yield Metric(query_id, one, values.cover if one.NAME == "Cover" else values.ncover)
 

@@ -54,25 +54,44 @@ def cover_values(
         partial: 1 to below `rel`; None for no credit below `rel`.
         weights: of each item, at least 0; None for equal ones.
     """
+    best = best_ratings(ratings, ranking, cutoff)
+    whole = float(ratings.shape[1] if weights is None else weights.sum())
+    return shares(
+        credit(best, rel, partial, weights),
+        credit(ratings.max(axis=0, initial=-1), rel, partial, weights),
+        whole,
+    )
+
+
+def best_ratings(
+    ratings: NDArray[np.integer], ranking: NDArray[np.intp], cutoff: int | None = None
+) -> NDArray[np.integer]:
+    """The best rating of each item over the first passages of a ranking, -1 where there is none.
+
+    Args:
+        ratings, ranking, cutoff: as in `cover_values`.
+    """
     rows = ranking[:cutoff]
-    covered = _credit(ratings[rows[rows >= 0]], rel, partial, weights)
-    if covered == 0:
-        return CoverValues(0.0, 0.0)
-    whole = ratings.shape[1] if weights is None else float(weights.sum())
-    return CoverValues(covered / whole, covered / _credit(ratings, rel, partial, weights))
+    best: NDArray[np.integer] = ratings[rows[rows >= 0]].max(axis=0, initial=-1)
+    return best
 
 
-def _credit(
-    ratings: NDArray[np.integer], rel: int, partial: int | None, weights: NDArray[np.float64] | None
+def credit(
+    best: NDArray[np.integer], rel: int, partial: int | None, weights: NDArray[np.float64] | None
 ) -> float:
-    """The sum of w_i * c_i over the items that these passages reach."""
-    full = _weight(ratings, rel, weights)
-    return full if partial is None else (full + _weight(ratings, partial, weights)) / 2
+    """The sum of w_i * c_i over the items with these best ratings; see `cover_values`."""
+    full = _weight(best, rel, weights)
+    return full if partial is None else (full + _weight(best, partial, weights)) / 2
 
 
-def _weight(ratings: NDArray[np.integer], rel: int, weights: NDArray[np.float64] | None) -> float:
-    """The sum of w_i over the items on which any of these passages is rated `rel` or better."""
-    reached = (ratings >= rel).any(axis=0)
+def shares(covered: float, pooled: float, whole: float) -> CoverValues:
+    """Cover and nCover of the credit of a ranking, of all pooled passages, and of all items; 0/0 is 0."""
+    return CoverValues(0.0, 0.0) if covered == 0 else CoverValues(covered / whole, covered / pooled)
+
+
+def _weight(best: NDArray[np.integer], rel: int, weights: NDArray[np.float64] | None) -> float:
+    """The sum of w_i over the items whose best rating is `rel` or better."""
+    reached = best >= rel
     # Counting is a third faster than a product with ones.
     return float(np.count_nonzero(reached) if weights is None else weights @ reached)
 

@@ -106,5 +106,21 @@ def score(values: Sequence[float]) -> Score:
     return Score(mean, math.sqrt(variance / n))
 
 
+def interval(score: Score, n: int, level: float = 0.95) -> tuple[float, float]:
+    """A mean's confidence interval over queries, by Student's t with n - 1 degrees of freedom.
+
+    It may reach beyond the measure's range; both ends are NaN for fewer than two queries.
+
+    Args:
+        n: how many queries the mean is over.
+    """
+    from scipy.special import stdtrit
+
+    if n < 2:
+        return math.nan, math.nan
+    half = float(stdtrit(n - 1, (1 + level) / 2)) * score.stderr
+    return score.mean - half, score.mean + half
+
+
 def _order(row: Row) -> tuple[float, str]:
     return (-round(row.scores[0].mean, TIE_DECIMALS) if row.scores else 0.0, row.run)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,7 +29,7 @@ from trecexam.track import TrackFolder
 if TYPE_CHECKING:
     from trecexam.pipeline import Pipeline
 
-#: Those that are there only where they apply.
+#: Those that are there only where they apply; so are all of `REPORT`.
 OPTIONAL = (
     "correlation.tsv",
     "correlation.json",
@@ -37,6 +39,11 @@ OPTIONAL = (
     "human.tsv",
 )
 MANIFEST = "manifest.json"
+PAGE = "report.html"
+#: The report's folder, and what of it is ours: a file that somebody else put there stays.
+PLOTS = "plots"
+_PLOTS = ("leaderboard", "scatter", "thresholds", "coverage", "grades", "grades_by_item", "items")
+REPORT = (PAGE, *(f"{PLOTS}/{name}.{kind}" for name in _PLOTS for kind in ("svg", "png", "tsv")))
 
 
 class Written(NamedTuple):
@@ -61,14 +68,18 @@ class Outputs:
             TrecexamError: a file cannot be written; it and those after it are as they were.
         """
         out = self.folder.out
-        files.sweep(out)
-        contents = dict(self._contents(pipeline))
+        for folder in (out, out / PLOTS):
+            files.sweep(folder)
+        contents = dict(self._contents(pipeline, counts, complete=complete))
         entry = self.history.note(pipeline, contents["rubric.qrels"]) if complete else None
         hashes = {name: files.sha256(content) for name, content in contents.items()}
         written = [out / name for name, content in contents.items() if files.replace(out / name, content)]
-        for name in OPTIONAL:
+        for name in (*OPTIONAL, *REPORT):
             if name not in hashes:
                 files.remove(out / name)
+        with contextlib.suppress(OSError):
+            # Only where nothing is left in it.
+            (out / PLOTS).rmdir()
         manifest = to_json(self._manifest(pipeline, counts, hashes, complete=complete)).encode()
         if files.replace(out / MANIFEST, manifest):
             written.append(out / MANIFEST)
@@ -106,11 +117,15 @@ class Outputs:
 
     def _stamps(self) -> dict[str, list[int]]:
         # A folder's stamp changes with what else is put there, so of the history it is the log's that counts.
-        paths = [path for path in sorted(self.folder.out.glob("[!.]*")) if path.is_file()]
-        found = {path.name: stamp(path) for path in (*paths, self.history.log_path)}
-        return {name: list(value) for name, value in found.items() if value is not None}
+        out = self.folder.out
+        found = [path for folder in (out, out / PLOTS) for path in sorted(folder.glob("[!.]*"))]
+        stamps = {
+            path.relative_to(out).as_posix(): stamp(path)
+            for path in (*(path for path in found if path.is_file()), self.history.log_path)
+        }
+        return {name: list(value) for name, value in stamps.items() if value is not None}
 
-    def _contents(self, pipeline: Pipeline) -> Iterator[tuple[str, bytes]]:
+    def _contents(self, pipeline: Pipeline, counts: Counts, *, complete: bool) -> Iterator[tuple[str, bytes]]:
         from trecexam.scores.labels import subtopic_qrels
 
         snapshot = pipeline.snapshot
@@ -145,9 +160,11 @@ class Outputs:
         agreed = agreements_if_any(pipeline)
         if agreed is not None:
             yield "agreement.tsv", to_tsv(agreed.table()).encode()
-        if pipeline.overrides.decisions:
-            yield "human.tsv", to_tsv(human_table(pipeline)).encode()
-        yield "holes.tsv", to_tsv(holes_report(pipeline).table()).encode()
+        human = human_table(pipeline) if pipeline.overrides.decisions else None
+        if human is not None:
+            yield "human.tsv", to_tsv(human).encode()
+        holes = holes_report(pipeline)
+        yield "holes.tsv", to_tsv(holes.table()).encode()
         swaps = swapped(pipeline) if comparable else None
         if swaps is not None:
             yield "swaps.tsv", to_tsv(swaps.table()).encode()
@@ -156,6 +173,17 @@ class Outputs:
             yield "outliers.tsv", to_tsv(outliers.table()).encode()
         rejected = Table(("file", "line", "reason"), tuple(tuple(row) for row in pipeline.rejected))
         yield "rejected.tsv", to_tsv(rejected).encode()
+
+        if pipeline.config.report.write:
+            from trecexam.stages.report.findings import Findings
+            from trecexam.stages.report.gather import report_files
+
+            yield from report_files(
+                pipeline,
+                Findings(
+                    board, compared, outliers, agreed, holes, human, rejected, counts, complete, _versions()
+                ),
+            )
 
     def _manifest(
         self, pipeline: Pipeline, counts: Counts, hashes: dict[str, str], *, complete: bool
@@ -178,5 +206,10 @@ class Outputs:
             "unparsed_policy": pipeline.config.scores.unparsed,
             "inputs": pipeline.digests,
             "outputs": hashes,
-            "versions": versions(),
+            "versions": _versions(),
         }
+
+
+def _versions() -> dict[str, str | None]:
+    """What the manifest names: pictures hang on what draws them, too."""
+    return versions() | {"matplotlib": version("matplotlib")}

@@ -101,7 +101,7 @@ def origin_of(pipeline: Pipeline) -> Origin:
     others = (folder.config_path, folder.qrels(), folder.official_leaderboard(), *folder.run_files())
     idle = {folder.shown(path) for path in others if path is not None} | {CONFIG_NAME}
     idle -= {folder.shown(path) for path in snapshot.run_files.values()}
-    config = pipeline.config.model_dump(mode="json", exclude={"watch", "generator"})
+    config = pipeline.config.model_dump(mode="json", exclude={"watch", "report", "generator"})
     settings = {
         f"[{name}] {key}": value for name, section in config.items() for key, value in section.items()
     }

@@ -226,16 +226,26 @@ def _variants(
             changed = at_min_rating(one, min_rating, counts=counts)
             key = (str(one), None) if changed is None else (str(changed), min_rating)
             names.setdefault(key, place)
+    # Of those that need no labels of their own all are computed in one pass over the runs.
+    passes = {(name, rating): rating if _relabelled(name, counts=counts) else None for name, rating in names}
     values_at = {
-        min_rating: pipeline.rubric_values(
-            [name for name, rating in names if rating == min_rating], min_rating=min_rating
+        at: pipeline.rubric_values(
+            list(dict.fromkeys(name for name, rating in names if passes[name, rating] == at)), min_rating=at
         )
-        for min_rating in dict.fromkeys(rating for _, rating in names)
+        for at in dict.fromkeys(passes.values())
     }
     found: list[list[_Variant]] = [[] for _ in asked]
     for (name, rating), place in names.items():
-        found[place].append(_Variant(name, rating, values_at[rating]))
+        found[place].append(_Variant(name, rating, values_at[passes[name, rating]]))
     return found
+
+
+def _relabelled(name: str, *, counts: bool) -> bool:
+    """Whether min_rating makes other labels, or subtopics, for this measure to be computed on."""
+    from trecexam.scores.measures import COVER, DIVERSITY, measure
+
+    kind = measure(name).NAME
+    return kind in DIVERSITY or (counts and kind not in COVER)
 
 
 def _compared(snapshot: Snapshot) -> str:

@@ -1,0 +1,1 @@
+"""The report's plots: each is its numbers as a table and a function that draws them on a figure."""

@@ -1,0 +1,1 @@
+"""Gathers what out/report.html and out/plots/ show."""

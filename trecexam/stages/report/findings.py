@@ -1,0 +1,37 @@
+"""What an update found, for the outputs and for the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from trecexam.reports.tables import Table
+
+if TYPE_CHECKING:
+    from trecexam.scores.leaderboard import Leaderboard
+    from trecexam.stages.gradebook import Counts
+    from trecexam.stages.organizing.agreement import Agreements
+    from trecexam.stages.organizing.comparison import Comparison, Outliers
+    from trecexam.stages.organizing.holes import HolesReport
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """What an update computed for the other outputs; None where it does not apply.
+
+    Attributes:
+        human: out/human.tsv.
+        versions: package -> version.
+    """
+
+    board: Leaderboard
+    compared: Comparison | None
+    outliers: Outliers | None
+    agreed: Agreements | None
+    holes: HolesReport
+    human: Table | None
+    rejected: Table
+    counts: Counts
+    complete: bool
+    versions: Mapping[str, str | None] = field(default_factory=dict)
