@@ -59,7 +59,7 @@ class QueryHead:
     Attributes:
         judged: pooled passages with an official judgment; None where the track has none at all.
         missing: cells that could have a grade and have none; `unread` have an answer without a rating.
-        folded: a line for each pooled passage, "doc_id<TAB>text", case-folded UTF-8: for searching.
+        human: cells and passages that a person rated.
     """
 
     query_id: str
@@ -70,7 +70,6 @@ class QueryHead:
     missing: int
     unread: int
     human: int
-    folded: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +111,6 @@ class HoleCounts:
     retrieved: NDArray[np.int32]
     unjudged: NDArray[np.int32] | None
     ungraded: NDArray[np.int32]
-    said: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,6 +197,18 @@ class QueryState:
         return {doc_id: place for place, doc_id in enumerate(self.doc_ids)}
 
 
+class Part(NamedTuple):
+    """What of a query is opened when somebody looks at it.
+
+    Attributes:
+        state: the pickled `QueryState`.
+        folded: a line for each pooled passage, "doc_id<TAB>text", case-folded UTF-8: for searching.
+    """
+
+    state: bytes
+    folded: bytes
+
+
 @dataclass(frozen=True, eq=False)
 class View:
     """A track at one moment.
@@ -210,7 +220,7 @@ class View:
         board: runs, best first; `official_board` on the official judgments, None where there are none.
         values, official_values: what the boards are the means of.
         heads: query_id -> what is known of it, in the bank's order; `runs` likewise, sorted by name.
-        parts: query_id -> its pickled `QueryState`.
+        parts: query_id -> its `Part`.
         kappa: Cohen's, with the ends of its 95% interval, of the grader's own labels; None where undefined.
         judged: None where official judgments and pool have nothing in common; `notes` say why.
         items: None likewise, else the items that discriminate worst first.
@@ -228,7 +238,7 @@ class View:
     official_values: PerQuery | None
     runs: Mapping[str, RunHead]
     heads: Mapping[str, QueryHead]
-    parts: Mapping[str, bytes] = field(repr=False)
+    parts: Mapping[str, Part] = field(repr=False)
     counts: Counts
     holes: HoleCounts
     judged: JudgedTable | None
@@ -253,7 +263,7 @@ class View:
             if len(self._opened) >= KEPT_OPEN:
                 self._opened.clear()
             # Our own pickle, out of our own process.
-            found = self._opened[query_id] = pickle.loads(part)
+            found = self._opened[query_id] = pickle.loads(part.state)
         return found
 
 
