@@ -16,6 +16,7 @@ from trecexam.scores.holes import holes
 from trecexam.scores.labels import labels
 from trecexam.serving.view import (
     HoleCounts,
+    ItemHead,
     ItemLine,
     JudgedTable,
     Part,
@@ -242,6 +243,7 @@ def _view(
             if pipeline.grader.identity.get(key)
         ),
         grader_digest=identity_digest(pipeline.grader.identity),
+        store=str(folder.store_path),
         settings=Settings(
             config.track.depth,
             scores.label,
@@ -251,6 +253,7 @@ def _view(
             scores.unparsed,
             scale_of(pipeline.grader).max_rating,
         ),
+        t=_t(board.n_queries),
         board=board,
         official_board=official_board,
         values=_per_query(pipeline.rubric_values(), board, snapshot.bank.query_ids),
@@ -261,6 +264,11 @@ def _view(
         },
         heads={one.head.query_id: one.head for one in found},
         parts={},
+        bank=tuple(
+            ItemHead(query_id, item.item_id, item.text)
+            for query_id, items in snapshot.bank.items.items()
+            for item in items
+        ),
         counts=pipeline.gradebook.counts(),
         holes=_hole_counts(found, len(snapshot.runs), judgments, config.track.depth),
         judged=judged,
@@ -269,6 +277,13 @@ def _view(
         rejected=pipeline.rejected,
         notes=notes,
     )
+
+
+def _t(n: int) -> float:
+    """The 97.5% quantile of Student's t with n - 1 degrees of freedom; 0 where there is no interval."""
+    from scipy.stats import t
+
+    return float(t.ppf(0.975, n - 1)) if n > 1 else 0.0
 
 
 def _per_query(values: Values, board: Leaderboard, query_ids: Sequence[str]) -> PerQuery:

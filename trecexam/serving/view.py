@@ -197,6 +197,14 @@ class QueryState:
         return {doc_id: place for place, doc_id in enumerate(self.doc_ids)}
 
 
+class ItemHead(NamedTuple):
+    """What an item is found by."""
+
+    query_id: str
+    item_id: str
+    text: str
+
+
 class Part(NamedTuple):
     """What of a query is opened when somebody looks at it.
 
@@ -215,12 +223,13 @@ class View:
 
     Attributes:
         version: another one for each state that differs.
-        root, name: the track's folder, and what the page calls it.
+        root, name: the track's folder, and what the page calls it; `store` is where its grades are.
         grader: its name; `grader_digest` is the digest of its identity.
+        t: the half of a 95% interval in standard errors, Student's t for the board's number of queries.
         board: runs, best first; `official_board` on the official judgments, None where there are none.
         values, official_values: what the boards are the means of.
         heads: query_id -> what is known of it, in the bank's order; `runs` likewise, sorted by name.
-        parts: query_id -> its `Part`.
+        parts: query_id -> its `Part`; `bank` has what items are found by.
         kappa: Cohen's, with the ends of its 95% interval, of the grader's own labels; None where undefined.
         judged: None where official judgments and pool have nothing in common; `notes` say why.
         items: None likewise, else the items that discriminate worst first.
@@ -229,9 +238,11 @@ class View:
     version: int
     root: str
     name: str
+    store: str
     grader: str
     grader_digest: bytes
     settings: Settings
+    t: float
     board: Leaderboard
     official_board: Leaderboard | None
     values: PerQuery
@@ -239,6 +250,7 @@ class View:
     runs: Mapping[str, RunHead]
     heads: Mapping[str, QueryHead]
     parts: Mapping[str, Part] = field(repr=False)
+    bank: tuple[ItemHead, ...] = field(repr=False)
     counts: Counts
     holes: HoleCounts
     judged: JudgedTable | None
