@@ -11,9 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from starlette.testclient import TestClient
 from support import RECORDED, HashGrader, make_small_track
 
 import trecexam
+from trecexam.serving.app import create_app
 from trecexam.serving.live import LiveTrack
 
 
@@ -29,6 +31,21 @@ def graded_track(root: Path, **shape: int) -> Path:
     with trecexam.open_track(root) as track:
         track.update()
     return root
+
+
+@contextmanager
+def client_of(root: Path, **options: object) -> Iterator[TestClient]:
+    """A client of the page of a track, which is read already."""
+    with LiveTrack(root, apart=False) as live:
+        assert live.wait_for(lambda one: one.view is not None or bool(one.trouble))
+        app = create_app(live, **options)  # type: ignore[arg-type]
+        with TestClient(app, base_url="http://127.0.0.1", follow_redirects=False) as client:
+            yield client
+
+
+def csrf_of(client: TestClient) -> str:
+    """The token that the page's forms carry."""
+    return str(client.get("/state").json()["csrf"])
 
 
 class Served(NamedTuple):

@@ -6,6 +6,7 @@ a store that was moved away, made anew or migrated meanwhile is simply the one t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -28,6 +29,11 @@ class Said(NamedTuple):
 
     answer: str
     probabilities: tuple[float, ...] | None
+
+    @property
+    def has_words(self) -> bool:
+        """Whether it says more than a rating."""
+        return re.search(r"[^\W\d_]{3}", self.answer) is not None
 
 
 @dataclass(frozen=True)

@@ -120,6 +120,8 @@ class Guard:
             name = urlsplit(f"//{host}").hostname or ""
         except ValueError:
             return False
+        if "@" in host:
+            return False
         if name in self._hosts:
             return True
         # Rebinding needs a name that the attacker can point elsewhere; an address is what it is.
