@@ -130,6 +130,13 @@ def environment() -> jinja2.Environment:
     return made
 
 
+def warm_up() -> None:
+    """Compiles all templates, so that nobody's first page waits for it."""
+    made = environment()
+    for name in made.list_templates():
+        made.get_template(name)
+
+
 def number(value: float | None, digits: int = 4) -> str:
     """A value with so many decimals; a dash where there is none."""
     return "–" if value is None or not math.isfinite(value) else f"{value:.{digits}f}"  # noqa: RUF001

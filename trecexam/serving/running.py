@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from trecexam.errors import TrecexamError
 from trecexam.serving.live import LiveTrack
+from trecexam.serving.rendering import warm_up
 from trecexam.serving.server import Server, bound
 from trecexam.track import TrackFolder
 
@@ -37,6 +38,7 @@ def serve(
         actual = listening.getsockname()[1]
         shown = address(host, actual, token)
         print(f"{root} is at {shown} (Ctrl-C ends it)", file=sys.stderr, flush=True)
+        warm_up()
         server = Server(live, listening, token=token, hosts=(host,))
         if open_browser:
             webbrowser.open(shown)

@@ -33,7 +33,8 @@ def bound(host: str, port: int) -> Iterator[socket.socket]:
         )[0]
     except (OSError, UnicodeError) as error:
         raise TrecexamError(f"--host {host}: {getattr(error, 'strerror', error)}") from None
-    with socket.socket(family, socket.SOCK_STREAM) as made:
+    # Of a socket that does not say TCP, asyncio would not send the last part of an answer at once.
+    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as made:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             made.bind(address)

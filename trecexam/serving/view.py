@@ -273,6 +273,7 @@ class View:
         found = self._opened.get(query_id)
         if found is None:
             if len(self._opened) >= KEPT_OPEN:
+                # All at once: threads may be at it, and opening again takes a millisecond.
                 self._opened.clear()
             # Our own pickle, out of our own process.
             found = self._opened[query_id] = pickle.loads(part.state)
@@ -280,4 +281,4 @@ class View:
 
 
 #: Queries whose parts stay open for who looks at them again.
-KEPT_OPEN = 32
+KEPT_OPEN = 100
