@@ -7,7 +7,7 @@
 Every kind of page is asked for, each time for another run, query, passage or item, by a browser's kind of
 connection: idle; while the track is read again and again (a line of overrides.tsv changes as fast as it is
 read); and while a writer fills the store, a batch of 4,096 grades a transaction, without a rest.
-The track is left as it was, but for overrides.tsv, which must not be there, and grades of a grader of our own.
+The track must have no overrides.tsv, and is left as it was.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ class Names:
             self.queries = list(pipeline.snapshot.bank.query_ids)
             self.items = {q: [i.item_id for i in items] for q, items in pipeline.snapshot.bank.items.items()}
             self.docs = {q: pipeline.gradebook.pooled(q) for q in self.queries}
-            self.words = sorted({word for text in pipeline.snapshot.query_texts.values() for word in text.split()})
+            self.words = sorted(
+                {word for text in pipeline.snapshot.query_texts.values() for word in text.split()}
+            )
 
 
 def pages(names: Names, chance: random.Random) -> dict[str, Callable[[], str]]:
@@ -73,7 +75,9 @@ def pages(names: Names, chance: random.Random) -> dict[str, Callable[[], str]]:
         "queries": lambda: urls.queries(sort=one(["mean", "-unread"])),
         "query": lambda: urls.query(query()),
         "query, 250 rows": lambda: urls.query(query(), size=250),
-        "query, passages with a text": lambda: urls.query(query(), q=" ".join(chance.choices(names.words, k=2))),
+        "query, passages with a text": lambda: urls.query(
+            query(), q=" ".join(chance.choices(names.words, k=2))
+        ),
         "query, disagreements": lambda: urls.query(query(), disagree="both"),
         "query, items": lambda: urls.query(query(), show="items"),
         "query, runs": lambda: urls.query(query(), show="runs"),
@@ -143,7 +147,17 @@ def rereading(root: Path, names: Names, url: str) -> Iterator[dict[str, float]]:
                 said["reads"] += version >= 0
                 version = now
                 query = names.queries[number % len(names.queries)]
-                row = (query, names.docs[query][0], names.items[query][0], str(number % 6), "me", "why", "", "", "")
+                row = (
+                    query,
+                    names.docs[query][0],
+                    names.items[query][0],
+                    str(number % 6),
+                    "me",
+                    "why",
+                    "",
+                    "",
+                    "",
+                )
                 columns = "query_id doc_id item_id rating who why when passage_sha256 item_sha256"
                 partial = path.with_suffix(".part")
                 partial.write_text("\t".join(columns.split()) + "\n" + "\t".join(row) + "\n")
@@ -163,7 +177,7 @@ def rereading(root: Path, names: Names, url: str) -> Iterator[dict[str, float]]:
 
 @contextmanager
 def writing(root: Path) -> Iterator[dict[str, float]]:
-    """A process that stores grades of another grader, batch after batch; it tells how long the longest took."""
+    """A process that stores grades of another grader, batch after batch, and tells how long that took."""
     command = [sys.executable, __file__, str(root), "--write"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         said: dict[str, float] = {}
@@ -181,7 +195,10 @@ def write(root: Path) -> None:
         grader = store.add_grader(b"a writer of page_speed.py", "{}")
         while not stop.is_set():
             began = time.perf_counter()
-            store.add(grader, (GradeRow(n % 3000 + 1, batches % 1000 + n // 3000, 1, "ok", "1") for n in range(4096)))
+            store.add(
+                grader,
+                (GradeRow(n % 3000 + 1, batches % 1000 + n // 3000, 1, "ok", "1") for n in range(4096)),
+            )
             worst, batches = max(worst, time.perf_counter() - began), batches + 1
         store.forget(grader, "ok")
     print(json.dumps({"batches": batches, "longest": worst}))
@@ -219,9 +236,10 @@ def report(root: Path, rounds: int) -> str:
         counts = track.counts()
     cells = [idle, rereads, writes]
     lines = [
-        f"{len(names.queries)} queries x {len(names.runs)} runs, {counts.cells:,} grades; {machine()}. Made by",
-        f"`python tests/benchmarks/page_speed.py TRACK --rounds {rounds}`; milliseconds from the request to the last",
-        "byte, each page asked for by another run, query, passage or item each time.",
+        f"{len(names.queries)} queries x {len(names.runs)} runs, {counts.cells:,} grades;",
+        f"{machine()}.",
+        f"Made by `python tests/benchmarks/page_speed.py TRACK --rounds {rounds}`; milliseconds from the request",
+        "to the last byte, each page asked for by another run, query, passage or item each time.",
         "",
         "| page | idle: median | p95 | max | while it is read again: median | p95 | max | while grades are "
         "written: median | p95 | max |",
@@ -233,8 +251,8 @@ def report(root: Path, rounds: int) -> str:
     lines.append("| **all** | " + " | ".join(x for one in every for x in row("", one)[1:]) + " |")
     lines += [
         "",
-        f"- The first answer comes {1000 * first:.0f} ms after the address is printed; the track is read {loaded:.1f} s "
-        "after that.",
+        f"- The first answer takes {1000 * first:.0f} ms once the address is printed; after {loaded:.1f} s the",
+        "  track is read.",
         f"- Read again after a rating of a person: {int(reads['reads'])} times during the second column.",
         f"- Memory: the page {sizes[0]:,} MiB, its reader {sizes[1]:,} MiB.",
         f"- Meanwhile the writer stored {int(written['batches'])} batches of 4,096 grades, the longest in "
