@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from converters.records import HumanRating, Item
+
 
 class TrecexamError(Exception):
     """Something a user can mend. The message is one line that says what is wrong and what to do."""
@@ -39,3 +41,17 @@ class GraderError(TrecexamError):
 
 class LockedError(TrecexamError):
     """Another process is already grading this track."""
+
+
+class ConflictError(TrecexamError):
+    """Somebody else changed what the caller wants to change; nothing was written.
+
+    Attributes:
+        now: what stands there now: an item, the rating that counts, or None where there is none.
+    """
+
+    def __init__(
+        self, reason: str, now: Item | HumanRating | None, *, path: Path | str | None = None
+    ) -> None:
+        super().__init__(reason, path=path)
+        self.now = now

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import difflib
-import fcntl
+import hashlib
+import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,10 +15,11 @@ from converters.errors import ConversionError
 from converters.overrides import read_overrides, with_override
 from converters.records import HumanRating
 from trecexam.bank.model import passage_digest
-from trecexam.errors import TrecexamError
+from trecexam.errors import ConflictError, TrecexamError
 from trecexam.reports import files
 from trecexam.reports.tables import Table
-from trecexam.stages.overrides import COUNTS, digest_of
+from trecexam.stages.organizing.alone import alone
+from trecexam.stages.overrides import COUNTS, digest_of, resolve
 
 if TYPE_CHECKING:
     from converters.records import Item
@@ -46,8 +46,22 @@ class Overridden:
     written: bool
 
 
+def seen_token(row: HumanRating | None) -> str:
+    """A short text that tells the rating that counts from any other one; "none" where there is none."""
+    if row is None:
+        return "none"
+    return hashlib.sha256(json.dumps(row).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
 def override(
-    pipeline: Pipeline, query_id: str, doc_id: str, item: str, rating: int | None, who: str, why: str
+    pipeline: Pipeline,
+    query_id: str,
+    doc_id: str,
+    item: str,
+    rating: int | None,
+    who: str,
+    why: str,
+    seen: str | None = None,
 ) -> Overridden:
     """Takes a person's rating of a cell, or of a passage as a whole; adds a line to overrides.tsv.
 
@@ -55,15 +69,17 @@ def override(
         pipeline: a loaded one.
         item: an item's id, or its index in the bank (from 1); "" for the passage as a whole.
         rating: 0..5; None withdraws what anybody said before.
+        seen: `seen_token` of what counted when the person looked; None to add the rating in any case.
 
     Raises:
+        ConflictError: another rating counts by now than the one that was seen.
         TrecexamError: the query, passage or item is not in the track, or the rating not on the scale.
     """
     who, why = " ".join(who.split()), " ".join(why.split())
     if not who or not why:
         raise TrecexamError(f"a rating needs {'a reason (why)' if who else 'a name (who)'}")
     found = _checked(pipeline, query_id, doc_id, item, rating)
-    digest = pipeline.gradebook.text_of(query_id, doc_id)
+    text = pipeline.gradebook.text_of(query_id, doc_id)
     row = HumanRating(
         query_id,
         doc_id,
@@ -72,18 +88,20 @@ def override(
         who,
         why,
         datetime.now(UTC).isoformat(timespec="seconds"),
-        "" if digest is None else passage_digest(digest).hex(),
+        "" if text is None else passage_digest(text).hex(),
         digest_of(found) if found else "",
     )
-    # It may have been said of another passage with the same text.
-    before = pipeline.overrides.said.get(row[:3])
     machine = _machine(pipeline, {query_id}).get(row[:3])
-    if rating is None and before is None:
-        raise TrecexamError("there is no rating to withdraw", path=pipeline.folder.overrides())
-    if before is not None and before._replace(when="") == row._replace(when=""):
-        return Overridden(before, machine, before, written=False)
     path = pipeline.folder.overrides()
-    with _alone(pipeline.folder.state / "overrides.lock"):
+    with alone(pipeline.folder.state / "overrides.lock"):
+        # Another one may have spoken since the pipeline was loaded.
+        before = _counting(pipeline, row)
+        if seen is not None and seen_token(before) != seen:
+            raise _conflict(before, path)
+        if rating is None and before is None:
+            raise TrecexamError("there is no rating to withdraw", path=path)
+        if before is not None and before._replace(when="") == row._replace(when=""):
+            return Overridden(before, machine, before, written=False)
         added = _added(path, row)
         # A link stays a link.
         files.replace(Path(os.path.realpath(path)), added)
@@ -109,6 +127,34 @@ def human_table(pipeline: Pipeline) -> Table:
             for row in (said, *(alike.get(said, ()) if state == COUNTS else ()))
         ),
     )
+
+
+def _counting(pipeline: Pipeline, row: HumanRating) -> HumanRating | None:
+    """The rating that counts for the cell or passage of `row`, by the file as it is now.
+
+    It may have been given for another passage with the same text.
+    """
+    from trecexam.graders.base import scale_of
+
+    assert pipeline.snapshot is not None
+    query_id = row.query_id
+    try:
+        lines = read_overrides(pipeline.folder.overrides(), lambda refused: None)
+        rows = [(number, one) for number, one in lines if one.query_id == query_id]
+    except ConversionError:
+        # There is no file yet; or who adds to it says what is wrong.
+        rows = []
+    pooled = pipeline.gradebook.pooled(query_id)
+    found = {doc_id: pipeline.gradebook.text_of(query_id, doc_id) for doc_id in pooled}
+    texts = {doc_id: text for doc_id, text in found.items() if text is not None}
+    best = scale_of(pipeline.grader).max_rating
+    return resolve(rows, "", pipeline.snapshot.bank, {query_id: pooled}, texts, best).said.get(row[:3])
+
+
+def _conflict(now: HumanRating | None, path: Path) -> ConflictError:
+    if now is None:
+        return ConflictError("the rating that you saw was withdrawn meanwhile", None, path=path)
+    return ConflictError(f"{now.who} says {now.rating} by now: {now.why}", now, path=path)
 
 
 def _checked(pipeline: Pipeline, query_id: str, doc_id: str, item: str, rating: int | None) -> Item | None:
@@ -200,20 +246,3 @@ def _added(path: Path, row: HumanRating) -> bytes:
         ) from None
     except ValueError as error:
         raise TrecexamError(str(error), path=path) from None
-
-
-@contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Waits until nobody else writes; two people's ratings must not overwrite each other."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    except OSError as error:
-        raise TrecexamError(
-            f"cannot be opened: {error.strerror}; make the folder writable", path=path
-        ) from None
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(fd)
