@@ -252,6 +252,11 @@ class GradeStore:
                 self._db.execute("SELECT count(*) FROM grade WHERE grader_id = ?", (grader_id,)).fetchone()[0]
             )
 
+    def changes(self) -> int:
+        """Another number whenever another connection changed the file since the last call."""
+        with self._errors():
+            return int(self._db.execute("PRAGMA data_version").fetchone()[0])
+
     def _version(self, db: sqlite3.Connection) -> int:
         version = int(db.execute("PRAGMA user_version").fetchone()[0])
         if version > len(MIGRATIONS):

@@ -1,4 +1,4 @@
-"""The live page, `trecexam serve`: server-rendered HTML over a track's state, kept current in the background."""
+"""The live page, `trecexam serve`: server-rendered HTML of a track's state, kept current."""
 
 from __future__ import annotations
 

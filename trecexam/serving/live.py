@@ -1,0 +1,238 @@
+"""A track as it is now: read in the background, swapped as a whole, so that who reads never waits."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import multiprocessing
+import pickle
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, TypeVar
+
+from trecexam.errors import TrecexamError
+from trecexam.serving.reader import Call, Loaded, Look, Looked, Returned, Trouble, Work, work
+from trecexam.serving.view import View
+
+T = TypeVar("T")
+
+#: Seconds that who asks for something of the reader waits for it, and that it has to end.
+PATIENCE, LEAVING = 60.0, 5.0
+
+
+class LiveTrack:
+    """The state of a track, kept current in the background. Use it as a context manager.
+
+    Attributes:
+        view: the state that was read last; None while the first one is being read. Never changed, but
+            replaced: take it once for a page.
+        version: grows with every new state.
+        trouble: why the track cannot be read now, though the last state holds; "" where all is well.
+        work: how far grading is, None where it is not known yet.
+
+    Args:
+        apart: the reader is a process of its own; False for a thread, in tests.
+    """
+
+    def __init__(self, root: Path, *, apart: bool = True) -> None:
+        self.root = root
+        self.view: View | None = None
+        self.version = 0
+        self.trouble = ""
+        self.work: Work | None = None
+        self.seconds = 0.0
+        self._link: _Link = _Process(root) if apart else _Thread(root)
+        self._listener = threading.Thread(target=self._listen, name="live track", daemon=True)
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int, queue.SimpleQueue[Returned]] = {}
+        self._looks: list[threading.Event] = []
+        self._lock = threading.Lock()
+        self._changed = threading.Condition()
+
+    def __enter__(self) -> LiveTrack:
+        self._link.start()
+        self._listener.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._link.stop()
+        self._listener.join(LEAVING)
+
+    def reload(self, wait: float = PATIENCE) -> bool:
+        """Has the track looked at now, as after something was written; whether that is done by then.
+
+        Args:
+            wait: seconds; 0 asks only.
+        """
+        done = threading.Event()
+        with self._lock:
+            self._looks.append(done)
+            self._link.send(Look())
+        return done.wait(wait) if wait else False
+
+    def call(self, function: Callable[..., T], *args: Any) -> T:
+        """`function(pipeline, *args)` in the reader, with the pipeline as it was read last.
+
+        It is done after what the reader has in hand, so it may take as long as reading the track. What goes
+        there and comes back is pickled; the function must be importable, and must not change the pipeline.
+
+        Raises:
+            TrecexamError: the track is not read yet, or the reader does not answer.
+            Exception: what the function raised.
+        """
+        number, answer = next(self._numbers), queue.SimpleQueue[Returned]()
+        self._waiting[number] = answer
+        try:
+            with self._lock:
+                self._link.send(Call(number, function, args))
+            returned = answer.get(timeout=PATIENCE)
+        except queue.Empty:
+            raise TrecexamError("the track is being read; try again in a minute", path=self.root) from None
+        finally:
+            del self._waiting[number]
+        value = pickle.loads(returned.value)
+        if returned.failed:
+            raise value
+        result: T = value
+        return result
+
+    def wait_for(self, ready: Callable[[LiveTrack], bool], seconds: float = PATIENCE) -> bool:
+        """Waits until this holds of it; whether it does."""
+        with self._changed:
+            return self._changed.wait_for(lambda: ready(self), seconds)
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                said = self._link.receive()
+            except (EOFError, OSError):
+                self._set_trouble("the reader of the track ended; start `trecexam serve` again")
+                return
+            if said is None:
+                return
+            if isinstance(said, Returned):
+                answer = self._waiting.get(said.number)
+                if answer is not None:
+                    answer.put(said)
+            elif isinstance(said, Looked):
+                with self._lock:
+                    done = self._looks.pop(0)
+                done.set()
+            else:
+                with self._changed:
+                    self._take(said)
+                    self._changed.notify_all()
+
+    def _take(self, said: Loaded | Trouble | Work) -> None:
+        if isinstance(said, Loaded):
+            shell: View = pickle.loads(said.view)
+            known = {} if self.view is None else self.view.parts
+            parts = {query_id: said.parts.get(query_id) or known[query_id] for query_id in shell.heads}
+            self.version += 1
+            self.view = replace(shell, parts=parts, version=self.version)
+            self.seconds = said.seconds
+        elif isinstance(said, Trouble):
+            self.trouble = said.reason
+        else:
+            self.work = said
+
+    def _set_trouble(self, reason: str) -> None:
+        with self._changed:
+            self.trouble = reason
+            self._changed.notify_all()
+
+
+class _Link(Protocol):
+    """The way to the reader."""
+
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+    def send(self, message: Any) -> None: ...
+    def receive(self) -> Any:
+        """What it says next; None at the end that was asked for.
+
+        Raises:
+            EOFError: it is gone.
+        """
+
+
+class _Process:
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._ending = False
+
+    def start(self) -> None:
+        self._ours, theirs = multiprocessing.Pipe()
+        code = (
+            f"import sys; sys.path[:] = {sys.path!r}\n"
+            f"from trecexam.serving.reader import main; main({str(self._root)!r}, {theirs.fileno()})"
+        )
+        # In a session of its own, so that Ctrl-C is for the page alone.
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        theirs.close()
+
+    def stop(self) -> None:
+        self._ending = True
+        # It reads only: nothing can be lost.
+        self._process.kill()
+        self._process.wait(LEAVING)
+
+    def send(self, message: Any) -> None:
+        with contextlib.suppress(OSError):
+            self._ours.send(message)
+
+    def receive(self) -> Any:
+        try:
+            return self._ours.recv()
+        except (EOFError, OSError):
+            if self._ending:
+                self._ours.close()
+                return None
+            raise EOFError from None
+
+
+class _Thread:
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._to: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._from: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="reader")
+        self._thread.start()
+
+    def _run(self) -> None:
+        work(self._root, self._asked, self._from.put)
+
+    def _asked(self, seconds: float) -> Any:
+        try:
+            asked = self._to.get(timeout=seconds)
+        except queue.Empty:
+            return None
+        if asked is None:
+            raise EOFError
+        return asked
+
+    def stop(self) -> None:
+        self._to.put(None)
+        self._thread.join()
+        self._from.put(None)
+
+    def send(self, message: Any) -> None:
+        self._to.put(message)
+
+    def receive(self) -> Any:
+        return self._from.get()

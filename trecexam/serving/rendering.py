@@ -1,0 +1,125 @@
+"""From a page's values to its HTML: templates, what all of them are given, messages for the next page."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
+
+import jinja2
+from markupsafe import Markup
+from starlette.responses import HTMLResponse, RedirectResponse
+
+import trecexam
+from trecexam.serving import urls
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from trecexam.serving.live import LiveTrack
+    from trecexam.serving.view import View
+
+#: The cookie of a message for the next page, and its longest text.
+SAID, LONGEST = "trecexam-said", 1000
+
+
+def live_of(request: Request) -> LiveTrack:
+    """The track that the page is of."""
+    live: LiveTrack = request.app.state.live
+    return live
+
+
+def view_of(request: Request) -> View:
+    """The state of the track that a request is answered from, the same for its whole answer.
+
+    Raises:
+        NotReadyError: the first one is still being read; the app answers with a page that says so.
+    """
+    view = live_of(request).view
+    if view is None:
+        raise NotReadyError
+    scope_view: View = request.scope.setdefault("view", view)
+    return scope_view
+
+
+class NotReadyError(Exception):
+    """There is no state of the track to show yet."""
+
+
+class NotFoundError(Exception):
+    """There is no such run, query, passage or item (any more); the message says which, and what to do."""
+
+
+def render(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+    """A page from its template. Text of users is escaped; what no encoding has is replaced.
+
+    Templates have, beside `values`: `live`, `view` (None while loading), `urls`, `csrf()`, `here` (the
+    address of this page), `messages`, and the macros of parts.html, which they import.
+    """
+    live = live_of(request)
+    said = request.cookies.get(SAID) if "x-refresh" not in request.headers else None
+    page = (
+        environment()
+        .get_template(template)
+        .render(
+            {
+                "live": live,
+                "view": request.scope.get("view", live.view),
+                "csrf": lambda: _csrf(request),
+                "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
+                "path": request.url.path,
+                "messages": [unquote(said)] if said else [],
+                **values,
+            }
+        )
+    )
+    response = HTMLResponse(page.encode(errors="replace"), status)
+    if said:
+        response.delete_cookie(SAID, path="/", httponly=True, samesite="strict")
+    return response
+
+
+def go(request: Request, target: str, message: str = "") -> RedirectResponse:
+    """After a POST: to that page (see `urls`), which shows the message once."""
+    response = RedirectResponse(target, 303)
+    if message:
+        text = quote(message[:LONGEST])
+        response.set_cookie(SAID, text, max_age=60, path="/", httponly=True, samesite="strict")
+    return response
+
+
+def form_of(request: Request) -> dict[str, str]:
+    """The fields of the form that was sent, checked by the guard."""
+    form: dict[str, str] = request.scope["form"]
+    return form
+
+
+def _csrf(request: Request) -> Markup:
+    return Markup('<input type="hidden" name="csrf" value="{}">').format(request.scope["csrf"])
+
+
+@cache
+def environment() -> jinja2.Environment:
+    """The templates; everything in them is escaped."""
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals.update(urls=urls, version=trecexam.__version__)
+    made.filters.update(number=number, count=count)
+    return made
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A value with so many decimals; a dash where there is none."""
+    return "–" if value is None or not math.isfinite(value) else f"{value:.{digits}f}"  # noqa: RUF001
+
+
+def count(value: int | None) -> str:
+    """A whole number, its thousands apart; a dash where there is none."""
+    return "–" if value is None else f"{value:,}"  # noqa: RUF001
