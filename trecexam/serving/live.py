@@ -17,8 +17,8 @@ from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
 from trecexam.errors import TrecexamError
-from trecexam.serving.reader import Call, Loaded, Look, Looked, Returned, Trouble, Work, work
-from trecexam.serving.view import View
+from trecexam.serving.reader import Call, Loaded, Look, Looked, NewPart, Returned, Trouble, Work, work
+from trecexam.serving.view import Part, View
 
 T = TypeVar("T")
 
@@ -52,6 +52,7 @@ class LiveTrack:
         self._numbers = itertools.count(1)
         self._waiting: dict[int, queue.SimpleQueue[Returned]] = {}
         self._looks: list[threading.Event] = []
+        self._parts: dict[str, Part] = {}
         self._lock = threading.Lock()
         self._changed = threading.Condition()
 
@@ -122,6 +123,8 @@ class LiveTrack:
                 answer = self._waiting.get(said.number)
                 if answer is not None:
                     answer.put(said)
+            elif isinstance(said, NewPart):
+                self._parts[said.query_id] = said.part
             elif isinstance(said, Looked):
                 with self._lock:
                     done = self._looks.pop(0)
@@ -134,10 +137,9 @@ class LiveTrack:
     def _take(self, said: Loaded | Trouble | Work) -> None:
         if isinstance(said, Loaded):
             shell: View = pickle.loads(said.view)
-            known = {} if self.view is None else self.view.parts
-            parts = {query_id: said.parts.get(query_id) or known[query_id] for query_id in shell.heads}
+            self._parts = {query_id: self._parts[query_id] for query_id in shell.heads}
             self.version += 1
-            self.view = replace(shell, parts=parts, version=self.version)
+            self.view = replace(shell, parts=dict(self._parts), version=self.version)
             self.seconds = said.seconds
         elif isinstance(said, Trouble):
             self.trouble = said.reason

@@ -11,7 +11,6 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,8 +18,8 @@ from typing import Any, NamedTuple
 from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
 from trecexam.pipeline import Pipeline
-from trecexam.serving.gather import gather, token
-from trecexam.serving.view import View
+from trecexam.serving.gather import Gatherer
+from trecexam.serving.view import Part, View
 from trecexam.stages.files import Stamp, stamp
 from trecexam.track import TrackFolder
 from trecexam.watching.lock import holder
@@ -44,11 +43,17 @@ class Call(NamedTuple):
     args: tuple[Any, ...]
 
 
+class NewPart(NamedTuple):
+    """A part that the next view has otherwise: each in a message of its own, so that none takes long."""
+
+    query_id: str
+    part: Part
+
+
 class Loaded(NamedTuple):
-    """A new view without its parts, pickled; the parts that changed, and the queries there are no more."""
+    """A new view, pickled, without parts: those that were said before hold. `seconds` is what it took."""
 
     view: bytes
-    parts: dict[str, bytes]
     seconds: float
 
 
@@ -94,7 +99,7 @@ class Reader:
         self._seen: object = None
         self._changes: object = None
         self._store: object = None
-        self._tokens: dict[str, bytes] = {}
+        self._gatherer = Gatherer()
         self._rest_until = 0.0
         self._trouble: str | None = None
         self._work: Work | None = None
@@ -160,13 +165,12 @@ class Reader:
         pipeline.inputs.forget_missing()
         pipeline.load(tuple(waiting))
         pipeline.gradebook.refresh()
-        view = gather(pipeline)
+        self._view, new = self._gatherer.gather(pipeline)
+        for query_id, part in new.items():
+            self._say(NewPart(query_id, part))
         seconds = time.monotonic() - began
         self._rest_until = time.monotonic() + REST * seconds
-        tokens = {query_id: token(part) for query_id, part in view.parts.items()}
-        parts = {q: view.parts[q] for q, digest in tokens.items() if self._tokens.get(q) != digest}
-        self._say(Loaded(pickle.dumps(replace(view, parts={}), protocol=5), parts, seconds))
-        self._tokens, self._view = tokens, replace(view, parts={})
+        self._say(Loaded(pickle.dumps(self._view, protocol=5), seconds))
         self._stored = pipeline.store.count()
         self._recover()
         self._tell_work(pipeline)

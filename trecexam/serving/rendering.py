@@ -14,15 +14,30 @@ from starlette.responses import HTMLResponse, RedirectResponse
 
 import trecexam
 from trecexam.serving import urls
+from trecexam.serving.listing import SIZES, Address
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
     from trecexam.serving.live import LiveTrack
-    from trecexam.serving.view import View
+    from trecexam.serving.view import QueryState, View
 
 #: The cookie of a message for the next page, and its longest text.
 SAID, LONGEST = "trecexam-said", 1000
+
+
+def query_of(request: Request) -> QueryState:
+    """The query that the path names.
+
+    Raises:
+        NotReadyError: as `view_of`.
+        NotFoundError: the bank does not have it (any more).
+    """
+    query_id = request.path_params["query_id"]
+    state = view_of(request).query(query_id)
+    if state is None:
+        raise NotFoundError(f"The bank has no query '{query_id}'.")
+    return state
 
 
 def live_of(request: Request) -> LiveTrack:
@@ -55,10 +70,10 @@ class NotFoundError(Exception):
 def render(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
     """A page from its template. Text of users is escaped; what no encoding has is replaced.
 
-    Templates have, beside `values`: `live`, `view` (None while loading), `urls`, `csrf()`, `here` (the
-    address of this page), `messages`, and the macros of parts.html, which they import.
+    Templates have, beside `values`: `live`, `view` (None while loading), `urls`, `csrf()`, `at` (this page's
+    `Address`; `here` as text), `messages`, and the macros of parts.html, which they import.
     """
-    live = live_of(request)
+    live, at = live_of(request), Address.of(request)
     said = request.cookies.get(SAID) if "x-refresh" not in request.headers else None
     page = (
         environment()
@@ -68,8 +83,8 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
                 "live": live,
                 "view": request.scope.get("view", live.view),
                 "csrf": lambda: _csrf(request),
-                "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
-                "path": request.url.path,
+                "at": at,
+                "here": str(at),
                 "messages": [unquote(said)] if said else [],
                 **values,
             }
@@ -110,8 +125,8 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals.update(urls=urls, version=trecexam.__version__)
-    made.filters.update(number=number, count=count)
+    made.globals.update(urls=urls, version=trecexam.__version__, sizes=SIZES)
+    made.filters.update(number=number, count=count, cut=cut)
     return made
 
 
@@ -123,3 +138,9 @@ def number(value: float | None, digits: int = 4) -> str:
 def count(value: int | None) -> str:
     """A whole number, its thousands apart; a dash where there is none."""
     return "–" if value is None else f"{value:,}"  # noqa: RUF001
+
+
+def cut(text: str | None, most: int = 200) -> str:
+    """The beginning of a text on one line."""
+    line = " ".join((text or "")[: 4 * most].split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"

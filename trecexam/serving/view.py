@@ -59,7 +59,7 @@ class QueryHead:
     Attributes:
         judged: pooled passages with an official judgment; None where the track has none at all.
         missing: cells that could have a grade and have none; `unread` have an answer without a rating.
-        folded: a line for each pooled passage, "doc_id<TAB>text", case-folded UTF-8: for searching.
+        human: cells and passages that a person rated.
     """
 
     query_id: str
@@ -70,7 +70,6 @@ class QueryHead:
     missing: int
     unread: int
     human: int
-    folded: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +111,6 @@ class HoleCounts:
     retrieved: NDArray[np.int32]
     unjudged: NDArray[np.int32] | None
     ungraded: NDArray[np.int32]
-    said: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,18 +197,39 @@ class QueryState:
         return {doc_id: place for place, doc_id in enumerate(self.doc_ids)}
 
 
+class ItemHead(NamedTuple):
+    """What an item is found by."""
+
+    query_id: str
+    item_id: str
+    text: str
+
+
+class Part(NamedTuple):
+    """What of a query is opened when somebody looks at it.
+
+    Attributes:
+        state: the pickled `QueryState`.
+        folded: a line for each pooled passage, "doc_id<TAB>text", case-folded UTF-8: for searching.
+    """
+
+    state: bytes
+    folded: bytes
+
+
 @dataclass(frozen=True, eq=False)
 class View:
     """A track at one moment.
 
     Attributes:
         version: another one for each state that differs.
-        root, name: the track's folder, and what the page calls it.
+        root, name: the track's folder, and what the page calls it; `store` is where its grades are.
         grader: its name; `grader_digest` is the digest of its identity.
+        t: the half of a 95% interval in standard errors, Student's t for the board's number of queries.
         board: runs, best first; `official_board` on the official judgments, None where there are none.
         values, official_values: what the boards are the means of.
         heads: query_id -> what is known of it, in the bank's order; `runs` likewise, sorted by name.
-        parts: query_id -> its pickled `QueryState`.
+        parts: query_id -> its `Part`; `bank` has what items are found by.
         kappa: Cohen's, with the ends of its 95% interval, of the grader's own labels; None where undefined.
         judged: None where official judgments and pool have nothing in common; `notes` say why.
         items: None likewise, else the items that discriminate worst first.
@@ -219,16 +238,19 @@ class View:
     version: int
     root: str
     name: str
+    store: str
     grader: str
     grader_digest: bytes
     settings: Settings
+    t: float
     board: Leaderboard
     official_board: Leaderboard | None
     values: PerQuery
     official_values: PerQuery | None
     runs: Mapping[str, RunHead]
     heads: Mapping[str, QueryHead]
-    parts: Mapping[str, bytes] = field(repr=False)
+    parts: Mapping[str, Part] = field(repr=False)
+    bank: tuple[ItemHead, ...] = field(repr=False)
     counts: Counts
     holes: HoleCounts
     judged: JudgedTable | None
@@ -253,7 +275,7 @@ class View:
             if len(self._opened) >= KEPT_OPEN:
                 self._opened.clear()
             # Our own pickle, out of our own process.
-            found = self._opened[query_id] = pickle.loads(part)
+            found = self._opened[query_id] = pickle.loads(part.state)
         return found
 
 

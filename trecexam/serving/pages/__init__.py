@@ -9,7 +9,17 @@ if TYPE_CHECKING:
     from starlette.routing import Route
 
 #: Every module here has `ROUTES`.
-MODULES = ("leaderboard", "state")
+MODULES = (
+    "leaderboard",
+    "runs",
+    "queries",
+    "passages",
+    "items",
+    "disagreements",
+    "gaps",
+    "search",
+    "state",
+)
 
 
 def routes() -> list[Route]:

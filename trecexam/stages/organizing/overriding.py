@@ -60,7 +60,7 @@ class Standing:
     """One query as it is to a person who rates its passages.
 
     Attributes:
-        items: those that are asked about; `retired` ones are apart. No item at all where there is no such query.
+        items: those that are asked about; `retired` ones are apart. None of both: there is no such query.
         texts: doc_id -> text of the pooled passages; None where that is not graded.
         depth: of the pool.
         max_rating: the best rating on the grader's scale.
