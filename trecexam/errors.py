@@ -44,14 +44,28 @@ class LockedError(TrecexamError):
 
 
 class ConflictError(TrecexamError):
-    """Somebody else changed what the caller wants to change; nothing was written.
+    """Somebody else changed what the caller wants to change; nothing was written."""
+
+
+class RatingConflictError(ConflictError):
+    """Another rating counts than the one that was seen.
 
     Attributes:
-        now: what stands there now: an item, the rating that counts, or None where there is none.
+        now: the rating that counts; None where there is none.
     """
 
-    def __init__(
-        self, reason: str, now: Item | HumanRating | None, *, path: Path | str | None = None
-    ) -> None:
+    def __init__(self, reason: str, now: HumanRating | None, *, path: Path | str | None = None) -> None:
+        super().__init__(reason, path=path)
+        self.now = now
+
+
+class ItemConflictError(ConflictError):
+    """An item is another one than the one that was seen.
+
+    Attributes:
+        now: the item; None where it is gone.
+    """
+
+    def __init__(self, reason: str, now: Item | None, *, path: Path | str | None = None) -> None:
         super().__init__(reason, path=path)
         self.now = now

@@ -9,8 +9,10 @@ from __future__ import annotations
 import threading
 import time
 import traceback
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -27,6 +29,28 @@ KEPT = 50
 INTEREST = 600.0
 #: A new look begins so many times later as the last one took, and after so many seconds at the least.
 REST, LEAST = 4.0, 2.0
+
+
+#: Lists that are kept at a time; each is made current only while somebody works on it.
+LISTS = 4
+
+
+class Wish(NamedTuple):
+    """Which list is wanted.
+
+    Attributes:
+        measure: what the ranking is by; "" for the track's first.
+        level: "passage" or "cell"; "" for what the measure is computed on.
+        judged: passages with official judgments too.
+    """
+
+    measure: str = ""
+    level: str = ""
+    judged: bool = False
+
+
+#: The list where nothing else is said.
+DEFAULT = Wish()
 
 
 class Key(NamedTuple):
@@ -61,6 +85,7 @@ class Queue:
         level, measure, n_runs, tied: as in `NextJudgments`; "" and 0 while nothing was looked at.
         found: query_id -> its judgments, best first, `KEPT` at the most.
         as_of: query_id -> the version of the state that they are of.
+        queries: how many there are to look at.
         looked, total: how far the look in hand is; both 0 where there is none.
         failure: why nothing can be found; "" where all is well.
     """
@@ -71,14 +96,16 @@ class Queue:
     tied: bool = False
     found: Mapping[str, tuple[ToJudge, ...]] = field(default_factory=dict)
     as_of: Mapping[str, int] = field(default_factory=dict)
+    queries: int = 0
     looked: int = 0
     total: int = 0
     failure: str = ""
 
-    def best(self) -> list[ToJudge]:
+    @cached_property
+    def best(self) -> tuple[ToJudge, ...]:
         """All of them, the first to make first."""
-        rows = [one for group in self.found.values() for one in group]
-        return sorted(rows, key=lambda one: (-round(one.change, 12), -round(one.swaps, 12), one.key))
+        rows = (one for group in self.found.values() for one in group)
+        return tuple(sorted(rows, key=lambda one: (-round(one.change, 12), -round(one.swaps, 12), one.key)))
 
     def stale(self, version: int) -> int:
         """Queries whose judgments are of an earlier state."""
@@ -86,9 +113,10 @@ class Queue:
 
 
 class Asked(NamedTuple):
-    """To the process: which queries to look at first."""
+    """To the process: what is wanted, and the queries that were looked at before, the oldest look first."""
 
-    first: tuple[str, ...]
+    wish: Wish
+    known: tuple[str, ...]
 
 
 class Began(NamedTuple):
@@ -119,7 +147,7 @@ class Over(NamedTuple):
 
 
 class JudgeNext:
-    """Keeps the list of what to judge next. Use it as a context manager.
+    """The lists of what to judge next. Use it as a context manager.
 
     Args:
         make: the link to who looks, for tests.
@@ -129,6 +157,43 @@ class JudgeNext:
     def __init__(
         self, root: Path, *, make: Callable[[], child.Link] | None = None, rest: float = REST
     ) -> None:
+        self._new = partial(JudgeList, root, make=make, rest=rest)
+        self._lists: OrderedDict[Wish, JudgeList] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> JudgeNext:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._lock:
+            while self._lists:
+                self._lists.popitem()[1].stop()
+
+    def of(self, wish: Wish) -> JudgeList:
+        """The list of that kind."""
+        with self._lock:
+            if wish not in self._lists:
+                self._lists[wish] = self._new(wish)
+            self._lists.move_to_end(wish)
+            while len(self._lists) > LISTS:
+                self._lists.popitem(last=False)[1].stop()
+            return self._lists[wish]
+
+
+class JudgeList:
+    """One list, made current in the background while somebody wants it."""
+
+    def __init__(
+        self,
+        root: Path,
+        wish: Wish = DEFAULT,
+        *,
+        make: Callable[[], child.Link] | None = None,
+        rest: float = REST,
+    ) -> None:
+        self._wish = wish
         self._make = make or (lambda: child.Process(look, root, nice=10))
         self._rest = rest
         self._lock = threading.Lock()
@@ -140,14 +205,10 @@ class JudgeNext:
         self._failed_at = -1
         self._queue = Queue()
         self._thread = threading.Thread(target=self._run, name="judge next", daemon=True)
-
-    def __enter__(self) -> JudgeNext:
         self._thread.start()
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def stop(self) -> None:
+        """Ends it."""
         with self._wanted:
             self._ending = True
             link = self._link
@@ -172,7 +233,7 @@ class JudgeNext:
     def wait(self, seconds: float) -> Queue:
         """The list, as soon as there is something in it or it is known that there is nothing."""
         with self._wanted:
-            self._wanted.wait_for(lambda: self._is_something(), seconds)
+            self._wanted.wait_for(self._is_something, seconds)
             return self._queue
 
     def _is_something(self) -> bool:
@@ -183,16 +244,16 @@ class JudgeNext:
         pause = 0.0
         while True:
             with self._wanted:
-                self._wanted.wait(pause)
+                self._wanted.wait_for(lambda: self._ending, pause)
                 self._wanted.wait_for(lambda: self._ending or self._is_due())
                 if self._ending:
                     return
-                version, first = self._version, self._oldest()
+                version, known = self._version, self._oldest()
                 link = self._link = self._make()
                 link.start()
             began = time.monotonic()
             try:
-                link.send(Asked(first))
+                link.send(Asked(self._wish, known))
                 self._listen(link, version)
             except Exception as error:
                 traceback.print_exc()
@@ -211,7 +272,7 @@ class JudgeNext:
         queue = self._queue
         if time.monotonic() > self._until or self._failed_at == self._version:
             return False
-        return bool(queue.failure) or not queue.as_of or queue.stale(self._version) > 0
+        return len(queue.as_of) < max(1, queue.queries) or queue.stale(self._version) > 0
 
     def _oldest(self) -> tuple[str, ...]:
         """The queries that were looked at, the oldest look first; those that never were go before them."""
@@ -239,6 +300,7 @@ class JudgeNext:
                         *said[:4],
                         {q: rows for q, rows in queue.found.items() if same and q in known},
                         {q: of for q, of in queue.as_of.items() if same and q in known},
+                        len(known),
                         0,
                         len(known),
                     )
@@ -269,10 +331,12 @@ def look(root: Path, receive: child.Receive, say: child.Say) -> None:
     try:
         with opened(root) as pipeline:
             pipeline.load()
-            search = Search(pipeline, None, None)
+            wish = asked.wish
+            level: Level | None = "cell" if wish.level == "cell" else "passage" if wish.level else None
+            search = Search(pipeline, wish.measure or None, level, include_judged=wish.judged)
             queries = search.chosen()
             say(Began(search.level, search.measure, search.n_runs, search.tied, tuple(queries)))
-            for row in _found(search, _ordered(queries, asked.first), pipeline.snapshot):
+            for row in _found(search, _ordered(queries, asked.known), pipeline.snapshot):
                 say(row)
         say(Over())
     except (TrecexamError, ConversionError) as error:

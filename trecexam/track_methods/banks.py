@@ -143,7 +143,7 @@ class Banks(Opened):
                 whatever it is by now.
 
         Raises:
-            ConflictError: the item is another one by now, or gone; nothing was written.
+            ItemConflictError: the item is another one by now, or gone; nothing was written.
             LockedError, TrecexamError, ConversionError: as `add_item`, or there is no such item.
         """
         from trecexam.stages.organizing.bank_editing import edit_item
@@ -160,7 +160,7 @@ class Banks(Opened):
             seen: as in `edit_item`.
 
         Raises:
-            ConflictError, LockedError, TrecexamError, ConversionError: as `edit_item`.
+            ItemConflictError, LockedError, TrecexamError, ConversionError: as `edit_item`.
         """
         from trecexam.stages.organizing.bank_editing import retire_item
 

@@ -167,7 +167,7 @@ class Checking(Opened):
                 person looked; None to add this one in any case.
 
         Raises:
-            ConflictError: another rating counts by now than the one that was seen; nothing was written.
+            RatingConflictError: another rating counts by now than the one that was seen; nothing was written.
             TrecexamError: the query, passage or item is not in the track, or the rating not on the scale.
         """
         from trecexam.stages.organizing.overriding import override

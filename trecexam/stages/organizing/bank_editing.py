@@ -20,8 +20,8 @@ from converters.bank_editing import edits_of, items_of, new_id, with_item, with_
 from converters.errors import ConversionError
 from converters.nuggets import IMPORTANCES
 from converters.records import Item
-from trecexam.bank.checks import check_lines
-from trecexam.errors import ConflictError, TrecexamError
+from trecexam.bank.checks import Finding, check_lines
+from trecexam.errors import ItemConflictError, TrecexamError
 from trecexam.reports import files
 from trecexam.stages.overrides import digest_of
 from trecexam.track import TrackFolder
@@ -45,6 +45,22 @@ class Edited:
     before: Item | None
     file: Path
     written: bool
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ToEdit:
+    """An item as it stands in the bank.
+
+    Attributes:
+        file: the bank's file, as people see it.
+        edits: who changed it, when, and what it was before: see `converters.bank_editing`.
+        warnings: what `bank check` says of it.
+    """
+
+    item: Item
+    file: str
+    edits: tuple[dict[str, Any], ...]
     warnings: tuple[str, ...]
 
 
@@ -99,7 +115,7 @@ def edit_item(
         seen: `digest_of` the item that the person saw; None to change it whatever it is now.
 
     Raises:
-        ConflictError: the item is another one by now, or gone.
+        ItemConflictError: the item is another one by now, or gone.
         TrecexamError, ConversionError: as `add_item`, or there is no such item.
     """
     text, note = _text(text), _note(who, why)
@@ -130,7 +146,7 @@ def retire_item(
         seen: as in `edit_item`.
 
     Raises:
-        ConflictError: the item is another one by now, or gone.
+        ItemConflictError: the item is another one by now, or gone.
         TrecexamError, ConversionError: there is no such item, or the bank cannot be read or written.
     """
     note = _note(who, why)
@@ -156,6 +172,30 @@ def edits(folder: TrackFolder, query_id: str) -> dict[str, list[dict[str, Any]]]
     for path in folder.bank():
         found.update(edits_of(_content(path), path, query_id))
     return found
+
+
+def items_to_edit(folder: TrackFolder, query_id: str) -> tuple[ToEdit, ...]:
+    """The items of a query by the bank's files as they are now, retired ones too, in their order.
+
+    Raises:
+        TrecexamError: the bank cannot be read, or neither it nor the track's queries know the query.
+    """
+    bank = _read(folder)
+    if all(item.query_id != query_id for item in _all(bank)):
+        _check_query(folder, query_id, _all(bank))
+    noted = edits(folder, query_id)
+    checked = _findings(folder, query_id)
+    return tuple(
+        ToEdit(
+            item,
+            folder.shown(path),
+            tuple(noted.get(item.item_id, ())),
+            tuple(one.problem for one in checked if one.item_id == item.item_id),
+        )
+        for path, items in bank.items.items()
+        for item in items
+        if item.query_id == query_id
+    )
 
 
 def _change(
@@ -186,12 +226,12 @@ def _seen(folder: TrackFolder, bank: _Bank, item_id: str, seen: str | None) -> t
     found = bank.find(item_id)
     if found is None:
         if seen is not None:
-            raise ConflictError(f"item '{item_id[:80]}' is no longer in the bank", None, path=folder.root)
+            raise ItemConflictError(f"item '{item_id[:80]}' is no longer in the bank", None, path=folder.root)
         near = difflib.get_close_matches(item_id, [one.item_id for one in _all(bank)], n=1, cutoff=0.6)
         hint = f"; did you mean '{near[0]}'?" if near else ""
         raise TrecexamError(f"no item '{item_id[:80]}' in the bank{hint}", path=folder.root)
     if seen is not None and seen != digest_of(found[1]):
-        raise ConflictError(
+        raise ItemConflictError(
             f"item '{item_id[:80]}' was changed meanwhile; it reads now: {found[1].text}",
             found[1],
             path=found[0],
@@ -254,23 +294,26 @@ def _file_for(bank: _Bank, query_id: str, kind: str) -> Path:
 
 def _warnings(folder: TrackFolder, item: Item) -> tuple[str, ...]:
     """What the checks of the bank say of an item, of its query, and of others because of it."""
+    return tuple(
+        one.problem if one.item_id in ("", item.item_id) else f"item '{one.item_id}': {one.problem}"
+        for one in _findings(folder, item.query_id)
+        if one.item_id in ("", item.item_id) or f"'{item.item_id}'" in one.problem
+    )
+
+
+def _findings(folder: TrackFolder, query_id: str) -> list[Finding]:
+    """What the checks of the bank say of a query and its items."""
     lines = [
         (folder.shown(path), line)
         for path in folder.bank()
         for line in scan_bank(path)
-        if line.query_id == item.query_id
+        if line.query_id == query_id
     ]
     try:
-        texts = {**_query_texts(folder)}
+        texts = _query_texts(folder)
     except ConversionError:
         texts = {}
-    found = check_lines(lines, texts or None)
-    return tuple(
-        one.problem if one.item_id in ("", item.item_id) else f"item '{one.item_id}': {one.problem}"
-        for one in found.problems
-        if one.query_id == item.query_id
-        and (one.item_id in ("", item.item_id) or f"'{item.item_id}'" in one.problem)
-    )
+    return [one for one in check_lines(lines, texts or None).problems if one.query_id == query_id]
 
 
 def _note(who: str, why: str) -> dict[str, str]:

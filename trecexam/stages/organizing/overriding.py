@@ -16,7 +16,7 @@ from converters.errors import ConversionError
 from converters.overrides import read_overrides, with_override
 from converters.records import HumanRating
 from trecexam.bank.model import Bank, passage_digest
-from trecexam.errors import ConflictError, TrecexamError
+from trecexam.errors import RatingConflictError, TrecexamError
 from trecexam.reports import files
 from trecexam.reports.tables import Table
 from trecexam.stages.organizing.alone import alone
@@ -95,7 +95,7 @@ def override(
         seen: as in `take`.
 
     Raises:
-        ConflictError: another rating counts by now than the one that was seen.
+        RatingConflictError: another rating counts by now than the one that was seen.
         TrecexamError: the query, passage or item is not in the track, or the rating not on the scale.
     """
     from trecexam.graders.base import scale_of
@@ -201,10 +201,10 @@ def human_table(pipeline: Pipeline) -> Table:
     )
 
 
-def _conflict(now: HumanRating | None, path: Path) -> ConflictError:
+def _conflict(now: HumanRating | None, path: Path) -> RatingConflictError:
     if now is None:
-        return ConflictError("the rating that you saw was withdrawn meanwhile", None, path=path)
-    return ConflictError(f"{now.who} says {now.rating} by now: {now.why}", now, path=path)
+        return RatingConflictError("the rating that you saw was withdrawn meanwhile", None, path=path)
+    return RatingConflictError(f"{now.who} says {now.rating} by now: {now.why}", now, path=path)
 
 
 def _checked(
