@@ -16,10 +16,13 @@ from starlette.staticfiles import StaticFiles
 
 from trecexam.errors import TrecexamError
 from trecexam.serving import urls
+from trecexam.serving.grading import Regrader
 from trecexam.serving.guard import Guard
+from trecexam.serving.judging import JudgeNext
 from trecexam.serving.live import LiveTrack
 from trecexam.serving.pages import routes
 from trecexam.serving.rendering import NotFoundError, NotReadyError, live_of, render
+from trecexam.serving.trails import Trails
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -42,12 +45,20 @@ class _Name(Convertor[str]):
 
 
 def create_app(
-    live: LiveTrack, *, token: str | None = None, hosts: Iterable[str] = (), cookie: str = "trecexam"
+    live: LiveTrack,
+    *,
+    grader: Regrader | None = None,
+    judging: JudgeNext | None = None,
+    token: str | None = None,
+    hosts: Iterable[str] = (),
+    cookie: str = "trecexam",
 ) -> Starlette:
     """The page of a track.
 
     Args:
-        live: running already, and stopped by who started it.
+        live: running already, and stopped by who started it; so are the next two.
+        grader: grades what changes; None where that is left to others.
+        judging: what to judge next; None for none.
         token, hosts, cookie: see `Guard`.
     """
     CONVERTOR_TYPES["name"] = _Name()
@@ -62,6 +73,10 @@ def create_app(
         },
     )
     app.state.live = live
+    app.state.grader = grader
+    app.state.judging = judging
+    app.state.trails = Trails()
+    app.state.judged = {}
     app.state.started = time.time()
     return app
 

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import multiprocessing
 import pickle
 import queue
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from trecexam.errors import TrecexamError
-from trecexam.serving.reader import Call, Loaded, Look, Looked, NewPart, Returned, Trouble, Work, work
-from trecexam.serving.view import Part, View
+from trecexam.serving.child import Link, Look, Process, Thread
+from trecexam.serving.reader import Call, Loaded, Looked, NewPart, Returned, Trouble, Work, work
+from trecexam.serving.view import Part, QueryState, View
 
 T = TypeVar("T")
 
 #: Seconds that who asks for something of the reader waits for it, and that it has to end.
 PATIENCE, LEAVING = 60.0, 5.0
+
+
+class _Patch(NamedTuple):
+    """What a query is now, until the track was read again."""
+
+    query_id: str
+    change: Callable[[View, QueryState], QueryState]
+    done: threading.Event
 
 
 class LiveTrack:
@@ -47,12 +52,13 @@ class LiveTrack:
         self.trouble = ""
         self.work: Work | None = None
         self.seconds = 0.0
-        self._link: _Link = _Process(root) if apart else _Thread(root)
+        self._link: Link = Process(work, root) if apart else Thread(work, root)
         self._listener = threading.Thread(target=self._listen, name="live track", daemon=True)
         self._numbers = itertools.count(1)
         self._waiting: dict[int, queue.SimpleQueue[Returned]] = {}
         self._looks: list[threading.Event] = []
         self._parts: dict[str, Part] = {}
+        self._patches: list[_Patch] = []
         self._lock = threading.Lock()
         self._changed = threading.Condition()
 
@@ -64,6 +70,7 @@ class LiveTrack:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        # It reads only: nothing can be lost.
         self._link.stop()
         self._listener.join(LEAVING)
 
@@ -73,11 +80,29 @@ class LiveTrack:
         Args:
             wait: seconds; 0 asks only.
         """
+        done = self._look()
+        return done.wait(wait) if wait else False
+
+    def patch(self, query_id: str, change: Callable[[View, QueryState], QueryState]) -> None:
+        """Shows what was written just now before the track is read again, which it asks for.
+
+        Args:
+            change: gives the query's state as it is now; called again on a state that is read meanwhile.
+        """
+        done = self._look()
+        with self._changed:
+            self._patches = [one for one in self._patches if not one.done.is_set()]
+            self._patches.append(_Patch(query_id, change, done))
+            if self.view is not None:
+                self._show(self.view)
+                self._changed.notify_all()
+
+    def _look(self) -> threading.Event:
         done = threading.Event()
         with self._lock:
             self._looks.append(done)
             self._link.send(Look())
-        return done.wait(wait) if wait else False
+        return done
 
     def call(self, function: Callable[..., T], *args: Any) -> T:
         """`function(pipeline, *args)` in the reader, with the pipeline as it was read last.
@@ -114,7 +139,7 @@ class LiveTrack:
         while True:
             try:
                 said = self._link.receive()
-            except (EOFError, OSError):
+            except EOFError:
                 self._set_trouble("the reader of the track ended; start `trecexam serve` again")
                 return
             if said is None:
@@ -138,103 +163,28 @@ class LiveTrack:
         if isinstance(said, Loaded):
             shell: View = pickle.loads(said.view)
             self._parts = {query_id: self._parts[query_id] for query_id in shell.heads}
-            self.version += 1
-            self.view = replace(shell, parts=dict(self._parts), version=self.version)
+            self._show(shell)
             self.seconds = said.seconds
         elif isinstance(said, Trouble):
             self.trouble = said.reason
         else:
             self.work = said
 
+    def _show(self, shell: View) -> None:
+        """Makes this the state, with what was written since it was read."""
+        view = replace(shell, parts=dict(self._parts), _opened={})
+        parts, heads = dict(self._parts), dict(view.heads)
+        for patch in self._patches:
+            state = None if patch.done.is_set() else view.query(patch.query_id)
+            if state is not None:
+                new = patch.change(view, state)
+                pickled = pickle.dumps(new, protocol=5)
+                parts[patch.query_id] = parts[patch.query_id]._replace(state=pickled)
+                heads[patch.query_id] = replace(heads[patch.query_id], human=len(new.human))
+        self.version += 1
+        self.view = replace(view, parts=parts, heads=heads, version=self.version, _opened={})
+
     def _set_trouble(self, reason: str) -> None:
         with self._changed:
             self.trouble = reason
             self._changed.notify_all()
-
-
-class _Link(Protocol):
-    """The way to the reader."""
-
-    def start(self) -> None: ...
-    def stop(self) -> None: ...
-    def send(self, message: Any) -> None: ...
-    def receive(self) -> Any:
-        """What it says next; None at the end that was asked for.
-
-        Raises:
-            EOFError: it is gone.
-        """
-
-
-class _Process:
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self._ending = False
-
-    def start(self) -> None:
-        self._ours, theirs = multiprocessing.Pipe()
-        code = (
-            f"import sys; sys.path[:] = {sys.path!r}\n"
-            f"from trecexam.serving.reader import main; main({str(self._root)!r}, {theirs.fileno()})"
-        )
-        # In a session of its own, so that Ctrl-C is for the page alone.
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", code],
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        theirs.close()
-
-    def stop(self) -> None:
-        self._ending = True
-        # It reads only: nothing can be lost.
-        self._process.kill()
-        self._process.wait(LEAVING)
-
-    def send(self, message: Any) -> None:
-        with contextlib.suppress(OSError):
-            self._ours.send(message)
-
-    def receive(self) -> Any:
-        try:
-            return self._ours.recv()
-        except (EOFError, OSError):
-            if self._ending:
-                self._ours.close()
-                return None
-            raise EOFError from None
-
-
-class _Thread:
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self._to: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._from: queue.SimpleQueue[Any] = queue.SimpleQueue()
-
-    def start(self) -> None:
-        self._thread = threading.Thread(target=self._run, name="reader")
-        self._thread.start()
-
-    def _run(self) -> None:
-        work(self._root, self._asked, self._from.put)
-
-    def _asked(self, seconds: float) -> Any:
-        try:
-            asked = self._to.get(timeout=seconds)
-        except queue.Empty:
-            return None
-        if asked is None:
-            raise EOFError
-        return asked
-
-    def stop(self) -> None:
-        self._to.put(None)
-        self._thread.join()
-        self._from.put(None)
-
-    def send(self, message: Any) -> None:
-        self._to.put(message)
-
-    def receive(self) -> Any:
-        return self._from.get()

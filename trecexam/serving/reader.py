@@ -7,17 +7,16 @@ no page could be answered. It opens the store for reading only, and never writes
 from __future__ import annotations
 
 import pickle
-import sys
 import time
 import traceback
 from collections.abc import Callable
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
 from trecexam.pipeline import Pipeline
+from trecexam.serving.child import Look
 from trecexam.serving.gather import Gatherer
 from trecexam.serving.view import Part, View
 from trecexam.stages.files import Stamp, stamp
@@ -29,10 +28,6 @@ from trecexam.watching.settle import Settler
 EVERY = 1.0
 #: While the store grows, the next view is made so many times later as the last one took.
 REST = 4.0
-
-
-class Look(NamedTuple):
-    """To the reader: look now, and take files as they are."""
 
 
 class Call(NamedTuple):
@@ -242,20 +237,8 @@ def work(root: Path, receive: Callable[[float], Any], say: Callable[[Any], None]
                 reader.look(now=isinstance(asked, Look))
             if isinstance(asked, Look):
                 say(Looked())
-    except (EOFError, BrokenPipeError, ConnectionResetError):
+    except EOFError:
         # Who asked is gone.
         pass
     finally:
         reader.close()
-
-
-def main(root: str, fd: int) -> None:
-    """The process: talks over the connection with this file descriptor."""
-    connection = Connection(fd)
-
-    def receive(seconds: float) -> Any:
-        return connection.recv() if connection.poll(seconds) else None
-
-    # What libraries print must not end up where the page's address is read.
-    sys.stdout = sys.stderr
-    work(Path(root), receive, connection.send)

@@ -14,16 +14,21 @@ from starlette.responses import HTMLResponse, RedirectResponse
 
 import trecexam
 from trecexam.serving import urls
+from trecexam.serving.grading import Grading
 from trecexam.serving.listing import SIZES, Address
 
 if TYPE_CHECKING:
     from starlette.requests import Request
+    from starlette.responses import Response
 
+    from trecexam.serving.grading import Regrader
     from trecexam.serving.live import LiveTrack
     from trecexam.serving.view import QueryState, View
 
 #: The cookie of a message for the next page, and its longest text.
 SAID, LONGEST = "trecexam-said", 1000
+#: The cookie of who is at the page, and how many seconds it is kept.
+WHO, A_YEAR = "trecexam-who", 365 * 24 * 3600
 
 
 def query_of(request: Request) -> QueryState:
@@ -44,6 +49,12 @@ def live_of(request: Request) -> LiveTrack:
     """The track that the page is of."""
     live: LiveTrack = request.app.state.live
     return live
+
+
+def grading_of(request: Request) -> Grading | None:
+    """What is being graded; None where the page leaves that to others."""
+    grader: Regrader | None = request.app.state.grader
+    return None if grader is None else grader.now
 
 
 def view_of(request: Request) -> View:
@@ -86,6 +97,8 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
                 "at": at,
                 "here": str(at),
                 "messages": [unquote(said)] if said else [],
+                "grading": grading_of(request) or Grading(),
+                "grading_off": request.app.state.grader is None,
                 **values,
             }
         )
@@ -102,6 +115,22 @@ def go(request: Request, target: str, message: str = "") -> RedirectResponse:
     if message:
         text = quote(message[:LONGEST])
         response.set_cookie(SAID, text, max_age=60, path="/", httponly=True, samesite="strict")
+    return response
+
+
+def who_of(request: Request) -> str:
+    """Who is at the page, as far as the browser remembers it; "" where it does not."""
+    return unquote(request.cookies.get(WHO, ""))[:200]
+
+
+def remember(response: Response, who: str) -> Response:
+    """Has the browser say next time who is there."""
+    who = " ".join(who.split())[:200]
+    if who:
+        text = quote(who, errors="replace")
+        response.set_cookie(WHO, text, max_age=A_YEAR, path="/", httponly=True, samesite="strict")
+    else:
+        response.delete_cookie(WHO, path="/", httponly=True, samesite="strict")
     return response
 
 

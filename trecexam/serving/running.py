@@ -6,10 +6,14 @@ import ipaddress
 import secrets
 import sys
 import webbrowser
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import quote
 
 from trecexam.errors import TrecexamError
+from trecexam.reports.terminal import printable
+from trecexam.serving.grading import Regrader
+from trecexam.serving.judging import JudgeNext
 from trecexam.serving.live import LiveTrack
 from trecexam.serving.rendering import warm_up
 from trecexam.serving.server import Server, bound
@@ -34,15 +38,23 @@ def serve(
         raise TrecexamError("the token is empty: leave --token and TRECEXAM_TOKEN out to have none")
     if token is None and not is_loopback(host):
         token = secrets.token_urlsafe(24)
-    with bound(host, port) as listening, LiveTrack(root) as live:
+    with ExitStack() as stack:
+        listening = stack.enter_context(bound(host, port))
+        live = stack.enter_context(LiveTrack(root))
+        judging = stack.enter_context(JudgeNext(root))
+        grader = stack.enter_context(Regrader(root, log=_log)) if grade else None
         actual = listening.getsockname()[1]
         shown = address(host, actual, token)
         print(f"{root} is at {shown} (Ctrl-C ends it)", file=sys.stderr, flush=True)
         warm_up()
-        server = Server(live, listening, token=token, hosts=(host,))
+        server = Server(live, listening, grader=grader, judging=judging, token=token, hosts=(host,))
         if open_browser:
             webbrowser.open(shown)
         server.run()
+
+
+def _log(line: str) -> None:
+    print(printable(line), file=sys.stderr, flush=True)
 
 
 def is_loopback(host: str) -> bool:

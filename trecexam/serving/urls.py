@@ -98,6 +98,33 @@ def bank(query_id: str, **more: Value) -> str:
     return with_query(f"/bank/{segment(query_id)}", more)
 
 
+def judge_step(way: str, query_id: str, doc_id: str, item_id: str, **more: Value) -> str:
+    """From this judgment to the "next" or the "previous" one."""
+    return with_query(f"/judge/{way}", {"query": query_id, "doc": doc_id, "item": item_id, **more})
+
+
+def bank_change(query_id: str, change: str) -> str:
+    """Where the form is sent that adds an item ("add"), edits ("edit") or retires one ("retire")."""
+    path = f"/bank/{segment(query_id)}/item"
+    return path if change == "add" else f"{path}/{change}"
+
+
+def override() -> str:
+    """Where a person's rating is sent."""
+    return "/override"
+
+
+def who(back: str = "") -> str:
+    """Who is at the page."""
+    return with_query("/who", {"back": back})
+
+
+def local(path: str) -> str:
+    """The path, where it is one of this page's own; else the leaderboard."""
+    own = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
+    return path if own else board()
+
+
 def static(name: str) -> str:
     """A file of the page's own."""
     return f"/static/{name}"

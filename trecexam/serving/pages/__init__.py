@@ -18,6 +18,9 @@ MODULES = (
     "disagreements",
     "gaps",
     "search",
+    "people",
+    "judge",
+    "bank",
     "state",
 )
 

@@ -12,8 +12,9 @@ from starlette.routing import Route
 from trecexam.serving.answers import Said, of_passage
 from trecexam.serving.listing import Address
 from trecexam.serving.marking import marked
-from trecexam.serving.rendering import NotFoundError, query_of, render, view_of
+from trecexam.serving.rendering import NotFoundError, query_of, render, view_of, who_of
 from trecexam.stages.gradebook import ERROR, MISSING, REFUSED, UNPARSED
+from trecexam.stages.organizing.overriding import seen_token
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -80,6 +81,8 @@ def passage(request: Request) -> Response:
         trouble=answers.trouble,
         ranks=state.ranks(place),
         human=state.human.get((doc_id, "")),
+        token=lambda item_id: seen_token(state.human.get((doc_id, item_id))),
+        who=who_of(request),
         nearby=_nearby(state, place),
     )
 

@@ -116,7 +116,7 @@
       }
       return;
     }
-    const now = JSON.stringify([state.version, state.trouble, state.graded, state.cells, state.watched_by]);
+    const now = JSON.stringify([state.version, state.trouble, state.graded, state.cells, state.watched_by, state.grading]);
     if (lost || (known && now !== known) || state.version !== shown) {
       lost = false;
       known = now;
