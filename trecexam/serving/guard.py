@@ -173,6 +173,7 @@ def _page(status: int, body: str, head: str = "", headers: dict[str, str] | None
     return HTMLResponse(
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>trecexam</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<link rel="icon" href="/static/icon.svg" type="image/svg+xml">'
         f'<link rel="stylesheet" href="/static/style.css">{head}</head>'
         f'<body><main id="main">{body}</main></body></html>',
         status,
