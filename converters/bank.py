@@ -30,11 +30,12 @@ from converters.records import Item, Origin, Query
 from converters.registry import Format
 
 EXAMPLE = '{"query_id": "q1", "questions": [{"question_id": "q1/1", "question_text": "What ...?"}]}'
-_ID_KEYS = {"question": ("question_id", "item_id", "id"), "nugget": ("nugget_id", "item_id", "id")}
-_TEXT_KEYS = {"question": ("question_text", "text"), "nugget": ("nugget_text", "text")}
-#: Of a line that holds one item alone.
-_SINGLE_ID_KEYS = {"question": ("qid", "question_id"), "nugget": ("nugget_id",)}
-_SINGLE_TEXT_KEYS = {"question": ("question", "question_text"), "nugget": ("nugget", "nugget_text")}
+#: By kind, which keys hold an item's id and text; the first one that has a value counts.
+ID_KEYS = {"question": ("question_id", "item_id", "id"), "nugget": ("nugget_id", "item_id", "id")}
+TEXT_KEYS = {"question": ("question_text", "text"), "nugget": ("nugget_text", "text")}
+#: The same of a line that holds one item alone.
+SINGLE_ID_KEYS = {"question": ("qid", "question_id"), "nugget": ("nugget_id",)}
+SINGLE_TEXT_KEYS = {"question": ("question", "question_text"), "nugget": ("nugget", "nugget_text")}
 Path = str | os.PathLike[str]
 
 
@@ -67,11 +68,22 @@ def read_bank(path: Path, on_error: Callable[[ConversionError], None] | None = N
         ConversionError: with the line: bad JSON, no query id, no items, an item without text, the same
             item id twice, an empty file.
     """
+    return taken(path, scan_bank(path), on_error)
+
+
+def taken(
+    path: Path, lines: Iterable[BankLine], on_error: Callable[[ConversionError], None] | None = None
+) -> Iterator[Item]:
+    """The items of a bank's lines: what `read_bank` gives of a file.
+
+    Raises:
+        ConversionError: as `read_bank`.
+    """
     seen: dict[str, int] = {}
     texts: dict[tuple[str, str], int] = {}
     blank: list[ConversionError] = []
     twice: list[ConversionError] = []
-    for line in scan_bank(path):
+    for line in lines:
         number = line.number or 0
         for item in line.items:
             if not item.text.strip():
@@ -118,7 +130,7 @@ def scan_bank(path: Path) -> Iterator[BankLine]:
     """
     try:
         for number, line in iter_filled(path):
-            yield _scanned(path, number, line)
+            yield scan_line(path, number, line)
     except ConversionError as error:
         yield BankLine(error.line, error=error)
 
@@ -171,7 +183,8 @@ def write_bank(items: Iterable[Item], file: BinaryIO) -> None:
         file.write(orjson.dumps({"query_id": query_id, "items": rows}) + b"\n")
 
 
-def _scanned(path: Path, number: int, line: bytes) -> BankLine:
+def scan_line(path: Path, number: int, line: bytes) -> BankLine:
+    """A line of a bank, whatever is wrong with it."""
     found = BankLine(number)
     items: list[Item] = []
     try:
@@ -202,12 +215,12 @@ def _items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[Item]:
         if not isinstance(entry, dict):
             raise ConversionError(path, number, f"an item of query '{query_id}' is no JSON object")
         kind = "nugget" if "nugget_text" in entry or "nugget_id" in entry else "question"
-        kind = entry["kind"] if entry.get("kind") in _ID_KEYS else kind
-        text = a_text(path, number, entry, _TEXT_KEYS[kind], f"an item of query '{query_id}'", blank=True)
+        kind = entry["kind"] if entry.get("kind") in ID_KEYS else kind
+        text = a_text(path, number, entry, TEXT_KEYS[kind], f"an item of query '{query_id}'", blank=True)
         facet = entry.get("facet_id") if entry.get("facet_id") is not None else row.get("facet_id")
         yield Item(
             query_id,
-            _item_id(path, number, entry, _ID_KEYS[kind], query_id, text),
+            _item_id(path, number, entry, ID_KEYS[kind], query_id, text),
             text,
             kind,
             _answers(path, number, entry.get("gold_answers")),
@@ -220,13 +233,13 @@ def _items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[Item]:
 
 
 def _single(path: Path, number: int, row: Mapping[str, Any], query_id: str) -> Item:
-    kind = "nugget" if any(key in row for key in _SINGLE_TEXT_KEYS["nugget"]) else "question"
+    kind = "nugget" if any(key in row for key in SINGLE_TEXT_KEYS["nugget"]) else "question"
     what = f"a {kind} of query '{query_id}'"
-    text = a_text(path, number, row, _SINGLE_TEXT_KEYS[kind], what, blank=True)
+    text = a_text(path, number, row, SINGLE_TEXT_KEYS[kind], what, blank=True)
     answers = row.get("correct") if row.get("correct") is not None else row.get("gold_answers")
     return Item(
         query_id,
-        _item_id(path, number, row, _SINGLE_ID_KEYS[kind], query_id, text),
+        _item_id(path, number, row, SINGLE_ID_KEYS[kind], query_id, text),
         text,
         kind,
         _answers(path, number, answers),

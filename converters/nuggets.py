@@ -22,7 +22,9 @@ RATINGS = {"support": 5, "partial_support": 3, "not_support": 0, "failed": None}
 IMPORTANCES = ("vital", "okay", "")
 #: nuggetizer's word where its model said nothing of a nugget's importance.
 _NOT_SAID = "failed"
-_ITEM_KEYS = ("nugget_id", "item_id", "id")
+#: Which keys hold a nugget's id and text; the first one that has a value counts.
+ITEM_KEYS = ("nugget_id", "item_id", "id")
+TEXT_KEYS = ("text", "nugget_text", "nugget")
 _DOC_KEYS = ("docid", "doc_id", "segment_id", "passage_id")
 _DOC_TEXT_KEYS = ("candidate_text", "answer_text", "passage", "segment")
 Path = str | os.PathLike[str]
@@ -166,13 +168,13 @@ def _nuggets(
         if not isinstance(entry, dict):
             raise ConversionError(path, number, f"a nugget of query '{query_id}' is no JSON object")
         what = f"a nugget of query '{query_id}'"
-        yield entry, a_text(path, number, entry, ("text", "nugget_text", "nugget"), what, blank=True)
+        yield entry, a_text(path, number, entry, TEXT_KEYS, what, blank=True)
 
 
 def _item_id(path: Path, number: int, entry: Mapping[str, Any], query_id: str, text: str) -> str:
-    if all(entry.get(key) is None for key in _ITEM_KEYS):
+    if all(entry.get(key) is None for key in ITEM_KEYS):
         return made_id(query_id, text)
-    return an_id(path, number, entry, _ITEM_KEYS)
+    return an_id(path, number, entry, ITEM_KEYS)
 
 
 def _doc_id(path: Path, number: int, row: Mapping[str, Any], query_id: str) -> str:

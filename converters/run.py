@@ -62,6 +62,11 @@ class Run:
         found: list[str] = self.doc_ids[start:end].to_pylist()
         return found
 
+    def count(self, query_id: str) -> int:
+        """How many documents the run has for a query; 0 where it skips it."""
+        i = self._index.get(query_id)
+        return 0 if i is None else int(self.offsets[i + 1] - self.offsets[i])
+
     def renamed(self, name: str) -> Run:
         """The same run under another name."""
         return replace(self, name=name)

@@ -31,6 +31,7 @@ class Daemon:
         settle: seconds a file must be still; None for the track's setting.
         log: takes one line for each thing worth saying.
         progress: called after each graded batch.
+        told: called after each look with why it cannot go on, or ended early; "" where all is done.
     """
 
     def __init__(
@@ -41,12 +42,14 @@ class Daemon:
         settle: float | None = None,
         log: Callable[[str], None],
         progress: Callable[[Progress], None] | None = None,
+        told: Callable[[str], None] | None = None,
     ) -> None:
         self.root = root
         self.poll = poll
         self.settle = settle
         self.log = log
         self.progress = progress
+        self.told = told or (lambda reason: None)
         self.updates = 0
         self._stop = threading.Event()
         self._wake = threading.Event()
@@ -60,6 +63,10 @@ class Daemon:
     def stop(self) -> None:
         """Asks it to finish the batch in hand, write the outputs and return. Safe in a signal handler."""
         self._stop.set()
+        self._wake.set()
+
+    def look(self) -> None:
+        """Asks it to look at the folder now. Safe in another thread."""
         self._wake.set()
 
     def run(self) -> None:
@@ -135,6 +142,7 @@ class Daemon:
             try:
                 update = pipeline.update(self.progress, self._stop.is_set, hold=tuple(waiting))
                 self._report(update)
+                self.told(update.why)
                 self._failure = None
                 if update.why:
                     # What could not be had now is tried again, but not at every look.
@@ -147,6 +155,7 @@ class Daemon:
         if self._failure is None or self._failure[0] != key:
             self.log(f"cannot go on until this is mended: {error}")
         self._failure = (key, time.monotonic())
+        self.told(str(error))
 
     def _report(self, update: Update) -> None:
         if not update.changed:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from converters.records import HumanRating, Item
+
 
 class TrecexamError(Exception):
     """Something a user can mend. The message is one line that says what is wrong and what to do."""
@@ -39,3 +41,31 @@ class GraderError(TrecexamError):
 
 class LockedError(TrecexamError):
     """Another process is already grading this track."""
+
+
+class ConflictError(TrecexamError):
+    """Somebody else changed what the caller wants to change; nothing was written."""
+
+
+class RatingConflictError(ConflictError):
+    """Another rating counts than the one that was seen.
+
+    Attributes:
+        now: the rating that counts; None where there is none.
+    """
+
+    def __init__(self, reason: str, now: HumanRating | None, *, path: Path | str | None = None) -> None:
+        super().__init__(reason, path=path)
+        self.now = now
+
+
+class ItemConflictError(ConflictError):
+    """An item is another one than the one that was seen.
+
+    Attributes:
+        now: the item; None where it is gone.
+    """
+
+    def __init__(self, reason: str, now: Item | None, *, path: Path | str | None = None) -> None:
+        super().__init__(reason, path=path)
+        self.now = now

@@ -63,6 +63,7 @@ class Pipeline:
         self._rubric = ValueCache()
         self._official = ValueCache()
         self._others: dict[Hashable, ValueCache] = {}
+        self._official_all = ValueCache()
         self.snapshot: Snapshot | None = None
         self.overrides = Overrides()
         self.digests: dict[str, str] = {}
@@ -306,7 +307,8 @@ class Pipeline:
         judged = sorted({qrel.query_id for qrel in official})
         queries = [q for q in judged if query_ids is None or q in query_ids]
         names = self.config.official_measures() if measures is None else list(measures)
-        cache = self._official if measures is None and query_ids is not None else ValueCache()
+        own = self._official_all if query_ids is None else self._official
+        cache = own if measures is None else ValueCache()
 
         def judgments(wanted: Sequence[str]) -> OfficialJudgments:
             kept = set(wanted)

@@ -57,6 +57,15 @@ class GradeRow(NamedTuple):
     probabilities: tuple[float, ...] | None = None
 
 
+_WHOLE = "item_id, passage_id, rating, status, answer, probabilities"
+
+
+def _grade_row(row: tuple[int, int, int | None, str, str, str | None]) -> GradeRow:
+    item, passage, rating, status, answer, stored = row
+    probabilities = None if stored is None else tuple(json.loads(stored))
+    return GradeRow(item, passage, rating, status, answer, probabilities)
+
+
 class GradeStore:
     """The grades of one track. One process writes at a time; any number may read meanwhile.
 
@@ -66,20 +75,22 @@ class GradeStore:
         StoreError: the file is no store, is newer than this program, cannot be written, or the disk is full.
     """
 
-    def __init__(self, path: Path, *, write: bool = True) -> None:
+    def __init__(self, path: Path, *, write: bool = True, patience: float = 60) -> None:
         """Opens the store; makes or migrates it when it is opened for writing.
 
         Args:
             write: False never writes to disk: also a store in a folder that may only be read can be read.
+            patience: seconds to wait for another process that has the file for itself.
         """
         self.path = path
         self.write = write
+        self._patience = patience
         with self._errors():
             self._db = self._connect() if write else self._connect_read_only()
 
     def _connect(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        db = sqlite3.connect(self.path, isolation_level=None, timeout=60, check_same_thread=False)
+        db = sqlite3.connect(self.path, isolation_level=None, timeout=self._patience, check_same_thread=False)
         try:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = NORMAL")
@@ -96,7 +107,11 @@ class GradeStore:
             if not self.path.exists():
                 break
             db = sqlite3.connect(
-                place + mode, uri=True, isolation_level=None, timeout=60, check_same_thread=False
+                place + mode,
+                uri=True,
+                isolation_level=None,
+                timeout=self._patience,
+                check_same_thread=False,
             )
             try:
                 if self._version(db):
@@ -232,16 +247,18 @@ class GradeStore:
         """passage id -> the whole grade, raw answer too, of every grade on this item."""
         with self._errors():
             rows = self._db.execute(
-                "SELECT passage_id, rating, status, answer, probabilities FROM grade "
-                "WHERE grader_id = ? AND item_id = ?",
-                (grader_id, item_id),
+                f"SELECT {_WHOLE} FROM grade WHERE grader_id = ? AND item_id = ?", (grader_id, item_id)
             )
-            return {
-                p: GradeRow(
-                    item_id, p, rating, status, answer, None if prob is None else tuple(json.loads(prob))
-                )
-                for p, rating, status, answer, prob in rows
-            }
+            return {row[1]: _grade_row(row) for row in rows}
+
+    def answer(self, grader_id: int, item_id: int, passage_id: int) -> GradeRow | None:
+        """The whole grade of one cell, None where it has none."""
+        with self._errors():
+            row = self._db.execute(
+                f"SELECT {_WHOLE} FROM grade WHERE grader_id = ? AND item_id = ? AND passage_id = ?",
+                (grader_id, item_id, passage_id),
+            ).fetchone()
+        return None if row is None else _grade_row(row)
 
     def count(self, grader_id: int | None = None) -> int:
         """How many grades are stored, by one grader or in all."""
@@ -251,6 +268,11 @@ class GradeStore:
             return int(
                 self._db.execute("SELECT count(*) FROM grade WHERE grader_id = ?", (grader_id,)).fetchone()[0]
             )
+
+    def changes(self) -> int:
+        """Another number whenever another connection changed the file since the last call."""
+        with self._errors():
+            return int(self._db.execute("PRAGMA data_version").fetchone()[0])
 
     def _version(self, db: sqlite3.Connection) -> int:
         version = int(db.execute("PRAGMA user_version").fetchone()[0])

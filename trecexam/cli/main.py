@@ -38,6 +38,7 @@ COMMANDS = {
     "bank": ("trecexam.cli.bank", "bank", "Make, check and compare test banks."),
     "judge-next": ("trecexam.cli.judge_next", "judge_next", "What a person should judge next."),
     "override": ("trecexam.cli.override", "override", "A person's rating in place of the grader's."),
+    "serve": ("trecexam.cli.serve", "serve", "A live page of the track, for the human in the loop."),
     "graders": ("trecexam.cli.graders", "graders", "What can grade here, and what the rest needs."),
 }
 

@@ -173,10 +173,18 @@ class Gradebook:
         grader_id = self._store.grader_id(identity_digest(self._identity))
         return 0 if grader_id is None else self._store.forget(grader_id, "error")
 
+    def codes(self, query_id: str) -> NDArray[np.int8]:
+        """The grader's own ratings of the query's cells, 0..5, and MISSING, UNPARSED, REFUSED or ERROR.
+
+        Returns:
+            Shape (n_docs, n_items), in the order of `ratings`.
+        """
+        return self._sheets[query_id].codes
+
     def refresh(self) -> None:
-        """Looks up again the grades of every query that had cells without one."""
+        """Looks up again the grades of every query that had cells without one, or with an error."""
         for sheet in self._sheets.values():
-            if not (sheet.codes == MISSING).any():
+            if not ((sheet.codes == MISSING) | (sheet.codes == ERROR)).any():
                 continue
             codes = self._codes(sheet.texts, sheet.items)
             if (codes != sheet.codes).any():

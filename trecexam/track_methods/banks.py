@@ -1,10 +1,11 @@
-"""The track's test bank: making it, what to look at again, and what another one changes."""
+"""The track's test bank: making and editing it, what to look at again, and what another one changes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import GraderError
 from trecexam.track_methods.opened import Opened, names_of
@@ -19,11 +20,12 @@ if TYPE_CHECKING:
     from trecexam.stages.bank_making.answers import KeptAnswers
     from trecexam.stages.bank_making.generate import Generated
     from trecexam.stages.bank_making.plan import Plan
+    from trecexam.stages.organizing.bank_editing import Edited
     from trecexam.track_methods.opened import MeasureLike
 
 
 class Banks(Opened):
-    """The track's test bank: what to look at again, and what another one changes."""
+    """The track's test bank: making and editing it, what to look at again, what another one changes."""
 
     def generate_bank(
         self,
@@ -103,6 +105,88 @@ class Banks(Opened):
             again=again,
         )
         return todo, asked, who, KeptAnswers(self.folder.root / ".trecexam" / "generated.jsonl", who.identity)
+
+    def add_item(
+        self,
+        query_id: str,
+        text: str,
+        *,
+        who: str,
+        kind: str = "question",
+        importance: str = "",
+        why: str = "",
+    ) -> Edited:
+        """Adds an item to a query; `update` grades it, and it alone.
+
+        Args:
+            kind: "question" or "nugget".
+            importance: "vital", "okay" or "".
+            who, why: noted beside the item in the bank's file; a reason is not needed.
+
+        Raises:
+            LockedError: a model is writing the track's bank.
+            TrecexamError, ConversionError: the text is empty or the query has it already, the query is not
+                the track's, or the bank cannot be read or written.
+        """
+        from trecexam.stages.organizing.bank_editing import add_item
+
+        with self._editing():
+            return add_item(self.folder, query_id, text, who, kind=kind, importance=importance, why=why)
+
+    def edit_item(
+        self, item_id: str, text: str, *, who: str, seen: str | None = None, why: str = ""
+    ) -> Edited:
+        """Gives an item another text; `update` grades it, and it alone. Its id and its answer key stay.
+
+        Args:
+            seen: `trecexam.stages.overrides.digest_of` the item that the person saw; None to change it
+                whatever it is by now.
+
+        Raises:
+            ItemConflictError: the item is another one by now, or gone; nothing was written.
+            LockedError, TrecexamError, ConversionError: as `add_item`, or there is no such item.
+        """
+        from trecexam.stages.organizing.bank_editing import edit_item
+
+        with self._editing():
+            return edit_item(self.folder, item_id, text, who, seen=seen, why=why)
+
+    def retire_item(
+        self, item_id: str, *, who: str, retired: bool = True, seen: str | None = None, why: str = ""
+    ) -> Edited:
+        """Takes an item out of what is asked, or (`retired` False) back into it; its grades are kept.
+
+        Args:
+            seen: as in `edit_item`.
+
+        Raises:
+            ItemConflictError, LockedError, TrecexamError, ConversionError: as `edit_item`.
+        """
+        from trecexam.stages.organizing.bank_editing import retire_item
+
+        with self._editing():
+            return retire_item(self.folder, item_id, who, retired=retired, seen=seen, why=why)
+
+    def item_edits(self, query_id: str) -> dict[str, list[dict[str, Any]]]:
+        """item_id -> who changed a query's items when, and what they were before; the first change first.
+
+        Raises:
+            TrecexamError, ConversionError: the bank cannot be read.
+        """
+        from trecexam.stages.organizing.bank_editing import edits
+
+        return edits(self.folder, query_id)
+
+    @contextmanager
+    def _editing(self) -> Iterator[None]:
+        from trecexam.stages.organizing.alone import alone
+
+        # Who has a model write a bank holds the second one for as long as that takes.
+        with (
+            alone(self.folder.state / "bank.lock"),
+            TrackLock(self.folder.state / "generate.lock", "writing this track's bank"),
+        ):
+            yield
 
     def check_bank(self, *, max_words: int | None = None) -> Checked:
         """Items that are empty, too long, there twice, copies of the query ...; what `bank check` lists.

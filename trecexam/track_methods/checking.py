@@ -145,7 +145,15 @@ class Checking(Opened):
         )
 
     def override(
-        self, query_id: str, doc_id: str, rating: int | None, *, item: str = "", who: str, why: str
+        self,
+        query_id: str,
+        doc_id: str,
+        rating: int | None,
+        *,
+        item: str = "",
+        who: str,
+        why: str,
+        seen: str | None = None,
     ) -> Overridden:
         """Takes a person's rating of a cell, or of a passage as a whole, in place of the grader's.
 
@@ -155,13 +163,16 @@ class Checking(Opened):
             rating: 0..5; None withdraws what was said before.
             item: an item's id or its index from 1; "" for the passage as a whole.
             who, why: part of every rating.
+            seen: `trecexam.stages.organizing.overriding.seen_token` of the rating that counted when the
+                person looked; None to add this one in any case.
 
         Raises:
+            RatingConflictError: another rating counts by now than the one that was seen; nothing was written.
             TrecexamError: the query, passage or item is not in the track, or the rating not on the scale.
         """
         from trecexam.stages.organizing.overriding import override
 
-        return override(self._loaded(), query_id, doc_id, item, rating, who, why)
+        return override(self._loaded(), query_id, doc_id, item, rating, who, why, seen)
 
     def human_ratings(self) -> Table:
         """The ratings that people gave, beside the grader's, and which of them count."""

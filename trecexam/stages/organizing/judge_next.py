@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -145,49 +145,100 @@ def next_judgments(
         TrecexamError: fewer than two runs, nothing graded, a measure that cannot be computed or that does
             not see what would be judged, an unknown query.
     """
-    from trecexam.scores.judging.next_judgments import ranked, suggestions
+    from trecexam.scores.judging.next_judgments import ranked
 
-    scoring = _scoring(pipeline, measure)
-    level = level or ("cell" if scoring.on_items else "passage")
-    if level == "passage" and scoring.on_items:
-        raise TrecexamError(
-            f"{scoring.measure} is computed on the items' ratings, and a rating of a passage as a whole "
-            "would not change it: take --level cell, or a measure on labels (P, nDCG, AP)"
-        )
-    assert pipeline.snapshot is not None
-    bank = pipeline.snapshot.bank
-    for query_id in query_ids:
-        if query_id not in bank.items:
-            near = difflib.get_close_matches(query_id, bank.query_ids, n=1)
-            hint = f"; did you mean '{near[0]}'?" if near else ""
-            raise TrecexamError(f"no query '{query_id}' in the bank{hint}", path=pipeline.folder.root)
-    queries = pipeline.ratings()
-    _check(pipeline, queries)
-    board = _board(pipeline, str(scoring.measure))
-    asked = [q for q in queries if not query_ids or q.query_id in query_ids]
-    officially = _official(pipeline) if level == "passage" and not include_judged else {}
-    found: list[Suggestion] = []
-    candidates = judged = ungraded = 0
-    for done, (q, known) in enumerate(zip(asked, opinions(pipeline, asked), strict=True), 1):
-        question, already = _asked(pipeline, q, known, level, officially.get(q.query_id, ()))
-        candidates += int(question.wanted.sum())
-        judged += already
-        ungraded += int((~q.rated if level == "passage" else q.ratings < 0).sum())
-        found += suggestions(q, question, board, scoring, pipeline.config.track.depth)
+    search = Search(pipeline, measure, level, include_judged=include_judged)
+    looked: list[Looked] = []
+    asked = search.chosen(query_ids)
+    for one in search.looks(asked):
+        looked.append(one)
         if progress:
-            progress(done, len(asked))
-    means = board.means.round(12)
+            progress(len(looked), len(asked))
     return NextJudgments(
-        level=level,
-        measure=str(scoring.measure),
+        level=search.level,
+        measure=search.measure,
         by=by,
-        n_runs=len(means),
-        tied=bool((means == means[0]).all()),
-        candidates=candidates,
-        judged=judged,
-        ungraded=ungraded,
-        rows=tuple(_with_texts(pipeline, one) for one in ranked(found, by)),
+        n_runs=search.n_runs,
+        tied=search.tied,
+        candidates=sum(one.candidates for one in looked),
+        judged=sum(one.judged for one in looked),
+        ungraded=sum(one.ungraded for one in looked),
+        rows=tuple(
+            _with_texts(pipeline, found) for found in ranked((s for one in looked for s in one.found), by)
+        ),
     )
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What was found on one query; `candidates`, `judged` and `ungraded` as in `NextJudgments`."""
+
+    query_id: str
+    found: tuple[Suggestion, ...]
+    candidates: int
+    judged: int
+    ungraded: int
+
+
+class Search:
+    """Looks for judgments that matter, a query at a time, as this can take seconds for each.
+
+    Attributes:
+        level, measure, n_runs, tied: as in `NextJudgments`.
+
+    Args:
+        pipeline: a loaded one.
+        measure, level, include_judged: as in `next_judgments`.
+
+    Raises:
+        TrecexamError: as `next_judgments`.
+    """
+
+    def __init__(
+        self, pipeline: Pipeline, measure: str | None, level: Level | None, *, include_judged: bool = False
+    ) -> None:
+        self._pipeline = pipeline
+        self._scoring = _scoring(pipeline, measure)
+        on_items = self._scoring.on_items
+        self.level: Level = level or ("cell" if on_items else "passage")
+        self.measure = str(self._scoring.measure)
+        if self.level == "passage" and on_items:
+            raise TrecexamError(
+                f"{self.measure} is computed on the items' ratings, and a rating of a passage as a whole "
+                "would not change it: take --level cell, or a measure on labels (P, nDCG, AP)"
+            )
+        self._queries = {q.query_id: q for q in pipeline.ratings()}
+        _check(pipeline, list(self._queries.values()))
+        self._board = _board(pipeline, self.measure)
+        means = self._board.means.round(12)
+        self.n_runs, self.tied = len(means), bool((means == means[0]).all())
+        self._officially = _official(pipeline) if self.level == "passage" and not include_judged else {}
+
+    def chosen(self, query_ids: Collection[str] = ()) -> list[str]:
+        """These queries, or all, in the bank's order.
+
+        Raises:
+            TrecexamError: one is not in the bank.
+        """
+        for query_id in query_ids:
+            if query_id not in self._queries:
+                near = difflib.get_close_matches(query_id, self._queries, n=1)
+                hint = f"; did you mean '{near[0]}'?" if near else ""
+                root = self._pipeline.folder.root
+                raise TrecexamError(f"no query '{query_id}' in the bank{hint}", path=root)
+        return [query_id for query_id in self._queries if not query_ids or query_id in query_ids]
+
+    def looks(self, query_ids: Sequence[str]) -> Iterator[Looked]:
+        """What is found on each of these queries."""
+        from trecexam.scores.judging.next_judgments import suggestions
+
+        pipeline, level = self._pipeline, self.level
+        queries = [self._queries[query_id] for query_id in query_ids]
+        for q, known in zip(queries, opinions(pipeline, queries), strict=True):
+            question, judged = _asked(pipeline, q, known, level, self._officially.get(q.query_id, ()))
+            ungraded = int((~q.rated if level == "passage" else q.ratings < 0).sum())
+            found = suggestions(q, question, self._board, self._scoring, pipeline.config.track.depth)
+            yield Looked(q.query_id, tuple(found), int(question.wanted.sum()), judged, ungraded)
 
 
 def _scoring(pipeline: Pipeline, name: str | None) -> Scoring:

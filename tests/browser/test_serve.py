@@ -1,0 +1,282 @@
+"""The page in a real Chromium: what a reader sees, by mouse, by keyboard, on a phone, with hostile text."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+pytest.importorskip("starlette", reason="the extra `serve` is not installed")
+
+from served import Served, graded_track, serving
+from support import make_small_track, write_run
+
+import trecexam
+from trecexam.serving import urls
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Page
+
+HOSTILE = "\"'><img src=x onerror=alert(1)><script>alert(2)</script></textarea></title><svg/onload=alert(3)>"
+HEBREW = "שלום עולם, זהו קטע בעברית 123 (עם סוגריים)."
+EMOJI = "👩🏽‍🔬 a scientist 🇩🇪 in a flag \N{ZERO WIDTH JOINER} and 🙂 faces"
+LONG = ("word " * 19_990) + "x" * 50
+
+
+@pytest.fixture(scope="module")
+def odd_track(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A track whose passages, answers and names are full of what could go wrong."""
+    root = tmp_path_factory.mktemp("odd") / "track"
+    make_small_track(root, queries=2)
+    texts = [f"{HOSTILE} in a passage", HEBREW, EMOJI, LONG]
+    lines = [json.loads(line) for line in (root / "passages.jsonl").read_text().splitlines()]
+    for line, text in zip(lines, texts, strict=False):
+        line["text"] = text
+    (root / "passages.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write_run(
+        root / "runs" / "odd.run", {"q1": [f"q1-d{n:02}" for n in range(8)]}, tag=HOSTILE.replace(" ", "/")
+    )
+    grades = [
+        {"query_id": line["docid"][:2], "doc_id": line["docid"], "item_id": f"{line['docid'][:2]}/{item}",
+         "rating": item, "answer": line["text"][:200], "text": line["text"]}
+        for line in lines for item in range(4)
+    ]  # fmt: skip
+    (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in grades))
+    (root / "trecexam.toml").write_text('[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n')
+    with trecexam.open_track(root) as track:
+        track.update()
+    return root
+
+
+@pytest.fixture
+def odd(odd_track: Path) -> Iterator[Served]:
+    with serving(odd_track) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return graded_track(tmp_path_factory.mktemp("graded") / "track", queries=30)
+
+
+@pytest.fixture
+def served(graded: Path, tmp_path: Path) -> Iterator[Served]:
+    with serving(Path(shutil.copytree(graded, tmp_path / "track"))) as running:
+        yield running
+
+
+ADDRESSES = [
+    "/",
+    "/queries",
+    "/disagreements",
+    urls.disagreements(show="items"),
+    "/holes",
+    "/rejected",
+    urls.run("run1"),
+    urls.run_query("run1", "q1"),
+    urls.query("q1"),
+    urls.query("q1", show="items"),
+    urls.query("q1", show="runs"),
+    urls.passage("q1", "q1-d00", "q1/1"),
+    urls.passage("q1", "q1-d01", "q1/1"),
+    urls.passage("q1", "q1-d02", "q1/1"),
+    urls.passage("q1", "q1-d03", "q1/1"),
+    urls.item("q1", "q1/3"),
+    urls.search(q="passage"),
+    "/nowhere",
+]
+
+#: Text that is too faint on its background: WCAG 2.2, 1.4.3.
+FAINT = """() => {
+  const channels = (color) => (color.match(/[\\d.]+/g) || []).map(Number);
+  const part = (c) => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+  const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
+  const behind = (one) => {
+    for (; one; one = one.parentElement) {
+      const color = channels(getComputedStyle(one).backgroundColor);
+      if (color.length < 4 || color[3] > 0) return color;
+    }
+    return [255, 255, 255];
+  };
+  const faint = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const one = walker.currentNode.parentElement;
+    if (!walker.currentNode.data.trim() || !one.getClientRects().length || one.closest(".unseen")) continue;
+    const [ink, paper] = [light(channels(getComputedStyle(one).color)), light(behind(one))];
+    const contrast = (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
+    if (contrast < 4.5) faint.push(`${one.tagName} ${one.className} ${contrast.toFixed(2)}`);
+  }
+  return [...new Set(faint)];
+}"""
+#: What can be used and has no name that could be read out.
+NAMELESS = """() =>
+  [...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea")]
+  .filter((one) => !(one.textContent.trim() || one.labels?.length || one.getAttribute("aria-label")))
+  .map((one) => one.outerHTML.slice(0, 120))"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_every_page_fits_can_be_read_and_runs_nothing_of_others(
+    odd: Served, browser: Browser, width: int
+) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 800})
+    page = context.new_page()
+    trouble: list[str] = []
+    page.on("dialog", lambda dialog: (trouble.append("a dialog"), dialog.dismiss()))
+    page.on("pageerror", lambda error: trouble.append(str(error)))
+    page.on("console", lambda said: trouble.append(said.text) if "Content Security" in said.text else None)
+    page.on("request", lambda asked: None if asked.url.startswith(odd.url) else trouble.append(asked.url))
+    for address in ADDRESSES:
+        page.goto(odd.url + address)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), address
+        assert page.evaluate(FAINT) == [], address
+        assert page.evaluate(NAMELESS) == [], address
+        assert page.locator("img, h1 h1, main script").count() == 0
+        assert page.locator("h1").count() == 1
+    assert trouble == []
+    context.close()
+
+
+def test_text_stands_there_as_it_was_written(odd: Served, page: Page) -> None:
+    for number, text in enumerate((f"{HOSTILE} in a passage", HEBREW, EMOJI, LONG)):
+        page.goto(odd.url + urls.passage("q1", f"q1-d{number:02}"))
+        assert page.locator("#passage-text").text_content() == text
+    page.goto(odd.url + urls.passage("q1", "q1-d01"))
+    # `dir="auto"` found out that it is read from the right.
+    assert page.evaluate("getComputedStyle(document.getElementById('passage-text')).direction") == "rtl"
+    page.goto(odd.url + urls.passage("q1", "q1-d03"))
+    assert page.evaluate("document.getElementById('passage-text').clientHeight <= innerHeight")
+
+
+def test_a_reader_gets_from_the_leaderboard_to_the_answer_without_a_script(
+    served: Served, browser: Browser
+) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(served.url)
+    page.get_by_role("link", name="run1").click()
+    page.get_by_role("link", name="q1", exact=True).click()
+    page.locator("tbody th a").first.click()
+    assert page.locator("#passage-text").text_content()
+    assert "says" in (page.locator(".said").first.text_content() or "")
+    page.get_by_role("link", name="All passages on this item").first.click()
+    assert page.locator("h1").text_content() == "question 0 of q1?"
+    page.get_by_label("Find a query, run, item or passage").fill("passage 3 about q2")
+    page.get_by_label("Find a query, run, item or passage").press("Enter")
+    page.get_by_role("link", name="q2-d03").click()
+    assert "passage 3 about q2" in (page.locator("#passage-text").text_content() or "")
+    context.close()
+
+
+def test_the_keyboard_is_enough(served: Served, page: Page) -> None:
+    page.goto(served.url)
+    page.keyboard.press("Tab")
+    skip = page.locator(":focus")
+    assert skip.text_content() == "Skip to the content"
+    assert skip.bounding_box()["x"] >= 0  # type: ignore[index]
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('main') !== null")
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    for _ in range(60):
+        if page.evaluate("document.activeElement.textContent") == "run1":
+            break
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/run/run1")
+
+
+def test_a_new_state_shows_by_itself_and_takes_nothing_from_the_reader(served: Served, page: Page) -> None:
+    page.set_viewport_size({"width": 1280, "height": 500})
+    page.goto(served.url + urls.query("q1"))
+    link = page.locator("tbody th a").nth(5)
+    link.focus()
+    page.evaluate("window.scrollTo(0, 150)")
+    target = link.get_attribute("href")
+    say(served, 1)
+    page.locator('body[data-version="2"]').wait_for(timeout=15_000)
+    assert page.evaluate("document.activeElement.getAttribute('href')") == target
+    assert page.evaluate("scrollY") == 150
+    assert "new state" in (page.locator("#told").text_content() or "")
+
+
+def test_what_is_half_typed_stays_until_the_reader_wants_the_new_state(served: Served, page: Page) -> None:
+    page.goto(served.url + "/")
+    page.locator("#filter").fill("half a wo")
+    say(served, 2)
+    page.locator("#notice").wait_for(state="visible", timeout=15_000)
+    assert page.locator("#filter").input_value() == "half a wo"
+    assert page.evaluate("document.activeElement.id") == "filter"
+    page.get_by_role("button", name="Show the new state").click()
+    page.locator('body[data-version="2"]').wait_for()
+    assert page.locator("#notice").is_hidden()
+
+
+def say(served: Served, rating: int) -> None:
+    with trecexam.open_track(served.root) as track:
+        track.override("q1", "q1-d00", rating, item="q1/0", who="me", why="it does")
+        track.update()
+    served.live.reload()
+
+
+def test_while_it_is_read_for_the_first_time_the_page_waits_for_itself(
+    graded: Path, tmp_path: Path, context: BrowserContext
+) -> None:
+    root = Path(shutil.copytree(graded, tmp_path / "track"))
+    bank = (root / "bank.questions.jsonl").read_bytes()
+    (root / "bank.questions.jsonl").unlink()
+    with serving(root) as running:
+        page = context.new_page()
+        page.goto(running.url)
+        assert "no test bank" in (page.locator("#status").text_content() or "")
+        (root / "bank.questions.jsonl").write_bytes(bank)
+        running.live.reload()
+        page.get_by_role("heading", name="Leaderboard").wait_for(timeout=15_000)
+        assert not (page.locator("#status").text_content() or "").strip()
+
+
+def test_the_token_opens_the_page_and_is_seen_nowhere_after(
+    graded: Path, tmp_path: Path, context: BrowserContext, page: Page
+) -> None:
+    root = Path(shutil.copytree(graded, tmp_path / "track"))
+    with serving(root, token="s3cret") as running:
+        page.goto(f"{running.url}/queries?token=s3cret")
+        page.get_by_role("heading", name="Queries").wait_for()
+        assert page.url == f"{running.url}/queries"
+        assert page.evaluate("document.cookie") == ""
+        (cookie,) = context.cookies()
+        assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
+        assert "s3cret" not in cookie["value"]
+        page.get_by_role("link", name="Holes").click()
+        page.get_by_role("heading", name="Holes").wait_for()
+
+
+def test_when_the_server_ends_the_page_says_so(graded: Path, tmp_path: Path, context: BrowserContext) -> None:
+    page = context.new_page()
+    with serving(Path(shutil.copytree(graded, tmp_path / "track"))) as running:
+        page.goto(running.url)
+    page.get_by_text("trecexam serve does not answer").wait_for(timeout=15_000)
+    assert page.get_by_role("link", name="run1").is_visible()
+
+
+def test_another_site_can_neither_frame_the_page_nor_send_its_forms(
+    served: Served, context: BrowserContext
+) -> None:
+    page = context.new_page()
+    # A page of another origin: `data:` is none of ours.
+    page.goto(f"data:text/html,<iframe id=f src='{served.url}/'></iframe>")
+    page.wait_for_timeout(300)
+    frame = page.frames[-1]
+    assert not frame.url.startswith(served.url) or frame.locator("h1").count() == 0
+    form = (
+        f"<form method=post action='{served.url}/healthz'><input name=csrf value=x><button>go</button></form>"
+    )
+    page.goto(f"data:text/html,{form}")
+    with page.expect_response(f"{served.url}/healthz") as answered:
+        page.get_by_role("button").click()
+    assert answered.value.status == 403

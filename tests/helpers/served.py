@@ -1,0 +1,81 @@
+"""A graded track without a model, and its page served for real in a thread."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from starlette.testclient import TestClient
+from support import RECORDED, HashGrader, make_small_track
+
+import trecexam
+from trecexam.serving.app import create_app
+from trecexam.serving.live import LiveTrack
+
+
+def graded_track(root: Path, **shape: int) -> Path:
+    """A track that the `recorded` grader has graded, outputs written; `shape` as for make_small_track."""
+    make_small_track(root, **shape)
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        track.update()
+        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in track.grades()))
+    shutil.rmtree(root / "out")
+    shutil.rmtree(root / ".trecexam")
+    (root / "trecexam.toml").write_text(RECORDED)
+    with trecexam.open_track(root) as track:
+        track.update()
+    return root
+
+
+@contextmanager
+def client_of(root: Path, **options: object) -> Iterator[TestClient]:
+    """A client of the page of a track, which is read already."""
+    with LiveTrack(root, apart=False) as live:
+        assert live.wait_for(lambda one: one.view is not None or bool(one.trouble))
+        app = create_app(live, **options)  # type: ignore[arg-type]
+        with TestClient(app, base_url="http://127.0.0.1", follow_redirects=False) as client:
+            yield client
+
+
+def csrf_of(client: TestClient) -> str:
+    """The token that the page's forms carry."""
+    return str(client.get("/state").json()["csrf"])
+
+
+class Served(NamedTuple):
+    """A page that runs."""
+
+    url: str
+    live: LiveTrack
+    root: Path
+
+
+@contextmanager
+def serving(root: Path, *, apart: bool = False, **options: Any) -> Iterator[Served]:
+    """Serves a track's page on a free port while the block runs; no thread is left behind.
+
+    Args:
+        options: of `create_app`.
+    """
+    from trecexam.serving.server import Server, bound
+
+    with LiveTrack(root, apart=apart) as live, bound("127.0.0.1", 0) as socket:
+        server = Server(live, socket, **options)
+        thread = threading.Thread(target=server.run, name="page")
+        thread.start()
+        try:
+            end = time.monotonic() + 20
+            while not server.started and thread.is_alive() and time.monotonic() < end:
+                time.sleep(0.01)
+            assert server.started
+            live.wait_for(lambda one: one.view is not None or bool(one.trouble))
+            yield Served(f"http://127.0.0.1:{socket.getsockname()[1]}", live, root)
+        finally:
+            server.stop()
+            thread.join(10)

@@ -1,0 +1,14 @@
+"""The live page, `trecexam serve`: server-rendered HTML of a track's state, kept current."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+#: What the extra `serve` brings.
+PACKAGES = ("rapidfuzz", "starlette", "uvicorn")
+
+
+def missing_packages() -> str | None:
+    """What to install, in a line; None where all is there."""
+    missing = [name for name in PACKAGES if find_spec(name) is None]
+    return f"needs {' and '.join(missing)}: pip install 'trecexam[serve]'" if missing else None

@@ -1,0 +1,102 @@
+"""What the grader said, word by word: read from the store when somebody looks at it, and never kept.
+
+Each reading opens the store for itself, for reading only, and is over in milliseconds: no writer waits, and
+a store that was moved away, made anew or migrated meanwhile is simply the one that is there now.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from trecexam.bank.model import item_digest, passage_digest
+from trecexam.errors import StoreError
+from trecexam.store import GradeStore
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from trecexam.serving.view import QueryState, View
+
+#: Seconds to wait for a process that has the store for itself: one that makes or mends it.
+PATIENCE = 0.5
+
+
+class Said(NamedTuple):
+    """The grader's answer as it came, and the probabilities of the ratings from 0 where it has them."""
+
+    answer: str
+    probabilities: tuple[float, ...] | None
+
+    @property
+    def has_words(self) -> bool:
+        """Whether it says more than a rating."""
+        return re.search(r"[^\W\d_]{3}", self.answer) is not None
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The grader's answers that were asked for.
+
+    Attributes:
+        said: by item_id (of a passage) or doc_id (of an item); cells without an answer are not there.
+        trouble: why they cannot be read now; "" where they can.
+    """
+
+    said: Mapping[str, Said]
+    trouble: str = ""
+
+
+def of_passage(path: Path, view: View, state: QueryState, place: int) -> Answers:
+    """item_id -> what the grader said of this passage.
+
+    Args:
+        path: the store.
+        place: the passage's row in the state.
+    """
+    text = state.texts[place]
+    if text is None or not state.gradable[place]:
+        return Answers({})
+    found = {}
+    try:
+        with GradeStore(path, write=False, patience=PATIENCE) as store:
+            grader = store.grader_id(view.grader_digest)
+            (passage,) = store.passage_ids([passage_digest(text)])
+            items = store.item_ids([item_digest(item) for item in state.items])
+            for item, row in zip(state.items, items, strict=True):
+                if grader is None or passage is None or row is None:
+                    continue
+                grade = store.answer(grader, row, passage)
+                if grade is not None:
+                    found[item.item_id] = Said(grade.answer, grade.probabilities)
+    except StoreError as error:
+        return Answers({}, str(error))
+    return Answers(found)
+
+
+def of_item(path: Path, view: View, state: QueryState, column: int, places: list[int]) -> Answers:
+    """doc_id -> what the grader said of these passages on one item.
+
+    Args:
+        path: the store.
+        column: the item's.
+        places: the passages' rows in the state.
+    """
+    found = {}
+    try:
+        with GradeStore(path, write=False, patience=PATIENCE) as store:
+            grader = store.grader_id(view.grader_digest)
+            (row,) = store.item_ids([item_digest(state.items[column])])
+            texts = {place: state.texts[place] for place in places if state.gradable[place]}
+            passages = store.passage_ids([passage_digest(text or "") for text in texts.values()])
+            for place, passage in zip(texts, passages, strict=True):
+                if grader is None or row is None or passage is None:
+                    continue
+                grade = store.answer(grader, row, passage)
+                if grade is not None:
+                    found[state.doc_ids[place]] = Said(grade.answer, grade.probabilities)
+    except StoreError as error:
+        return Answers({}, str(error))
+    return Answers(found)

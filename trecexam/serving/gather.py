@@ -1,0 +1,350 @@
+"""Makes the view of a loaded pipeline: computes all that the pages show, so that they only look it up."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import compress
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from trecexam.errors import TrecexamError
+from trecexam.graders.base import identity_digest, scale_of
+from trecexam.scores.holes import holes
+from trecexam.scores.labels import labels
+from trecexam.serving.view import (
+    HoleCounts,
+    ItemHead,
+    ItemLine,
+    JudgedTable,
+    Part,
+    PerQuery,
+    QueryHead,
+    QueryState,
+    RunHead,
+    Settings,
+    View,
+)
+from trecexam.stages.files import stamp
+from trecexam.stages.gradebook import MISSING
+from trecexam.stages.organizing import verification
+from trecexam.stages.organizing.agreement import agreements_if_any
+from trecexam.stages.organizing.official import Official, official
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from converters.records import HumanRating
+    from trecexam.pipeline import Pipeline
+    from trecexam.scores.leaderboard import Leaderboard
+    from trecexam.scores.ratings import QueryRatings
+    from trecexam.scores.verification import ItemReach
+    from trecexam.stages.scoring import Values
+
+
+class _Gathered(NamedTuple):
+    """What a query adds to the view.
+
+    Attributes:
+        judged: rows of doc, label, judgment, runs; shape (n, 4).
+        holes: retrieved, unjudged, ungraded of each of the track's runs; shape (3, n_runs).
+    """
+
+    token: Hashable
+    head: QueryHead
+    part: Part
+    judged: NDArray[np.int32]
+    holes: NDArray[np.int32]
+
+
+class Gatherer:
+    """Gathers again and again, and only what changed since the last time."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, _Gathered] = {}
+
+    def gather(self, pipeline: Pipeline) -> tuple[View, dict[str, Part]]:
+        """The view of a pipeline that was loaded just now, without parts; and the parts that are new.
+
+        Raises:
+            TrecexamError, ConversionError: something of it cannot be computed.
+        """
+        snapshot = pipeline.snapshot
+        assert snapshot is not None
+        judgments, notes = _official(pipeline)
+        earlier, self._kept = self._kept, {}
+        common = self._common(pipeline)
+        for q in pipeline.ratings():
+            token = (common, *_token(pipeline, q))
+            kept = earlier.get(q.query_id)
+            if kept is None or kept.token != token:
+                kept = _gathered(pipeline, q, judgments, token)
+            self._kept[q.query_id] = kept
+        found = self._kept
+        new = {q: one.part for q, one in found.items() if q not in earlier or earlier[q].part is not one.part}
+        view = _view(pipeline, judgments, notes, list(found.values()))
+        return view, new
+
+    def _common(self, pipeline: Pipeline) -> Hashable:
+        """Changes when all queries have to be looked at again."""
+        snapshot, folder = pipeline.snapshot, pipeline.folder
+        assert snapshot is not None
+        passages, qrels = folder.passages(), folder.qrels()
+        return (
+            passages and stamp(passages),
+            qrels and stamp(qrels),
+            tuple(snapshot.run_contents.items()),
+            identity_digest(pipeline.grader.identity),
+        )
+
+
+def _token(pipeline: Pipeline, q: QueryRatings) -> tuple[Hashable, ...]:
+    """Changes when something of this query does."""
+    snapshot = pipeline.snapshot
+    assert snapshot is not None
+    query_id = q.query_id
+    return (
+        pipeline.gradebook.version(query_id),
+        tuple(_human(pipeline, query_id).items()),
+        snapshot.bank.items[query_id],
+        snapshot.bank.retired.get(query_id, ()),
+        snapshot.query_texts.get(query_id),
+    )
+
+
+def _human(pipeline: Pipeline, query_id: str) -> dict[tuple[str, str], HumanRating]:
+    said = pipeline.overrides.queries.get(query_id)
+    if said is None:
+        return {}
+    keys = (*said.cells, *((doc_id, "") for doc_id in said.passages))
+    return {key: pipeline.overrides.said[query_id, *key] for key in keys}
+
+
+def _official(pipeline: Pipeline) -> tuple[Official | None, tuple[str, ...]]:
+    """The official judgments, and what is to be said of them; None where there are none."""
+    assert pipeline.snapshot is not None
+    if pipeline.snapshot.official is None and pipeline.folder.qrels() is None:
+        return None, ()
+    try:
+        found = official(pipeline)
+    except TrecexamError as error:
+        return None, (str(error),)
+    apart = found.meets({q.query_id: q.doc_ids for q in pipeline.ratings()})
+    return found, (*found.cautions(), *((apart,) if apart else ()))
+
+
+def _gathered(pipeline: Pipeline, q: QueryRatings, judgments: Official | None, token: Hashable) -> _Gathered:
+    assert pipeline.snapshot is not None
+    state = _state(pipeline, q, judgments)
+    pairs = zip(state.doc_ids, state.texts, strict=True)
+    folded = "\n".join(f"{doc_id}\t{' '.join((text or '').split())}" for doc_id, text in pairs)
+    gradable = state.codes[np.array(state.gradable, bool)]
+    head = QueryHead(
+        state.query_id,
+        state.text,
+        len(state.items),
+        len(state.doc_ids),
+        None if judgments is None else sum(doc_id in state.judgments for doc_id in state.doc_ids),
+        int((gradable == MISSING).sum()),
+        int((state.codes < MISSING).sum()),
+        len(state.human),
+    )
+    return _Gathered(
+        token,
+        head,
+        Part(pickle.dumps(state, protocol=5), folded.casefold().encode(errors="replace")),
+        _judged_rows(state, judgments),
+        _holes(q, state, list(pipeline.snapshot.runs), judgments, pipeline.config.track.depth),
+    )
+
+
+def _state(pipeline: Pipeline, q: QueryRatings, judgments: Official | None) -> QueryState:
+    snapshot, scores = pipeline.snapshot, pipeline.config.scores
+    assert snapshot is not None
+    query_id = q.query_id
+    texts, _ = pipeline.texts_of(q.doc_ids, snapshot)
+    without = pipeline.gradebook.without_text(query_id)
+    label = labels(q, scores.label, scores.min_rating, scores.min_answers)
+    places = {doc_id: place for place, doc_id in enumerate(q.doc_ids)}
+    rankings = {
+        name: tuple(places[doc_id] for doc_id in run.ranking(query_id, pipeline.config.track.depth))
+        for name, run in snapshot.runs.items()
+        if query_id in run
+    }
+    return QueryState(
+        query_id,
+        snapshot.query_texts.get(query_id, ""),
+        snapshot.bank.items[query_id],
+        snapshot.bank.retired.get(query_id, ()),
+        q.doc_ids,
+        tuple(texts.get(doc_id) for doc_id in q.doc_ids),
+        tuple(doc_id not in without for doc_id in q.doc_ids),
+        q.ratings,
+        pipeline.gradebook.codes(query_id),
+        tuple(label.get(doc_id) for doc_id in q.doc_ids),
+        {} if judgments is None else dict(judgments.labels.get(query_id, {})),
+        _human(pipeline, query_id),
+        rankings,
+        {name: snapshot.runs[name].count(query_id) for name in rankings},
+    )
+
+
+def _judged_rows(state: QueryState, judgments: Official | None) -> NDArray[np.int32]:
+    runs = np.zeros(len(state.doc_ids), np.int32)
+    for ranking in state.rankings.values():
+        runs[list(ranking)] += 1
+    # Negative ones are no judgments, as for agreement.
+    judged = {} if judgments is None else judgments.judged.get(state.query_id, {})
+    rows = [
+        (place, label, judged[doc_id], int(runs[place]))
+        for place, (doc_id, label) in enumerate(zip(state.doc_ids, state.labels, strict=True))
+        if label is not None and doc_id in judged
+    ]
+    return np.array(rows, np.int32).reshape(-1, 4)
+
+
+def _holes(
+    q: QueryRatings, state: QueryState, runs: Sequence[str], judgments: Official | None, depth: int
+) -> NDArray[np.int32]:
+    rated = frozenset(compress(q.doc_ids, q.rated.tolist()))
+    judged = None if judgments is None else frozenset(state.judgments)
+    found = np.zeros((3, len(runs)), np.int32)
+    for column, name in enumerate(runs):
+        ranking = [state.doc_ids[place] for place in state.rankings.get(name, ())]
+        one = holes(ranking, judged, rated, depth)
+        found[:, column] = one.retrieved, one.unjudged or 0, one.ungraded
+    return found
+
+
+def _view(
+    pipeline: Pipeline, judgments: Official | None, notes: tuple[str, ...], found: Sequence[_Gathered]
+) -> View:
+    snapshot, config, folder = pipeline.snapshot, pipeline.config, pipeline.folder
+    assert snapshot is not None
+    scores = config.scores
+    board = pipeline.leaderboard()
+    official_board = official_values = None
+    if judgments is not None and config.official_measures():
+        try:
+            official_board = pipeline.leaderboard(official=True)
+            official_values = _per_query(pipeline.official_values(), official_board, sorted(judgments.labels))
+        except ValueError as error:
+            notes = (*notes, f"official measures cannot be computed: {error}")
+    judged = _judged(found)
+    return View(
+        version=0,
+        root=str(folder.root),
+        name=folder.root.resolve().name,
+        grader=" ".join(
+            str(pipeline.grader.identity[key])
+            for key in ("grader", "model")
+            if pipeline.grader.identity.get(key)
+        ),
+        grader_digest=identity_digest(pipeline.grader.identity),
+        store=str(folder.store_path),
+        settings=Settings(
+            config.track.depth,
+            scores.label,
+            scores.min_rating,
+            scores.min_answers,
+            scores.min_relevant,
+            scores.unparsed,
+            scale_of(pipeline.grader).max_rating,
+        ),
+        t=_t(board.n_queries),
+        board=board,
+        official_board=official_board,
+        values=_per_query(pipeline.rubric_values(), board, snapshot.bank.query_ids),
+        official_values=official_values,
+        runs={
+            name: RunHead(folder.shown(snapshot.run_files[name]), len(run.query_ids))
+            for name, run in snapshot.runs.items()
+        },
+        heads={one.head.query_id: one.head for one in found},
+        parts={},
+        bank=tuple(
+            ItemHead(query_id, item.item_id, item.text)
+            for query_id, items in snapshot.bank.items.items()
+            for item in items
+        ),
+        counts=pipeline.gradebook.counts(),
+        holes=_hole_counts(found, len(snapshot.runs), judgments, config.track.depth),
+        judged=judged,
+        kappa=None if judged is None else _agreement(pipeline),
+        items=_items(pipeline, judgments),
+        rejected=pipeline.rejected,
+        notes=notes,
+    )
+
+
+def _t(n: int) -> float:
+    """The 97.5% quantile of Student's t with n - 1 degrees of freedom; 0 where there is no interval."""
+    from scipy.stats import t
+
+    return float(t.ppf(0.975, n - 1)) if n > 1 else 0.0
+
+
+def _per_query(values: Values, board: Leaderboard, query_ids: Sequence[str]) -> PerQuery:
+    runs = tuple(values)
+    found = np.array(
+        [[[values[run][q][name] for name in board.measures] for q in query_ids] for run in runs], dtype=float
+    )
+    shape = len(runs), len(query_ids), len(board.measures)
+    return PerQuery(runs, tuple(query_ids), board.measures, found.reshape(shape))
+
+
+def _hole_counts(
+    found: Sequence[_Gathered], n_runs: int, judgments: Official | None, depth: int
+) -> HoleCounts:
+    stacked = np.zeros((3, n_runs, len(found)), np.int32)
+    for column, one in enumerate(found):
+        stacked[:, :, column] = one.holes
+    return HoleCounts(depth, stacked[0], None if judgments is None else stacked[1], stacked[2])
+
+
+def _judged(found: Sequence[_Gathered]) -> JudgedTable | None:
+    if not any(len(one.judged) for one in found):
+        return None
+    query = np.repeat(np.arange(len(found), dtype=np.int32), [len(one.judged) for one in found])
+    return JudgedTable(query, *np.concatenate([one.judged for one in found]).T)
+
+
+def _agreement(pipeline: Pipeline) -> tuple[float, float, float] | None:
+    """Kappa with its interval, of the grader's own labels, relevant or not; None where there is none."""
+    try:
+        found = agreements_if_any(pipeline)
+    except (TrecexamError, ValueError):
+        return None
+    if found is None:
+        return None
+    kappa = found.found[0].binary.kappa
+    return None if math.isnan(kappa.value) else (kappa.value, kappa.low, kappa.high)
+
+
+def _items(pipeline: Pipeline, judgments: Official | None) -> tuple[ItemLine, ...] | None:
+    if judgments is None:
+        return None
+    try:
+        found = verification.spurious(pipeline)
+    except TrecexamError:
+        # Nothing graded, or nothing in common: the notes, or the counts, say so.
+        return None
+    return tuple(_lines(found.items))
+
+
+def _lines(items: Iterable[ItemReach]) -> Iterator[ItemLine]:
+    for one in items:
+        yield ItemLine(
+            one.query_id,
+            one.index,
+            one.item.item_id,
+            one.item.text,
+            one.relevant,
+            one.relevant_reached,
+            one.nonrelevant,
+            one.nonrelevant_reached,
+            one.phi,
+            one.note,
+        )

@@ -1,0 +1,185 @@
+"""Where in a passage an answer stands, so that a page can mark it.
+
+An answer is looked for as it is, but for case, punctuation and blanks. Sentences that are not there in these
+words are aligned by rapidfuzz with the stretch of the passage that is most like them.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from itertools import accumulate
+from typing import NamedTuple
+
+#: The least likeness of a sentence and a stretch of the passage, 0..100: rapidfuzz's partial ratio, which is
+#: Levenshtein's with insertions and deletions alone, relative to both lengths. At 80 every fifth letter may
+#: be another one.
+CUTOFF = 80.0
+#: Letters that a sentence must have to be aligned: "the king" is like too much.
+_LEAST = 12
+#: Letters of an answer that are looked at, and of one of its sentences.
+_MOST, _MOST_OF_SENTENCE = 4_000, 600
+#: Letters of a passage times those of a sentence that are aligned as they are; of more than that only the
+#: stretch that shares the most words. rapidfuzz can take a quarter of a second for 500 letters in 100,000.
+_WORK = 1_000_000
+#: A word that stands more often than that in a passage does not tell where to look.
+_RARE = 50
+_WORD = re.compile(r"\w+")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")  # noqa: RUF001 - Chinese and Japanese sentences
+_RATING = re.compile(r"\W*(?:(?:rating|score|grade|answer|label)\W*)?\d(?:\s*(?:/|out of|of)\s*\d)?\W*", re.I)
+_NO_ANSWER = frozenset(
+    ("unanswerable", "not answerable", "no answer", "not mentioned", "none", "n a", "na", "no", "yes")
+)
+
+
+class Piece(NamedTuple):
+    """A part of a passage, and whether it is to be marked."""
+
+    text: str
+    is_marked: bool
+
+
+class _Folded(NamedTuple):
+    """A text's words in lower case with blanks around them; where each begins; its ends in the text."""
+
+    text: str
+    words: list[str]
+    starts: list[int]
+    spans: list[tuple[int, int]]
+
+
+def marked(passage: str, answer: str) -> list[Piece]:
+    """The passage in pieces, those that the answer says marked.
+
+    Nothing is marked for an answer that is a rating, or says that there is none.
+
+    Returns:
+        Pieces whose texts make up the passage, none of them empty; [] for an empty passage.
+    """
+    pieces: list[Piece] = []
+    at = 0
+    for start, end in _merged(_spans(passage, answer)):
+        pieces += (Piece(passage[at:start], False), Piece(passage[start:end], True))
+        at = end
+    pieces.append(Piece(passage[at:], False))
+    return [piece for piece in pieces if piece.text]
+
+
+def _spans(passage: str, answer: str) -> Iterator[tuple[int, int]]:
+    answer = answer[:_MOST].strip()
+    said = _words(answer)
+    if not said or said in _NO_ANSWER or _RATING.fullmatch(answer):
+        return
+    folded = _folded(passage)
+    found = _exact(folded, said)
+    if found is not None:
+        yield _span(folded, *found)
+        return
+    index: dict[str, list[int]] = {}
+    for sentence in _SENTENCE.split(answer):
+        wanted = _words(sentence)[:_MOST_OF_SENTENCE]
+        if len(wanted) < _LEAST:
+            continue
+        found = _exact(folded, wanted)
+        if found is None:
+            if not index and len(wanted) * len(folded.text) > _WORK:
+                index = _index(folded, set(said.split(" ")))
+            found = _alike(folded.text, wanted, index)
+        if found is not None:
+            yield _span(folded, *found)
+
+
+def _words(text: str) -> str:
+    return " ".join(_WORD.findall(text.casefold()))
+
+
+def _folded(text: str) -> _Folded:
+    found = list(_WORD.finditer(text))
+    # A word may become longer, as the German sharp s does.
+    words = [one[0].casefold() for one in found]
+    starts = list(accumulate((len(word) + 1 for word in words), initial=1))[:-1]
+    return _Folded(f" {' '.join(words)} ", words, starts, [one.span() for one in found])
+
+
+def _exact(folded: _Folded, wanted: str) -> tuple[int, int] | None:
+    """Where these words stand first, and no part of other ones."""
+    at = folded.text.find(f" {wanted} ")
+    return None if at < 0 else (at + 1, at + 1 + len(wanted))
+
+
+def _index(folded: _Folded, wanted: Collection[str]) -> dict[str, list[int]]:
+    """Where each of these words begins, each time."""
+    index: dict[str, list[int]] = {}
+    for word, start in zip(folded.words, folded.starts, strict=True):
+        if word in wanted:
+            index.setdefault(word, []).append(start)
+    return index
+
+
+def _alike(text: str, wanted: str, index: Mapping[str, list[int]]) -> tuple[int, int] | None:
+    """The stretch of words that is most like these, where it is like enough."""
+    from rapidfuzz import fuzz
+
+    start, end = (0, len(text)) if len(wanted) * len(text) <= _WORK else _neighbourhood(wanted, index)
+    if len(wanted) > end - start:
+        return None
+    found = fuzz.partial_ratio_alignment(wanted, text[start : min(end, len(text))], score_cutoff=CUTOFF)
+    if found is None or found.dest_end <= found.dest_start:
+        return None
+    return _whole_words(text, start + found.dest_start, start + found.dest_end)
+
+
+def _whole_words(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """The words of which half or more are in the stretch: rapidfuzz may take a letter too many."""
+    first, last = text.rfind(" ", 0, start + 1) + 1, text.find(" ", end - 1)
+    after = text.find(" ", start)
+    if 2 * (after - start) < after - first:
+        first = after + 1
+    before = text.rfind(" ", 0, end) + 1
+    if 2 * (end - before) < last - before:
+        last = before - 1
+    return (first, last) if first < last else None
+
+
+def _neighbourhood(wanted: str, index: Mapping[str, list[int]]) -> tuple[int, int]:
+    """The stretch in which most of these words stand, of up to four times the length.
+
+    Returns:
+        (0, 0) where there is none with a third of those words that tell where to look.
+    """
+    telling = {word for word in wanted.split(" ") if len(index.get(word, ())) <= _RARE}
+    places = sorted((place, word) for word in telling for place in index.get(word, ()))
+    best, first = (0, 0), 0
+    inside: Counter[str] = Counter()
+    for place, word in places:
+        inside[word] += 1
+        while place - places[first][0] > 2 * len(wanted):
+            left = places[first][1]
+            inside[left] -= 1
+            if not inside[left]:
+                del inside[left]
+            first += 1
+        best = max(best, (len(inside), place))
+    count, end = best
+    if not count or 3 * count < len(telling):
+        return 0, 0
+    return max(0, end - 3 * len(wanted)), end + len(wanted)
+
+
+def _span(folded: _Folded, start: int, end: int) -> tuple[int, int]:
+    """Where in the text the words stand that begin in this stretch, which begins with one."""
+    first, last = bisect_left(folded.starts, start), bisect_left(folded.starts, end) - 1
+    return folded.spans[first][0], folded.spans[last][1]
+
+
+def _merged(spans: Iterator[tuple[int, int]]) -> list[tuple[int, int]]:
+    """In order, and those that overlap or touch as one."""
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(merged[-1][1], end)
+        else:
+            merged.append((start, end))
+    return merged

@@ -1,0 +1,166 @@
+"""Where the grader and the official judges disagree: passages, and items that tell them apart badly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from starlette.routing import Route
+
+from trecexam.serving.listing import Address, Listed, in_order, listed
+from trecexam.serving.rendering import render, view_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from trecexam.serving.view import JudgedTable, View
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Passages by label (rows) and official judgment (columns), the highest first."""
+
+    labels: tuple[int, ...]
+    judgments: tuple[int, ...]
+    counts: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A passage with both labels, as a page shows it."""
+
+    query_id: str
+    doc_id: str
+    text: str | None
+    label: int
+    judgment: int
+    runs: int
+
+
+def disagreements(request: Request) -> Response:
+    """The matrix of labels and judgments, and the passages of a part of it; or the items."""
+    view, address = view_of(request), Address.of(request)
+    if address.get("show", "items"):
+        return _items(request, view, address)
+    table = view.judged
+    if table is None:
+        return render(request, "disagreements.html", matrix=None, show="passages", rows=None, totals=(0, 0))
+    kinds = _kinds(view, table)
+    rows = _listed(view, table, _wanted(view, table, kinds, address), address)
+    return render(
+        request,
+        "disagreements.html",
+        matrix=matrix(table),
+        show="passages",
+        rows=rows,
+        totals=tuple(int((kinds == one).sum()) for one in (1, 2)),
+    )
+
+
+def matrix(table: JudgedTable) -> Matrix:
+    """How many passages have each label and each judgment."""
+    rows = tuple(int(one) for one in np.unique(table.label)[::-1])
+    columns = tuple(int(one) for one in np.unique(table.judgment)[::-1])
+    counts = tuple(
+        tuple(int(((table.label == row) & (table.judgment == column)).sum()) for column in columns)
+        for row in rows
+    )
+    return Matrix(rows, columns, counts)
+
+
+def _kinds(view: View, table: JudgedTable) -> NDArray[np.int8]:
+    """1 where only the judges, 2 where only the grader finds the passage relevant, else 0."""
+    automatic = table.label >= view.settings.least
+    judged = table.judgment >= view.settings.min_relevant
+    return np.where(judged & ~automatic, 1, np.where(automatic & ~judged, 2, 0)).astype(np.int8)
+
+
+def _wanted(view: View, table: JudgedTable, kinds: NDArray[np.int8], address: Address) -> NDArray[np.int64]:
+    """The rows of the table that an address asks for, in its order."""
+    label, judgment = address.number("label"), address.number("judgment")
+    if label is not None or judgment is not None:
+        chosen = np.ones(len(table.label), bool)
+        if label is not None:
+            chosen &= table.label == label
+        if judgment is not None:
+            chosen &= table.judgment == judgment
+    else:
+        kind = address.get("kind", "missed", "spurious")
+        chosen = {"missed": kinds == 1, "spurious": kinds == 2}.get(kind, kinds > 0)
+    asked = address.get("q").casefold()
+    if asked:
+        queries = np.array(
+            [asked in f"{head.query_id}\t{head.text}".casefold() for head in view.heads.values()], bool
+        )
+        chosen &= queries[table.query]
+    places = chosen.nonzero()[0]
+    # How far the two are apart, each on its own scale from where on it counts; then what most runs have.
+    gap = np.abs((table.judgment - view.settings.min_relevant) - (table.label - view.settings.least))
+    columns = {
+        "gap": gap,
+        "runs": table.runs,
+        "label": table.label,
+        "judgment": table.judgment,
+        "query": table.query,
+    }
+    sort = address.get("sort")
+    name = sort.removeprefix("-") if sort.removeprefix("-") in columns else "gap"
+    down = sort.startswith("-") or name != sort
+    first = columns[name][places] * (-1 if down else 1)
+    order = np.lexsort((table.doc[places], table.query[places], -table.runs[places], -gap[places], first))
+    found: NDArray[np.int64] = places[order]
+    return found
+
+
+def _listed(
+    view: View, table: JudgedTable, places: NDArray[np.int64], address: Address
+) -> Listed[Disagreement]:
+    sort = address.get("sort") or "-gap"
+    # Places first: only the passages of this page are opened.
+    page = listed(range(len(places)), address, sort.removeprefix("-"), down=sort.startswith("-"))
+    query_ids = view.query_ids
+    rows = []
+    for at in places[list(page.rows)].tolist():
+        state = view.query(query_ids[int(table.query[at])])
+        assert state is not None
+        place = int(table.doc[at])
+        rows.append(
+            Disagreement(
+                state.query_id,
+                state.doc_ids[place],
+                state.texts[place],
+                int(table.label[at]),
+                int(table.judgment[at]),
+                int(table.runs[at]),
+            )
+        )
+    return Listed(rows, page.total, page.first, page.page, page.pages, page.size, page.sort, page.down)
+
+
+def _items(request: Request, view: View, address: Address) -> Response:
+    wanted = address.get("q").casefold()
+    rows = [
+        (n, one)
+        for n, one in enumerate(view.items or ())
+        if wanted in f"{one.query_id}\t{one.item_id}\t{one.text}".casefold()
+    ]
+    keys = {
+        "doubt": lambda row: row[0],
+        "phi": lambda row: row[1].phi,
+        "relevant": lambda row: row[1].relevant_reached,
+        "nonrelevant": lambda row: row[1].nonrelevant_reached,
+        "query": lambda row: (row[1].query_id, row[1].index),
+    }
+    return render(
+        request,
+        "disagreements_items.html",
+        show="items",
+        rows=in_order(rows, address, keys, "doubt"),
+        known=view.items is not None,
+    )
+
+
+ROUTES = [Route("/disagreements", disagreements)]

@@ -1,0 +1,75 @@
+"""What is missing: judgments and grades in the runs' first ranks, and inputs that were not taken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from starlette.routing import Route
+
+from trecexam.serving.listing import Address, in_order
+from trecexam.serving.rendering import render, view_of
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+
+@dataclass(frozen=True)
+class HolesLine:
+    """A run's holes over all queries; `judged` is the share of what it retrieved that has a judgment."""
+
+    run: str
+    retrieved: int
+    unjudged: int | None
+    ungraded: int
+
+    @property
+    def judged(self) -> float | None:
+        """0..1; None without judgments, or where it retrieved nothing."""
+        if self.unjudged is None or not self.retrieved:
+            return None
+        return 1 - self.unjudged / self.retrieved
+
+
+def holes(request: Request) -> Response:
+    """Every run's holes in its first ranks."""
+    view, address = view_of(request), Address.of(request)
+    found = view.holes
+    wanted = address.get("q").casefold()
+    rows = [
+        HolesLine(
+            run,
+            int(found.retrieved[n].sum()),
+            None if found.unjudged is None else int(found.unjudged[n].sum()),
+            int(found.ungraded[n].sum()),
+        )
+        for n, run in enumerate(view.runs)
+        if wanted in run.casefold()
+    ]
+    keys = {
+        "run": lambda row: row.run,
+        "retrieved": lambda row: row.retrieved,
+        "unjudged": lambda row: row.unjudged,
+        "ungraded": lambda row: row.ungraded,
+        "judged": lambda row: row.judged,
+    }
+    default = "-ungraded" if found.unjudged is None else "-unjudged"
+    return render(request, "holes.html", rows=in_order(rows, address, keys, default), depth=found.depth)
+
+
+def rejected(request: Request) -> Response:
+    """Inputs, and lines of them, that were not taken."""
+    view, address = view_of(request), Address.of(request)
+    wanted = address.get("q").casefold()
+    rows = [row for row in view.rejected if wanted in str(row).casefold()]
+    keys = {
+        "file": lambda row: (row.file, row.line or 0),
+        "reason": lambda row: row.reason,
+    }
+    return render(
+        request, "rejected.html", rows=in_order(rows, address, keys, "file"), all=len(view.rejected)
+    )
+
+
+ROUTES = [Route("/holes", holes), Route("/rejected", rejected)]

@@ -1,0 +1,66 @@
+"""The leaderboard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from starlette.routing import Route
+
+from trecexam.serving.listing import Address, columns, in_order
+from trecexam.serving.rendering import render, view_of
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from trecexam.scores.leaderboard import Leaderboard, Row, Score
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A run's line: its place by the first measure, on both sides."""
+
+    rank: int
+    row: Row
+    official: tuple[Score, ...]
+    official_rank: int | None
+
+
+def leaderboard(request: Request) -> Response:
+    """All runs with their means, by any column."""
+    view, address = view_of(request), Address.of(request)
+    measures = view.board.measures
+    theirs = () if view.official_board is None else view.official_board.measures
+    wanted = address.get("q").casefold()
+    rows = [one for one in standings(view.board, view.official_board) if wanted in one.row.run.casefold()]
+    keys: dict[str, Callable[[Standing], Any]] = {
+        "rank": lambda one: one.rank,
+        "run": lambda one: one.row.run,
+        "official_rank": lambda one: one.official_rank,
+        **columns("m", len(measures), lambda one: [score.mean for score in one.row.scores]),
+        **columns("o", len(theirs), lambda one: [score.mean for score in one.official]),
+    }
+    return render(
+        request,
+        "leaderboard.html",
+        board=view.board,
+        theirs=theirs,
+        rows=in_order(rows, address, keys, "rank"),
+        n_queries=0 if view.official_board is None else view.official_board.n_queries,
+    )
+
+
+def standings(board: Leaderboard, official: Leaderboard | None) -> list[Standing]:
+    """The runs in the leaderboard's order."""
+    theirs = {} if official is None else {row.run: (n, row) for n, row in enumerate(official.rows, 1)}
+    return [
+        Standing(
+            n, row, theirs[row.run][1].scores if row.run in theirs else (), theirs.get(row.run, (None,))[0]
+        )
+        for n, row in enumerate(board.rows, 1)
+    ]
+
+
+ROUTES = [Route("/", leaderboard)]

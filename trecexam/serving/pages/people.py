@@ -1,0 +1,104 @@
+"""What people say of cells and passages, and who they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.routing import Route
+
+from trecexam.errors import RatingConflictError, TrecexamError
+from trecexam.serving import urls
+from trecexam.serving.judging import Key
+from trecexam.serving.pages import judge
+from trecexam.serving.people import standing, with_people
+from trecexam.serving.rendering import NotFoundError, form_of, go, live_of, remember, render, view_of, who_of
+from trecexam.stages.organizing.overriding import seen_token, take
+from trecexam.track import TrackFolder
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from converters.records import HumanRating
+
+#: What a person takes back is a line too, and needs a reason.
+WITHDRAWN = "withdrawn"
+
+
+def who(request: Request) -> Response:
+    """Asks who is there; with a form, remembers it."""
+    if request.method == "POST":
+        form = form_of(request)
+        return remember(go(request, urls.local(form.get("back", ""))), form.get("who", ""))
+    return render(
+        request, "who.html", who=who_of(request), back=urls.local(request.query_params.get("back", ""))
+    )
+
+
+def override(request: Request) -> Response:
+    """Takes a rating of a cell or passage, or takes it back."""
+    form, view, live = form_of(request), view_of(request), live_of(request)
+    key = Key(form.get("query", ""), form.get("doc", ""), form.get("item", ""))
+    state = view.query(key.query_id)
+    if state is None:
+        raise NotFoundError(f"No query '{key.query_id}' in the bank.")
+    rating = rating_of(form.get("rating", ""))
+    why = form.get("why", "") or (WITHDRAWN if rating is None else "")
+    folder = TrackFolder.open(live.root)
+    try:
+        row, before, written = take(
+            folder,
+            standing(view, state),
+            key.doc_id,
+            key.item_id,
+            rating,
+            form.get("who", ""),
+            why,
+            form.get("seen") or None,
+        )
+    except RatingConflictError as error:
+        return render(
+            request, "conflict.html", 409, key=key, theirs=error.now, token=seen_token(error.now), form=form,
+            rating=rating, why=why, state=state, place=state.place(key.doc_id), found=state.item(key.item_id),
+            back=urls.local(form.get("back", "")),
+        )  # fmt: skip
+    if written:
+        live.patch(key.query_id, lambda view, state: with_people(folder, view, state))
+        if request.app.state.grader is not None:
+            request.app.state.grader.ask()
+    message = said_of(row, before, written=written)
+    if form.get("from") == "judge":
+        return remember(judge.rated(request, key, rating, form.get("why", ""), message), row.who)
+    return remember(go(request, urls.local(form.get("back", "")), message), row.who)
+
+
+def rating_of(text: str) -> int | None:
+    """The rating that a form says, None where it takes one back.
+
+    Raises:
+        TrecexamError: it says neither.
+    """
+    if text == "withdraw":
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) == 1):
+        raise TrecexamError("choose a rating first: go back, and choose one")
+    return int(text)
+
+
+def said_of(row: HumanRating, before: HumanRating | None, *, written: bool) -> str:
+    """What is to be told of a rating that was taken."""
+    what = f"{row.doc_id} on {row.item_id}" if row.item_id else row.doc_id
+    if not written:
+        return f"{what}: {row.who} said so already."
+    if row.rating is None:
+        return (
+            f"{what}: the rating {'' if before is None else f'{before.rating} by {before.who} '}is withdrawn."
+        )
+    instead = f", in place of {before.who}'s {before.rating}" if before and before.who != row.who else ""
+    return f"{what}: {row.rating} by {row.who} counts now{instead}."
+
+
+ROUTES = [
+    Route("/override", override, methods=["POST"]),
+    Route("/who", who, methods=["GET", "POST"]),
+]

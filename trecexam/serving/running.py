@@ -1,0 +1,77 @@
+"""`trecexam serve` from the address to Ctrl-C."""
+
+from __future__ import annotations
+
+import ipaddress
+import secrets
+import sys
+import webbrowser
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.parse import quote
+
+from trecexam.errors import TrecexamError
+from trecexam.reports.terminal import printable
+from trecexam.serving.grading import Regrader
+from trecexam.serving.judging import JudgeNext
+from trecexam.serving.live import LiveTrack
+from trecexam.serving.rendering import warm_up
+from trecexam.serving.server import Server, bound
+from trecexam.track import TrackFolder
+
+
+def serve(
+    root: Path, host: str, port: int, token: str | None, *, open_browser: bool = False, grade: bool = True
+) -> None:
+    """Serves a track's page until a signal.
+
+    Args:
+        port: 0 for any that is free.
+        token: None for none on this machine, and a new one beyond it.
+        grade: let updates be run here where no daemon runs them.
+
+    Raises:
+        TrecexamError: there is no such track, or no such place to listen at.
+    """
+    TrackFolder.open(root)
+    if token is not None and not token.strip():
+        raise TrecexamError("the token is empty: leave --token and TRECEXAM_TOKEN out to have none")
+    if token is None and not is_loopback(host):
+        token = secrets.token_urlsafe(24)
+    with ExitStack() as stack:
+        listening = stack.enter_context(bound(host, port))
+        live = stack.enter_context(LiveTrack(root))
+        judging = stack.enter_context(JudgeNext(root))
+        grader = stack.enter_context(Regrader(root, log=_log)) if grade else None
+        actual = listening.getsockname()[1]
+        shown = address(host, actual, token)
+        print(f"{root} is at {shown} (Ctrl-C ends it)", file=sys.stderr, flush=True)
+        warm_up()
+        server = Server(live, listening, grader=grader, judging=judging, token=token, hosts=(host,))
+        if open_browser:
+            webbrowser.open(shown)
+        server.run()
+
+
+def _log(line: str) -> None:
+    print(printable(line), file=sys.stderr, flush=True)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach what listens there."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def address(host: str, port: int, token: str | None) -> str:
+    """What to open in a browser."""
+    import socket
+
+    name = socket.gethostname() if host in {"0.0.0.0", "::", ""} else host
+    if ":" in name:
+        name = f"[{name}]"
+    return f"http://{name}:{port}/" + (f"?token={quote(token, safe='')}" if token else "")
