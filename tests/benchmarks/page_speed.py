@@ -6,7 +6,7 @@
 
 Every kind of page is asked for, each time for another run, query, passage or item, by a browser's kind of
 connection: idle; while the track is read again and again (a line of overrides.tsv changes as fast as it is
-read); and while a writer fills the store, a batch of 4,096 grades a transaction, without a rest.
+read); and while a writer fills the store, some ten thousand grades a second.
 The track must have no overrides.tsv, and is left as it was.
 """
 
@@ -35,6 +35,11 @@ sys.path.insert(0, str(ROOT))
 import trecexam  # noqa: E402
 from trecexam.serving import urls  # noqa: E402
 from trecexam.store import GradeRow, GradeStore  # noqa: E402
+
+#: Seconds of each part: several readings of the track fit in.
+LONG = 40.0
+#: Seconds between two batches of the writer: some ten thousand grades a second, more than a grader gives.
+REST = 0.25
 
 
 class Names:
@@ -121,13 +126,17 @@ def get(connection: HTTPConnection, path: str) -> tuple[float, bytes]:
 
 
 def measure(url: str, names: Names, rounds: int) -> dict[str, list[float]]:
-    """Kind of page -> seconds of each answer."""
+    """Kind of page -> seconds of each answer, in so many rounds, or more, for `LONG` seconds at the least."""
     kinds = pages(names, random.Random(3))
     found: dict[str, list[float]] = {kind: [] for kind in kinds}
     connection = HTTPConnection(urlsplit(url).hostname or "", urlsplit(url).port, timeout=60)
-    for _ in range(rounds):
+    end = time.monotonic() + LONG
+    while rounds > 0 or time.monotonic() < end:
+        rounds -= 1
         for kind, address in kinds.items():
             found[kind].append(get(connection, address())[0])
+            # Somebody who clicks looks at what comes, too.
+            time.sleep(0.01)
     connection.close()
     return found
 
@@ -200,6 +209,7 @@ def write(root: Path) -> None:
                 (GradeRow(n % 3000 + 1, batches % 1000 + n // 3000, 1, "ok", "1") for n in range(4096)),
             )
             worst, batches = max(worst, time.perf_counter() - began), batches + 1
+            time.sleep(REST)
         store.forget(grader, "ok")
     print(json.dumps({"batches": batches, "longest": worst}))
 
@@ -209,10 +219,11 @@ def memory(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") >> 20
 
 
-def row(kind: str, seconds: list[float]) -> list[str]:
+def row(seconds: list[float]) -> list[str]:
+    """Median, 95th percentile and maximum in milliseconds."""
     cuts = sorted(seconds)
     values = statistics.median(cuts), cuts[min(len(cuts) - 1, int(0.95 * len(cuts)))], cuts[-1]
-    return [kind, *(f"{1000 * value:.0f}" for value in values)]
+    return [f"{1000 * value:.0f}" for value in values]
 
 
 def report(root: Path, rounds: int) -> str:
@@ -238,23 +249,25 @@ def report(root: Path, rounds: int) -> str:
     lines = [
         f"{len(names.queries)} queries x {len(names.runs)} runs, {counts.cells:,} grades;",
         f"{machine()}.",
-        f"Made by `python tests/benchmarks/page_speed.py TRACK --rounds {rounds}`; milliseconds from the request",
-        "to the last byte, each page asked for by another run, query, passage or item each time.",
+        f"Made by `python tests/benchmarks/page_speed.py TRACK --rounds {rounds}`; milliseconds from the",
+        "request to the last byte, each page asked for by another run, query, passage or item each time.",
         "",
         "| page | idle: median | p95 | max | while it is read again: median | p95 | max | while grades are "
         "written: median | p95 | max |",
         "|---|" + "---:|" * 9,
     ]
     for kind in idle:
-        lines.append("| " + " | ".join([kind, *(x for one in cells for x in row("", one[kind])[1:])]) + " |")
+        figures = [figure for one in cells for figure in row(one[kind])]
+        lines.append(f"| {' | '.join([kind, *figures])} |")
     every = [list(itertools.chain.from_iterable(one.values())) for one in cells]
-    lines.append("| **all** | " + " | ".join(x for one in every for x in row("", one)[1:]) + " |")
+    lines.append(f"| **all** | {' | '.join(figure for one in every for figure in row(one))} |")
     lines += [
         "",
-        f"- The first answer takes {1000 * first:.0f} ms once the address is printed; after {loaded:.1f} s the",
-        "  track is read.",
+        f"- The first answer takes {1000 * first:.0f} ms once the address is printed; after {loaded:.1f} s",
+        "  the track is read.",
         f"- Read again after a rating of a person: {int(reads['reads'])} times during the second column.",
         f"- Memory: the page {sizes[0]:,} MiB, its reader {sizes[1]:,} MiB.",
+        f"- Load of the machine (1 minute), other work included: {os.getloadavg()[0]:.1f}.",
         f"- Meanwhile the writer stored {int(written['batches'])} batches of 4,096 grades, the longest in "
         f"{1000 * written['longest']:.0f} ms; none was refused.",
     ]

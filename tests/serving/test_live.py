@@ -42,11 +42,12 @@ def test_what_the_daemon_writes_shows_up_by_itself(live: LiveTrack, track: Path)
     assert state.human["q1-d00", "q1/0"].who == "me"
 
 
-def test_a_run_that_is_dropped_is_on_the_board_after_a_look(live: LiveTrack, track: Path) -> None:
+def test_a_run_that_is_dropped_is_on_the_board_once_it_is_still(live: LiveTrack, track: Path) -> None:
     write_run(track / "runs" / "new.run", {"q1": ["q1-d01"]})
     assert live.reload()
     assert live.view is not None
-    assert "new" in live.view.runs
+    assert "new" not in live.view.runs
+    assert live.wait_for(lambda one: one.view is not None and "new" in one.view.runs, 15)
 
 
 def test_a_state_once_taken_never_changes(live: LiveTrack, track: Path) -> None:

@@ -127,12 +127,14 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
-def test_control_c_ends_it_at_once_with_130_and_no_process_is_left(track: Path) -> None:
+def test_control_c_ends_it_at_once_with_130_and_neither_a_process_nor_a_log_is_left(track: Path) -> None:
     command = [sys.executable, "-m", "trecexam", "serve", str(track), "--port", "0", "--no-grade"]
+    command += ["--token", "s3cret"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment()) as child:
         assert child.stderr is not None
         line = child.stderr.readline()
         url = next(word for word in line.split() if word.startswith("http://"))
+        assert url.endswith("?token=s3cret")
         page = urllib.request.urlopen(url, timeout=60)
         # A browser keeps its connection.
         readers = children(child.pid)
@@ -140,6 +142,7 @@ def test_control_c_ends_it_at_once_with_130_and_no_process_is_left(track: Path) 
         child.send_signal(signal.SIGINT)
         assert child.wait(20) == 130
         assert time.monotonic() - began < 5
+        # The token that was shown is in no log.
         assert child.stderr.read().strip() == ""
         page.close()
     assert not [pid for pid in readers if Path(f"/proc/{pid}").exists()]
@@ -196,9 +199,9 @@ def test_beyond_this_machine_there_is_always_a_token(
     monkeypatch.setattr("trecexam.serving.running.Server", NoServer)
     monkeypatch.delenv("TRECEXAM_TOKEN", raising=False)
     for host in ("127.0.0.1", "0.0.0.0"):
-        assert run(["serve", str(track), "--port", "0", "--host", host]) == 0
+        assert run(["serve", str(track), "--port", "0", "--no-grade", "--host", host]) == 0
     monkeypatch.setenv("TRECEXAM_TOKEN", "mine")
-    assert run(["serve", str(track), "--port", "0"]) == 0
+    assert run(["serve", str(track), "--port", "0", "--no-grade"]) == 0
     assert given[0] is None
     assert given[1]
     assert len(given[1]) >= 30

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 #: What the extra `serve` brings.
-PACKAGES = ("starlette", "uvicorn")
+PACKAGES = ("rapidfuzz", "starlette", "uvicorn")
 
 
 def missing_packages() -> str | None:

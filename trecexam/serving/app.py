@@ -11,6 +11,7 @@ from starlette.applications import Starlette
 from starlette.convertors import CONVERTOR_TYPES, Convertor
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.responses import RedirectResponse
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
@@ -19,6 +20,7 @@ from trecexam.serving import urls
 from trecexam.serving.grading import Regrader
 from trecexam.serving.guard import Guard
 from trecexam.serving.judging import JudgeNext
+from trecexam.serving.listing import Address
 from trecexam.serving.live import LiveTrack
 from trecexam.serving.pages import routes
 from trecexam.serving.rendering import NotFoundError, NotReadyError, live_of, render
@@ -84,6 +86,8 @@ def create_app(
 def _not_ready(request: Request, error: Exception) -> Response:
     live = live_of(request)
     live.wait_for(lambda one: one.view is not None or bool(one.trouble), FIRST_LOOK)
+    if live.view is not None and request.method == "GET":
+        return RedirectResponse(str(Address.of(request)), 303)
     return render(request, "loading.html", 503 if live.trouble else 200)
 
 

@@ -82,7 +82,9 @@ class Guard:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
-                headers.setdefault("cache-control", "no-store")
+                # Our own files may be kept, and are asked for again in case they changed.
+                kept = "no-cache" if scope["path"].startswith("/static/") else "no-store"
+                headers.setdefault("cache-control", kept)
             await send(message)
 
         refused = self._refused(scope)

@@ -21,6 +21,8 @@ T = TypeVar("T")
 
 #: Seconds that who asks for something of the reader waits for it, and that it has to end.
 PATIENCE, LEAVING = 60.0, 5.0
+#: Who clicks goes before what is read in the background.
+NICE = 5
 
 
 class _Patch(NamedTuple):
@@ -52,7 +54,7 @@ class LiveTrack:
         self.trouble = ""
         self.work: Work | None = None
         self.seconds = 0.0
-        self._link: Link = Process(work, root) if apart else Thread(work, root)
+        self._link: Link = Process(work, root, nice=NICE) if apart else Thread(work, root)
         self._listener = threading.Thread(target=self._listen, name="live track", daemon=True)
         self._numbers = itertools.count(1)
         self._waiting: dict[int, queue.SimpleQueue[Returned]] = {}

@@ -28,6 +28,8 @@ from trecexam.watching.settle import Settler
 EVERY = 1.0
 #: While the store grows, the next view is made so many times later as the last one took.
 REST = 4.0
+#: Seconds until a track that could not be read is read again though nothing changed.
+RETRY = 5.0
 
 
 class Call(NamedTuple):
@@ -110,7 +112,8 @@ class Reader:
         """Says what is new since the last look.
 
         Args:
-            now: take files as they are, though they may be in the middle of being written.
+            now: somebody knows that something was written: the files are taken as they are; runs, which
+                others may be in the middle of writing, only at the first look.
         """
         try:
             self._look(now=now)
@@ -145,15 +148,18 @@ class Reader:
         stamps = pipeline.inputs.stamps()
         changes = self._store_changes(pipeline)
         self._tell_work(pipeline)
-        settled = stamps if now else ()
-        waiting = self._settler.unsettled(stamps, tuple(settled), time.monotonic(), time.time())
-        runs = pipeline.folder.runs
+        runs, first = pipeline.folder.runs, self._view is None
+        settled = [path for path in stamps if now and (first or not path.is_relative_to(runs))]
+        waiting = self._settler.unsettled(stamps, settled, time.monotonic(), time.time())
         if self._view is not None and any(not path.is_relative_to(runs) for path in waiting):
             return
-        seen = tuple(sorted(stamps.items())), tuple(sorted(waiting))
+        # A file that is being written changes at every look; what counts of it does not.
+        counting = ((path, value) for path, value in stamps.items() if path not in waiting)
+        seen = tuple(sorted(counting)), tuple(sorted(waiting))
         if seen == self._seen and changes == self._changes and self._trouble == "":
             return
         if seen == self._seen and not now and time.monotonic() < self._rest_until:
+            # The store grows, or what went wrong is as it was.
             return
         began = time.monotonic()
         self._seen, self._changes = seen, changes
@@ -214,6 +220,7 @@ class Reader:
             self._say(Trouble(""))
 
     def _fail(self, reason: str) -> None:
+        self._rest_until = time.monotonic() + RETRY
         if reason != self._trouble:
             self._trouble = reason
             self._say(Trouble(reason))

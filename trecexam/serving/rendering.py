@@ -154,7 +154,7 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals.update(urls=urls, version=trecexam.__version__, sizes=SIZES)
+    made.globals.update(urls=urls, version=trecexam.__version__, sizes=SIZES, strip=strip)
     made.filters.update(number=number, count=count, cut=cut)
     return made
 
@@ -164,6 +164,21 @@ def warm_up() -> None:
     made = environment()
     for name in made.list_templates():
         made.get_template(name)
+
+
+def strip(state: QueryState, place: int) -> Markup:
+    """A passage's ratings on all items, one small box each; made here, as tables have hundreds of them."""
+    ratings = state.ratings[place].tolist()
+    told = ", ".join(str(rating) if rating >= 0 else "none" for rating in ratings)
+    boxes = "".join(_BOXES[min(rating, 5)] for rating in ratings)
+    return Markup(f'<span class="strip" role="img" aria-label="ratings: {told}">{boxes}</span>')
+
+
+_BOXES = {
+    rating: f'<span class="rating {f"r{rating}" if rating >= 0 else "none"}" aria-hidden="true">'
+    f"{rating if rating >= 0 else '–'}</span>"  # noqa: RUF001
+    for rating in range(-1, 6)
+}
 
 
 def number(value: float | None, digits: int = 4) -> str:
