@@ -31,7 +31,7 @@ LIST = "/judge?judged=yes"
 
 def first(client: TestClient) -> str:
     """The address of the best judgment."""
-    for _ in range(30):
+    for _ in range(100):
         answer = client.get(LIST)
         if answer.status_code == 303:
             return str(answer.headers["location"])
@@ -142,7 +142,7 @@ def test_a_rating_that_another_person_gave_meanwhile_is_a_conflict_here_too(clie
 
 
 def test_where_all_is_officially_judged_the_way_on_is_shown(client: TestClient) -> None:
-    for _ in range(30):
+    for _ in range(100):
         answer = client.get("/judge?by=P(rel%3D4)@5")
         if "Looking" not in answer.text:
             break
@@ -162,7 +162,7 @@ def test_where_all_is_officially_judged_the_way_on_is_shown(client: TestClient) 
     ],
 )
 def test_odd_addresses_are_answered(client: TestClient, address: str, status: int, text: str) -> None:
-    for _ in range(30):
+    for _ in range(100):
         answer = client.get(address)
         if "Looking for the judgments" not in answer.text:
             break
