@@ -221,10 +221,6 @@ class Gradebook:
             ratings[rows[doc_id], columns[item_id]] = rating
         return replace(found, human=said.passages)
 
-    def codes(self, query_id: str) -> NDArray[np.int8]:
-        """The query's cells as the grader left them: a rating, or below 0 the code of why there is none."""
-        return self._sheets[query_id].codes
-
     def without_text(self, query_id: str) -> frozenset[str]:
         """The query's pooled passages that have no gradable text."""
         sheet = self._sheets[query_id]
