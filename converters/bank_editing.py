@@ -13,7 +13,7 @@ import contextlib
 import gzip
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from converters.bank import (
@@ -122,7 +122,7 @@ def with_item(content: bytes, path: Path, item: Item, note: Mapping[str, Any]) -
     """
     lines = _lines(content, path)
     old = _items(lines, path)
-    places = [place for place in _places(lines) if place.item.query_id == item.query_id]
+    places = list(_places(lines, item.query_id))
     like = next((place for place in reversed(places) if place.item.kind == item.kind), None)
     noted = {**({"importance": item.importance} if item.importance else {}), EDITS: [{**note, "added": True}]}
     after = places[-1].line if places else _last(lines)
@@ -178,9 +178,9 @@ def edits_of(content: bytes, path: Path, query_id: str) -> dict[str, list[dict[s
 
     lines = _lines(content, path)
     edits: dict[str, list[dict[str, Any]]] = {}
-    for place in _places(lines):
+    for place in _places(lines, query_id):
         line = lines[place.line].text
-        noted = member(line, place.start, EDITS) if place.item.query_id == query_id else None
+        noted = member(line, place.start, EDITS)
         listed = None if noted is None else orjson.loads(line[noted.start : noted.end])
         if isinstance(listed, list):
             edits[place.item.item_id] = [one for one in listed if isinstance(one, dict)]
@@ -208,11 +208,10 @@ def _items(lines: list[_Line], path: Path) -> list[Item]:
     return list(taken(path, (line.found for line in lines if line.found is not None), lambda error: None))
 
 
-def _places(lines: list[_Line]) -> list[_Place]:
-    """Where the items stand, blank ones and those that stand twice too."""
-    places = []
+def _places(lines: list[_Line], query_id: str) -> Iterator[_Place]:
+    """Where the items of a query stand, blank ones and those that stand twice too."""
     for index, line in enumerate(lines):
-        if line.found is None:
+        if line.found is None or line.found.query_id != query_id:
             continue
         listing = _listing(line.text)
         starts = [0] if listing is None else elements(line.text, listing)
@@ -224,8 +223,7 @@ def _places(lines: list[_Line]) -> list[_Place]:
                 keys = SINGLE_ID_KEYS[item.kind], SINGLE_TEXT_KEYS[item.kind]
             else:
                 keys = ID_KEYS[item.kind], TEXT_KEYS[item.kind]
-            places.append(_Place(index, start, item, *keys))
-    return places
+            yield _Place(index, start, item, *keys)
 
 
 def _listing(line: str) -> int | None:
@@ -238,10 +236,9 @@ def _listing(line: str) -> int | None:
 
 
 def _find(lines: list[_Line], path: Path, item_id: str) -> _Place:
-    read = {item.item_id: item for item in _items(lines, path)}
-    for place in _places(lines):
-        if place.item.item_id == item_id and place.item == read.get(item_id):
-            return place
+    found = next((item for item in _items(lines, path) if item.item_id == item_id), None)
+    if found is not None:
+        return next(place for place in _places(lines, found.query_id) if place.item == found)
     raise ConversionError(path, None, f"no item '{item_id}' in it")
 
 

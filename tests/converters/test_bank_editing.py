@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import SHARED
 
 from converters.bank_editing import edits_of, items_of, new_id, with_item, with_retired, with_text
 from converters.errors import ConversionError
@@ -80,8 +81,9 @@ def test_a_nugget_that_stands_twice_is_refused_in_one_line_and_nothing_is_lost()
     content = b'{"qid": "q1", "nuggets": [{"text": "a"}, {"text": "a"}, {"text": "b"}]}\n'
     with pytest.raises(ConversionError, match=r"^bank:1: item .* cannot be changed by itself.*by hand$"):
         with_text(content, "bank", made_id("q1", "a"), "c", NOTE)
-    with pytest.raises(ConversionError, match="by itself"):
-        with_retired(content, "bank", made_id("q1", "a"), retired=True, note=NOTE)
+    # Of two with the same text the first is the item, so that it can be retired.
+    (one, _) = items_of(with_retired(content, "bank", made_id("q1", "a"), retired=True, note=NOTE), "bank")
+    assert (one.text, one.retired) == ("a", True)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +155,12 @@ TEXTS = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp")), min_
     lambda text: text.strip() != ""
 )
 UNKNOWN = st.fixed_dictionaries(
-    {}, optional={"weight": st.floats(allow_nan=False), "x": st.lists(st.text(max_size=3)), "y": st.none()}
+    {},
+    optional={
+        "weight": st.floats(allow_nan=False, allow_infinity=False),
+        "x": st.lists(st.text(max_size=3)),
+        "y": st.none(),
+    },
 )
 
 
@@ -268,3 +275,22 @@ def test_of_a_key_that_stands_twice_the_last_counts() -> None:
 def test_what_is_nested_too_deeply_is_a_value_error() -> None:
     with pytest.raises(ValueError, match="deep"):
         members('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}")
+
+
+@pytest.mark.parametrize(
+    "name", ["dl19/bank.questions.jsonl.gz", "car-y3/*.jsonl*", "rag25/*nuggets*.jsonl*"]
+)
+def test_published_banks_take_edits(name: str) -> None:
+    paths = sorted(SHARED.glob(name))
+    if not paths:
+        pytest.skip(f"../shared/{name} is not here")
+    content = paths[0].read_bytes()
+    items = items_of(content, paths[0])
+    for place in (0, len(items) // 2, len(items) - 1):
+        item = items[place]
+        new = with_text(content, paths[0], item.item_id, "Is this édited?", NOTE)
+        expected = [one._replace(text="Is this édited?") if one == item else one for one in items]
+        assert items_of(new, paths[0]) == expected
+        before, after = changed_lines(content, new)
+        assert len(before) == len(after) == 1
+        assert len(after[0]) - len(before[0]) < 400

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -44,6 +45,9 @@ def replace_together(contents: Mapping[Path, bytes]) -> list[Path]:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
+            if path.exists():
+                # Who may read a bank or ratings stays as somebody set it.
+                shutil.copymode(path, temporary)
         for path, temporary in finished.items():
             temporary.replace(path)
     except OSError as error:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from trecexam.serving.view import View
 
 #: The cookie of a browser's trail; seconds that the first list is waited for.
-TRAIL, FIRST_LOOK = "trecexam-trail", 1.0
+TRAIL, FIRST_LOOK = "trecexam-trail", 0.1
 #: What can be judged.
 LEVELS = ("passage", "cell")
 #: The reason that is proposed.
