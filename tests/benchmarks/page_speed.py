@@ -219,6 +219,12 @@ def memory(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") >> 20
 
 
+def busy(pid: int) -> float:
+    """Seconds of CPU that a process took so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def row(seconds: list[float]) -> list[str]:
     """Median, 95th percentile and maximum in milliseconds."""
     cuts = sorted(seconds)
@@ -237,7 +243,9 @@ def report(root: Path, rounds: int) -> str:
             time.sleep(0.1)
         loaded = time.perf_counter() - began
         child = int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
+        before = busy(pid)
         idle = measure(url, names, rounds)
+        each = (busy(pid) - before) / sum(map(len, idle.values()))
         with rereading(root, names, url) as reads:
             rereads = measure(url, names, rounds)
         with writing(root) as written:
@@ -265,6 +273,7 @@ def report(root: Path, rounds: int) -> str:
         "",
         f"- The first answer takes {1000 * first:.0f} ms once the address is printed; after {loaded:.1f} s",
         "  the track is read.",
+        f"- CPU time of the page's process for an answer, on average, idle: {1000 * each:.1f} ms.",
         f"- Read again after a rating of a person: {int(reads['reads'])} times during the second column.",
         f"- Memory: the page {sizes[0]:,} MiB, its reader {sizes[1]:,} MiB.",
         f"- Load of the machine (1 minute), other work included: {os.getloadavg()[0]:.1f}.",
