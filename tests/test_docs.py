@@ -100,6 +100,18 @@ def watch_until_written(words: list[str], desk: Path) -> None:
     assert manifest.exists(), err
 
 
+def serve_until_asked(words: list[str], desk: Path) -> None:
+    with subprocess.Popen(
+        [*words, "--port", "0"], cwd=desk, stderr=subprocess.PIPE, text=True, env=environment()
+    ) as child:
+        assert child.stderr is not None
+        said = child.stderr.readline()
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=60)
+    assert " is at http://" in said, said + err
+    assert child.returncode == 130, said + err
+
+
 def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"}
 
@@ -121,6 +133,8 @@ def test_every_command_on_the_page_runs(page: Path, desk: Path) -> None:
                 shutil.rmtree(desk / "mytrack")
             if words[3:5] == ["watch", "mytrack"] and "--once" not in words:
                 watch_until_written(words, desk)
+            elif words[3] == "serve":
+                serve_until_asked(words, desk)
             else:
                 done = subprocess.run(
                     words, cwd=desk, capture_output=True, text=True, env=environment(), check=False
