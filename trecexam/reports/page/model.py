@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trecexam.reports.page.excerpts import Excerpt
 from trecexam.reports.plots.model import Drawing, Plot
@@ -72,7 +72,7 @@ class Report:
         agreed: lines on the agreement.
         items: lists of items to look at.
         holes: by run; `hole_lines` say it of the whole pool.
-        human: people's ratings, newest state.
+        human: people's ratings, and what became of them.
     """
 
     title: str
@@ -91,4 +91,3 @@ class Report:
     rejected: Excerpt
     human: Excerpt | None
     provenance: Provenance
-    files: tuple[tuple[str, Any], ...] = ()
