@@ -102,7 +102,7 @@ def test_what_somebody_else_changed_is_not_overwritten(small_track: Path) -> Non
     ("change", "reason"),
     [
         (lambda t: t.edit_item("q1/0", "  \n", who="Ann"), "has no text"),
-        (lambda t: t.edit_item("q1/0", "a\x00b", who="Ann"), "control character, U+0000"),
+        (lambda t: t.edit_item("q1/0", "a\x00b", who="Ann"), "control character, U+0000, in 'a\\x00b'"),
         (lambda t: t.edit_item("q1/0", "a\ud800", who="Ann"), "control character, U+D800"),
         (lambda t: t.edit_item("q1/0", "x", who=" "), "needs a name"),
         (lambda t: t.edit_item("q1/0", "question 1 of q1?", who="A"), "has this item already, 'q1/1'"),

@@ -337,4 +337,4 @@ def _plain(text: str) -> None:
     """Refuses what cannot stand in a file, or is not seen there."""
     bad = next((sign for sign in text if unicodedata.category(sign) in ("Cc", "Cs")), None)
     if bad is not None:
-        raise TrecexamError(f"a control character, U+{ord(bad):04X}, in '{text[:40]!a}'")
+        raise TrecexamError(f"a control character, U+{ord(bad):04X}, in {text[:40]!a}")
