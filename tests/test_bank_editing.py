@@ -51,6 +51,14 @@ def test_an_edit_regrades_the_item_and_nothing_else(small_track: Path, hash_grad
         ]
 
 
+def test_of_a_recording_it_is_said_that_a_reworded_item_keeps_its_grades(small_track: Path) -> None:
+    (small_track / "trecexam.toml").write_text('[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n')
+    with trecexam.open_track(small_track) as track:
+        assert "grades of the one before" in track.edit_item("q1/2", "another?", who="Ann").warnings[-1]
+        assert track.edit_item("q1/2", "another?", who="Ann").warnings == ()
+        assert track.retire_item("q1/2", who="Ann").warnings == ()
+
+
 def test_an_added_item_is_graded_on_its_query_alone_and_a_retired_one_is_not_asked(
     small_track: Path, hash_grader: HashGrader
 ) -> None:
@@ -102,7 +110,7 @@ def test_what_somebody_else_changed_is_not_overwritten(small_track: Path) -> Non
     ("change", "reason"),
     [
         (lambda t: t.edit_item("q1/0", "  \n", who="Ann"), "has no text"),
-        (lambda t: t.edit_item("q1/0", "a\x00b", who="Ann"), "control character, U+0000"),
+        (lambda t: t.edit_item("q1/0", "a\x00b", who="Ann"), "control character, U+0000, in 'a\\x00b'"),
         (lambda t: t.edit_item("q1/0", "a\ud800", who="Ann"), "control character, U+D800"),
         (lambda t: t.edit_item("q1/0", "x", who=" "), "needs a name"),
         (lambda t: t.edit_item("q1/0", "question 1 of q1?", who="A"), "has this item already, 'q1/1'"),

@@ -63,6 +63,14 @@ def test_an_item_is_added_retired_and_taken_back(client: TestClient, post: Post,
     assert item(track, "q1/4") == added
 
 
+def test_a_long_text_is_said_in_a_cookie_that_browsers_take(client: TestClient, post: Post) -> None:
+    for text in ("\u6587" * 1000, "a" * 4000):
+        answer = post(ADD, text=text, kind="question", who="Ann")
+        # RFC 6265, 6.1: browsers drop longer ones, and nobody would be told.
+        assert max(len(cookie) for cookie in answer.headers.get_list("set-cookie")) <= 4096
+        assert f"Added: {text[:200]}" in client.get(PAGE).text
+
+
 def test_what_the_checks_find_is_said_on_the_page(client: TestClient, post: Post) -> None:
     post(ADD, text="Query number q1", kind="question", who="Ann")
     page = client.get(PAGE).text

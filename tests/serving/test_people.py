@@ -50,7 +50,11 @@ def test_what_is_shown_before_the_track_is_read_again_is_what_is_read_then(
     with client_of(track) as client:
         live = client.app.state.live  # type: ignore[attr-defined]
         before = state_of(client)
-        form = {"csrf": csrf_of(client), **CELL, "item": item, "who": "Ann", "why": "w", "rating": "0"}
+        place = before.place("q1-d00")
+        assert place is not None
+        # Never the grader's own, which would show nothing.
+        rating = str(5 - int(before.ratings[place, 0]))
+        form = {"csrf": csrf_of(client), **CELL, "item": item, "who": "Ann", "why": "w", "rating": rating}
         with monkeypatch.context() as patched:
             # The reader never comes to it.
             patched.setattr(live._link, "send", lambda message: None)
@@ -58,6 +62,8 @@ def test_what_is_shown_before_the_track_is_read_again_is_what_is_read_then(
             shown = state_of(client)
         assert shown.human.keys() == {("q1-d00", item)}
         assert shown is not before
+        # Else what is read would be patched too, and be as it was shown whatever that is.
+        live._patches.clear()
         live._looks.clear()
         assert live.reload()
         read = state_of(client)

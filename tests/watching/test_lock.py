@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from trecexam.errors import LockedError
+from trecexam.errors import LockedError, TrecexamError
 from trecexam.watching.lock import TrackLock, holder
 
 
@@ -21,6 +22,23 @@ def test_a_second_holder_is_refused_and_told_the_pid(tmp_path: Path) -> None:
     assert holder(path) is None
     with TrackLock(path):
         pass
+
+
+def test_a_full_disk_is_named_and_leaves_no_lock_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", full)
+        with (
+            pytest.raises(TrecexamError, match="cannot be written: No space left"),
+            TrackLock(tmp_path / "lock"),
+        ):
+            pass
+    with TrackLock(tmp_path / "lock"):
+        assert holder(tmp_path / "lock") == os.getpid()
 
 
 def test_kill_9_frees_the_lock(tmp_path: Path) -> None:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from trecexam.serving.live import LiveTrack
     from trecexam.serving.view import QueryState, View
 
-#: The cookie of a message for the next page, and its longest text.
-SAID, LONGEST = "trecexam-said", 1000
+#: The cookie of a message for the next page, and its most letters; browsers drop a cookie of more than 4,096.
+SAID, LONGEST = "trecexam-said", 3000
 #: The cookie of who is at the page, and how many seconds it is kept.
 WHO, A_YEAR = "trecexam-who", 365 * 24 * 3600
 
@@ -113,9 +113,18 @@ def go(request: Request, target: str, message: str = "") -> RedirectResponse:
     """After a POST: to that page (see `urls`), which shows the message once."""
     response = RedirectResponse(target, 303)
     if message:
-        text = quote(message[:LONGEST])
-        response.set_cookie(SAID, text, max_age=60, path="/", httponly=True, samesite="strict")
+        response.set_cookie(SAID, _quoted(message), max_age=60, path="/", httponly=True, samesite="strict")
     return response
+
+
+def _quoted(message: str) -> str:
+    """The message as a cookie holds it, its end cut off where that is too long."""
+    room = LONGEST
+    for end, sign in enumerate(message):
+        room -= len(quote(sign, errors="replace"))
+        if room < 0:
+            return quote(message[:end].rstrip() + "…", errors="replace")
+    return quote(message, errors="replace")
 
 
 def who_of(request: Request) -> str:

@@ -42,8 +42,13 @@ class TrackLock:
             raise LockedError(
                 f"process {pid} is already {self._doing}; stop it, or let it do the work", path=self.path
             ) from None
-        os.ftruncate(self._fd, 0)
-        os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+        try:
+            os.ftruncate(self._fd, 0)
+            os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+        except OSError as error:
+            # Left open, it would hold the lock for as long as this process lives.
+            os.close(self._fd)
+            raise TrecexamError(f"cannot be written: {error.strerror}", path=self.path) from None
         return self
 
     def _take(self) -> bool:

@@ -10,11 +10,16 @@ from io import BytesIO
 from typing import Any
 
 import matplotlib
+import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from matplotlib.image import imread
+from matplotlib.text import Text
 
 from trecexam.reports.plots.canvas import draw, drawn_by
 from trecexam.reports.plots.model import Drawing, Plot
+from trecexam.reports.plots.scatter import scatter_plot
+from trecexam.scores.rank_correlation.outliers import find_outliers
 
 pytestmark = pytest.mark.plots
 NAMES = ("leaderboard", "scatter", "thresholds", "coverage", "grades", "grades_by_item", "items")
@@ -94,6 +99,23 @@ def test_more_runs_than_there_is_room_for_have_their_ranks(many_plots: dict[str,
     assert named <= 4
     if name != "scatter":
         assert ">70</text>" in text
+
+
+def test_names_of_outliers_cover_no_run_of_a_crowd() -> None:
+    runs = [f"a_run_of_{n:03}" for n in range(40)]
+    official = np.repeat(np.linspace(0.4, 0.6, 40)[:, None], 2, 1)
+    rubric = 0.5 + 0.3 * official + np.random.default_rng(0).normal(0, 0.02, (40, 1))
+    rubric[0] = official[0] = 0
+    plot = scatter_plot("P@5", "nDCG@10", rubric, official, find_outliers(runs, rubric, official), None)
+    figure = Figure(layout="constrained")
+    plot.draw(figure, plot)
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    dots = axes.transData.transform([(float(row[4] or 0), float(row[1] or 0)) for row in plot.table.rows])
+    # Without the lines that tie names to dots.
+    boxes = [Text.get_window_extent(name) for name in axes.texts]
+    assert len(boxes) == 4
+    assert not [box for box in boxes for x, y in dots if box.contains(x, y)]
 
 
 def test_what_cannot_be_drawn_says_why(hostile_plots: dict[str, Plot]) -> None:

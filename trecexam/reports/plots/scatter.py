@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trecexam.reports.plots.model import Plot
-from trecexam.reports.plots.style import BLUE, GRID, ORANGE, WIDTH, grid, short
+from trecexam.reports.plots.style import BLUE, GRID, MUTED, ORANGE, WIDTH, grid, short
 from trecexam.reports.tables import Table
 from trecexam.reports.terminal import columns, cut
 from trecexam.scores.leaderboard import interval, score
@@ -105,14 +105,16 @@ def _draw(figure: Figure, plot: Plot) -> None:
     grid(axes)
     figure.draw_without_rendering()
     shown = range(len(rows)) if len(rows) <= _FEW else np.flatnonzero(far).tolist()
-    _name(axes, [(short(str(rows[n][0])), theirs[n], ours[n]) for n in shown])
+    _name(axes, [(short(str(rows[n][0])), theirs[n], ours[n]) for n in shown], np.stack((theirs, ours), 1))
 
 
-def _name(axes: Axes, dots: Sequence[tuple[str, float, float]]) -> None:
-    """Names beside dots, each where it leaves the picture and covers another name least."""
+def _name(axes: Axes, dots: Sequence[tuple[str, float, float]], others: NDArray[np.float64]) -> None:
+    """Names beside dots, each where it leaves the picture and covers another name or dot least."""
     points = axes.figure.dpi / 72
     frame = axes.bbox
     taken: list[tuple[float, float, float, float]] = []
+    # A dot is as if its square were taken.
+    taken += [(x - 2, y - 2, x + 2, y + 2) for x, y in axes.transData.transform(others) / points]
     for name, x, y in dots:
         across, up = axes.transData.transform((x, y)) / points
         width = _LETTER * columns(name)
@@ -133,6 +135,10 @@ def _name(axes: Axes, dots: Sequence[tuple[str, float, float]]) -> None:
             textcoords="offset points",
             ha="right" if left else "left",
             fontsize=8,
+            # A name that is not right beside its dot is tied to it.
+            arrowprops={"arrowstyle": "-", "color": MUTED, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 2}
+            if above in (15, -20)
+            else None,
         )
 
 

@@ -70,5 +70,6 @@ def _draw(figure: Figure, plot: Plot) -> None:
     axes.set_ylim(top=min(1.02, axes.get_ylim()[1]) if axes.get_ylim()[1] > 1 else None)
     axes.set_xlabel("min_rating: a passage counts from this rating (t) on")
     axes.set_ylabel("Kendall's tau")
-    axes.legend(loc="best", frameon=False)
+    # Above the picture: the intervals leave no room in it.
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(lines), frameon=False)
     grid(axes, "y")

@@ -9,7 +9,7 @@ import difflib
 import os
 import unicodedata
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,6 +27,8 @@ from trecexam.stages.overrides import digest_of
 from trecexam.track import TrackFolder
 
 KINDS = ("question", "nugget")
+#: Said of every item that is reworded where grades come from a recording: they stay as they are.
+_RECORDED = "the `recorded` grader knows items by their ids, and gives this text the grades of the one before"
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,10 @@ def edit_item(
             _refuse_twice(_all(bank), item._replace(text=text))
         return path, with_text(bank.contents[path], path, item_id, text, note), item_id
 
-    return _change(folder, item_id, change)
+    done = _change(folder, item_id, change)
+    if done.written and folder.config.grader.name == "recorded":
+        return replace(done, warnings=(*done.warnings, _RECORDED))
+    return done
 
 
 def retire_item(
@@ -337,4 +342,4 @@ def _plain(text: str) -> None:
     """Refuses what cannot stand in a file, or is not seen there."""
     bad = next((sign for sign in text if unicodedata.category(sign) in ("Cc", "Cs")), None)
     if bad is not None:
-        raise TrecexamError(f"a control character, U+{ord(bad):04X}, in '{text[:40]!a}'")
+        raise TrecexamError(f"a control character, U+{ord(bad):04X}, in {text[:40]!a}")
