@@ -18,5 +18,9 @@ fi
 .venv/bin/ruff format --check .
 .venv/bin/mypy
 # All of them on two cores; a few in this process, where they can be debugged.
-[ $# -gt 0 ] || set -- --numprocesses 2 --dist loadscope --no-loadscope-reorder
+if [ $# = 0 ]; then
+  # Two processes of two threads each are in each other's way, many times over.
+  export OMP_NUM_THREADS=1
+  set -- --numprocesses 2 --dist loadscope --no-loadscope-reorder
+fi
 exec .venv/bin/python -m pytest "$@"

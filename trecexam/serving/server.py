@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,7 +42,7 @@ def bound(host: str, port: int) -> Iterator[socket.socket]:
             made.listen(128)
         except OSError as error:
             hint = "; another program has it: take another --port, or 0 for any that is free"
-            taken = hint if error.errno == 98 else ""
+            taken = hint if error.errno == errno.EADDRINUSE else ""
             raise TrecexamError(f"{host}:{port} cannot be listened at: {error.strerror}{taken}") from None
         yield made
 
