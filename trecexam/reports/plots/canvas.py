@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 #: Dots an inch of the PNG: sharp in print at the width of a column.
-_DPI = 200
+_DPI = 160
 #: matplotlib's settings are the process's: two threads must not draw at once.
 _ONE_AT_A_TIME = threading.Lock()
 _PROLOGUE = re.compile(r"\A.*?(?=<svg )", re.DOTALL)
