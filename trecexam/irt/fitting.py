@@ -76,9 +76,7 @@ class Fit:
     notes: tuple[str, ...]
 
 
-def fit(
-    responses: ArrayLike, settings: Settings | None = None, components: Components | None = None
-) -> Fit:
+def fit(responses: ArrayLike, settings: Settings | None = None, components: Components | None = None) -> Fit:
     """Fits a model to a response matrix by L-BFGS-B with the analytic gradient.
 
     Joint maximum likelihood: items and examinees are estimated together. With priors, the joint posterior mode.
@@ -122,6 +120,8 @@ def fit(
     point = objective.point(np.asarray(done.x, np.float64))
     theta = objective.theta(point)
     se = standard_errors(objective, point)
+    # Whatever a bound or a prior makes of an item that all or none got right, the responses do not tell it.
+    se.items[constant(values)] = np.nan
     if not se.joint:
         notes.append(
             "the information matrix is not positive definite: standard errors are as if all other parameters "
@@ -219,9 +219,7 @@ def _levels(
         part = slice(start, start + len(known))
         of_part = np.where(told[part] & ~fixed[part], errors_[:-1][part], np.nan)
         parts.append(LevelAbilities(name, known, values[part], of_part))
-        untold += [
-            f"{name} '{level}'" for level, sure in zip(known, told[part], strict=True) if not sure
-        ]
+        untold += [f"{name} '{level}'" for level, sure in zip(known, told[part], strict=True) if not sure]
         start += len(known)
     if untold:
         some = ", ".join(untold[:4]) + (f" and {len(untold) - 4} more" if len(untold) > 4 else "")

@@ -102,7 +102,9 @@ def improve(
             progress(done[-1])
         gain = done[-1].information / last.information - 1 if last.information else math.inf
         if min_gain is not None and gain < min_gain:
-            stopped = f"the last step raised an item's mean information by {gain:.2%}, less than {min_gain:.2%}"
+            stopped = (
+                f"the last step raised an item's mean information by {gain:.2%}, less than {min_gain:.2%}"
+            )
             break
     return Improvement(tuple(done), stopped)
 

@@ -105,5 +105,3 @@ def anchor_directions(anchor: Anchor, theta: Floats) -> Floats:
     found = level if anchor == "mean" else np.concatenate([level, [theta - theta.mean()]])
     unit: Floats = found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
     return unit
-
-

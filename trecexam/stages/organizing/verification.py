@@ -103,7 +103,7 @@ def grids(
     from trecexam.scores.verification import Grids, QueryGrid, grid_rows
 
     scores = pipeline.config.scores
-    threshold = _min_rating(pipeline, min_rating)
+    threshold = least_rating(pipeline, min_rating)
     judgments = _known_judgments(pipeline)
     queries = _queries(pipeline, query_ids, item_ids, doc_ids)
     topics = _topics(pipeline, queries)
@@ -143,7 +143,7 @@ def missing(
     """
     from trecexam.scores.verification import Missing, relevant_passages
 
-    threshold = _min_rating(pipeline, min_rating)
+    threshold = least_rating(pipeline, min_rating)
     relevant = pipeline.config.scores.min_relevant if min_relevant is None else min_relevant
     queries, judgments = _judged(pipeline, query_ids)
     topics = _topics(pipeline, queries)
@@ -175,7 +175,7 @@ def spurious(
     """
     from trecexam.scores.verification import Spurious, item_reaches, worst_first
 
-    threshold = _min_rating(pipeline, min_rating)
+    threshold = least_rating(pipeline, min_rating)
     relevant = pipeline.config.scores.min_relevant if min_relevant is None else min_relevant
     queries, judgments = _judged(pipeline, query_ids, item_ids)
     assert pipeline.snapshot is not None
@@ -262,7 +262,7 @@ def _refuse_unknown(ids: Ids, known: Collection[str], what: str, where: str, pip
             raise TrecexamError(f"no {what} '{one}' {where}{hint}", path=pipeline.folder.root)
 
 
-def _min_rating(pipeline: Pipeline, asked: int | None) -> int:
+def least_rating(pipeline: Pipeline, asked: int | None) -> int:
     if asked is None:
         return pipeline.config.scores.min_rating
     most = scale_of(pipeline.grader).max_rating
