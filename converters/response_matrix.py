@@ -2,11 +2,11 @@
 
 Read from
 
-- TSV: a header line `examinee`, then a question id a column; an examinee a line; 1, 0, or empty for no response;
+- TSV: a header line `examinee`, then a question id a column; an examinee a line; 1, 0, or empty for none;
 - JSON Lines with a response a line, `{"examinee", "question_id", "acc"}`;
 - JSON Lines with an examinee a line, `{"examinee", "responses": {"question_id": 1, ...}}`;
-- a folder of JSON Lines files, each one examinee of that name, with `{"doc": {...}, "acc"}` lines: what the code
-  released with the exam paper (and the evaluation harness beneath it) writes.
+- a folder of JSON Lines files, each one examinee of that name, with `{"doc": {...}, "acc"}` lines: what the
+  code released with the exam paper (and the evaluation harness beneath it) writes.
 
 In JSON Lines an examinee's `components`, an object, says what it is made of.
 """
@@ -133,8 +133,8 @@ def _table(path: Path) -> ResponseMatrix:
             raise ConversionError(
                 path,
                 number,
-                f"examinee '{name}', question '{where}': '{str(error.args[0])[:40]}' is neither 0, 1 nor empty "
-                "(no response)",
+                f"examinee '{name}', question '{where}': '{str(error.args[0])[:40]}' is neither 0, 1 nor "
+                "empty (no response)",
             ) from None
     if not values:
         raise ConversionError(path, None, "no examinee: there is a header line only")
@@ -222,7 +222,8 @@ def _json_responses(path: Path, examinee: str | None) -> Iterator[_Response]:
                 yield _Response(path, number, name, item, _value(path, number, item, value), "", components)
             continue
         doc = row["doc"] if isinstance(row.get("doc"), dict) else {}
-        # In a row, as the evaluation harness has it, doc_id is the question's number; in a question, the passage's.
+        # In a row, as the evaluation harness has it, doc_id is the question's number; in a question it is
+        # the passage's.
         ids = {key: value for key, value in {**doc, **row}.items() if key in _ITEM and value is not None}
         ids |= {"id": row["doc_id"]} if not ids and row.get("doc_id") is not None else {}
         # The released files have no ids: all have the questions in the same order.
@@ -255,11 +256,10 @@ def _gathered(path: Path, responses: Iterable[_Response]) -> ResponseMatrix:
                 f"question '{row.item}' has another text than before: do the files have the same questions?",
             )
         items[row.item] = items[row.item] or row.text
-        if row.components:
-            if components.setdefault(row.examinee, row.components) != row.components:
-                raise ConversionError(
-                    row.path, row.line, f"examinee '{row.examinee}' has other components than before"
-                )
+        if row.components and components.setdefault(row.examinee, row.components) != row.components:
+            raise ConversionError(
+                row.path, row.line, f"examinee '{row.examinee}' has other components than before"
+            )
     nothing = float("nan")
     matrix = [[known.get(item, nothing) for item in items] for known in values.values()]
     return ResponseMatrix(

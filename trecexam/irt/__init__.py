@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from trecexam.irt.components import Components
     from trecexam.irt.fitting import Fit, fit
     from trecexam.irt.improvement import Improvement, improve
-    from trecexam.irt.information import item_information, test_information
+    from trecexam.irt.information import exam_information, item_information
     from trecexam.irt.model import probability
     from trecexam.irt.settings import Settings
 
@@ -30,18 +30,18 @@ _HOME = {
     "improve": "improvement",
     "item_information": "information",
     "probability": "model",
-    "test_information": "information",
+    "exam_information": "information",
 }
 __all__ = [
     "Components",
     "Fit",
     "Improvement",
     "Settings",
+    "exam_information",
     "fit",
     "improve",
     "item_information",
     "probability",
-    "test_information",
 ]
 
 

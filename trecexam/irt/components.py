@@ -2,8 +2,8 @@
 
     theta_j = sum over the components k of u_k,level(j, k)
 
-Adding a number to all levels of one component and taking it from another's changes no ability. So the levels of
-each component are centred: their abilities sum to 0, and a general mean holds the rest,
+Adding a number to all levels of one component and taking it from another's changes no ability. So the levels
+of each component are centred: their abilities sum to 0, and a general mean holds the rest,
 
     theta_j = mean + sum over k of (u_k,level(j, k) - mean of u_k).
 

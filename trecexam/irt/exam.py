@@ -53,7 +53,8 @@ class ItemQuality:
         rest_correlation: of the responses with the examinees' shares on the other items, -1..1; NaN where one
             of the two is the same for all. Below 0, weaker examinees get the item right more often.
         information: its mean information at the examinees' abilities.
-        twin, twin_phi: the item whose responses correlate with its own most, and how much; "" and NaN for none.
+        twin, twin_phi: the item whose responses correlate with its own most, and how much; "" and
+            NaN for none.
         note: why it is doubted; "" where it is not.
     """
 
@@ -130,8 +131,8 @@ def rest_correlations(values: Floats) -> Floats:
     """Each item's correlation with the examinees' share of right responses on the other items, -1..1.
 
     The corrected item-total correlation of classical test theory (Henrysson, "Correction of item-total
-    correlations in item analysis", Psychometrika 28, 1963); of an examinee that misses responses, the share is
-    of those it gave. NaN where an item's responses, or the shares, are all the same.
+    correlations in item analysis", Psychometrika 28, 1963); of an examinee that misses responses, the share
+    is of those it gave. NaN where an item's responses, or the shares, are all the same.
     """
     given = ~np.isnan(values)
     right = np.where(given, values, 0.0)
@@ -152,8 +153,8 @@ def rest_correlations(values: Floats) -> Floats:
 def likest(values: Floats) -> tuple[NDArray[np.intp], Floats]:
     """For each item, the place of the one whose responses have the highest phi with its own, and that phi.
 
-    phi is Pearson's correlation of two yes-or-no variables, here over the examinees that responded to both. Of
-    several the first counts; -1 and NaN where there is none, as for an item with the same response from all.
+    phi is Pearson's correlation of two yes-or-no variables, here over the examinees that responded to both.
+    Of several the first counts; -1 and NaN where there is none, as for an item with the same response from all.
     """
     given = (~np.isnan(values)).astype(np.float64)
     right = np.where(given > 0, values, 0.0)

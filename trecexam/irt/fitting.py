@@ -13,12 +13,10 @@ from trecexam.irt.components import Components
 from trecexam.irt.likelihood import Responses, log_likelihood
 from trecexam.irt.model import Floats
 from trecexam.irt.objective import Objective, Point
+from trecexam.irt.optimising import optimum
 from trecexam.irt.quality import Errors, errors, item_fit
 from trecexam.irt.settings import Settings
 from trecexam.irt.uncertainty import StandardErrors, at_bound, standard_errors
-
-#: Corrections that L-BFGS-B keeps: twice the usual, as far fewer iterations cost more than a little memory.
-_KEPT = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +77,8 @@ class Fit:
 def fit(responses: ArrayLike, settings: Settings | None = None, components: Components | None = None) -> Fit:
     """Fits a model to a response matrix by L-BFGS-B with the analytic gradient.
 
-    Joint maximum likelihood: items and examinees are estimated together. With priors, the joint posterior mode.
+    Joint maximum likelihood: items and examinees are estimated together. With priors, the joint posterior
+    mode.
 
     Args:
         responses: 1, 0, or NaN where there is none; shape (n_examinees, n_items).
@@ -89,8 +88,6 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
     Raises:
         ValueError: the matrix is no such matrix, or nothing can be fitted to it: `check` says what.
     """
-    from scipy.optimize import minimize
-
     values, settings = check(responses), settings or Settings.of()
     began = time.perf_counter()
     notes = [
@@ -103,21 +100,8 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
         components, dropped = _varying(components, len(values))
         notes += dropped
     objective = Objective(Responses(values), settings, components and components.design())
-    done = minimize(
-        objective,
-        objective.start(),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=objective.bounds(),
-        options={
-            "maxcor": _KEPT,
-            "ftol": settings.tolerance,
-            "gtol": 1e-6,
-            "maxiter": settings.max_iterations,
-            "maxfun": 2 * settings.max_iterations,
-        },
-    )
-    point = objective.point(np.asarray(done.x, np.float64))
+    done = optimum(objective)
+    point = done.point
     theta = objective.theta(point)
     se = standard_errors(objective, point)
     # Whatever a bound or a prior makes of an item that all or none got right, the responses do not tell it.
@@ -128,8 +112,8 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
             "were known, which is too small"
         )
     parts, mean, se_mean = _levels(components, point, se, notes) if components else ((), np.nan, np.nan)
-    if not done.success:
-        notes.append(f"not converged after {done.nit:,} iterations: {done.message}; try more iterations")
+    if not done.converged:
+        notes.append(f"not converged after {done.iterations:,} iterations: {done.why}; try more iterations")
     quality = item_fit(values, theta, point.a, point.b, point.c)
     return Fit(
         settings,
@@ -146,9 +130,9 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
         log_likelihood(objective.responses, theta, point.a, point.b, point.c),
         errors(values, theta, point.a, point.b, point.c),
         at_bound(objective, point),
-        bool(done.success),
-        int(done.nit),
-        str(done.message),
+        done.converged,
+        done.iterations,
+        done.why,
         time.perf_counter() - began,
         tuple(notes),
     )

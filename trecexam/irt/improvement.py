@@ -58,8 +58,8 @@ def improve(
 ) -> Improvement:
     """Drops the least discriminating share of the items and fits again on what is left, again and again.
 
-    Each fit starts afresh, so that it is the one that `fit` gives on the same items. `least_discriminating` says
-    which are dropped.
+    Each fit starts afresh, so that it is the one that `fit` gives on the same items. `least_discriminating`
+    says which are dropped.
 
     Args:
         responses, settings, components: as in `trecexam.irt.fitting.fit`.
@@ -67,8 +67,8 @@ def improve(
         drop: the share of the items that are left to drop in each step, above 0 and below 1; rounded, and at
             least one item.
         min_items: stop before fewer are left; at least 2.
-        min_gain: stop after a step that raised the mean information of an item at the examinees' abilities by a
-            smaller share than this; None for never.
+        min_gain: stop after a step that raised the mean information of an item at the examinees' abilities
+            by a smaller share than this; None for never.
         progress: called with each step when it is done.
 
     Raises:
@@ -76,8 +76,8 @@ def improve(
     """
     if not (steps >= 1 and 0 < drop < 1 and min_items >= LEAST_ITEMS):
         raise ValueError(
-            f"steps {steps}, drop {drop:g}, min_items {min_items}: at least one step, a share between 0 and 1, "
-            f"and at least {LEAST_ITEMS} items needed"
+            f"steps {steps}, drop {drop:g}, min_items {min_items}: at least one step, a share between 0 and "
+            f"1, and at least {LEAST_ITEMS} items needed"
         )
     values = check(responses)
     items: NDArray[np.intp] = np.arange(values.shape[1])

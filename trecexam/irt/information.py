@@ -18,8 +18,8 @@ def item_information(
 
         I(theta) = a^2 (q / p) ((p - c) / (1 - c))^2,    q = 1 - p
 
-    Lord, "Applications of Item Response Theory to Practical Testing Problems", 1980, equation 4-43. Where c is
-    0, it is a^2 p q.
+    Lord, "Applications of Item Response Theory to Practical Testing Problems", 1980, equation 4-43. Where
+    c is 0, it is a^2 p q.
 
     Args:
         theta: abilities, shape (n_thetas,).
@@ -37,13 +37,12 @@ def item_information(
     return np.asarray(a**2 * found.q * share * found.s)
 
 
-def test_information(
+def exam_information(
     theta: ArrayLike, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0.0, *, compat: bool = False
 ) -> Floats:
-    """The information of all items together at each ability, shape (n_thetas,); 1 / its root is theta's error."""
+    """The information of all items together at each ability, shape (n_thetas,).
+
+    1 over its root is the standard error of an ability at known items.
+    """
     found: Floats = item_information(theta, a, b, c, compat=compat).sum(axis=1)
     return found
-
-
-# Its name is the field's; it is no test.
-test_information.__test__ = False  # type: ignore[attr-defined]

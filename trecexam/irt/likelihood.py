@@ -1,7 +1,7 @@
 """The log-likelihood of a response matrix and its derivatives, all examinees and items at once.
 
-With r the response, z = a (theta - b), s = 1 / (1 + exp(-z)) and q = 1 - p, a response's log-likelihood has, after
-division by what cancels, the derivatives
+With r the response, z = a (theta - b), s = 1 / (1 + exp(-z)) and q = 1 - p, a response's log-likelihood has,
+after division by what cancels, the derivatives
 
     by z:  (r - p) s / p           by c:  (r - p) / (p (1 - c))
 
@@ -67,7 +67,13 @@ class Responses:
 
 def log_likelihood(responses: Responses, theta: Floats, a: Floats, b: Floats, c: Floats) -> float:
     """ln of the probability of all responses; 0 or less, and finite."""
-    return _total(responses, cells(theta, a, b, c), theta, a, b, c)
+    return float(by_item(responses, theta, a, b, c).sum())
+
+
+def by_item(responses: Responses, theta: Floats, a: Floats, b: Floats, c: Floats) -> Floats:
+    """The log-likelihood of the responses to each item, shape (n_items,)."""
+    found: Floats = _logs(responses, cells(theta, a, b, c), theta, a, b, c).sum(axis=0)
+    return found
 
 
 def with_gradient(
@@ -75,7 +81,7 @@ def with_gradient(
 ) -> tuple[float, Gradient]:
     """The log-likelihood and its gradient."""
     found = cells(theta, a, b, c)
-    total = _total(responses, found, theta, a, b, c)
+    total = float(_logs(responses, found, theta, a, b, c).sum())
     by_z, by_c = _first(responses, found, c)
     sums = by_z.sum(axis=0)
     return total, Gradient(theta @ by_z - b * sums, -a * sums, by_c.sum(axis=0), by_z @ a)
@@ -105,7 +111,8 @@ def curvature(responses: Responses, theta: Floats, a: Floats, b: Floats, c: Floa
     return Curvature(-items, -(z_z @ (a * a)), -cross)
 
 
-def _total(responses: Responses, found: Cells, theta: Floats, a: Floats, b: Floats, c: Floats) -> float:
+def _logs(responses: Responses, found: Cells, theta: Floats, a: Floats, b: Floats, c: Floats) -> Floats:
+    """The log-likelihood of each response."""
     chosen = np.where(responses.right, found.p, found.q)
     with np.errstate(divide="ignore"):
         logs = np.log(chosen)
@@ -114,7 +121,7 @@ def _total(responses: Responses, found: Cells, theta: Floats, a: Floats, b: Floa
         far = chosen < _TINY
         exact = -np.abs(logits(theta, a, b)) + np.where(responses.right, 0.0, np.log1p(-c))
         logs[far] = exact[far]
-    return float(responses.kept(logs).sum())
+    return responses.kept(logs)
 
 
 def _first(responses: Responses, found: Cells, c: Floats) -> tuple[Floats, Floats]:

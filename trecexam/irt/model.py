@@ -2,9 +2,9 @@
 
     p = c + (1 - c) / (1 + exp(-a (theta - b)))
 
-with an item's discrimination a, difficulty b and guessing c, and an examinee's ability theta (Birnbaum, in Lord
-& Novick, "Statistical Theories of Mental Test Scores", 1968, chapter 17). In the 2PL c is 0, in the 1PL (Rasch)
-a is 1, too.
+with an item's discrimination a, difficulty b and guessing c, and an examinee's ability theta (Birnbaum, in
+Lord & Novick, "Statistical Theories of Mental Test Scores", 1968, chapter 17). In the 2PL c is 0, in the 1PL
+(Rasch) a is 1, too.
 """
 
 from __future__ import annotations

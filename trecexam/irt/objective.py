@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trecexam.irt.likelihood import Responses, with_gradient
+from trecexam.irt.likelihood import Responses, by_item, with_gradient
 from trecexam.irt.model import Floats
 from trecexam.irt.priors import log_prior
 from trecexam.irt.settings import Anchor, Settings
@@ -77,6 +77,14 @@ class Objective:
         by_theta = found["theta"] - self.weight * pull
         abilities = by_theta if self.design is None else self.design.T @ by_theta
         return -value, -np.concatenate([*(found[name] for name in self.free), abilities])
+
+    def by_item(self, point: Point) -> Floats:
+        """The log-likelihood, and the log-priors, of each item at the same abilities; shape (n_items,)."""
+        value = by_item(self.responses, self.theta(point), point.a, point.b, point.c)
+        for name, at in zip("abc", point, strict=False):
+            if name in self.settings.priors:
+                value += log_prior(name, self.settings.priors[name], at).value
+        return value
 
 
 def anchoring(anchor: Anchor, theta: Floats) -> tuple[float, Floats]:

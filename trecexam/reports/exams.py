@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trecexam.irt.information import GRID, item_information
-from trecexam.irt.information import test_information as of_all
+from trecexam.irt.information import exam_information as of_all
 from trecexam.reports.tables import Table, Value
 
 if TYPE_CHECKING:
@@ -181,8 +181,8 @@ def information_line(fitted: FittedExam) -> str:
         return line + " (without guessing the released a^2 p (1 - p) is the same)"
     more = found["test.compat"] / found["test"] - 1 if found["test"] else math.inf
     return (
-        line
-        + f"; the released a^2 p (1 - p), which ignores guessing, has {found['test.compat']:.2f} ({more:+.0%})"
+        line + f"; the released a^2 p (1 - p), which ignores guessing, has {found['test.compat']:.2f} "
+        f"({more:+.0%})"
     )
 
 

@@ -101,8 +101,8 @@ def say(found: FittedExam, where: Path, remark: str | None, why: list[str]) -> N
         click.echo(printable(note), err=True)
     click.echo(
         f"{f.settings.model.upper()} of {len(f.theta):,} examinees x {len(f.a):,} questions: log-likelihood "
-        f"{f.log_likelihood:.2f} after {f.iterations:,} iterations ({f.seconds:.1f} s); RMSE {f.errors.model:.3f}, "
-        f"of the examinees' means {f.errors.baseline:.3f}",
+        f"{f.log_likelihood:.2f} after {f.iterations:,} iterations ({f.seconds:.1f} s); RMSE "
+        f"{f.errors.model:.3f}, of the examinees' means {f.errors.baseline:.3f}",
         err=True,
     )
     click.echo(exams.information_line(found), err=True)

@@ -37,15 +37,15 @@ def model_options(command: Command) -> Command:
                 "--components",
                 type=click.Path(path_type=Path, exists=True, dir_okay=False),
                 metavar="FILE",
-                help="TSV with `examinee` and a column a component (llm, retriever ...): an ability is the sum "
-                "of its components'.",
+                help="TSV with `examinee` and a column a component (llm, retriever ...): an ability is the "
+                "sum of its components'.",
             ),
             click.option(
                 "--groups",
                 type=click.Path(path_type=Path, exists=True, dir_okay=False),
                 metavar="FILE",
-                help="TSV with `item` and a column a grouping (Bloom level ...), several groups set off by |: "
-                "information by group.",
+                help="TSV with `item` and a column a grouping (Bloom level ...), several groups set off by "
+                "|: information by group.",
             ),
             click.option(
                 "--priors/--no-priors",

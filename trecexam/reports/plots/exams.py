@@ -67,8 +67,8 @@ def curves_plot(fitted: FittedExam) -> Plot:
     return Plot(
         "item_curves",
         f"Item characteristic curves ({f.settings.model.upper()})",
-        f"The chance of a right response by ability. Blue: the items that discriminate most; orange: least. The "
-        f"marks below are the examinees.{some}",
+        f"The chance of a right response by ability. Blue: the items that discriminate most; orange: least. "
+        f"The marks below are the examinees.{some}",
         f"{len(best)} items; discrimination from {f.a.min():.2f} to {f.a.max():.2f}, difficulty from "
         f"{f.b.min():.2f} to {f.b.max():.2f}.",
         Table(("theta", *names), rows),
@@ -119,8 +119,8 @@ def information_plot(fitted: FittedExam) -> Plot:
     return _curves_plot(
         "information",
         "Test information",
-        "Fisher information of all items together; the standard error of an ability is 1 over its root. The marks "
-        f"below are the examinees.{also}",
+        "Fisher information of all items together; the standard error of an ability is 1 over its root. The "
+        f"marks below are the examinees.{also}",
         f"The exam tells most at an ability of {peak:.2f}, with {float(curves['test'].max()):.2f}.",
         shown,
         fitted.fit.theta.tolist(),
@@ -148,18 +148,18 @@ def groups_plot(fitted: FittedExam, grouping: str) -> Plot:
 
 def steps_plot(found: Improvement) -> Plot:
     """The mean item's information at every step of an improvement."""
-    from trecexam.irt.information import test_information
+    from trecexam.irt.information import exam_information
 
     shown = {}
     for number, step in enumerate(found.steps):
         f = step.fit
-        shown[f"step {number}: {len(f.a)} items"] = test_information(GRID, f.a, f.b, f.c) / len(f.a)
+        shown[f"step {number}: {len(f.a)} items"] = exam_information(GRID, f.a, f.b, f.c) / len(f.a)
     first, last = found.steps[0], found.steps[-1]
     return _curves_plot(
         "information_by_step",
         "Information by step",
-        "The information of the mean item of what is left after each step: a curve above the one before says that "
-        "the items dropped were worse than the others.",
+        "The information of the mean item of what is left after each step: a curve above the one before says "
+        "that the items dropped were worse than the others.",
         f"{len(found.steps) - 1} steps from {len(first.items)} to {len(last.items)} items; at the examinees' "
         f"abilities the mean item's information goes from {first.information:.3f} to {last.information:.3f}.",
         shown,
@@ -225,8 +225,8 @@ def abilities_plot(fitted: FittedExam) -> Plot:
     return Plot(
         "abilities",
         "Abilities",
-        "Abilities and their 95% intervals, from the observed information; they say how sure the responses are, "
-        f"not how other items would turn out.{without}",
+        "Abilities and their 95% intervals, from the observed information; they say how sure the responses "
+        f"are, not how other items would turn out.{without}",
         f"{len(rows)} examinees; the ablest is {cut(str(rows[0][0]), 60)} with {rows[0][1]:.2f}.",
         Table(("examinee", "theta", "theta.low", "theta.high"), rows),
         _draw_abilities,

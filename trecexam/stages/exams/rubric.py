@@ -30,7 +30,8 @@ class TrackExam:
 
     Attributes:
         fitted: runs are its examinees.
-        official: ("theta" or "accuracy", official measure, how far the two agree); () without an official side.
+        official: ("theta" or "accuracy", official measure, how far the two agree); () without an official
+            side.
     """
 
     fitted: FittedExam
@@ -81,7 +82,7 @@ def fit_track(
 
 
 def discriminations(pipeline: Pipeline, min_rating: int | None = None) -> Mapping[tuple[str, str], float]:
-    """(query_id, item_id) -> discrimination of the items that tell runs apart; {} where too few runs are here.
+    """(query_id, item_id) -> discrimination of the items that tell runs apart; {} where too few runs are.
 
     Items that all or none of the runs cover have none.
     """

@@ -1,4 +1,4 @@
-"""What was responded: a matrix in a file, or a track's bank as an exam of its runs; and what of it is fitted."""
+"""What was responded, in a matrix or by a track's runs to its bank, and what of it is fitted."""
 
 from __future__ import annotations
 
@@ -190,8 +190,8 @@ def _remarks(values: NDArray[np.float64], examinees: Sequence[str], items: Seque
         same = [item for item, value in zip(items, shares.tolist(), strict=True) if value == share]
         if same:
             found.append(
-                f"{len(same):,} questions that {who} got right say nothing of who is better, and have no standard "
-                f"error: {few(same, 3)}"
+                f"{len(same):,} questions that {who} got right say nothing of who is better, and have no "
+                f"standard error: {few(same, 3)}"
             )
     rights = np.nanmean(values, axis=1)
     for share, what in ((1.0, "everything"), (0.0, "nothing")):
@@ -206,8 +206,8 @@ def _remarks(values: NDArray[np.float64], examinees: Sequence[str], items: Seque
     twins = [names for names in alike.values() if len(names) > 1]
     if twins:
         found.append(
-            f"{sum(map(len, twins)):,} examinees responded to everything as another did, such as {few(twins[0], 2)}; "
-            "each counts, though copies of one system tell no more than it does"
+            f"{sum(map(len, twins)):,} examinees responded to everything as another did, such as "
+            f"{few(twins[0], 2)}; each counts, though copies of one system tell no more than it does"
         )
     return found
 
