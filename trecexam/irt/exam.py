@@ -17,6 +17,8 @@ from trecexam.irt.model import Floats
 
 #: Two items are redundant from this correlation of their responses on: one tells nearly all that both do.
 REDUNDANT = 0.9
+#: Fewer examinees than this that got an item right, or wrong, are too few to say that it is like another.
+LEAST_EITHER = 3
 #: An item with less than this share of the mean item's information is hardly worth its place.
 UNINFORMATIVE = 0.1
 #: Standard normal: 95% of it lies within this of its mean.
@@ -80,7 +82,9 @@ class FittedExam:
         """The places of the examinees, best first; ties by name."""
         names = self.exam.examinees
         return np.array(
-            sorted(range(len(names)), key=lambda place: (-round(self.fit.theta[place], 9), names[place])),
+            sorted(
+                range(len(names)), key=lambda place: (-round(float(self.fit.theta[place]), 9), names[place])
+            ),
             np.intp,
         )
 
@@ -145,16 +149,18 @@ def rest_correlations(values: Floats) -> Floats:
     x, y = np.where(used, right, 0.0), np.where(used, rest, 0.0)
     dx, dy = (np.where(used, side - side.sum(axis=0) / n, 0.0) for side in (x, y))
     spread = np.sqrt((dx**2).sum(axis=0) * (dy**2).sum(axis=0))
-    return np.divide(
+    found: Floats = np.divide(
         (dx * dy).sum(axis=0), spread, out=np.full(values.shape[1], np.nan), where=spread > 1e-12
     )
+    return found
 
 
 def likest(values: Floats) -> tuple[NDArray[np.intp], Floats]:
     """For each item, the place of the one whose responses have the highest phi with its own, and that phi.
 
     phi is Pearson's correlation of two yes-or-no variables, here over the examinees that responded to both.
-    Of several the first counts; -1 and NaN where there is none, as for an item with the same response from all.
+    Of several the first counts. -1 and NaN where there is none: an item that fewer than LEAST_EITHER
+    examinees got right, or wrong, would be like any other for which it was the same few.
     """
     given = (~np.isnan(values)).astype(np.float64)
     right = np.where(given > 0, values, 0.0)
@@ -167,7 +173,8 @@ def likest(values: Floats) -> tuple[NDArray[np.intp], Floats]:
         r, g = right[:, block], given[:, block]
         both, hits = g.T @ given, r.T @ right
         ours, theirs = r.T @ given, g.T @ right
-        spread = ours * (both - ours) * theirs * (both - theirs)
+        enough = np.minimum(np.minimum(ours, both - ours), np.minimum(theirs, both - theirs)) >= LEAST_EITHER
+        spread = np.where(enough, ours * (both - ours) * theirs * (both - theirs), 0.0)
         phi = np.divide(
             both * hits - ours * theirs, np.sqrt(spread), out=np.full(both.shape, -np.inf), where=spread > 0
         )

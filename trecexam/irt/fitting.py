@@ -99,7 +99,7 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
     if components is not None:
         components, dropped = _varying(components, len(values))
         notes += dropped
-    objective = Objective(Responses(values), settings, components and components.design())
+    objective = Objective(Responses(values), settings, None if components is None else components.design())
     done = optimum(objective)
     point = done.point
     theta = objective.theta(point)
@@ -115,26 +115,32 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
     if not done.converged:
         notes.append(f"not converged after {done.iterations:,} iterations: {done.why}; try more iterations")
     quality = item_fit(values, theta, point.a, point.b, point.c)
+    se_a, se_b, se_c = se.items.T
     return Fit(
-        settings,
-        *point[:3],
-        theta,
-        *se.items.T,
-        se.theta,
-        *quality,
-        (~np.isnan(values)).sum(axis=0),
-        np.nanmean(values, axis=1),
-        parts,
-        mean,
-        se_mean,
-        log_likelihood(objective.responses, theta, point.a, point.b, point.c),
-        errors(values, theta, point.a, point.b, point.c),
-        at_bound(objective, point),
-        done.converged,
-        done.iterations,
-        done.why,
-        time.perf_counter() - began,
-        tuple(notes),
+        settings=settings,
+        a=point.a,
+        b=point.b,
+        c=point.c,
+        theta=theta,
+        se_a=se_a,
+        se_b=se_b,
+        se_c=se_c,
+        se_theta=se.theta,
+        infit=quality.infit,
+        outfit=quality.outfit,
+        n=np.asarray((~np.isnan(values)).sum(axis=0), np.intp),
+        accuracy=np.nanmean(values, axis=1),
+        components=parts,
+        mean=mean,
+        se_mean=se_mean,
+        log_likelihood=log_likelihood(objective.responses, theta, point.a, point.b, point.c),
+        errors=errors(values, theta, point.a, point.b, point.c),
+        bound=at_bound(objective, point),
+        converged=done.converged,
+        iterations=done.iterations,
+        why=done.why,
+        seconds=time.perf_counter() - began,
+        notes=tuple(notes),
     )
 
 

@@ -35,9 +35,9 @@ class Optimum(NamedTuple):
 def optimum(objective: Objective) -> Optimum:
     """A maximum of the likelihood, or of the posterior, from the settings' start.
 
-    At given abilities an item's likelihood in a, b and c can have several maxima: a harder item that is guessed
-    less, or an easier one that is guessed more. So with guessing every item is tried again from two corners of
-    its bounds, the better one is kept, and all parameters go on from there.
+    At given abilities an item's likelihood in a, b and c can have several maxima: a harder item that is
+    guessed less, or an easier one that is guessed more. So with guessing every item is tried again from two
+    corners of its bounds, the better one is kept, and all parameters go on from there.
     """
     bounds, scale = objective.bounds(), _scale(objective)
     most = objective.settings.max_iterations
@@ -81,8 +81,8 @@ def _minimised(
 def _scale(objective: Objective) -> Floats:
     """For each number of the vector the root of how curved the likelihood is in it at the start.
 
-    The mean over its kind: one item's own may be next to nothing there and much elsewhere. In those of a, which
-    are flat where ability is difficulty, b's stand in.
+    The mean over its kind: one item's own may be next to nothing there and much elsewhere. For a, which is
+    flat where ability is difficulty, b stands in.
     """
     point = objective.point(objective.start())
     found = curvature(objective.responses, objective.theta(point), point.a, point.b, point.c)
@@ -92,7 +92,8 @@ def _scale(objective: Objective) -> Floats:
     ability = float(np.mean(theta if objective.design is None else (objective.design**2).T @ theta))
     parts = [np.full(objective.n_items, kinds[name]) for name in objective.free]
     steep = np.concatenate([*parts, np.full(objective.n_abilities, ability)])
-    return np.sqrt(np.maximum(steep, 1e-6))
+    scale: Floats = np.sqrt(np.maximum(steep, 1e-6))
+    return scale
 
 
 def _from_corners(objective: Objective, vector: Floats, bounds: Floats, scale: Floats) -> Floats:

@@ -17,7 +17,7 @@ class ItemFit(NamedTuple):
 
         outfit = mean of (r - p)^2 / (p (1 - p))      infit = sum of (r - p)^2 / sum of p (1 - p)
 
-    over the examinees that responded. Surprising responses far from an item's difficulty weigh most in outfit.
+    over the examinees that responded. Surprises far from an item's difficulty weigh most in outfit.
     """
 
     infit: Floats

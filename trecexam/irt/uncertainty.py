@@ -1,9 +1,9 @@
 """Standard errors from the observed information of all parameters together.
 
 The information matrix is minus the second derivatives of what was maximised: a block of 3 x 3 for each item,
-a diagonal for the abilities, and what ties the two. It is inverted by its Schur complement over the abilities,
-so that 500 items x 500 examinees take a second. A parameter at a bound is taken as known: it has no standard
-error.
+a diagonal for the abilities, and what ties the two. It is inverted by its Schur complement over the
+abilities, so that 500 x 500 take a second. A parameter at a bound is taken as known: it has no
+standard error.
 """
 
 from __future__ import annotations

@@ -114,11 +114,11 @@ def spurious_lines(spurious: Spurious, width: int, *, top: int | None = None) ->
     yield from wrapped(
         f"Relevant: judgment {spurious.min_relevant} or better. Reached: rating {spurious.min_rating} or "
         "better. alone: passages that reach no other item. phi: correlation of reaching the item and being "
-        "relevant.",
+        "relevant. a: the item's discrimination between runs, by item response theory.",
         width,
     )
     yield ""
-    header = ("phi", "precision", "non-relevant", "alone", "relevant", "alone", "item")
+    header = ("phi", "a", "precision", "non-relevant", "alone", "relevant", "alone", "item")
     rows = [_reach_cells(reach) for reach in spurious.items[:top]]
     table = [header, *rows]
     widths = [max(len(row[column]) for row in table) for column in range(len(header) - 1)]
@@ -246,6 +246,7 @@ def _missed_line(topic: Topic, missed: Missed) -> str:
 def _reach_cells(reach: ItemReach) -> tuple[str, ...]:
     return (
         "" if reach.phi != reach.phi else f"{reach.phi:.2f}",
+        "" if reach.discrimination != reach.discrimination else f"{reach.discrimination:.2f}",
         "" if reach.precision != reach.precision else f"{reach.precision:.2f}",
         f"{reach.nonrelevant_reached}/{reach.nonrelevant}",
         str(reach.nonrelevant_only),

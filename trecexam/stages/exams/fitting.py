@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -245,7 +245,7 @@ def improvement_json(found: ImprovedExam) -> dict[str, object]:
     return {"stopped": found.found.stopped, "steps": found.table().records(), "notes": list(found.notes)}
 
 
-def _draw(plots: Sequence[Plot] | Iterator[Plot], out: Path) -> Iterator[str]:
+def _draw(plots: Iterable[Plot], out: Path) -> Iterator[str]:
     from trecexam.reports.plots.canvas import draw
     from trecexam.stages.report.drawings import plot_files
 

@@ -159,7 +159,8 @@ def taken(
 
     notes = []
     given = ~np.isnan(matrix.values)
-    rows, columns = given.any(axis=1), given.any(axis=0)
+    rows: NDArray[np.bool_] = np.asarray(given.any(axis=1), np.bool_)
+    columns: NDArray[np.bool_] = np.asarray(given.any(axis=0), np.bool_)
     for kept, names, what in ((rows, matrix.examinees, "examinees"), (columns, matrix.items, "questions")):
         if not kept.all():
             out = [name for name, keep in zip(names, kept, strict=True) if not keep]

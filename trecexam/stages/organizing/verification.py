@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
@@ -174,14 +176,16 @@ def spurious(
         TrecexamError: as `missing`.
     """
     from trecexam.scores.verification import Spurious, item_reaches, worst_first
+    from trecexam.stages.exams.rubric import discriminations
 
     threshold = least_rating(pipeline, min_rating)
     relevant = pipeline.config.scores.min_relevant if min_relevant is None else min_relevant
     queries, judgments = _judged(pipeline, query_ids, item_ids)
     assert pipeline.snapshot is not None
     bank = pipeline.snapshot.bank
+    known = discriminations(pipeline, threshold)
     reaches = [
-        reach
+        replace(reach, discrimination=known.get((q.query_id, reach.item.item_id), math.nan))
         for q in queries
         if q.query_id in judgments
         for reach in item_reaches(q, bank.items[q.query_id], judgments[q.query_id], threshold, relevant)
