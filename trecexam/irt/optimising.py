@@ -14,6 +14,8 @@ from trecexam.irt.objective import Objective, Point
 _KEPT = 20
 #: Iterations that an item gets from a corner; it has three parameters.
 _CORNER_ITERATIONS = 40
+#: Responses, with which a second way to the maximum takes a fraction of a second.
+_SMALL = 20_000
 #: Which ends of the bounds of a, b and c (1 is the upper one) an item with guessing is tried from again.
 _CORNERS = ({"a": 1, "b": 1, "c": 0}, {"a": 1, "b": 0, "c": 1})
 
@@ -37,13 +39,19 @@ def optimum(objective: Objective) -> Optimum:
 
     At given abilities an item's likelihood in a, b and c can have several maxima: a harder item that is
     guessed less, or an easier one that is guessed more. So with guessing every item is tried again from two
-    corners of its bounds, the better one is kept, and all parameters go on from there.
+    corners of its bounds, the better one is kept, and all parameters go on from there. A small matrix, where
+    single items weigh most, is also gone at by another way, in plain units, and the better end is kept.
     """
     bounds, scale = objective.bounds(), _scale(objective)
     most = objective.settings.max_iterations
     vector, done = _minimised(objective, objective.start(), bounds, scale, most)
     iterations = int(done.nit)
     if "c" in objective.free and done.success:
+        if objective.responses.right.size <= _SMALL:
+            other, again = _minimised(objective, objective.start(), bounds, np.ones_like(scale), most)
+            iterations += int(again.nit)
+            if again.fun < done.fun:
+                vector = other
         better = _from_corners(objective, vector, bounds, scale)
         vector, done = _minimised(objective, better, bounds, scale, most)
         iterations += int(done.nit)
