@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trecexam.irt.components import Components
-from trecexam.irt.likelihood import Responses, log_likelihood
+from trecexam.irt.estimation.likelihood import Responses, log_likelihood
+from trecexam.irt.estimation.objective import Objective, Point
+from trecexam.irt.estimation.optimising import optimum
+from trecexam.irt.estimation.uncertainty import StandardErrors, at_bound, standard_errors
 from trecexam.irt.model import Floats
-from trecexam.irt.objective import Objective, Point
-from trecexam.irt.optimising import optimum
 from trecexam.irt.quality import Errors, errors, item_fit
 from trecexam.irt.settings import Settings
-from trecexam.irt.uncertainty import StandardErrors, at_bound, standard_errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +88,8 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
     Raises:
         ValueError: the matrix is no such matrix, or nothing can be fitted to it: `check` says what.
     """
+    from threadpoolctl import threadpool_limits
+
     values, settings = check(responses), settings or Settings.of()
     began = time.perf_counter()
     notes = [
@@ -100,10 +102,13 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
         components, dropped = _varying(components, len(values))
         notes += dropped
     objective = Objective(Responses(values), settings, None if components is None else components.design())
-    done = optimum(objective)
-    point = done.point
-    theta = objective.theta(point)
-    se = standard_errors(objective, point)
+    # L-BFGS-B calls BLAS thousands of times for next to nothing: threads that wait for one another take
+    # twenty times as long on a machine that has other things to do.
+    with threadpool_limits(1, user_api="blas"):
+        done = optimum(objective)
+        point = done.point
+        theta = objective.theta(point)
+        se = standard_errors(objective, point)
     # Whatever a bound or a prior makes of an item that all or none got right, the responses do not tell it.
     se.items[constant(values)] = np.nan
     if not se.joint:

@@ -11,7 +11,7 @@ from trecexam.irt.settings import Settings
 from trecexam.reports.results import correlation_table
 from trecexam.reports.tables import Table
 from trecexam.stages.exams.fitting import fitted
-from trecexam.stages.exams.taken import LabelFiles, from_track
+from trecexam.stages.exams.taken import LabelFiles, from_track, item_names
 from trecexam.stages.organizing.sides import LEADERBOARD, few
 
 if TYPE_CHECKING:
@@ -96,18 +96,14 @@ def discriminations(pipeline: Pipeline, min_rating: int | None = None) -> Mappin
     except TrecexamError:
         # All runs alike, or a single item: then none is known, which an empty column says.
         return {}
-    exam, same = found.exam, constant(found.exam.values)
-    places = {
-        (exam.queries[item], item.removeprefix(f"{exam.queries[item]}:") if item not in ids else item): n
-        for ids in [_ids(pipeline)]
-        for n, item in enumerate(exam.items)
+    same = constant(found.exam.values)
+    known = {
+        name: a
+        for name, a, alike in zip(found.exam.items, found.fit.a.tolist(), same, strict=True)
+        if not alike
     }
-    return {key: float(found.fit.a[n]) for key, n in places.items() if not same[n]}
-
-
-def _ids(pipeline: Pipeline) -> set[str]:
-    assert pipeline.snapshot is not None
-    return {item.item_id for items in pipeline.snapshot.bank.items.values() for item in items}
+    names = item_names(pipeline.snapshot.bank)
+    return {key: known[name] for key, name in names.items() if name in known}
 
 
 def _against_official(pipeline: Pipeline, found: FittedExam) -> Iterator[tuple[str, str, Correlation]]:

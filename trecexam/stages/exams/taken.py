@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from trecexam.bank.model import Bank
     from trecexam.irt.components import Components
     from trecexam.irt.exam import Exam
     from trecexam.pipeline import Pipeline
@@ -99,8 +100,7 @@ def from_track(
     if not any((q.ratings >= 0).any() for q in ratings):
         raise TrecexamError(nothing_graded(pipeline.folder, pipeline.gradebook), path=root)
     blocks, names, texts, queries = [], [], {}, {}
-    known = [item.item_id for items in snapshot.bank.items.values() for item in items]
-    unique = len(set(known)) == len(known)
+    called = item_names(snapshot.bank)
     for q in ratings:
         told = pipeline.gradebook.without_text(q.query_id)
         rankings = [
@@ -109,11 +109,18 @@ def from_track(
         ]
         blocks.append(responses(q, rankings, threshold))
         for item in snapshot.bank.items[q.query_id]:
-            name = item.item_id if unique else f"{q.query_id}:{item.item_id}"
+            name = called[q.query_id, item.item_id]
             names.append(name)
             texts[name], queries[name] = item.text, q.query_id
     matrix = ResponseMatrix(tuple(runs), tuple(names), np.concatenate(blocks, axis=1), texts)
     return taken(str(root), matrix, labels or LabelFiles(), queries=queries)
+
+
+def item_names(bank: Bank) -> dict[tuple[str, str], str]:
+    """(query_id, item_id) -> the item's name in the exam: its id, after its query's if not unique."""
+    keys = [(query_id, item.item_id) for query_id, items in bank.items.items() for item in items]
+    unique = len({item_id for _, item_id in keys}) == len(keys)
+    return {(query_id, item_id): item_id if unique else f"{query_id}:{item_id}" for query_id, item_id in keys}
 
 
 def responses(q: QueryRatings, rankings: Sequence[Sequence[str]], min_rating: int) -> NDArray[np.float64]:

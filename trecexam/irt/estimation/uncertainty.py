@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trecexam.irt.likelihood import curvature
+from trecexam.irt.estimation.likelihood import curvature
+from trecexam.irt.estimation.objective import Objective, Point, anchor_directions
+from trecexam.irt.estimation.priors import log_prior
 from trecexam.irt.model import Floats
-from trecexam.irt.objective import Objective, Point, anchor_directions
-from trecexam.irt.priors import log_prior
 
 #: A value so near to its bound, as a share of the bounds' distance, is at it.
 _AT = 1e-6

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trecexam.irt.likelihood import Responses, by_item, with_gradient
+from trecexam.irt.estimation.likelihood import Responses, by_item, with_gradient
+from trecexam.irt.estimation.priors import log_prior
 from trecexam.irt.model import Floats
-from trecexam.irt.priors import log_prior
 from trecexam.irt.settings import Anchor, Settings
 
 

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from trecexam.irt.likelihood import curvature
+from trecexam.irt.estimation.likelihood import curvature
+from trecexam.irt.estimation.objective import Objective, Point
 from trecexam.irt.model import Floats
-from trecexam.irt.objective import Objective, Point
 
 #: Corrections that L-BFGS-B keeps: twice the usual, as far fewer iterations cost more than a little memory.
 _KEPT = 20
