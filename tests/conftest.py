@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from support import SHARED, HashGrader, make_small_track
 
+from trecexam.reports.plots.model import Drawing
+
 
 @pytest.fixture
 def small_track(tmp_path: Path) -> Path:
@@ -26,6 +28,16 @@ def dl19() -> Path:
     if not folder.is_dir():
         pytest.skip("the folder ../shared/dl19 with TREC DL 2019 data is not here")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def quick_plots(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test's updates make the whole report, but only those with the mark `plots` have it drawn."""
+    if request.node.get_closest_marker("plots") is None:
+        monkeypatch.setattr(
+            "trecexam.reports.plots.canvas._drawn",
+            lambda plot: Drawing(f'<svg id="{plot.name}"></svg>'.encode(), b"not drawn in this test"),
+        )
 
 
 @pytest.fixture(autouse=True)

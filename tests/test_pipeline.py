@@ -45,7 +45,7 @@ def test_every_pooled_cell_is_graded_once_and_every_output_is_written(
         "rubric.qrels", "rubric.subtopics.qrels", "leaderboard.tsv", "leaderboard.json", "per_query.tsv",
         "correlation.tsv", "correlation.json", "swaps.tsv", "outliers.tsv",
         "agreement.tsv", "holes.tsv",
-        "rejected.tsv", "manifest.json",
+        "rejected.tsv", "report.html", "manifest.json",
     }  # fmt: skip
 
 
@@ -285,7 +285,10 @@ def test_manifest_names_every_input_and_output_with_its_sha256(
         assert hashlib.sha256((small_track / name).read_bytes()).hexdigest() == digest
     for name, digest in manifest["outputs"].items():
         assert hashlib.sha256((small_track / "out" / name).read_bytes()).hexdigest() == digest
-    assert set(manifest["outputs"]) == set(outputs(small_track)) - {"manifest.json"}
+    out = small_track / "out"
+    plots = {f"plots/{path.name}" for path in (out / "plots").iterdir()}
+    assert len(plots) == 21
+    assert set(manifest["outputs"]) == set(outputs(small_track)) - {"manifest.json"} | plots
     assert "runs/run0.run" in manifest["inputs"]
 
 

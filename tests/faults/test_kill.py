@@ -14,6 +14,7 @@ from support import make_small_track, write_run
 
 CHILD = Path(__file__).with_name("child.py")
 ROUNDS = 20
+NO_REPORT = "[report]\nwrite = false\n"
 
 
 def start(root: Path, *own: str) -> subprocess.Popen[str]:
@@ -51,7 +52,9 @@ def stored(root: Path) -> list[tuple[object, ...]]:
 
 
 def outputs(root: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted((root / "out").iterdir()) if path.is_file()}
+    """Of out/ and out/plots/."""
+    paths = sorted(path for folder in ("out", "out/plots") for path in (root / folder).glob("*.*"))
+    return {path.name: path.read_bytes() for path in paths}
 
 
 @pytest.mark.slow
@@ -94,7 +97,7 @@ def test_killed_at_random_moments_it_ends_where_an_undisturbed_run_ends(tmp_path
 
 @pytest.mark.slow
 def test_killed_while_a_dropped_run_is_logged_it_is_logged_once(tmp_path: Path) -> None:
-    root = make_small_track(tmp_path / "track")
+    root = make_small_track(tmp_path / "track", config=f"[track]\ndepth = 8\n{NO_REPORT}")
     finish(start(root))
     rng = random.Random(20261121)
     for number in range(ROUNDS // 2):
@@ -123,6 +126,7 @@ def test_a_language_model_killed_in_mid_batch_goes_on_where_it_was(tmp_path: Pat
 
     model = save_t5(tmp_path / "tiny-t5")
     settings = f'[track]\ndepth = 8\n[grader]\nname = "seq2seq"\nmodel = "{model}"\nmax_batch_tokens = 1200\n'
+    settings += NO_REPORT
     calm, stormy = (make_small_track(tmp_path / name, config=settings) for name in ("calm", "stormy"))
     child = start(calm, "own")
     began = time.monotonic()

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from trecexam.reports.history import LogRow, entry_json, log_rows_of, log_table, overview_table
 from trecexam.reports.tables import to_tsv
+from trecexam.reports.terminal import printable
 
-words = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Z")), max_size=5)
+words = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Z")), max_size=5).map(printable)
 means = st.none() | st.integers(0, 10**6).map(lambda n: n / 10**6)
 ranks = st.none() | st.integers(1, 100)
 counts = st.integers(0, 10**6)

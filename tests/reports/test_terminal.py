@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trecexam.reports.tables import Table, to_aligned, to_json, to_tsv
-from trecexam.reports.terminal import columns, padded, printable, wrapped
+from trecexam.reports.terminal import columns, cut, padded, printable, wrapped
 
 HOSTILE = "\x1b]0;title\x07 \x1b[31mred \x9b2J \u202egnp.exe \ud800 \U000e0041"
 #: What a terminal may act upon, or cannot be encoded.
@@ -74,3 +74,19 @@ def test_wide_characters_take_two_columns_and_marks_none() -> None:
     assert columns("e\u0301") == 1
     assert padded("日", 4) == "日  "
     assert padded("日", 4, right=True) == "  日"
+
+
+@given(st.text(st.characters(codec=None)), st.integers(4, 30), st.booleans())
+def test_a_cut_text_keeps_to_its_width(text: str, width: int, middle: bool) -> None:
+    shown = cut(text, width, middle=middle)
+    assert columns(shown) <= width
+    assert len(shown) <= 4 * width + 1
+    if len(printable(text)) <= width // 2:
+        assert shown == printable(text)
+
+
+def test_a_name_that_is_cut_in_the_middle_keeps_its_end() -> None:
+    assert cut("bm25-tuned-on-everything-run-7", 16, middle=True) == "bm25-tuned…run-7"
+    assert cut("bm25-tuned-on-everything-run-7", 16) == "bm25-tuned-on-e…"
+    assert cut("x" * 100_000, 10) == "x" * 9 + "…"
+    assert len(cut("a" + "\u0301" * 100_000, 10)) <= 41

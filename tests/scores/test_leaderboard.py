@@ -8,7 +8,7 @@ import statistics
 
 import pytest
 
-from trecexam.scores.leaderboard import Leaderboard, Row, Score, leaderboard, score
+from trecexam.scores.leaderboard import Leaderboard, Row, Score, interval, leaderboard, score
 
 Values = dict[str, dict[str, dict[str, float]]]
 QUERIES = [f"q{n}" for n in range(9)]
@@ -81,3 +81,13 @@ def test_edges() -> None:
     assert score([0.1] * 10) == Score(0.1, 0.0)
     with pytest.raises(ValueError, match="unknown average 'some'"):
         leaderboard({}, ["AP"], [], {}, average="some")  # type: ignore[arg-type]
+
+
+def test_the_interval_is_students() -> None:
+    from scipy import stats
+
+    values = [0.1, 0.4, 0.2, 0.9, 0.5]
+    expected = stats.t.interval(0.95, 4, loc=sum(values) / 5, scale=stats.sem(values))
+    assert interval(score(values), 5) == pytest.approx(expected, abs=1e-12)
+    assert interval(score([0.5, 0.5]), 2) == (0.5, 0.5)
+    assert all(map(math.isnan, interval(score([0.5]), 1)))

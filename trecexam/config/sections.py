@@ -191,6 +191,7 @@ class ReportSection(Section):
     write: bool = Field(
         True, description="Write out/report.html and out/plots/ at each update. false removes them."
     )
+    title: str = Field("Evaluation report", description="What stands at the head of the report.")
 
 
 class TrackConfig(Section):

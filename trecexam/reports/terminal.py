@@ -72,13 +72,14 @@ def cut(text: str, width: int, *, middle: bool = False) -> str:
     Args:
         middle: keep the end too, as names often differ there alone.
     """
-    # A start of this length decides: no more of it can be shown, however long the rest.
-    line = printable(text if len(text) <= 8 * width else text[: 4 * width] + text[-4 * width :])
-    if columns(line) <= width and len(text) <= 8 * width:
+    line = printable(text)
+    # One column may hold any number of marks, which take none.
+    most = 4 * width
+    if len(line) <= most and columns(line) <= width:
         return line
     tail = (width - 1) // 3 if middle else 0
-    end = _head(line[::-1], tail)[::-1] if tail else ""
-    return _head(line, width - 1 - columns(end)).rstrip() + "…" + end
+    end = _head(line[: -most - 1 : -1], tail)[::-1] if tail else ""
+    return _head(line[:most], width - 1 - columns(end)).rstrip() + "…" + end
 
 
 def _head(text: str, width: int) -> str:

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from trecexam.reports.tables import Table, Value
 from trecexam.reports.terminal import cut
 
-#: Columns of text in a cell.
-_WIDE = 160
+#: Columns of text in a cell: of one that is read, of a code, of a name.
+_WIDE = {"text": 160, "code": 80, "name": 40}
+#: What columns are, by the names that the page has for them; the others are names.
+KINDS = {"reason": "text", "item": "text", "why": "text", "item id": "code", "sha256": "code", "file": "text"}
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,11 @@ class Excerpt:
     total: int
     file: str
 
+    @property
+    def kinds(self) -> Mapping[str, str]:
+        """Which columns hold texts or codes."""
+        return KINDS
+
 
 def excerpt(table: Table, most: int, file: str, columns: Mapping[str, str] | None = None) -> Excerpt:
     """The first rows of these columns.
@@ -46,21 +53,22 @@ def excerpt(table: Table, most: int, file: str, columns: Mapping[str, str] | Non
         and not any(isinstance(row[n], str) and row[n] for row in rows)
         for n in range(len(places))
     )
+    widths = [_WIDE[KINDS.get(name, "name")] for name in names.values()]
     return Excerpt(
         tuple(names.values()),
         numeric,
-        tuple(tuple(shown(value) for value in row) for row in rows),
+        tuple(tuple(map(shown, row, widths)) for row in rows),
         len(table.rows),
         file,
     )
 
 
-def shown(value: Value, width: int = _WIDE) -> str:
+def shown(value: Value, width: int = 160) -> str:
     """A value as people read it: three decimals, thousands apart, long texts cut."""
     if value is None:
         return ""
     if isinstance(value, str):
-        return cut(value, width)
+        return cut(value, width, middle=True)
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:.3f}" if math.isfinite(value) else ""

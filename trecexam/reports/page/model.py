@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trecexam.reports.page.excerpts import Excerpt
 from trecexam.reports.plots.model import Drawing, Plot
@@ -60,7 +60,7 @@ class Report:
     """Everything that the page shows. Where a part has nothing to show, its `why` says so in a line.
 
     Attributes:
-        track: the track's name.
+        title: at the head of the page. The folder's name would make other bytes of the same inputs.
         numbers: (count, of what) for the head of the page.
         cautions: what a reader must know before all else: cells without a grade, a grading that goes on.
         board: None where there are no runs.
@@ -72,10 +72,10 @@ class Report:
         agreed: lines on the agreement.
         items: lists of items to look at.
         holes: by run; `hole_lines` say it of the whole pool.
-        human: people's ratings, newest state.
+        human: people's ratings, and what became of them.
     """
 
-    track: str
+    title: str
     numbers: tuple[tuple[str, str], ...]
     cautions: tuple[str, ...]
     board: Leaderboard | None
@@ -91,4 +91,3 @@ class Report:
     rejected: Excerpt
     human: Excerpt | None
     provenance: Provenance
-    files: tuple[tuple[str, Any], ...] = ()

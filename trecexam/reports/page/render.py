@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from trecexam.scores.leaderboard import Score, interval
 
 if TYPE_CHECKING:
     import jinja2
+    from markupsafe import Markup
 
 _HERE = Path(__file__).parent
 #: Runs of the leaderboard that the page lists.
@@ -42,9 +44,17 @@ def _template() -> jinja2.Template:
         # The SVG is our own, in which matplotlib escaped all names.
         "svg": lambda content: Markup(content.decode()),
         "spread": _spread,
+        "said": _said,
     }
     environment.globals["most_runs"] = RUNS
     return environment.from_string((_HERE / "report.html").read_text(encoding="utf-8"))
+
+
+def _said(line: str, width: int) -> Markup:
+    """A line of talk, cut; what stands in backquotes in it is set as code."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(cut(line, width)))))
 
 
 def _spread(score: Score, n: int) -> str:

@@ -59,7 +59,7 @@ def _draw(figure: Figure, plot: Plot) -> None:
     queries = [str(row[1]) for row in rows[: len(rows) // len(runs)]]
     values = np.array([row[2] for row in rows], float).reshape(len(runs), len(queries))
     named = len(queries) <= _QUERIES
-    figure.set_size_inches(_WIDTH, min(8.2, 1.1 + 0.16 * max(len(runs), 4) + 0.5 * named))
+    figure.set_size_inches(_WIDTH, min(8.2, 1.1 + 0.16 * max(len(runs), 10) + 0.5 * named))
     axes = figure.subplots()
     image = axes.imshow(values, cmap=SEQUENTIAL, vmin=0, vmax=1, aspect="auto", interpolation="none")
     label_rows(axes, runs, _RUNS)
@@ -68,6 +68,7 @@ def _draw(figure: Figure, plot: Plot) -> None:
         axes.tick_params(axis="x", length=0)
         axes.set_xlabel("query, hardest first")
     else:
+        axes.set_xticks([])
         axes.set_xlabel(f"{len(queries):,} queries, hardest first")
     axes.spines[:].set_visible(False)
     bar = figure.colorbar(image, ax=axes, aspect=30, pad=0.01)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trecexam.reports.plots.model import Plot
-from trecexam.reports.plots.style import INK, NO_RATING, RATINGS, WIDTH, grid
+from trecexam.reports.plots.style import NO_RATING, RATINGS, WIDTH, grid
 from trecexam.reports.tables import Table
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def grades_plot(counts: NDArray[np.int64]) -> Plot:
     shown = ", ".join(f"{name}: {share:.1%}" for name, count, share in rows if count)
     return Plot(
         "grades",
-        "Grades",
+        "All grades",
         "The grader's own answers for every passage and item of the pool that has a text. People's ratings "
         "are not among them.",
         f"{total:,} cells. {shown}.",
@@ -55,8 +55,14 @@ def _draw_all(figure: Figure, plot: Plot) -> None:
     for bar, row, name in zip(bars, rows, names, strict=True):
         bar.set(hatch=_HATCH[GRADES.index(name)], edgecolor="white", linewidth=0)
         share = float(row[2] or 0)
-        said = f" {row[1]:,}  ({share:.1%})"
-        axes.text(share, bar.get_y() + bar.get_height() / 2, said, va="center", fontsize=8, color=INK)
+        axes.annotate(
+            f"{row[1]:,} ({share:.1%})",
+            (share, bar.get_y() + bar.get_height() / 2),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8,
+        )
     axes.invert_yaxis()
     axes.set_xlim(0, max(shares) * 1.35)
     axes.set_xlabel("share of cells")

@@ -104,7 +104,7 @@ def items_plot(items: Sequence[ItemQuality], min_rating: int, depth: int) -> Plo
     every = sum(item.covering == item.n_runs > 0 for item in live)
     return Plot(
         "items",
-        "Item quality",
+        "Items by rating and coverage",
         f"Each dot is an item: the mean rating of the pooled passages on it, and the share of runs that "
         f"cover it (one of the first {depth} passages rated {min_rating} or better). Orange items, on "
         "the top and bottom lines, tell no runs apart."

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trecexam.reports.plots.model import Plot
-from trecexam.reports.plots.style import BLUE, GRID, INK, ORANGE, WIDTH, grid, short
+from trecexam.reports.plots.style import BLUE, GRID, ORANGE, WIDTH, grid, short
 from trecexam.reports.tables import Table
-from trecexam.reports.terminal import cut
+from trecexam.reports.terminal import columns, cut
 from trecexam.scores.leaderboard import interval, score
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from trecexam.scores.correlation import Correlation
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
 #: So many of the runs furthest from the diagonal have their names beside them, if they are so many ranks off.
 _NAMED, _FAR = 4, 3
+#: Of no more runs than this all are named.
+_FEW = 10
+#: How wide a letter of such a name is, in points.
+_LETTER = 5.0
 _COLUMNS = ("run", "rubric", "rubric.low", "rubric.high", "official", "official.low", "official.high")
 
 
@@ -57,6 +62,8 @@ def scatter_plot(
     ranks = official.ndim == 1
     said = "" if correlation is None or math.isnan(correlation.kendall_tau) else _said(correlation)
     far = outliers[0] if outliers else None
+    orange = any(abs(one.difference) >= _FAR for one in outliers)
+    named = " Orange runs are the furthest from the diagonal, by rank; all are in outliers.tsv."
     apart = (
         f" The run furthest from the diagonal is {cut(far.run, 60)}, {abs(far.difference):g} ranks apart."
         if far is not None and far.difference
@@ -65,8 +72,7 @@ def scatter_plot(
     return Plot(
         "scatter",
         f"Automatic against official: {measure} and {'official rank' if ranks else official_measure}",
-        f"Each dot is a run; lines are 95% intervals over queries. {said} Orange runs, the furthest from the "
-        f"diagonal by rank, are named; all are in outliers.tsv.",
+        f"Each dot is a run; lines are 95% intervals over queries. {said}{named * orange}",
         f"{len(rows)} runs. {said}{apart}",
         Table((*_COLUMNS, "rubric_rank", "official_rank", "difference"), tuple(rows)),
         _draw,
@@ -92,22 +98,46 @@ def _draw(figure: Figure, plot: Plot) -> None:
     far = np.array([n < _NAMED and abs(float(row[9] or 0)) >= _FAR for n, row in enumerate(rows)], bool)
     axes.plot(theirs[~far], ours[~far], "o", color=BLUE, markersize=4, markeredgewidth=0)
     axes.plot(theirs[far], ours[far], "D", color=ORANGE, markersize=4.5, markeredgewidth=0)
-    for n in np.flatnonzero(far):
-        # Towards the middle, so that no name leaves the picture.
-        inward = theirs[n] > (np.nanmin(theirs) + np.nanmax(theirs)) / 2
-        if plot.settings["ranks"]:
-            inward = not inward
-        axes.annotate(
-            short(str(rows[n][0])),
-            (theirs[n], ours[n]),
-            xytext=(-5 if inward else 5, 4),
-            textcoords="offset points",
-            ha="right" if inward else "left",
-            fontsize=8,
-            color=INK,
-        )
     if plot.settings["ranks"]:
         axes.invert_xaxis()
     axes.set_xlabel(str(plot.settings["x"]))
     axes.set_ylabel(str(plot.settings["y"]))
     grid(axes)
+    figure.draw_without_rendering()
+    shown = range(len(rows)) if len(rows) <= _FEW else np.flatnonzero(far).tolist()
+    _name(axes, [(short(str(rows[n][0])), theirs[n], ours[n]) for n in shown])
+
+
+def _name(axes: Axes, dots: Sequence[tuple[str, float, float]]) -> None:
+    """Names beside dots, each where it leaves the picture and covers another name least."""
+    points = axes.figure.dpi / 72
+    frame = axes.bbox
+    taken: list[tuple[float, float, float, float]] = []
+    for name, x, y in dots:
+        across, up = axes.transData.transform((x, y)) / points
+        width = _LETTER * columns(name)
+        places: list[tuple[float, int, bool, int, tuple[float, float, float, float]]] = []
+        for left in (False, True):
+            for above in (4, -9, 15, -20):
+                start = across - 6 - width if left else across + 6
+                box = (start, up + above, start + width, up + above + 8)
+                outside = max(0.0, frame.x0 / points - box[0], box[2] - frame.x1 / points)
+                overlaps = sum(_common(box, other) for other in taken)
+                places.append((outside + overlaps, len(places), left, above, box))
+        _, _, left, above, box = min(places)
+        taken.append(box)
+        axes.annotate(
+            name,
+            (x, y),
+            xytext=(-6 if left else 6, above),
+            textcoords="offset points",
+            ha="right" if left else "left",
+            fontsize=8,
+        )
+
+
+def _common(one: tuple[float, ...], other: tuple[float, ...]) -> float:
+    """The area that two boxes share."""
+    wide = min(one[2], other[2]) - max(one[0], other[0])
+    high = min(one[3], other[3]) - max(one[1], other[1])
+    return max(wide, 0.0) * max(high, 0.0)

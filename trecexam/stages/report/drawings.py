@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from trecexam.errors import TrecexamError
 from trecexam.reports import files
 from trecexam.reports.plots.canvas import draw, drawn_by
 from trecexam.reports.plots.model import Drawing, Plot
@@ -40,7 +42,9 @@ class Drawings:
 
     def remember(self) -> None:
         """Notes what was asked for since this was made, for the next update."""
-        files.replace(self._memory, json.dumps(self._now).encode())
+        # Where it cannot be noted, all is drawn again.
+        with contextlib.suppress(TrecexamError):
+            files.replace(self._memory, json.dumps(self._now).encode())
 
     def _earlier(self, name: str, digests: tuple[str, ...]) -> Drawing | None:
         if len(digests) != 2:

@@ -17,7 +17,7 @@ from trecexam.stages.organizing.sides import not_computable, nothing_to_compare
 from trecexam.stages.report.drawings import Drawings, plot_files
 from trecexam.stages.report.findings import Findings
 from trecexam.stages.report.official import official_plots
-from trecexam.stages.report.page import page_of
+from trecexam.stages.report.page import page_of, sentence
 from trecexam.stages.report.quality import Quality, quality
 
 if TYPE_CHECKING:
@@ -51,13 +51,13 @@ def _plots(pipeline: Pipeline, found: Findings, items: Quality) -> tuple[dict[st
     if runs:
         plots["leaderboard"] = leaderboard_plot(found.board)
     else:
-        why |= dict.fromkeys(("leaderboard", "coverage", "grades", "items", "holes"), no_runs)
+        why |= dict.fromkeys(("leaderboard", "official", "coverage", "grades", "items", "holes"), no_runs)
     if found.compared is not None and found.outliers is not None:
         plots |= official_plots(pipeline, found.compared, found.outliers)
         if "thresholds" not in plots:
             why["thresholds"] = "min_rating has no bearing on any of the track's measures."
-    else:
-        why["official"] = _sentence(not_computable(pipeline) or nothing_to_compare(pipeline).reason)
+    elif runs:
+        why["official"] = sentence(not_computable(pipeline) or nothing_to_compare(pipeline).reason)
     if found.agreed is None:
         assert pipeline.snapshot is not None
         none = pipeline.snapshot.official is None
@@ -72,16 +72,11 @@ def _plots(pipeline: Pipeline, found: Findings, items: Quality) -> tuple[dict[st
         asked = [(item.query_id, item.item_id) for item in items.live]
         plots["grades_by_item"] = grades_by_item_plot(asked, items.grades)
     else:
-        why["grades"] = _sentence(nothing_graded(pipeline.folder, pipeline.gradebook))
+        why["grades"] = sentence(nothing_graded(pipeline.folder, pipeline.gradebook))
     if any(item.rated for item in items.live):
         plots["coverage"] = coverage_plot(runs, items.covered, scores.min_rating, depth)
         plots["items"] = items_plot(items.items, scores.min_rating, depth)
     else:
-        nothing = _sentence(nothing_graded(pipeline.folder, pipeline.gradebook))
+        nothing = sentence(nothing_graded(pipeline.folder, pipeline.gradebook))
         why |= {"coverage": nothing, "items": nothing}
     return plots, why
-
-
-def _sentence(reason: str) -> str:
-    """A reason as a sentence."""
-    return reason[:1].upper() + reason[1:].rstrip(".") + "."

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from trecexam.stages.organizing.holes import HolesReport
 
 #: Rows that the page shows of each table; the files have the rest.
-_ROWS, _ITEMS, _INPUTS = 50, 20, 300
+_ROWS, _ITEMS, _HOLES, _INPUTS = 50, 20, 15, 300
 #: Characters of a text in the grader's identity or the settings.
 _TEXT = 4_000
 _POLICY = {"zero": "counts as 0", "seed": "counts as 1", "skip": "does not count"}
@@ -49,6 +49,11 @@ _ITEM = {
 }
 
 
+def sentence(reason: str) -> str:
+    """A reason as a sentence."""
+    return reason[:1].upper() + reason[1:].rstrip(".") + "."
+
+
 def page_of(
     pipeline: Pipeline,
     found: Findings,
@@ -64,27 +69,27 @@ def page_of(
         "queries": len(snapshot.bank.query_ids),
         "items": len(snapshot.bank),
         "pooled passages": counts.passages,
-        "cells (passage and item)": counts.cells,
-        "cells with a rating": counts.ok,
+        "cells": counts.cells,
+        "cells rated": counts.ok,
     }
     correlation = None
     if found.compared is not None:
         correlation = excerpt(found.compared.table(), _ROWS, "correlation.tsv", _CORRELATION)
     crosstabs, lines = _agreement(found.agreed)
     return Report(
-        track=pipeline.folder.root.resolve().name,
+        title=pipeline.config.report.title,
         numbers=tuple((f"{count:,}", what) for what, count in numbers.items()),
         cautions=tuple(_cautions(pipeline, found)),
         board=found.board if found.board.rows else None,
         pictures=pictures,
         why=why,
         correlation=correlation,
-        remarks=tuple(line.rstrip(".") for line in found.compared.remarks) if found.compared else (),
+        remarks=tuple(map(sentence, found.compared.remarks)) if found.compared else (),
         crosstabs=crosstabs,
         agreed=lines,
         items=tuple(_lists(items)) if "items" in pictures else (),
         holes=_holes(found.holes),
-        hole_lines=tuple(line.rstrip(".") for line in found.holes.said()),
+        hole_lines=tuple(map(sentence, found.holes.said())),
         rejected=excerpt(found.rejected, _ROWS, "rejected.tsv"),
         human=None if found.human is None else excerpt(found.human, _ROWS, "human.tsv"),
         provenance=_provenance(pipeline, found),
@@ -125,12 +130,12 @@ def _agreement(agreed: Agreements | None) -> tuple[tuple[Crosstab, ...], tuple[s
     line = (
         f"{agreed.n_both:,} passages of {agreed.n_queries:,} queries have both a label of {agreed.grader} "
         f"and a judgment in {agreed.source}; {agreed.n_label_only:,} have only a label, "
-        f"{agreed.n_judgment_only:,} only a judgment. People's ratings are left out"
+        f"{agreed.n_judgment_only:,} only a judgment. People's ratings are left out."
     )
     kappa = tables["binary"].kappa
     said = (
         f"Cohen's kappa of the binary labels is {kappa.value:.2f} (95% interval {kappa.low:.2f} to "
-        f"{kappa.high:.2f}, by query)"
+        f"{kappa.high:.2f}, queries kept together)."
     )
     return (tables["graded"], tables["binary"]), (line, *((said,) if kappa.value == kappa.value else ()))
 
@@ -175,10 +180,9 @@ def _number(value: float) -> float:
 def _holes(found: HolesReport) -> Excerpt | None:
     if not found.rows:
         return None
-    table = found.table(by_run=True)
     judged = any(row.holes.unjudged is not None for row in found.sums())
     columns = ["run", "depth", "retrieved", *(["unjudged", "Judged"] if judged else []), "ungraded"]
-    return excerpt(table, _ROWS, "holes.tsv", {name: name for name in columns})
+    return excerpt(found.table(by_run=True), _HOLES, "holes.tsv", {name: name for name in columns})
 
 
 def _provenance(pipeline: Pipeline, found: Findings) -> Provenance:
@@ -196,8 +200,8 @@ def _provenance(pipeline: Pipeline, found: Findings) -> Provenance:
     facts = {
         "Grader": " ".join(str(identity[key]) for key in ("grader", "model") if identity.get(key)),
         "Grader identity, sha256": identity_digest(identity).hex(),
-        "Unparsed answers": f'policy "{scores.unparsed}": each {_POLICY[scores.unparsed]}; '
-        f"{found.counts.unparsed:,} of {found.counts.cells:,} cells",
+        "Unparsed answers": f"{found.counts.unparsed:,} of {found.counts.cells:,} cells; "
+        f'policy "{scores.unparsed}": an unparsed answer {_POLICY[scores.unparsed]}',
         "Human ratings": human,
         "Label": f"{label}; items are reached from rating {scores.min_rating} on",
         "Pool": f"the first {pipeline.config.track.depth} of each run and query",

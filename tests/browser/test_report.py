@@ -1,0 +1,156 @@
+"""out/report.html in a browser: it needs nothing else, fits a phone, and prints."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from support import ROOT, HashGrader, write_run
+
+import trecexam
+from trecexam.reports.plots.model import Drawing
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+PLOTS = ("leaderboard", "scatter", "thresholds", "coverage", "grades", "grades_by_item", "items")
+HOSTILE = (
+    "<script>document.title='x'</script>",
+    "\u202egnp.\u05d0\u05d1",
+    "\U0001f680検索",
+    "x" * 3000,
+    "$a$",
+)
+#: Contrast that small letters need: WCAG 2, level AA.
+CONTRAST = 4.5
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of the demo track, with hostile names among its own, drawn for real."""
+    root = tmp_path_factory.mktemp("report") / "track"
+    shutil.copytree(ROOT / "examples" / "track", root, ignore=shutil.ignore_patterns("out", ".trecexam"))
+    bank = root / "bank.questions.jsonl"
+    rows = [json.loads(line) for line in bank.read_text().splitlines()]
+    query = rows[0]["query_id"]
+    for n, text in enumerate(HOSTILE):
+        rows[0]["questions"].append({"question_id": f"hostile{n}", "question_text": text})
+        write_run(root / "runs" / f"hostile{n}.run", {query: ["d1"]}, tag=text)
+    bank.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (root / "runs" / "<b>bad.run").write_text("no run\n")
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        track.update()
+    return root / "out" / "report.html"
+
+
+@pytest.fixture
+def opened(report: Path, page: Page) -> Iterator[Page]:
+    """The page in a tab that may reach nothing but it."""
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(report.as_uri())
+    yield page
+    assert [url for url in asked if not url.startswith("data:")] == [report.as_uri()]
+
+
+@pytest.mark.plots
+def test_all_plots_are_there_and_have_words(opened: Page) -> None:
+    for name in PLOTS:
+        picture = opened.locator(f"svg#{name}")
+        assert picture.get_attribute("role") == "img"
+        box = picture.bounding_box()
+        assert box is not None
+        assert min(box["width"], box["height"]) > 100
+    assert opened.get_by_role("img", name="Leaderboard by P(rel=4)@10", exact=True).count() == 1
+    assert opened.title() == "Evaluation report"
+    ids = opened.evaluate("[...document.querySelectorAll('[id]')].map(e => e.id)")
+    assert len(ids) == len(set(ids))
+    assert opened.evaluate("document.scripts.length") == 0
+
+
+@pytest.mark.plots
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_no_width_makes_the_page_scroll_sideways(opened: Page, width: int) -> None:
+    opened.set_viewport_size({"width": width, "height": 800})
+    opened.evaluate("document.querySelectorAll('details').forEach(e => e.open = true)")
+    assert opened.evaluate("document.documentElement.scrollWidth") <= width
+    assert opened.evaluate(
+        "[...document.querySelectorAll('p, h1, h2, h3, figcaption, svg')]"
+        f".filter(e => !e.closest('.scroll') && e.getBoundingClientRect().right > {width} + 0.5).length"
+    ) == 0  # fmt: skip
+
+
+@pytest.mark.plots
+def test_letters_in_pictures_can_be_read_on_a_phone(opened: Page) -> None:
+    opened.set_viewport_size({"width": 390, "height": 800})
+    sizes = opened.evaluate(
+        "[...document.querySelectorAll('figure svg text')].map(e => e.getBoundingClientRect())"
+        ".map(b => Math.min(b.width, b.height)).filter(h => h > 0)"
+    )
+    assert min(sizes) > 4
+    heights = sorted(sizes)
+    assert heights[len(heights) // 2] >= 8
+
+
+@pytest.mark.plots
+def test_texts_stand_out_from_their_background(opened: Page) -> None:
+    worst = opened.evaluate(
+        """() => {
+          const light = c => c.map(v => v / 255)
+            .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+            .reduce((sum, v, n) => sum + v * [0.2126, 0.7152, 0.0722][n], 0);
+          const rgb = s => (s.match(/[\\d.]+/g) || []).map(Number);
+          const behind = e => { for (; e; e = e.parentElement) {
+            const c = rgb(getComputedStyle(e).backgroundColor);
+            if (c.length === 3 || c[3] > 0) return c.slice(0, 3); } return [255, 255, 255]; };
+          let worst = 99;
+          for (const e of document.querySelectorAll('body *')) {
+            if (e.closest('svg') && e.tagName !== 'text') continue;
+            if (![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())) continue;
+            const style = getComputedStyle(e);
+            const front = rgb(e.closest('svg') ? style.fill : style.color).slice(0, 3);
+            const [a, b] = [light(front), light(behind(e))].sort((x, y) => y - x);
+            worst = Math.min(worst, (a + 0.05) / (b + 0.05));
+          }
+          return worst;
+        }"""
+    )
+    assert worst >= CONTRAST
+
+
+@pytest.mark.plots
+def test_it_prints_with_what_is_folded_away(opened: Page) -> None:
+    assert opened.get_by_text("Too hard, about something no run finds").is_visible() is False
+    content = opened.pdf(format="A4")
+    assert content.startswith(b"%PDF")
+    assert 3 <= len(re.findall(rb"/Type\s*/Page\b", content)) <= 25
+    opened.emulate_media(media="print")
+    assert not opened.get_by_role("navigation").is_visible()
+
+
+@pytest.mark.plots
+def test_it_can_be_read_with_the_keyboard(opened: Page) -> None:
+    opened.keyboard.press("Tab")
+    assert opened.evaluate("document.activeElement.textContent") == "To the leaderboard"
+    summary = opened.locator("summary").last
+    summary.focus()
+    opened.keyboard.press("Enter")
+    assert summary.evaluate("e => e.parentElement.open")
+
+
+def test_a_plot_that_failed_leaves_the_page_in_order(
+    tmp_path: Path, small_track: Path, page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def draw(plot: object) -> Drawing:
+        raise RuntimeError("</p><script>alert(1)</script>")
+
+    monkeypatch.setattr("trecexam.reports.plots.canvas._drawn", draw)
+    with trecexam.open_track(small_track, grader=HashGrader()) as track:
+        track.update()
+    page.goto((small_track / "out" / "report.html").as_uri())
+    assert page.get_by_text("This plot could not be drawn: RuntimeError: </p><script>").count() == len(PLOTS)

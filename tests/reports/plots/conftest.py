@@ -1,0 +1,93 @@
+"""One plot of each kind, with names that others chose badly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+
+from trecexam.reports.plots.coverage import coverage_plot
+from trecexam.reports.plots.grades import GRADES, grades_by_item_plot, grades_plot
+from trecexam.reports.plots.items import ItemQuality, items_plot
+from trecexam.reports.plots.leaderboard import leaderboard_plot
+from trecexam.reports.plots.model import Plot
+from trecexam.reports.plots.scatter import scatter_plot
+from trecexam.reports.plots.thresholds import thresholds_plot
+from trecexam.scores.correlation import correlate
+from trecexam.scores.leaderboard import leaderboard
+from trecexam.scores.rank_correlation.outliers import find_outliers
+
+#: Markup, mathematics, an unclosed dollar, right to left, emoji, another script, controls, half a letter.
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "</svg><img src=x onerror=alert(2)>",
+    r"$\frac{1}{2}$",
+    "a$b",
+    "\u202egnp.\u05d0\u05d1\u05d2 \u0645\u0631\u062d\u0628\u0627",
+    "\U0001f680\U0001f469\u200d\U0001f52c 検索 run",
+    "nul\x00 bell\x07 \x1b[31m \ud800",
+    "&amp; \"quoted\" 'too' ]]>",
+    "x" * 100_000,
+    "",
+)
+MakePlots = Callable[[Sequence[str]], dict[str, Plot]]
+
+
+def make_plots(names: Sequence[str]) -> dict[str, Plot]:
+    """All plots, of runs, queries and items that are called so."""
+    chance = np.random.default_rng(1)
+    queries = [f"q{n}" for n in range(12)]
+    rubric, official = chance.random((2, len(names), len(queries)))
+    order = sorted(range(len(names)), key=lambda n: names[n])
+    values = {
+        name: {q: {"P@5": float(rubric[n, c])} for c, q in enumerate(queries)} for n, name in enumerate(names)
+    }
+    board = leaderboard(values, ["P@5"], queries, dict.fromkeys(names, queries))
+    runs = [names[n] for n in order]
+    ours, theirs = rubric[order], official[order]
+    points = [
+        (("P(rel=t)@5", f"P(rel={t})@5", "nDCG@10", t), correlate(ours**t, theirs, resamples=20))
+        for t in range(1, 6)
+    ]
+    items = [
+        ItemQuality(
+            names[n % len(names)],
+            f"{names[n % len(names)]}/{n}",
+            names[n % len(names)],
+            "question",
+            ("vital", "okay", "")[n % 3],
+            passages=10,
+            rated=n % 10,
+            mean_rating=n % 10 / 2 if n % 10 else math.nan,
+            covering=n % (len(names) + 1),
+            n_runs=len(names),
+        )
+        for n in range(30)
+    ]
+    counts = chance.integers(0, 9, (30, len(GRADES)))
+    covered = {names[n % len(names)] + str(n): chance.random((len(names), 4)) > 0.5 for n in range(12)}
+    found = (
+        leaderboard_plot(board),
+        scatter_plot(
+            "P@5", "nDCG@10", ours, theirs, find_outliers(runs, ours, theirs), correlate(ours, theirs)
+        ),
+        thresholds_plot(points, 4),
+        coverage_plot([row.run for row in board.rows], covered, 4, 5),
+        grades_plot(counts.sum(axis=0)),
+        grades_by_item_plot([(item.query_id, item.item_id) for item in items], counts),
+        items_plot(items, 4, 5),
+    )
+    return {plot.name: plot for plot in found}
+
+
+@pytest.fixture(scope="module")
+def hostile_plots() -> dict[str, Plot]:
+    return make_plots(HOSTILE)
+
+
+@pytest.fixture(scope="module")
+def many_plots() -> dict[str, Plot]:
+    """Of so many runs that their names have no room."""
+    return make_plots([f"run{n:03}" for n in range(75)])

@@ -1,0 +1,118 @@
+"""Each kind of plot as SVG and PNG."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from io import BytesIO
+from typing import Any
+
+import matplotlib
+import pytest
+from matplotlib.image import imread
+
+from trecexam.reports.plots.canvas import draw, drawn_by
+from trecexam.reports.plots.model import Drawing, Plot
+
+pytestmark = pytest.mark.plots
+NAMES = ("leaderboard", "scatter", "thresholds", "coverage", "grades", "grades_by_item", "items")
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def hostile(hostile_plots: dict[str, Plot]) -> dict[str, Drawing]:
+    return {name: draw(plot) for name, plot in hostile_plots.items()}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_with_markup_and_mathematics_are_but_text(
+    hostile: dict[str, Drawing], hostile_plots: dict[str, Plot], name: str
+) -> None:
+    drawing = hostile[name]
+    assert drawing.why == ""
+    tree = ET.fromstring(drawing.svg)
+    tags = {element.tag.removeprefix(SVG) for element in tree.iter()}
+    assert tags <= {"svg", "title", "desc", "defs", "style", "g", "path", "use", "text", "clipPath", "rect",
+                    "image", "pattern", "polygon"}  # fmt: skip
+    assert not [key for element in tree.iter() for key in element.attrib if key.startswith("on")]
+    assert len(drawing.svg) < 120_000
+    assert imread(BytesIO(drawing.png)).ndim == 3
+
+
+def test_a_run_with_dollars_has_them_in_its_name(hostile: dict[str, Drawing]) -> None:
+    said = {element.text for element in ET.fromstring(hostile["leaderboard"].svg).iter(f"{SVG}text")}
+    assert {r"$\frac{1}{2}$", "a$b", "<script>alert(1)</script>"} <= said
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_picture_can_stand_in_a_page_beside_others(
+    hostile: dict[str, Drawing], hostile_plots: dict[str, Plot], name: str
+) -> None:
+    text = hostile[name].svg.decode()
+    assert text.startswith("<svg ")
+    ids = re.findall(r'\bid="([^"]*)"', text)
+    assert len(ids) == len(set(ids))
+    assert all(one == name or one.startswith(f"{name}-") for one in ids)
+    links = re.findall(r'href="#([^"]*)"|url\(#([^)]*)\)', text)
+    assert {one or other for one, other in links} <= set(ids)
+    assert not re.findall(r'href="(?!#|data:image/png)', text)
+    assert f'<style type="text/css">#{name} *{{' in text
+    tree = ET.fromstring(text)
+    assert tree.get("role") == "img"
+    told = {element.get("id"): element.text for element in tree}
+    assert told[tree.get("aria-labelledby")] == hostile_plots[name].title
+    assert told[tree.get("aria-describedby")]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_drawing_again_gives_the_same_bytes_whatever_the_users_settings(
+    hostile: dict[str, Drawing], hostile_plots: dict[str, Plot], name: str
+) -> None:
+    with matplotlib.rc_context({"font.size": 31, "svg.fonttype": "path", "axes.facecolor": "red"}):
+        before = dict(matplotlib.rcParams)
+        again = draw(hostile_plots[name])
+        assert dict(matplotlib.rcParams) == before
+    assert again == hostile[name]
+
+
+def test_threads_do_not_disturb_each_other(
+    hostile: dict[str, Drawing], hostile_plots: dict[str, Plot]
+) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        drawn = dict(zip(hostile_plots, pool.map(draw, hostile_plots.values()), strict=True))
+    assert drawn == hostile
+
+
+@pytest.mark.parametrize("name", ["leaderboard", "scatter", "coverage"])
+def test_more_runs_than_there_is_room_for_have_their_ranks(many_plots: dict[str, Plot], name: str) -> None:
+    drawing = draw(many_plots[name])
+    text = drawing.svg.decode()
+    assert drawing.why == ""
+    named = len(re.findall(r">run\d{3}<", text))
+    assert named <= 4
+    if name != "scatter":
+        assert ">70</text>" in text
+
+
+def test_what_cannot_be_drawn_says_why(hostile_plots: dict[str, Plot]) -> None:
+    def broken(figure: Any, plot: Plot) -> None:
+        raise RuntimeError("no\nroom \x1b[31m")
+
+    assert draw(replace(hostile_plots["grades"], draw=broken)) == Drawing(
+        why=r"RuntimeError: no room \x1b[31m"
+    )
+
+
+def test_a_plots_digest_changes_with_its_numbers_and_words_alone(hostile_plots: dict[str, Plot]) -> None:
+    plot = hostile_plots["leaderboard"]
+    assert plot.digest() == replace(plot).digest()
+    rows = (*plot.table.rows[:-1], (*plot.table.rows[-1][:-1], 0.123456789))
+    others = [
+        replace(plot, table=replace(plot.table, rows=rows)),
+        replace(plot, title="another"),
+        replace(plot, settings={"x": 1}),
+    ]
+    assert len({plot.digest(), *(other.digest() for other in others)}) == 4
+    assert drawn_by() == drawn_by()

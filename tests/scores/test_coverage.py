@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from trecexam.scores.cover_kernel import cover_values
+from trecexam.scores.coverage import covered_items
+from trecexam.scores.ratings import QueryRatings
+
+
+@pytest.mark.parametrize("min_rating", [1, 4, 5])
+def test_an_item_is_covered_where_a_passage_of_the_ranking_reaches_it(min_rating: int) -> None:
+    chance = np.random.default_rng(3)
+    q = QueryRatings("q", tuple("abcdefgh"), 5, chance.integers(-1, 6, (8, 5)).astype(np.int8))
+    rankings = [["c", "zz", "a"], [], ["zz"], list("hgfedcba")]
+    expected = [
+        [
+            any(doc in q.doc_ids and q.ratings[q.doc_ids.index(doc), i] >= min_rating for doc in ranking)
+            for i in range(5)
+        ]
+        for ranking in rankings
+    ]
+    found = covered_items(q, rankings, min_rating)
+    assert_array_equal(found, expected)
+    rows = np.array([q.doc_ids.index(doc) for doc in rankings[3]])
+    assert found[3].mean() == cover_values(q.ratings, rows, min_rating).cover
+
+
+def test_without_runs_nothing_is_covered() -> None:
+    q = QueryRatings("q", ("a",), 3, np.full((1, 3), 5, np.int8))
+    assert covered_items(q, [], 4).shape == (0, 3)
+    empty = QueryRatings("q", (), 3, np.zeros((0, 3), np.int8))
+    assert not covered_items(empty, [[]], 4).any()

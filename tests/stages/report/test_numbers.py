@@ -1,0 +1,201 @@
+"""The numbers beside each plot, recomputed from the track's files and the hash that stands for a grader."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import statistics
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from scipy import stats
+from support import HashGrader, hashed_rating, make_small_track, write_run
+
+import trecexam
+
+DEPTH, MIN_RATING = 8, 4
+Rows = list[dict[str, str]]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A track in which a run skips queries, answers are unparsed, and a passage has no text."""
+    root = make_small_track(tmp_path_factory.mktemp("numbers") / "track", docs=13)
+    write_run(root / "runs" / "skips.run", {"q1": ["q1-d03", "q1-d00", "nowhere"]})
+    grader = HashGrader()
+    grader.status = lambda cell: "unparsed" if cell.doc_id in {"q2-d01", "q1-d03"} else "ok"
+    with trecexam.open_track(root, grader=grader) as track:
+        track.update()
+    return root
+
+
+def rows(root: Path, name: str) -> Rows:
+    with (root / "out" / name).open(newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def rankings(root: Path) -> dict[str, dict[str, list[str]]]:
+    """run -> query -> the first passages, best first; the helper's runs are in that order."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for path in sorted((root / "runs").glob("*.run")):
+        for line in path.read_text().splitlines():
+            query_id, _, doc_id, *_ = line.split()
+            found.setdefault(path.stem, {}).setdefault(query_id, []).append(doc_id)
+    return {run: {q: docs[:DEPTH] for q, docs in by.items()} for run, by in found.items()}
+
+
+def bank(root: Path) -> dict[str, dict[str, str]]:
+    lines = map(json.loads, (root / "bank.questions.jsonl").read_text().splitlines())
+    return {r["query_id"]: {i["question_id"]: i["question_text"] for i in r["questions"]} for r in lines}
+
+
+def ratings(root: Path) -> dict[tuple[str, str, str], int | None]:
+    """(query, passage, item) -> rating, None where it is unparsed, of every pooled passage with a text."""
+    texts = {
+        r["docid"]: r["text"] for r in map(json.loads, (root / "passages.jsonl").read_text().splitlines())
+    }
+    pooled = {(q, d) for by in rankings(root).values() for q, docs in by.items() for d in docs}
+    return {
+        (q, d, i): None if d in {"q2-d01", "q1-d03"} else hashed_rating(texts[d], text)
+        for q, d in pooled
+        if d in texts
+        for i, text in bank(root)[q].items()
+    }
+
+
+def per_query(root: Path, measure: str) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    for row in rows(root, "per_query.tsv"):
+        if row["measure"] == measure:
+            found.setdefault(row["run"], []).append(float(row["value"]))
+    return found
+
+
+def test_leaderboard(root: Path) -> None:
+    measure = f"P(rel={MIN_RATING})@{DEPTH}"
+    values = per_query(root, measure)
+    table = rows(root, "plots/leaderboard.tsv")
+    assert [row["run"] for row in table] == [row["run"] for row in rows(root, "leaderboard.tsv")]
+    assert [row["rank"] for row in table] == ["1", "2", "3", "4"]
+    for row in table:
+        mine = values[row["run"]]
+        low, high = stats.t.interval(0.95, len(mine) - 1, statistics.fmean(mine), stats.sem(mine))
+        assert float(row[measure]) == pytest.approx(statistics.fmean(mine), abs=2e-6)
+        assert float(row[f"{measure}.low"]) == pytest.approx(low, abs=2e-6)
+        assert float(row[f"{measure}.high"]) == pytest.approx(high, abs=2e-6)
+
+
+def test_scatter(root: Path) -> None:
+    values = per_query(root, f"P(rel={MIN_RATING})@{DEPTH}")
+    outliers = {r["run"]: r for r in rows(root, "outliers.tsv")}
+    table = rows(root, "plots/scatter.tsv")
+    assert [row["run"] for row in table] == list(outliers)
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        official = {row.run: row for row in track.leaderboard(official=True).rows}
+    for row in table:
+        mine, theirs = values[row["run"]], official[row["run"]].scores[0]
+        half = stats.t.ppf(0.975, len(mine) - 1) * theirs.stderr
+        assert float(row["rubric"]) == pytest.approx(statistics.fmean(mine), abs=2e-6)
+        assert float(row["rubric.high"]) == pytest.approx(
+            statistics.fmean(mine) + stats.t.ppf(0.975, len(mine) - 1) * stats.sem(mine), abs=2e-6
+        )
+        assert float(row["official"]) == pytest.approx(theirs.mean, abs=2e-6)
+        assert float(row["official.low"]) == pytest.approx(theirs.mean - half, abs=2e-6)
+        assert float(row["difference"]) == float(outliers[row["run"]]["difference"])
+
+
+def test_thresholds(root: Path) -> None:
+    table = rows(root, "plots/thresholds.tsv")
+    assert [(row["line"], int(row["min_rating"])) for row in table] == [
+        (line, t) for line in (f"P(rel=t)@{DEPTH}", f"Cover(rel=t)@{DEPTH}") for t in range(1, 6)
+    ]
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        official = {row.run: row.scores[0].mean for row in track.leaderboard(official=True).rows}
+        for row in table:
+            board = track.leaderboard([row["measure"]])
+            mine = [one.scores[0].mean for one in board.rows]
+            tau = stats.kendalltau(mine, [official[one.run] for one in board.rows]).statistic
+            assert row["measure"] == row["line"].replace("rel=t", f"rel={row['min_rating']}").replace(
+                "P(rel=1)", "P"
+            )
+            if math.isnan(tau):
+                assert row["kendall_tau"] == ""
+            else:
+                assert float(row["kendall_tau"]) == pytest.approx(tau, abs=1e-6)
+    known = {(r["measure"], r["official_measure"]): r for r in rows(root, "correlation.tsv")}
+    for row in table:
+        if int(row["min_rating"]) == MIN_RATING:
+            same = known[row["measure"], row["official_measure"]]
+            assert {key: row[key] for key in same} == same
+
+
+def test_coverage(root: Path) -> None:
+    rated = ratings(root)
+    table = rows(root, "plots/coverage.tsv")
+    expected = {
+        (run, q): sum(
+            any((rated.get((q, d, i)) or 0) >= MIN_RATING for d in by.get(q, ())) for i in items
+        ) / len(items)
+        for run, by in rankings(root).items()
+        for q, items in bank(root).items()
+    }  # fmt: skip
+    name = f"Cover(rel={MIN_RATING})@{DEPTH}"
+    assert {(r["run"], r["query_id"]): float(r[name]) for r in table} == pytest.approx(expected, abs=1e-6)
+    queries = [row["query_id"] for row in table[:3]]
+    hardness = [sum(value for (_, q), value in expected.items() if q == query) for query in queries]
+    assert hardness == sorted(hardness)
+    runs = list(dict.fromkeys(row["run"] for row in table))
+    assert runs == [row["run"] for row in rows(root, "leaderboard.tsv")]
+    evaluated = {
+        (r["run"], r["query_id"]): float(r["value"])
+        for r in rows(root, "per_query.tsv")
+        if r["measure"] == name
+    }
+    assert evaluated == pytest.approx(expected, abs=1e-6)
+
+
+def test_grades(root: Path) -> None:
+    rated = ratings(root)
+    counts = Counter("unparsed" if rating is None else str(rating) for rating in rated.values())
+    table = rows(root, "plots/grades.tsv")
+    assert {row["grade"]: int(row["cells"]) for row in table if row["cells"] != "0"} == counts
+    assert sum(float(row["share"]) for row in table) == pytest.approx(1, abs=1e-5)
+
+
+def test_grades_by_item(root: Path) -> None:
+    rated = ratings(root)
+    table = rows(root, "plots/grades_by_item.tsv")
+    assert len(table) == sum(map(len, bank(root).values()))
+    for row in table:
+        mine = [r for (q, _, i), r in rated.items() if (q, i) == (row["query_id"], row["item_id"])]
+        assert [int(row[str(n)]) for n in range(6)] == [mine.count(n) for n in range(6)]
+        assert int(row["unparsed"]) == mine.count(None)
+        assert (row["refused"], row["error"], row["no grade yet"]) == ("0", "0", "0")
+    means = [
+        sum(n * int(row[str(n)]) for n in range(6)) / sum(int(row[str(n)]) for n in range(6)) for row in table
+    ]
+    assert means == sorted(means)
+
+
+def test_items(root: Path) -> None:
+    rated, ranked = ratings(root), rankings(root)
+    table = rows(root, "plots/items.tsv")
+    assert [row["item_id"] for row in table] == [i for items in bank(root).values() for i in items]
+    for row in table:
+        q, item = row["query_id"], row["item_id"]
+        mine = [r for (a, _, i), r in rated.items() if (a, i) == (q, item)]
+        known = [r for r in mine if r is not None]
+        covering = sum(
+            any((rated.get((q, d, item)) or 0) >= MIN_RATING for d in by.get(q, ())) for by in ranked.values()
+        )
+        assert (int(row["passages"]), int(row["rated"])) == (len(mine), len(known))
+        assert int(row["unparsed"]) == mine.count(None)
+        assert float(row["mean_rating"]) == pytest.approx(statistics.fmean(known), abs=1e-6)
+        assert float(row["share_reaching"]) == pytest.approx(
+            sum(r >= MIN_RATING for r in known) / len(known), abs=1e-6
+        )
+        assert (int(row["runs_covering"]), int(row["n_runs"])) == (covering, 4)
+        assert float(row["share_of_runs"]) == pytest.approx(covering / 4)
+        assert row["text"] == bank(root)[q][item]

@@ -1,0 +1,417 @@
+"""out/report.html and out/plots/: when they are written, and what they say of any track."""
+
+from __future__ import annotations
+
+import csv
+import html
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import HashGrader, make_small_track, write_run
+
+import trecexam
+from trecexam.reports.plots import canvas
+from trecexam.reports.plots.model import Drawing, Plot
+from trecexam.stages.updates import Update
+
+PLOTS = ("coverage", "grades", "grades_by_item", "items", "leaderboard", "scatter", "thresholds")
+OFFICIAL = {"scatter", "thresholds"}
+CONFIG = "[track]\ndepth = 8\n"
+
+
+def update(root: Path, grader: HashGrader | None = None, **options: Any) -> Update:
+    with trecexam.open_track(root, grader=grader or HashGrader()) as track:
+        return track.update(**options)
+
+
+def plots(root: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted((root / "out" / "plots").glob("*"))}
+
+
+def names(root: Path) -> set[str]:
+    return {name.split(".")[0] for name in plots(root)}
+
+
+def page(root: Path) -> str:
+    return (root / "out" / "report.html").read_text()
+
+
+class _Text(HTMLParser):
+    """The words of a page by the id of the section that they are in, and its tags, which must match."""
+
+    VOID = frozenset(("meta", "link", "br", "img"))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.section = ""
+        self.words: dict[str, str] = {}
+        self.tags: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        if tag not in self.VOID:
+            self.open.append(tag)
+        if tag == "section":
+            self.section = str(dict(attrs)["aria-labelledby"]).removesuffix("-section")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+        if tag == "section":
+            self.section = ""
+
+    def handle_data(self, data: str) -> None:
+        if not {"style", "svg"} & set(self.open):
+            self.words[self.section] = " ".join(f"{self.words.get(self.section, '')} {data}".split())
+
+
+def read(root: Path) -> _Text:
+    parser = _Text()
+    parser.feed(page(root))
+    parser.close()
+    assert parser.open == []
+    assert parser.tags <= {
+        "html", "head", "meta", "link", "title", "style", "body", "a", "header", "h1", "h2", "h3", "p",
+        "bdi", "dl", "div", "dt", "dd", "nav", "ul", "li", "main", "section", "figure", "figcaption", "span",
+        "table", "thead", "tbody", "tr", "th", "td", "details", "summary", "pre", "code", "svg", "footer",
+    }  # fmt: skip
+    return parser
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the plots that are drawn."""
+    found: list[str] = []
+
+    def draw(plot: Plot) -> Drawing:
+        found.append(plot.name)
+        return Drawing(f"<svg id='{plot.name}'></svg>".encode(), b"png")
+
+    monkeypatch.setattr(canvas, "_drawn", draw)
+    return found
+
+
+def test_every_plot_has_its_picture_and_its_numbers(small_track: Path) -> None:
+    done = update(small_track)
+    out = small_track / "out"
+    assert sorted(plots(small_track)) == [
+        f"{name}.{kind}" for name in PLOTS for kind in ("png", "svg", "tsv")
+    ]
+    assert {path for path in done.written if path.parent == out / "plots"} == set((out / "plots").iterdir())
+    assert out / "report.html" in done.written
+    assert done.written[-1] == out / "manifest.json"
+    said = read(small_track).words
+    assert set(said) == {
+        "", "leaderboard", "official", "coverage", "grades", "items", "holes", "rejected", "provenance",
+    }  # fmt: skip
+    assert "95% interval" in said["leaderboard"]
+    assert "could not be drawn" not in page(small_track)
+
+
+def test_all_links_lead_somewhere(small_track: Path) -> None:
+    (small_track / "runs" / "bad.run").write_text("q1 Q0 d 1 high bad\n")
+    update(small_track)
+    found = set(re.findall(r'(?:href|src)="([^"]*)"', re.sub("<svg.*?</svg>", "", page(small_track))))
+    for link in found:
+        if link.startswith("#"):
+            assert f'id="{link[1:]}"' in page(small_track)
+        elif link != "data:,":
+            assert (small_track / "out" / link).is_file(), link
+    assert "rejected.tsv" not in found
+
+
+def test_an_update_with_nothing_new_writes_and_draws_nothing(small_track: Path, drawn: list[str]) -> None:
+    update(small_track)
+    assert sorted(drawn) == sorted(PLOTS)
+    drawn.clear()
+    assert update(small_track).changed is False
+    assert drawn == []
+
+
+def test_only_plots_whose_numbers_changed_are_drawn_again(small_track: Path, drawn: list[str]) -> None:
+    update(small_track)
+    drawn.clear()
+    (small_track / "qrels.txt").write_text("q1 0 q1-d00 3\nq1 0 q1-d05 1\nq2 0 q2-d01 2\n")
+    done = update(small_track)
+    assert set(drawn) == OFFICIAL
+    changed = {path.name.split(".")[0] for path in done.written if path.parent.name == "plots"}
+    assert changed == OFFICIAL
+
+
+@pytest.mark.parametrize("name", ["report.html", "plots/scatter.svg", "plots/items.tsv", "plots/grades.png"])
+@pytest.mark.parametrize("change", [Path.unlink, lambda path: path.write_bytes(b"edited")])
+def test_what_somebody_removed_or_edited_comes_back(
+    small_track: Path, name: str, change: Callable[[Path], object]
+) -> None:
+    update(small_track)
+    before = plots(small_track), page(small_track)
+    change(small_track / "out" / name)
+    done = update(small_track)
+    assert [path.relative_to(small_track / "out").as_posix() for path in done.written] == [name]
+    assert (plots(small_track), page(small_track)) == before
+
+
+def test_switching_the_report_off_removes_it_and_is_no_news(small_track: Path) -> None:
+    update(small_track)
+    (small_track / "out" / "plots" / "mine.txt").write_text("a note")
+    (small_track / "trecexam.toml").write_text(CONFIG + "[report]\nwrite = false\n")
+    done = update(small_track)
+    assert done.entry is None
+    assert not (small_track / "out" / "report.html").exists()
+    assert set(plots(small_track)) == {"mine.txt"}
+    assert update(small_track).changed is False
+    assert "report.html" not in json.loads((small_track / "out" / "manifest.json").read_text())["outputs"]
+    (small_track / "out" / "plots" / "mine.txt").unlink()
+    (small_track / "out" / "rubric.qrels").unlink()
+    update(small_track)
+    assert not (small_track / "out" / "plots").exists()
+    (small_track / "trecexam.toml").write_text(CONFIG)
+    assert update(small_track).entry is None
+    assert names(small_track) == set(PLOTS)
+
+
+def test_a_plot_that_cannot_be_drawn_stops_nothing(
+    small_track: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    update(small_track)
+    whole = plots(small_track)
+
+    def draw(plot: Plot) -> Drawing:
+        if plot.name == "scatter":
+            raise MemoryError("<b>no room</b>")
+        return Drawing(b"<svg></svg>", b"png")
+
+    monkeypatch.setattr(canvas, "_drawn", draw)
+    write_run(small_track / "runs" / "new.run", {"q1": ["q1-d03"]})
+    done = update(small_track)
+    assert done.complete
+    assert done.runs == 4
+    assert set(whole) - set(plots(small_track)) == {"scatter.svg", "scatter.png"}
+    assert "could not be drawn: MemoryError: &lt;b&gt;no room&lt;/b&gt;" in page(small_track)
+    assert 'href="plots/scatter.svg"' not in page(small_track)
+    assert 'href="plots/scatter.tsv"' in page(small_track)
+
+
+def test_matplotlib_that_cannot_be_imported_stops_nothing(
+    small_track: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def draw(plot: Plot) -> Drawing:
+        raise ImportError("libfreetype.so: cannot open shared object file")
+
+    monkeypatch.setattr(canvas, "_drawn", draw)
+    assert update(small_track).complete
+    assert page(small_track).count("could not be drawn: ImportError: libfreetype.so") == len(PLOTS)
+    assert set(plots(small_track)) == {f"{name}.tsv" for name in PLOTS}
+
+
+def test_without_official_judgments_the_page_says_so(small_track: Path) -> None:
+    update(small_track)
+    (small_track / "qrels.txt").unlink()
+    update(small_track)
+    assert names(small_track) == set(PLOTS) - OFFICIAL
+    said = read(small_track).words
+    assert "Nothing to compare: it needs runs, and official judgments" in said["official"]
+    assert "No official judgments." in said["official"]
+    assert "unjudged" not in said["holes"]
+
+
+def test_judgments_of_other_queries_are_named(small_track: Path) -> None:
+    (small_track / "qrels.txt").write_text("other 0 d 1\n")
+    update(small_track)
+    assert "none of its 1 queries ('other') is among the track's" in read(small_track).words["official"]
+
+
+def test_an_official_leaderboard_alone_is_compared(small_track: Path) -> None:
+    (small_track / "qrels.txt").unlink()
+    (small_track / "official_leaderboard.json").write_text('{"run0": 1, "run1": 2, "run2": 3}')
+    update(small_track)
+    assert names(small_track) == set(PLOTS)
+    text = (small_track / "out" / "plots" / "scatter.tsv").read_text()
+    rows = list(csv.DictReader(text.splitlines(), delimiter="\t"))
+    assert {row["run"]: float(row["official"]) for row in rows} == {"run0": 1, "run1": 2, "run2": 3}
+    assert "official_leaderboard" in read(small_track).words["official"]
+
+
+def test_measures_that_no_threshold_changes_have_no_plot_of_it(small_track: Path) -> None:
+    (small_track / "trecexam.toml").write_text(CONFIG + '[scores]\nmeasures = ["nDCG@5"]\n')
+    update(small_track)
+    assert names(small_track) == set(PLOTS) - {"thresholds"}
+    assert "min_rating has no bearing on any of the track's measures" in read(small_track).words["official"]
+
+
+def test_a_track_without_runs_has_a_page(small_track: Path) -> None:
+    for path in (small_track / "runs").iterdir():
+        path.unlink()
+    update(small_track)
+    assert plots(small_track) == {}
+    said = read(small_track).words
+    for section in ("leaderboard", "official", "coverage", "grades", "items", "holes"):
+        assert "No runs yet" in said[section]
+    assert "Nothing was rejected." in said["rejected"]
+
+
+def test_a_page_in_the_midst_of_grading_says_so(small_track: Path) -> None:
+    stopped = update(small_track, HashGrader(batch=4), stop=lambda: True)
+    assert not stopped.complete
+    said = read(small_track).words
+    assert re.search(r"Grading had not ended .* \d+ of 1\d\d cells have no grade yet", said[""])
+    assert update(small_track).complete
+    assert "Grading had not ended" not in page(small_track)
+
+
+def test_nothing_graded_is_said(small_track: Path) -> None:
+    grader = HashGrader()
+    grader.status = lambda cell: "unparsed"
+    update(small_track, grader)
+    said = read(small_track).words
+    assert names(small_track) == set(PLOTS) - {"coverage", "items"}
+    assert "The grader gave no rating: of" in said["coverage"]
+    assert "are unparsed, 0 refused and 0 errors" in said[""]
+    assert 'The policy "skip": each unparsed or refused one does not count.' in said[""]
+
+
+def test_passages_without_a_text_are_said(small_track: Path) -> None:
+    (small_track / "passages.jsonl").write_text('{"docid": "other", "text": "nothing of the pool"}\n')
+    update(small_track)
+    said = read(small_track).words
+    assert names(small_track) == {"leaderboard", *OFFICIAL}
+    assert "pooled passages has a text to grade" in said["grades"]
+    assert "have no text" in said["rejected"]
+
+
+def test_one_run_and_one_query_have_a_page(tmp_path: Path) -> None:
+    root = make_small_track(tmp_path / "track", queries=1)
+    for path in sorted((root / "runs").iterdir())[1:]:
+        path.unlink()
+    update(root)
+    assert names(root) == set(PLOTS)
+    assert "A single run has no correlation" in read(root).words["official"]
+
+
+@pytest.mark.parametrize("label", ["max", "count"])
+@pytest.mark.parametrize("average", ["all", "answered"])
+def test_other_labels_and_averages_have_a_page(small_track: Path, label: str, average: str) -> None:
+    (small_track / "trecexam.toml").write_text(
+        CONFIG + f'[scores]\nlabel = "{label}"\naverage = "{average}"\nmin_answers = 2\nmeasures = '
+        '["nDCG@5", "alpha_nDCG@5", "nCover(rel=3,partial=2)@4"]\n'
+    )
+    write_run(small_track / "runs" / "skips.run", {"q1": ["q1-d03", "q1-d11"]})
+    update(small_track)
+    assert ("the queries that each run answered" in page(small_track)) is (average == "answered")
+    text = (small_track / "out" / "plots" / "thresholds.tsv").read_text()
+    lines = {row["line"] for row in csv.DictReader(text.splitlines(), delimiter="\t")}
+    first = "nDCG@5" if label == "count" else "alpha_nDCG@5"
+    assert lines == {first, "nCover(rel=t,partial=2)@4"}
+
+
+def test_peoples_ratings_stand_on_the_page(small_track: Path) -> None:
+    (small_track / "overrides.tsv").write_text(
+        "query_id\tdoc_id\titem_id\trating\twho\twhy\nq1\tq1-d00\tq1/0\t5\tAda <b>\tit says so\n"
+    )
+    update(small_track)
+    said = read(small_track).words
+    assert "Ada <b>" in said["grades"]
+    assert "1 cells and 0 passages as a whole, by Ada <b>" in said["provenance"]
+
+
+def test_retired_and_vital_items_stand_on_the_page(small_track: Path) -> None:
+    bank = small_track / "bank.questions.jsonl"
+    rows = [json.loads(line) for line in bank.read_text().splitlines()]
+    rows[0]["questions"][0] |= {"retired": True, "question_text": "the retired one?"}
+    rows[0]["questions"][1]["importance"] = "vital"
+    bank.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    update(small_track)
+    said = read(small_track).words["items"]
+    assert "Retired: 1" in said
+    assert "the retired one?" in said
+    assert "Diamonds are vital items" in said
+    table = (small_track / "out" / "plots" / "items.tsv").read_text().splitlines()
+    assert table[-1].split("\t")[1:6] == ["q1/0", "question", "", "retired", ""]
+
+
+NASTY = (
+    "<script>alert(1)</script>",
+    "</svg></table><img src=x onerror=alert(1)>",
+    "{{ 7 * 7 }}{% raw %}",
+    "\u202egnp.\u05d0\u05d1\u05d2 \u0645\u0631\u062d\u0628\u0627",
+    "\U0001f680 検索",
+    "nul\x00 \x1b[31m red",
+    "word " * 20_000,
+    "x" * 100_000,
+)
+
+
+def test_texts_of_others_cannot_break_the_page(small_track: Path) -> None:
+    bank = small_track / "bank.questions.jsonl"
+    rows = [json.loads(line) for line in bank.read_text().splitlines()]
+    rows[0]["questions"] = [
+        {"question_id": f"q1/{n} {text[:60]}", "question_text": text} for n, text in enumerate(NASTY)
+    ]
+    bank.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for n, text in enumerate(NASTY):
+        tag = re.sub(r"\s", "_", text)[:2000].replace("\0", "")
+        write_run(small_track / "runs" / f"{n}.run", {"q1": ["q1-d00"], "q2": ["q2-d01"]}, tag=tag)
+    (small_track / "runs" / "<img src=x onerror=alert(1)>.run").write_text("not a run <b>\n")
+    (small_track / "runs" / b"b\xff\xfe.run".decode("utf-8", "surrogateescape")).write_text("nor this\n")
+    (small_track / "trecexam.toml").write_text(CONFIG + "[report]\ntitle = '<i>Mine</i> \u202e'\n")
+    update(small_track)
+    said = read(small_track)
+    assert "img" not in said.tags
+    assert r"<i>Mine</i> \u202e" in said.words[""]
+    assert "<img src=x onerror=alert(1)>.run" in said.words["rejected"]
+    assert "{{_7_*_7_}}" in said.words["leaderboard"]
+    assert "\u202e" not in page(small_track)
+    assert "\x00" not in page(small_track)
+    assert "x" * 300 not in page(small_track)
+    assert len(page(small_track)) < 200_000
+
+
+def test_long_tables_are_cut_with_their_length_and_file(small_track: Path) -> None:
+    for n in range(70):
+        (small_track / "runs" / f"bad{n:02}.run").write_text("no run\n")
+        write_run(small_track / "runs" / f"more{n:02}.run", {"q1": [f"q1-d{n % 12:02}"]})
+    update(small_track)
+    said = read(small_track).words
+    assert "50 of 70 rows; all of them are in rejected.tsv" in said["rejected"]
+    assert "15 of 73 rows; all of them are in holes.tsv" in said["holes"]
+    assert "more69" in said["leaderboard"]
+
+
+def test_the_page_of_the_same_inputs_is_the_same(tmp_path: Path) -> None:
+    pages = set()
+    for name in ("one", "other"):
+        root = make_small_track(tmp_path / name)
+        update(root)
+        pages.add(page(root))
+    assert len(pages) == 1
+
+
+def test_the_manifest_names_what_draws(small_track: Path) -> None:
+    import matplotlib
+
+    update(small_track)
+    manifest = json.loads((small_track / "out" / "manifest.json").read_text())
+    assert manifest["versions"]["matplotlib"] == matplotlib.__version__
+    provenance = html.unescape(page(small_track))
+    assert manifest["inputs"]["qrels.txt"] in provenance
+    assert '"grader": "hash"' in provenance
+
+
+def test_a_new_track_s_settings_explain_the_report(tmp_path: Path) -> None:
+    from trecexam.scaffold import Sources, make_track
+
+    make_track(tmp_path / "track", Sources())
+    text = (tmp_path / "track" / "trecexam.toml").read_text()
+    assert "[report]\n# Write out/report.html and out/plots/" in text
+    assert "# write = true\n" in text
+
+
+def test_an_unknown_report_setting_names_the_known_one(small_track: Path) -> None:
+    (small_track / "trecexam.toml").write_text(CONFIG + "[report]\nwrites = false\n")
+    with pytest.raises(trecexam.errors.ConfigError, match="did you mean `write`"):
+        update(small_track)
