@@ -113,13 +113,13 @@ def hierarchical() -> str:
         )
     x = np.array(found).mean(axis=0)
     return f"""\
-60 examinees x 700 questions, three components with 14 levels, 3PL as published, {SEEDS} seeds: levels' abilities
-correlate with the true ones at {x[0]:.3f} and are stretched by a factor of {x[1]:.2f}. Of the 95% intervals
+60 examinees x 700 questions, three components with 14 levels, 3PL as published, {SEEDS} seeds: levels'
+abilities correlate with the true ones at {x[0]:.3f} and are stretched by a factor of {x[1]:.2f}. Of the 95% intervals
 {x[2]:.0%} hold the truth, and {x[3]:.0%} once the stretch is taken out. A fit takes {x[4]:.1f} s.
 
-The stretch is joint maximum likelihood's own: it has three numbers for each question, and does not grow exact as
-questions are added (Neyman & Scott, Econometrica 16, 1948), only as examinees are. So intervals say how sure an
-*order* is, on the scale that was fitted; they do not say how sure the scale is."""
+The stretch is joint maximum likelihood's own: it has three numbers for each question, and does not grow exact
+as questions are added (Neyman & Scott, Econometrica 16, 1948), only as examinees are. So intervals say how sure
+an *order* is, on the scale that was fitted; they do not say how sure the scale is."""
 
 
 def official(track: str) -> str:
@@ -150,15 +150,15 @@ def official(track: str) -> str:
     return f"""\
 ## TREC DL 2019: the bank as an exam of 37 runs
 
-`trecexam exam fit TRACK` with default settings: 2PL with priors. A run has an item right where one of its first
-20 passages is rated 4 or 5 by FLAN-T5-large.
+`trecexam exam fit TRACK` with default settings: 2PL with priors. A run has an item right where one of its
+first 20 passages is rated 4 or 5 by FLAN-T5-large.
 
 {NEWLINE.join(lines)}
 
-Of {len(notes)} items {kinds[0]} are covered by all runs, {kinds[1]} by none; {kinds[2]} have nearly the responses
-of another, and {kinds[3]} are covered by weaker runs more often. One run covers 15% of the items, the others 60 to
-74%: abilities, which weigh items by how well they tell runs apart, see more of an order there than the share of
-items does.
+Of {len(notes)} items {kinds[0]} are covered by all runs, {kinds[1]} by none; {kinds[2]} have nearly the
+responses of another, and {kinds[3]} are covered by weaker runs more often. One run covers 15% of the items, the
+others 60 to 74%: abilities, which weigh items by how well they tell runs apart, see more of an order there than
+the share of items does.
 
 ### The ten worst items
 
@@ -170,7 +170,8 @@ Of those that some runs cover and others do not, the least discriminating:
 
 def main() -> None:
     head = (
-        "| model | examinees x questions | r of a | mean a, by the true one | r of b | RMSE of b | r of theta | "
+        "| model | examinees x questions | r of a | mean a, by the true one | r of b | RMSE of b | "
+        "r of theta | "
         "RMSE of theta | 95% intervals that hold | log-likelihood above the truth's | seconds |\n"
         "|---|---|---|---|---|---|---|---|---|---|---|"
     )

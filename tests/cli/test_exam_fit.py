@@ -45,6 +45,7 @@ def matrix(tmp_path: Path) -> Path:
     return tmp_path / "matrix.tsv"
 
 
+@pytest.mark.plots
 def test_fit_writes_the_files_and_columns_that_others_rely_on(
     matrix: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -147,6 +148,7 @@ def test_json_is_fit_json_and_python_gives_the_same(
     assert found.fit.log_likelihood == shown["log_likelihood"]
 
 
+@pytest.mark.plots
 def test_improve_writes_a_folder_a_step_and_the_curve_of_every_step(
     matrix: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
