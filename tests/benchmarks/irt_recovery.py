@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """How well item response models find what a matrix was drawn from. Writes tests/benchmarks/results/irt.md.
 
     python tests/benchmarks/irt_recovery.py [TRACK of dl19]

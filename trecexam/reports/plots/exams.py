@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,8 +52,13 @@ def exam_plots(fitted: FittedExam) -> dict[str, Plot]:
     plots = [curves_plot(fitted), information_plot(fitted), abilities_plot(fitted)]
     if fitted.fit.components:
         plots.append(components_plot(fitted))
-    plots += [groups_plot(fitted, grouping) for grouping in fitted.exam.groups]
-    return {plot.name: plot for plot in plots}
+    found = {plot.name: plot for plot in plots}
+    for number, grouping in enumerate(fitted.exam.groups, 1):
+        plot = groups_plot(fitted, grouping)
+        # Two names may have the same letters and digits in them.
+        name = plot.name if plot.name not in found else f"{plot.name}_{number}"
+        found[name] = replace(plot, name=name)
+    return found
 
 
 def curves_plot(fitted: FittedExam) -> Plot:
