@@ -18,6 +18,7 @@ LAYERS = (
     ("trecexam.bank",),
     ("trecexam.pool", "trecexam.store", "trecexam.scaffold"),
     ("trecexam.graders",),
+    ("trecexam.irt",),
     ("trecexam.scores",),
     ("trecexam.reports",),
     ("trecexam.stages.run_names", "trecexam.stages.files"),
@@ -33,6 +34,7 @@ LAYERS = (
 )
 #: What these may not know of, though it is upstream.
 FORBIDDEN = {
+    "trecexam.irt": ("converters", "trecexam.graders", "trecexam.store", "trecexam.config", "trecexam.track"),
     "trecexam.scores": ("trecexam.graders", "trecexam.store", "trecexam.config", "trecexam.track"),
     "trecexam.graders": ("trecexam.store", "trecexam.pool"),
     "trecexam.reports": ("trecexam.store", "trecexam.graders", "trecexam.config"),

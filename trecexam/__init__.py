@@ -14,9 +14,10 @@ from trecexam.errors import TrecexamError
 
 if TYPE_CHECKING:
     from trecexam.api import Track, open_track
+    from trecexam.stages.exams.fitting import fit_exam, improve_exam
 
 __version__ = "0.1.0"
-__all__ = ["Track", "TrecexamError", "__version__", "open_track"]
+__all__ = ["Track", "TrecexamError", "__version__", "fit_exam", "improve_exam", "open_track"]
 
 
 def __getattr__(name: str) -> Any:
@@ -25,4 +26,8 @@ def __getattr__(name: str) -> Any:
         from trecexam import api
 
         return getattr(api, name)
+    if name in {"fit_exam", "improve_exam"}:
+        from trecexam.stages.exams import fitting
+
+        return getattr(fitting, name)
     raise AttributeError(f"module 'trecexam' has no attribute {name!r}")

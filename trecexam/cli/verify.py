@@ -218,10 +218,11 @@ def missing(
 @click.option(
     "--sort",
     "order",
-    type=click.Choice(["phi", "nonrelevant", "precision"]),
+    type=click.Choice(["phi", "nonrelevant", "precision", "discrimination"]),
     default="phi",
     show_default=True,
-    help="Worst first by discrimination, by non-relevant passages that reach it, or by precision.",
+    help="Worst first by phi, by non-relevant passages that reach it, by precision, or by how badly it tells "
+    "runs apart.",
 )
 @top_option("items")
 @format_option
@@ -232,7 +233,7 @@ def spurious(
     item_ids: tuple[str, ...],
     min_rating: int | None,
     min_relevant: int | None,
-    order: Literal["phi", "nonrelevant", "precision"],
+    order: Literal["phi", "nonrelevant", "precision", "discrimination"],
     top: int | None,
     shape: Shape | None,
     as_json: bool,
@@ -240,7 +241,8 @@ def spurious(
     """Items by how badly they tell relevant from non-relevant passages.
 
     phi is the correlation of reaching the item with being officially relevant, -1 to 1: near 0 the item says
-    nothing, below 0 it speaks for non-relevant passages. Needs official judgments.
+    nothing, below 0 it speaks for non-relevant passages. discrimination is the item's a of `exam fit`: how
+    well it tells able runs from others, whatever the judgments say. Needs official judgments.
     """
     from trecexam.reports import verification, verification_text
 

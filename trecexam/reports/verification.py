@@ -67,6 +67,7 @@ SPURIOUS_COLUMNS = (
     "nonrelevant_only",
     "precision",
     "phi",
+    "discrimination",
     "note",
     "item",
 )
@@ -288,6 +289,7 @@ def _reach_row(reach: ItemReach) -> tuple[Value, ...]:
         reach.nonrelevant_only,
         reach.precision,
         reach.phi,
+        reach.discrimination,
         reach.note,
         reach.item.text,
     )

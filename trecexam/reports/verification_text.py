@@ -111,15 +111,26 @@ def spurious_lines(spurious: Spurious, width: int, *, top: int | None = None) ->
     Args:
         top: only so many items.
     """
+    told = any(reach.discrimination == reach.discrimination for reach in spurious.items)
     yield from wrapped(
         f"Relevant: judgment {spurious.min_relevant} or better. Reached: rating {spurious.min_rating} or "
         "better. alone: passages that reach no other item. phi: correlation of reaching the item and being "
-        "relevant.",
+        "relevant."
+        + (" a: the item's discrimination between runs, by item response theory." if told else ""),
         width,
     )
     yield ""
-    header = ("phi", "precision", "non-relevant", "alone", "relevant", "alone", "item")
-    rows = [_reach_cells(reach) for reach in spurious.items[:top]]
+    header = (
+        "phi",
+        *(["a"] if told else []),
+        "precision",
+        "non-relevant",
+        "alone",
+        "relevant",
+        "alone",
+        "item",
+    )
+    rows = [_reach_cells(reach, told=told) for reach in spurious.items[:top]]
     table = [header, *rows]
     widths = [max(len(row[column]) for row in table) for column in range(len(header) - 1)]
     for number, row in enumerate(table):
@@ -243,10 +254,10 @@ def _missed_line(topic: Topic, missed: Missed) -> str:
     return f"{name}  judgment {missed.judgment}  best rating {missed.best_rating} on {where}{rated}"
 
 
-def _reach_cells(reach: ItemReach) -> tuple[str, ...]:
+def _reach_cells(reach: ItemReach, *, told: bool) -> tuple[str, ...]:
+    shares = (reach.phi, *([reach.discrimination] if told else []), reach.precision)
     return (
-        "" if reach.phi != reach.phi else f"{reach.phi:.2f}",
-        "" if reach.precision != reach.precision else f"{reach.precision:.2f}",
+        *("" if share != share else f"{share:.2f}" for share in shares),
         f"{reach.nonrelevant_reached}/{reach.nonrelevant}",
         str(reach.nonrelevant_only),
         f"{reach.relevant_reached}/{reach.relevant}",

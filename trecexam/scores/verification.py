@@ -22,7 +22,7 @@ from trecexam.scores.ratings import MISSING, QueryRatings
 #: What became of a cell; of those without a rating the ones come first that have an answer to look at.
 STATUSES = ("ok", "unparsed", "refused", "error", "missing", "no_text")
 #: What `worst_first` orders by.
-Order = Literal["phi", "nonrelevant", "precision"]
+Order = Literal["phi", "nonrelevant", "precision", "discrimination"]
 
 
 @dataclass(frozen=True)
@@ -194,6 +194,9 @@ class ItemReach:
         relevant_reached, nonrelevant_reached: those of them that reach the item.
         relevant_only, nonrelevant_only: those of them that reach no other item of the query: what would
             no longer be found relevant if the item were dropped.
+        discrimination: a of the item response model in which the runs are the examinees: how steeply the
+            chance of covering the item rises with a run's ability. NaN where all or none of the runs cover
+            it, or too few runs are here.
     """
 
     query_id: str
@@ -205,6 +208,7 @@ class ItemReach:
     nonrelevant: int
     nonrelevant_reached: int
     nonrelevant_only: int
+    discrimination: float = math.nan
 
     @property
     def precision(self) -> float:
@@ -377,14 +381,19 @@ def worst_first(items: Iterable[ItemReach], order: Order = "phi") -> list[ItemRe
     Args:
         order: "phi": least discrimination first, where an undefined one is 0: such an item tells nothing.
             "nonrelevant": most non-relevant passages reached first. "precision": least first, items that
-            nothing reaches last. Ties: most non-relevant passages first, then query and place in the bank.
+            nothing reaches last. "discrimination": least first, where an undefined one is 0. Ties: most
+            non-relevant passages first, then query and place in the bank.
     """
 
     def doubt(reach: ItemReach) -> tuple[float, int, str, int]:
         if order == "nonrelevant":
             value: float = -reach.nonrelevant_reached
         else:
-            measured, undefined = (reach.phi, 0.0) if order == "phi" else (reach.precision, 2.0)
+            measured, undefined = {
+                "phi": (reach.phi, 0.0),
+                "precision": (reach.precision, 2.0),
+                "discrimination": (reach.discrimination, 0.0),
+            }[order]
             value = undefined if math.isnan(measured) else measured
         return value, -reach.nonrelevant_reached, reach.query_id, reach.index
 

@@ -93,7 +93,7 @@ class Checking(Opened):
         Args:
             query_ids, item_ids: only of these; None for all.
             min_rating, min_relevant: in place of the track's.
-            order: "phi" (discrimination), "nonrelevant" (how many of these reach it) or "precision".
+            order: "phi", "nonrelevant" (how many of these reach it), "precision" or "discrimination".
 
         Raises:
             TrecexamError: as `verify_missing`.

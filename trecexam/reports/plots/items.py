@@ -32,6 +32,7 @@ HEADER = (
     "runs_covering",
     "n_runs",
     "share_of_runs",
+    "discrimination",
     "text",
 )
 
@@ -47,6 +48,8 @@ class ItemQuality:
         mean_rating: over the rated ones, 0..5; NaN where there is none.
         reaching: how many of them have min_rating or better.
         covering: how many of `n_runs` runs have such a passage in their first ranks.
+        discrimination: a of the item response model of `trecexam exam fit`, to three decimals; NaN where all
+            or none of the runs cover the item, or too few runs are here.
     """
 
     query_id: str
@@ -62,6 +65,7 @@ class ItemQuality:
     reaching: int = 0
     covering: int = 0
     n_runs: int = 0
+    discrimination: float = math.nan
 
     @property
     def share_reaching(self) -> float:
@@ -82,7 +86,7 @@ def items_table(items: Sequence[ItemQuality]) -> Table:
 def _row(item: ItemQuality) -> tuple[str | int | float | None, ...]:
     says = (item.query_id, item.item_id, item.kind, item.importance, "retired" if item.retired else "")
     if item.retired:
-        return (*says, *(None for _ in range(8)), item.text)
+        return (*says, *(None for _ in range(9)), item.text)
     return (
         *says,
         item.passages,
@@ -93,6 +97,7 @@ def _row(item: ItemQuality) -> tuple[str | int | float | None, ...]:
         item.covering,
         item.n_runs,
         item.share_of_runs,
+        item.discrimination,
         item.text,
     )
 

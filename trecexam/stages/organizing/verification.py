@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
@@ -103,7 +105,7 @@ def grids(
     from trecexam.scores.verification import Grids, QueryGrid, grid_rows
 
     scores = pipeline.config.scores
-    threshold = _min_rating(pipeline, min_rating)
+    threshold = least_rating(pipeline, min_rating)
     judgments = _known_judgments(pipeline)
     queries = _queries(pipeline, query_ids, item_ids, doc_ids)
     topics = _topics(pipeline, queries)
@@ -143,7 +145,7 @@ def missing(
     """
     from trecexam.scores.verification import Missing, relevant_passages
 
-    threshold = _min_rating(pipeline, min_rating)
+    threshold = least_rating(pipeline, min_rating)
     relevant = pipeline.config.scores.min_relevant if min_relevant is None else min_relevant
     queries, judgments = _judged(pipeline, query_ids)
     topics = _topics(pipeline, queries)
@@ -174,14 +176,16 @@ def spurious(
         TrecexamError: as `missing`.
     """
     from trecexam.scores.verification import Spurious, item_reaches, worst_first
+    from trecexam.stages.exams.rubric import discriminations
 
-    threshold = _min_rating(pipeline, min_rating)
+    threshold = least_rating(pipeline, min_rating)
     relevant = pipeline.config.scores.min_relevant if min_relevant is None else min_relevant
     queries, judgments = _judged(pipeline, query_ids, item_ids)
     assert pipeline.snapshot is not None
     bank = pipeline.snapshot.bank
+    known = discriminations(pipeline, threshold)
     reaches = [
-        reach
+        replace(reach, discrimination=known.get((q.query_id, reach.item.item_id), math.nan))
         for q in queries
         if q.query_id in judgments
         for reach in item_reaches(q, bank.items[q.query_id], judgments[q.query_id], threshold, relevant)
@@ -262,7 +266,7 @@ def _refuse_unknown(ids: Ids, known: Collection[str], what: str, where: str, pip
             raise TrecexamError(f"no {what} '{one}' {where}{hint}", path=pipeline.folder.root)
 
 
-def _min_rating(pipeline: Pipeline, asked: int | None) -> int:
+def least_rating(pipeline: Pipeline, asked: int | None) -> int:
     if asked is None:
         return pipeline.config.scores.min_rating
     most = scale_of(pipeline.grader).max_rating

@@ -45,8 +45,11 @@ _ITEM = {
     "mean_rating": "mean rating",
     "share_reaching": "share reaching",
     "runs_covering": "runs covering",
+    "discrimination": "discrimination",
     "unparsed": "unparsed",
 }
+#: Half of what is to be expected of an item before anything is known of it.
+_WEAK = 0.5
 
 
 def sentence(reason: str) -> str:
@@ -147,6 +150,7 @@ def _lists(found: Quality) -> Iterator[Listed]:
     easy = sorted(
         (i for i in live if i.covering == i.n_runs), key=lambda i: (-_number(i.mean_rating), i.query_id)
     )
+    weak = sorted((i for i in live if i.discrimination < _WEAK), key=lambda i: (i.discrimination, i.query_id))
     mute = sorted((i for i in live if i.unparsed), key=lambda i: (-i.unparsed, i.query_id))
     gone = [i for i in found.items if i.retired]
     vital = [i for i in hard if i.importance == "vital"]
@@ -158,6 +162,12 @@ def _lists(found: Quality) -> Iterator[Listed]:
         ),
         ("Vital, and covered by no run", "What an answer must have, and none has.", vital),
         ("Covered by all runs", "These tell no runs apart.", easy),
+        (
+            "Tell runs apart badly",
+            "Able runs cover these hardly more often than others: the item's discrimination in `trecexam "
+            f"exam fit` is below {_WEAK:g}.",
+            weak,
+        ),
         (
             "With answers that could not be read",
             "Unparsed or refused; `trecexam verify grading` shows them.",

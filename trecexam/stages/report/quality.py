@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from trecexam.reports.plots.grades import GRADES
 from trecexam.reports.plots.items import ItemQuality
 from trecexam.scores.coverage import covered_items
 from trecexam.scores.ratings import MAX_RATING
+from trecexam.stages.exams.rubric import discriminations
 from trecexam.stages.gradebook import ERROR, MISSING, REFUSED, UNPARSED
 
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ def quality(pipeline: Pipeline, runs: Sequence[str]) -> Quality:
     items: list[ItemQuality] = []
     grades: list[NDArray[np.int64]] = []
     covered = {}
+    known = discriminations(pipeline)
     for q in pipeline.ratings():
         told = book.without_text(q.query_id)
         there = np.array([doc_id not in told for doc_id in q.doc_ids], np.bool_)
@@ -82,6 +85,8 @@ def quality(pipeline: Pipeline, runs: Sequence[str]) -> Quality:
                     reaching=int(reaching[n]),
                     covering=int(found[:, n].sum()),
                     n_runs=len(runs),
+                    # Further digits may differ between machines, and so would the outputs.
+                    discrimination=round(known.get((q.query_id, item.item_id), math.nan), 3),
                 )
             )
         grades.append(counts)

@@ -1,0 +1,290 @@
+"""Response matrices: which examinee got which question right; and what the examinees are made of.
+
+Read from
+
+- TSV: a header line `examinee`, then a question id a column; an examinee a line; 1, 0, or empty for none;
+- JSON Lines with a response a line, `{"examinee", "question_id", "acc"}`;
+- JSON Lines with an examinee a line, `{"examinee", "responses": {"question_id": 1, ...}}`;
+- a folder of JSON Lines files, each one examinee of that name, with `{"doc": {...}, "acc"}` lines: what the
+  code released with the exam paper (and the evaluation harness beneath it) writes.
+
+In JSON Lines an examinee's `components`, an object, says what it is made of.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from converters.errors import ConversionError
+from converters.fields import an_id
+from converters.lines import decode, head, iter_filled, iter_objects
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+#: What the first column of both tables is called.
+EXAMINEE = "examinee"
+#: Names that a response's item may have, and its value.
+_ITEM = ("question_id", "item", "item_id", "id")
+_VALUE = ("acc", "correct", "response")
+_ENDINGS = (".jsonl", ".jsonl.gz")
+_NUMBERS = {"1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0, "": float("nan")}
+
+
+@dataclass(frozen=True, eq=False)
+class ResponseMatrix:
+    """Responses of examinees to items.
+
+    Attributes:
+        examinees, items: their ids, each once.
+        values: 1 right, 0 wrong, NaN where there is no response; shape (n_examinees, n_items).
+        texts: item -> its text, where the file has it.
+        components: examinee -> component -> level, where the file says so.
+    """
+
+    examinees: tuple[str, ...]
+    items: tuple[str, ...]
+    values: NDArray[np.float64]
+    texts: Mapping[str, str] = field(default_factory=dict)
+    components: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LabelTable:
+    """A table of labels: what each examinee is made of, or which groups each item is in.
+
+    Attributes:
+        names: of the columns after the first.
+        rows: the first column's value -> the others', in the order of the names.
+    """
+
+    names: tuple[str, ...]
+    rows: Mapping[str, tuple[str, ...]]
+
+
+def read_matrix(path: str | os.PathLike[str]) -> ResponseMatrix:
+    """The matrix in a TSV or JSON Lines file, or in a folder of JSON Lines files.
+
+    Raises:
+        ConversionError: with the line: a value that is neither 0, 1 nor empty, a line of another length, an
+            examinee or question twice; or there is no response at all.
+    """
+    path = Path(path)
+    if path.is_dir():
+        return _folder(path)
+    if head(path).lines[0].lstrip().startswith(b"{"):
+        return _gathered(path, _json_responses(path, None))
+    return _table(path)
+
+
+def read_components(path: str | os.PathLike[str]) -> LabelTable:
+    """`examinee`, then a column a component: which level of it each examinee has.
+
+    Raises:
+        ConversionError: with the line: another first column, a line of another length, an examinee twice, an
+            empty level.
+    """
+    return _labels(path, EXAMINEE, empty="name each component's level, such as 'none'")
+
+
+def read_groups(path: str | os.PathLike[str]) -> LabelTable:
+    """`item`, then a column a grouping: the groups of each item, set off by `|`, or empty.
+
+    Raises:
+        ConversionError: as `read_components`.
+    """
+    return _labels(path, "item", empty=None)
+
+
+def _table(path: Path) -> ResponseMatrix:
+    import numpy as np
+
+    lines = _rows(path)
+    number, header = next(lines)
+    if header[0] != EXAMINEE:
+        raise ConversionError(
+            path,
+            number,
+            f"the first column is '{header[0][:40]}': `examinee` and then a column a question needed",
+        )
+    items = header[1:]
+    if not items:
+        raise ConversionError(path, number, "no question: the columns after `examinee` are set off by tabs")
+    _refuse_twice(path, number, items, "question")
+    values: dict[str, list[float]] = {}
+    for number, row in lines:
+        _check_length(path, number, row, header)
+        name = row[0]
+        if not name:
+            raise ConversionError(path, number, "no examinee in the first column")
+        if name in values:
+            raise ConversionError(
+                path, number, f"examinee '{name}' stands twice: give each a name of its own"
+            )
+        try:
+            values[name] = [_NUMBERS[value] for value in row[1:]]
+        except KeyError as error:
+            where = next(item for item, value in zip(items, row[1:], strict=True) if value not in _NUMBERS)
+            raise ConversionError(
+                path,
+                number,
+                f"examinee '{name}', question '{where}': '{str(error.args[0])[:40]}' is neither 0, 1 nor "
+                "empty (no response)",
+            ) from None
+    if not values:
+        raise ConversionError(path, None, "no examinee: there is a header line only")
+    return ResponseMatrix(tuple(values), tuple(items), np.array(list(values.values()), np.float64))
+
+
+def _labels(path: str | os.PathLike[str], first: str, empty: str | None) -> LabelTable:
+    lines = _rows(path)
+    number, header = next(lines)
+    if header[0] != first or len(header) < 2:
+        raise ConversionError(
+            path, number, f"the header line is not `{first}` and then at least one column, set off by tabs"
+        )
+    _refuse_twice(path, number, header[1:], "column")
+    if not all(header[1:]):
+        raise ConversionError(path, number, "a column has no name")
+    rows: dict[str, tuple[str, ...]] = {}
+    for number, row in lines:
+        _check_length(path, number, row, header)
+        if not row[0]:
+            raise ConversionError(path, number, f"no {first} in the first column")
+        if row[0] in rows:
+            raise ConversionError(path, number, f"{first} '{row[0]}' stands twice")
+        if empty and not all(row[1:]):
+            missing = header[1 + row[1:].index("")]
+            raise ConversionError(path, number, f"{first} '{row[0]}' has no {missing}: {empty}")
+        rows[row[0]] = tuple(row[1:])
+    return LabelTable(tuple(header[1:]), rows)
+
+
+def _rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, list[str]]]:
+    for number, raw in iter_filled(path):
+        line = decode(path, number, raw)
+        if "\r" in line:
+            raise ConversionError(
+                path, number, "a carriage return inside the line: save it anew with LF line ends"
+            )
+        yield number, [value.strip() for value in line.split("\t")]
+
+
+def _check_length(path: str | os.PathLike[str], number: int, row: list[str], header: list[str]) -> None:
+    if len(row) != len(header):
+        raise ConversionError(
+            path,
+            number,
+            f"has {len(row)} columns, the header line has {len(header)}: are they set off by tabs?",
+        )
+
+
+def _refuse_twice(path: str | os.PathLike[str], number: int, names: list[str], what: str) -> None:
+    if len(set(names)) < len(names):
+        seen: set[str] = set()
+        name = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise ConversionError(path, number, f"the header line names {what} '{name[:80]}' twice")
+
+
+@dataclass(frozen=True)
+class _Response:
+    path: Path
+    line: int
+    examinee: str
+    item: str
+    value: float
+    text: str
+    components: Mapping[str, str]
+
+
+def _folder(path: Path) -> ResponseMatrix:
+    files = sorted(file for file in path.iterdir() if file.name.endswith(_ENDINGS))
+    if not files:
+        raise ConversionError(
+            path, None, "no .jsonl file in it: one an examinee is needed, with `acc` on each line"
+        )
+    return _gathered(
+        path, (row for file in files for row in _json_responses(file, file.name.split(".jsonl")[0]))
+    )
+
+
+def _json_responses(path: Path, examinee: str | None) -> Iterator[_Response]:
+    for place, (number, row) in enumerate(iter_objects(path), 1):
+        name = an_id(path, number, row, (EXAMINEE,)) if examinee is None or EXAMINEE in row else examinee
+        components = _components(path, number, row)
+        if isinstance(row.get("responses"), dict):
+            for item, value in row["responses"].items():
+                yield _Response(path, number, name, item, _value(path, number, item, value), "", components)
+            continue
+        doc = row["doc"] if isinstance(row.get("doc"), dict) else {}
+        # In a row, as the evaluation harness has it, doc_id is the question's number; in a question it is
+        # the passage's.
+        ids = {key: value for key, value in {**doc, **row}.items() if key in _ITEM and value is not None}
+        ids |= {"id": row["doc_id"]} if not ids and row.get("doc_id") is not None else {}
+        # The released files have no ids: all have the questions in the same order.
+        item = an_id(path, number, ids, _ITEM) if ids else str(place)
+        found = [row[key] for key in _VALUE if key in row]
+        if not found:
+            raise ConversionError(path, number, 'no "acc" in it: 1 where the response is right, else 0')
+        text = doc.get("question", row.get("question", ""))
+        text = text if isinstance(text, str) else ""
+        yield _Response(path, number, name, item, _value(path, number, item, found[0]), text, components)
+
+
+def _gathered(path: Path, responses: Iterable[_Response]) -> ResponseMatrix:
+    import numpy as np
+
+    values: dict[str, dict[str, float]] = {}
+    items: dict[str, str] = {}
+    components: dict[str, Mapping[str, str]] = {}
+    for row in responses:
+        known = values.setdefault(row.examinee, {})
+        if row.item in known:
+            raise ConversionError(
+                row.path, row.line, f"examinee '{row.examinee}' responded to question '{row.item}' before"
+            )
+        known[row.item] = row.value
+        if items.setdefault(row.item, row.text) != row.text and row.text and items[row.item]:
+            raise ConversionError(
+                row.path,
+                row.line,
+                f"question '{row.item}' has another text than before: do the files have the same questions?",
+            )
+        items[row.item] = items[row.item] or row.text
+        if row.components and components.setdefault(row.examinee, row.components) != row.components:
+            raise ConversionError(
+                row.path, row.line, f"examinee '{row.examinee}' has other components than before"
+            )
+    nothing = float("nan")
+    matrix = [[known.get(item, nothing) for item in items] for known in values.values()]
+    return ResponseMatrix(
+        tuple(values),
+        tuple(items),
+        np.array(matrix, np.float64).reshape(len(values), len(items)),
+        {item: text for item, text in items.items() if text},
+        components,
+    )
+
+
+def _value(path: Path, number: int, item: str, value: Any) -> float:
+    if value is None or value == "":
+        return float("nan")
+    if isinstance(value, bool | int | float) and value in (0, 1):
+        return float(value)
+    raise ConversionError(
+        path, number, f"question '{item}': {str(value)[:40]!r} is neither 0, 1 nor null (no response)"
+    )
+
+
+def _components(path: Path, number: int, row: Mapping[str, Any]) -> Mapping[str, str]:
+    found = row.get("components")
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise ConversionError(path, number, '"components" is no object of names and levels')
+    return {str(name): str(level) for name, level in found.items()}

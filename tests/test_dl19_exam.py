@@ -1,0 +1,47 @@
+"""The bank of TREC DL 2019 as an exam of its 37 runs, against the official leaderboard."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from scipy import stats
+
+import trecexam
+from trecexam.cli.main import run
+
+
+@pytest.fixture(scope="module")
+def track(dl19: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("exam") / "track"
+    arguments = ["--bank", dl19 / "bank.questions.jsonl.gz", "--passages", dl19 / "passages.jsonl.gz",
+                 "--qrels", dl19 / "qrels.txt", "--runs", dl19 / "runs",
+                 "--recorded", dl19 / "graded.flan-t5-large.jsonl.gz"]  # fmt: skip
+    assert run(["init", str(root), *map(str, arguments)]) == 0
+    (root / "official_leaderboard.json").write_bytes((dl19 / "official_leaderboard.json").read_bytes())
+    assert run(["watch", str(root), "--once"]) == 0
+    return root
+
+
+def test_abilities_agree_with_the_official_leaderboard_better_than_coverage_does(track: Path) -> None:
+    with trecexam.open_track(track) as opened:
+        found = opened.fit_exam()
+        cover = {row.run: row.scores[0].mean for row in opened.leaderboard(["Cover(rel=4)@20"]).rows}
+    fitted = found.fitted
+    assert fitted.exam.values.shape == (37, 210)
+    # All cells have a rating, so the share of items that a run has right is its Cover.
+    assert dict(zip(fitted.exam.examinees, fitted.fit.accuracy.tolist(), strict=True)) == pytest.approx(cover)
+    ranks = json.loads((track / "official_leaderboard.json").read_text())
+    theta = dict(zip(fitted.exam.examinees, fitted.fit.theta.tolist(), strict=True))
+    runs = [name for name in theta if name in ranks]
+    taus = {(ours, official): one.kendall_tau for ours, official, one in found.official}
+    expected = stats.kendalltau([theta[name] for name in runs], [-ranks[name] for name in runs]).statistic
+    assert taus["theta", "official_leaderboard"] == pytest.approx(expected, abs=1e-3)
+    assert taus["theta", "official_leaderboard"] > 0.6
+    assert taus["accuracy", "official_leaderboard"] < 0.5
+    notes = [one.note for one in fitted.quality]
+    assert notes.count("all got it right") == 26
+    assert notes.count("no one got it right") == 38
+    assert all(math.isfinite(value) for value in (*fitted.fit.a, *fitted.fit.b, *fitted.fit.theta))

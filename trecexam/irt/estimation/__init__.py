@@ -1,0 +1,1 @@
+"""How a model's parameters are estimated: likelihood, priors, the optimiser, standard errors."""
