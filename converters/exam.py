@@ -6,11 +6,12 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from converters.errors import ConversionError
 from converters.fields import a_text, an_id
 from converters.lines import iter_objects
+from converters.passages import ID_KEYS, TEXT_KEYS
 
 #: Candidates of a question, and the letters that they are known by.
 LETTERS = "ABCD"
@@ -110,3 +111,32 @@ def _question(path: str | os.PathLike[str], number: int, row: Mapping[str, Any])
         topic or "",
         {key: value for key, value in row.items() if key not in _FIELDS},
     )
+
+
+class Source(NamedTuple):
+    """A passage of a knowledge corpus; `title` and `topic` are "" where it has none."""
+
+    doc_id: str
+    text: str
+    title: str = ""
+    topic: str = ""
+
+
+def read_sources(path: str | os.PathLike[str]) -> Iterator[Source]:
+    """The passages of a corpus with their titles and topics, in its order.
+
+    Raises:
+        ConversionError: with the line: no id, no text, a title or topic that is no text, an id twice.
+    """
+    lines: dict[str, int] = {}
+    for number, row in iter_objects(path):
+        doc_id = an_id(path, number, row, ID_KEYS)
+        what = f"passage '{doc_id}'"
+        first = lines.setdefault(doc_id, number)
+        if first != number:
+            raise ConversionError(path, number, f"{what} stands twice, first on line {first}")
+        more = [row.get(key) or "" for key in ("title", "topic")]
+        for key, value in zip(("title", "topic"), more, strict=True):
+            if not isinstance(value, str):
+                raise ConversionError(path, number, f'"{key}" of {what} is no text')
+        yield Source(doc_id, a_text(path, number, row, TEXT_KEYS, what), *more)

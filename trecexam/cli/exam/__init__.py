@@ -8,6 +8,11 @@ import click
 
 #: sub-command -> (module, function, help line). The line stands here so that --help imports none of them.
 COMMANDS = {
+    "generate": (
+        "trecexam.cli.exam.generating",
+        "generating",
+        "Have a language model write a question about each passage.",
+    ),
     "filter": ("trecexam.cli.exam.filtering", "filtering", "Leave out questions that are no good; say why."),
 }
 
