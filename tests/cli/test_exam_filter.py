@@ -51,6 +51,9 @@ def test_what_stays_what_goes_and_why_is_written(exam: Path, capsys: pytest.Capt
     assert stats["filters"]["length"] == {"dropped": 1, "alone": 0}
     assert stats["after"]["fixed_answer"] == {"letter": "A", "accuracy": 0.5}
     assert (out / "groups.tsv").read_text() == "item\tbloom\tquestion_type\nx0\t\twhat\nx4\tApplying\thow\n"
+    queries = (out / "queries.tsv").read_text().splitlines()
+    assert queries[0] == f"x0\t{STEM}"
+    assert len(queries) == 2
     said = capsys.readouterr()
     assert said.out.splitlines()[1].split("\t") == ["self-contained", "1", "1", "", ""]
     assert "5 questions: 3 dropped, 2 kept" in said.err

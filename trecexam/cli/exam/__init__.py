@@ -14,6 +14,7 @@ COMMANDS = {
         "Have a language model write a question about each passage.",
     ),
     "filter": ("trecexam.cli.exam.filtering", "filtering", "Leave out questions that are no good; say why."),
+    "score": ("trecexam.cli.exam.scoring", "scoring", "Have models take an exam, with retrievers."),
 }
 
 

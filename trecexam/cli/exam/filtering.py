@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.argument("exam", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="EXAM.jsonl")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR",
-    help="Gets kept.jsonl, dropped.jsonl, stats.json and groups.tsv.",
+    help="Gets kept.jsonl, dropped.jsonl, stats.json, groups.tsv and queries.tsv.",
 )  # fmt: skip
 @click.option(
     "--track",
@@ -92,7 +92,8 @@ def filtering(exam: Path, output: Path, track: Path | None, as_json: bool, **giv
 
     A line is {"question_id", "question", "choices": [4], "correct": 0..3, "doc_id", "documentation",
     "topic"?}. Prints for each filter how many questions it takes out, and how many no other one does.
-    groups.tsv is for `exam fit --groups`. Exit status 1: no question is left.
+    groups.tsv is for `exam fit --groups`, queries.tsv
+    for retrieval. Exit status 1: no question is left.
     """
     from trecexam.cli import show
     from trecexam.stages.exams.filtering import filter_exam, write_filtered

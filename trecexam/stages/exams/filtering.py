@@ -118,7 +118,7 @@ def filter_exam(
 
 
 def write_filtered(exam: FilteredExam, folder: Path) -> None:
-    """Writes kept.jsonl, dropped.jsonl, stats.json and groups.tsv, all of them or none.
+    """Writes kept.jsonl, dropped.jsonl, stats.json, groups.tsv and queries.tsv, all of them or none.
 
     Raises:
         TrecexamError: they cannot be written, or the exam would be overwritten.
@@ -137,10 +137,16 @@ def write_filtered(exam: FilteredExam, folder: Path) -> None:
         folder / "dropped.jsonl": bytes(dropped),
         folder / "stats.json": to_json(exam.stats).encode(),
         folder / "groups.tsv": to_tsv(exam.groups()).encode(),
+        folder / "queries.tsv": _queries(exam).encode(errors="replace"),
     }
     if exam.path.resolve() in {path.resolve() for path in contents}:
         raise TrecexamError("would be overwritten: give -o another folder", path=exam.path)
     replace_together(contents)
+
+
+def _queries(exam: FilteredExam) -> str:
+    """The kept stems as queries, for who makes runs for `exam score`."""
+    return "".join(f"{each.question_id}\t{' '.join(each.question.split())}\n" for each in exam.filtered.kept)
 
 
 def _embedder(model: str, root: Path) -> Embed:
