@@ -176,6 +176,38 @@ def test_questions_without_an_answer_are_empty_and_not_wrong(exam: Path) -> None
     assert (out / "matrix.tsv").read_text().splitlines()[1] == "big+closed-book+0\t1\t\t0"
 
 
+def test_runs_of_one_tag_are_named_by_their_files(
+    exam: Path, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ranking = {"x0": ["d1"], "x1": ["d2"], "x2": ["d0"]}
+    files = [write_run(exam.parent / where, ranking, "same") for where in ("a.run", "b.run", "c/a.run")]
+    start = ["exam", "score", str(exam), "-o", str(exam.parent / "out"), "--model", str(model), "--retriever"]
+    assert run([*start, str(files[0]), "--retriever", str(files[1]), "--device", "cpu"]) == 0
+    components = (exam.parent / "out" / "components.tsv").read_text().splitlines()
+    assert [line.split("\t")[2] for line in components] == ["retriever", "a", "b"]
+    assert run([*start, str(files[0]), "--retriever", str(files[2]), "--device", "cpu"]) == 2
+    assert "two retrievers are called 'a'" in capsys.readouterr().err
+
+
+def test_probabilities_that_are_no_numbers_are_an_error(
+    exam: Path, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    broken = AutoModelForCausalLM.from_pretrained(model)
+    with torch.no_grad():
+        broken.lm_head.weight.fill_(float("nan"))
+    broken.save_pretrained(tmp_path / "nan")
+    AutoTokenizer.from_pretrained(model).save_pretrained(tmp_path / "nan")
+    out = exam.parent / "out"
+    assert (
+        run(["exam", "score", str(exam), "-o", str(out), "--model", str(tmp_path / "nan"), "--device", "cpu"])
+        == 2
+    )
+    assert "no finite probabilities" in capsys.readouterr().err
+    assert not (out / "matrix.tsv").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [

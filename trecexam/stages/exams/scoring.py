@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,19 +100,18 @@ def retrievers(named: Sequence[str], documents: int) -> list[Retriever]:
 
     Raises:
         ConversionError: a run cannot be read.
+        TrecexamError: two would have the same name.
     """
     runs = {name: read_run(name) for name in named if name not in (CLOSED_BOOK, ORACLE)}
     tags = [run.name for run in runs.values()]
-    return [
-        Retriever(
-            name
-            if name not in runs
-            else (tags[0] if len(tags) == 1 else _tag(runs[name].name, tags, Path(name))),
-            runs.get(name),
-            documents,
-        )
-        for name in dict.fromkeys(named)
-    ]
+    found: list[Retriever] = []
+    for name in dict.fromkeys(named):
+        run = runs.get(name)
+        shown = name if run is None else _tag(run.name, tags, Path(name))
+        if any(one.name == shown for one in found):
+            raise TrecexamError(f"two retrievers are called '{shown}': rename a file", path=name)
+        found.append(Retriever(shown, run, documents))
+    return found
 
 
 def _tag(tag: str, tags: Sequence[str], path: Path) -> str:
@@ -182,7 +182,8 @@ def by_model(
     probable of the four letters.
 
     Raises:
-        GraderError: the model cannot be run, or a prompt without its documents does not fit.
+        GraderError: the model cannot be run.
+        TrecexamError: a prompt without its documents does not fit, or probabilities are not finite.
     """
     from trecexam.graders.continuations import Asked, scored, tokens_of
 
@@ -218,6 +219,11 @@ def by_model(
     for batch in scored(backend, asked):
         for place, found in batch:
             scores = [one.log_probability / length for one, length in zip(found, lengths[place], strict=True)]
+            if not all(map(math.isfinite, scores)):
+                raise TrecexamError(
+                    f"the model gives question '{questions[place].question_id}' no finite probabilities: "
+                    "set another --dtype or --device"
+                )
             answers[place] = Answered(scores.index(max(scores)), {"scores": scores})
         if progress:
             progress(len(answers), len(asked))
