@@ -1,5 +1,6 @@
 """trecexam.toml -> `TrackConfig`: every setting with its unit and default."""
 
+from trecexam.config.exams import ExamSection
 from trecexam.config.file import load_config, render_config
 from trecexam.config.language_models import GeneratorSection, LanguageModelSection
 from trecexam.config.ray import RaySection
@@ -14,6 +15,7 @@ from trecexam.config.sections import (
 
 __all__ = [
     "CONFIG_NAME",
+    "ExamSection",
     "GeneratorSection",
     "GraderSection",
     "LanguageModelSection",

@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
+from trecexam.config.exams import ExamSection
 from trecexam.config.language_models import GeneratorSection, LanguageModelSection, Section
 from trecexam.config.ray import RaySection
 from trecexam.errors import ConfigError
@@ -204,6 +205,7 @@ class TrackConfig(Section):
     report: ReportSection = ReportSection()  # type: ignore[call-arg]
     watch: WatchSection = WatchSection()  # type: ignore[call-arg]
     generator: GeneratorSection = GeneratorSection()  # type: ignore[call-arg]
+    exam: ExamSection = ExamSection()  # type: ignore[call-arg]
 
     def on_scale(self, max_rating: int, min_rating: int, path: Path) -> TrackConfig:
         """These settings for grades of 0..`max_rating`; `min_rating` is the default on that scale.

@@ -8,6 +8,13 @@ import click
 
 #: sub-command -> (module, function, help line). The line stands here so that --help imports none of them.
 COMMANDS = {
+    "generate": (
+        "trecexam.cli.exam.generating",
+        "generating",
+        "Have a language model write a question about each passage.",
+    ),
+    "filter": ("trecexam.cli.exam.filtering", "filtering", "Leave out questions that are no good; say why."),
+    "score": ("trecexam.cli.exam.scoring", "scoring", "Have models take an exam, with retrievers."),
     "fit": ("trecexam.cli.exam.fit", "fit", "Fit an item response model to responses, or to a track."),
     "improve": (
         "trecexam.cli.exam.improve",

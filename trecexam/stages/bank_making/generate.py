@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import datetime
 import os
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from pathlib import Path
 
 from converters.records import Item, Origin
@@ -17,11 +14,11 @@ from trecexam.bank.generation.prompts import ItemPrompt, Wanted
 from trecexam.bank.generation.reading import read_items
 from trecexam.errors import TrecexamError
 from trecexam.graders.base import Estimate, UngradedError, Usage
-from trecexam.graders.writing import Unwritten, Writer
+from trecexam.graders.writing import Writer
 from trecexam.reports.files import replace as replace_file
 from trecexam.stages.bank_making.answers import Kept, KeptAnswers
+from trecexam.stages.bank_making.asking import ask
 from trecexam.stages.bank_making.plan import Plan
-from trecexam.stages.grading import LAST_ANSWERS
 
 
 @dataclass(frozen=True)
@@ -109,7 +106,7 @@ def generate(
     missing = [text for text in dict.fromkeys(texts.values()) if answers.get(text) is None]
     reused = len(set(texts.values())) - len(missing)
     unwritten: dict[str, str] = {}
-    asking = _ask(writer, missing, answers, unwritten, progress, stop)
+    asking = ask(writer, missing, answers, unwritten, progress, stop)
     why = ""
     try:
         for _ in asking:
@@ -142,47 +139,6 @@ def generate(
         writer.cost(writer.used),
         why,
     )
-
-
-def _ask(
-    writer: Writer,
-    prompts: Sequence[str],
-    answers: KeptAnswers,
-    unwritten: dict[str, str],
-    progress: Callable[[int, int], None] | None,
-    stop: Callable[[], bool] | None,
-) -> Iterator[None]:
-    """Asks until all is answered or it is to stop; a step for each batch."""
-    writer.start_from(answers.used)
-    done, counted = 0, Usage()
-    if progress is not None:
-        progress(0, len(prompts))
-    if not prompts:
-        return
-    stopped = stop or (lambda: False)
-    ends = float("inf")
-    try:
-        for batch in writer.write(takewhile(lambda _: not stopped(), prompts)):
-            now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-            kept = []
-            for text, found in batch:
-                if isinstance(found, Unwritten):
-                    unwritten[text] = found.reason
-                else:
-                    kept.append((text, Kept(found.text, found.cut, now)))
-            answers.add(kept, writer.used.less(counted))
-            counted = writer.used
-            done += len(batch)
-            if progress is not None and batch:
-                progress(done, len(prompts))
-            if stopped():
-                # What is on its way to a server is paid for, and would be asked again.
-                ends = min(ends, time.monotonic() + (LAST_ANSWERS if writer.paid else 0))
-            if time.monotonic() >= ends:
-                return
-            yield
-    finally:
-        answers.add((), writer.used.less(counted))
 
 
 def _made(

@@ -1,0 +1,159 @@
+"""`trecexam exam filter`: what a user types and finds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from exams import CHOICES, STEM, question, write_exam
+
+pytest.importorskip("rapidfuzz")
+pytest.importorskip("simplemma")
+
+from converters.exam import read_exam
+from trecexam.cli.main import run
+
+
+@pytest.fixture
+def exam(tmp_path: Path) -> Path:
+    return write_exam(
+        tmp_path / "exam.jsonl",
+        [
+            question(0, raw="as it \u00fc was"),
+            question(1, STEM.replace("a heat", "the heat")),
+            question(2, "According to the documentation, what is needed to defrost the coil?"),
+            question(3, "Why so?", ["no", "no", "yes", "why"]),
+            question(4, "How would you demonstrate that the coil of a pump is frozen?", CHOICES, 3),
+        ],
+    )
+
+
+def lines(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_what_stays_what_goes_and_why_is_written(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = exam.parent / "out"
+    assert run(["exam", "filter", str(exam), "-o", str(out), "--without", "extra-candidate-jaccard"]) == 0
+    kept, dropped = lines(out / "kept.jsonl"), lines(out / "dropped.jsonl")
+    assert [row["question_id"] for row in kept] == ["x0", "x4"]
+    assert kept[0]["raw"] == "as it \u00fc was"
+    assert (kept[1]["bloom"], kept[1]["question_type"]) == (["Applying"], "how")
+    assert [row["filters"] for row in dropped] == [
+        ["duplicates"],
+        ["self-contained"],
+        ["length", "intra-candidate-jaccard"],
+    ]
+    assert str(dropped[0]["reason"]).startswith("duplicates: like 'x0'")
+    stats = json.loads((out / "stats.json").read_bytes())
+    assert (stats["questions"], stats["kept"], stats["dropped"]) == (5, 2, 3)
+    assert stats["filters"]["length"] == {"dropped": 1, "alone": 0}
+    assert stats["after"]["fixed_answer"] == {"letter": "A", "accuracy": 0.5}
+    assert (out / "groups.tsv").read_text() == "item\tbloom\tquestion_type\nx0\t\twhat\nx4\tApplying\thow\n"
+    queries = (out / "queries.tsv").read_text().splitlines()
+    assert queries[0] == f"x0\t{STEM}"
+    assert len(queries) == 2
+    said = capsys.readouterr()
+    assert said.out.splitlines()[1].split("\t") == ["self-contained", "1", "1", "", ""]
+    assert "5 questions: 3 dropped, 2 kept" in said.err
+    # What is kept is an exam again, and none of it goes a second time.
+    assert run(["exam", "filter", str(out / "kept.jsonl"), "-o", str(out / "again"), "--without",
+                "extra-candidate-jaccard"]) == 0  # fmt: skip
+    assert lines(out / "again" / "kept.jsonl") == kept
+    assert [each.rest["bloom"] for each in read_exam(out / "kept.jsonl")] == [[], ["Applying"]]
+
+
+def test_thresholds_come_from_the_track_and_options_stand_above_them(exam: Path) -> None:
+    track = exam.parent / "track"
+    track.mkdir()
+    (track / "own.txt").write_text("frozen\n")
+    (track / "trecexam.toml").write_text(
+        '[exam]\nwithout = ["duplicates", "extra-candidate-jaccard"]\nmin_question = 3\n'
+        'patterns = "own.txt"\n'
+        "shares = { intra-candidate-jaccard = 0.0 }\n"
+    )
+    out = exam.parent / "out"
+    assert run(["exam", "filter", str(exam), "-o", str(out), "--track", str(track)]) == 0
+    assert [row["question_id"] for row in lines(out / "dropped.jsonl")] == ["x4"]
+    more = ["--min-question", "61", "--intra-candidate-jaccard", "0.5"]
+    assert run(["exam", "filter", str(exam), "-o", str(out), "--track", str(track), *more]) == 0
+    assert [row["filters"] for row in lines(out / "dropped.jsonl")] == [
+        ["length", "intra-candidate-jaccard"],
+        ["self-contained", "length"],
+    ]
+
+
+def test_generation_is_told_where_it_was_noted(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    noted = {"generated": 9, "badly_parsed": {"no answer letter": 4}}
+    exam.with_name("exam.generation.json").write_text(json.dumps(noted))
+    assert run(["exam", "filter", str(exam), "-o", str(exam.parent / "out")]) == 0
+    stats = json.loads((exam.parent / "out" / "stats.json").read_bytes())
+    assert {key: stats[key] for key in noted} == noted
+    assert "9 questions generated, 4 badly parsed" in capsys.readouterr().err
+
+
+def test_an_exam_of_which_nothing_is_left_is_status_1(exam: Path) -> None:
+    assert run(["exam", "filter", str(exam), "-o", str(exam.parent / "out"), "--min-question", "900"]) == 1
+    assert (exam.parent / "out" / "kept.jsonl").read_bytes() == b""
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"choices": ["a", "b", "c"]}, "\"choices\" of question 'x0' are not 4 texts"),
+        ({"choices": ["a", "b", "c", 4]}, '"choices" of question'),
+        ({"choices": None}, '"choices" of question'),
+        ({"correct": 4}, "the place of the right candidate, 0..3, and not 4"),
+        ({"correct": "B"}, "0..3, and not 'B'"),
+        ({"correct": True}, "0..3, and not True"),
+        ({"question_id": None}, 'no "question_id" in it'),
+        ({"question": None}, "has no text"),
+        ({"documentation": 3}, '"documentation" of question'),
+        ({"topic": ["a"]}, '"topic" of question'),
+    ],
+)
+def test_a_line_that_is_no_question_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: dict[str, object], reason: str
+) -> None:
+    path = tmp_path / "exam.jsonl"
+    path.write_text("\n" + json.dumps({**question().row(), **change}) + "\n")
+    assert run(["exam", "filter", str(path), "-o", str(tmp_path / "out")]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"trecexam: {path}:2: ")
+    assert reason in err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--share", "intra-candidate-jaccard"], "a filter and a share needed"),
+        (["--share", "length=0.1"], "'length' has no share"),
+        (["--share", "intra-candidate-jaccard=1"], "from 0 to below 1 needed"),
+        (["--share", "intra-candidate-embedding=0.1"], "needs a model"),
+        (["--duplicates", "2"], "--duplicates"),
+        (["--without", "lenght"], "--without"),
+        (["--patterns", "nowhere.txt"], "cannot be read"),
+        (["--track", "nowhere"], "no such track folder"),
+    ],
+)
+def test_options_that_cannot_be_used_are_one_line(
+    exam: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], reason: str
+) -> None:
+    assert run(["exam", "filter", str(exam), "-o", str(exam.parent / "out"), *arguments]) == 2
+    assert reason in capsys.readouterr().err
+
+
+def test_a_question_id_that_stands_twice_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_exam(tmp_path / "exam.jsonl", [question(), question()])
+    assert run(["exam", "filter", str(path), "-o", str(tmp_path / "out")]) == 2
+    assert f"{path}:2: question id 'x0' stands twice, first on line 1" in capsys.readouterr().err
+
+
+def test_the_exam_itself_is_never_overwritten(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = exam.rename(exam.with_name("kept.jsonl"))
+    before = path.read_bytes()
+    assert run(["exam", "filter", str(path), "-o", str(path.parent)]) == 2
+    assert "would be overwritten" in capsys.readouterr().err
+    assert path.read_bytes() == before

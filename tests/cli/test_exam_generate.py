@@ -1,0 +1,217 @@
+"""`trecexam exam generate`: what a user types and finds, with servers good and bad."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from exams import CHOICES, STEM
+
+pytest.importorskip("httpx2")
+pytest.importorskip("tenacity")
+
+from scripted_server import KEY, Exchange, serving
+
+import trecexam
+from converters.exam import read_exam
+from trecexam.cli.main import run
+from trecexam.graders.server import exchange
+
+PASSAGES = [
+    {"docid": "d1", "text": "Heat pumps move heat.", "title": "Pumps", "topic": "heat"},
+    {"docid": "d2", "text": "Frost settles on coils {title}."},
+    {"docid": "d3", "text": "Nobody asks about this."},
+]
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(exchange, "LONGEST_PAUSE", 0.05)
+    monkeypatch.setenv("TEST_KEY", KEY)
+
+
+@pytest.fixture
+def track(tmp_path: Path) -> Callable[..., Path]:
+    """Makes a track with passages; settings go into [generator]."""
+
+    def made(url: str, **settings: Any) -> Path:
+        root = tmp_path / "track"
+        root.mkdir(exist_ok=True)
+        (root / "passages.jsonl").write_text("".join(json.dumps(row) + "\n" for row in PASSAGES))
+        words = {"name": "openai", "model": "tiny", "base_url": url, "key_env": "TEST_KEY", **settings}
+        lines = "".join(f"{key} = {json.dumps(value)}\n" for key, value in words.items())
+        (root / "trecexam.toml").write_text(f"[generator]\n{lines}")
+        return root
+
+    return made
+
+
+def written(about: str) -> str:
+    stem = STEM.replace("house", about)
+    body = "\n".join(f"{x}) {choice}" for x, choice in zip("ABCD", CHOICES, strict=True))
+    return f"Question: {stem}\n{body}\n\nCorrect Answer: B\nExplanation: so."
+
+
+def asked(exchange: Exchange) -> None:
+    """A question on what the passage is about; none on the third one."""
+    about = next((row["docid"] for row in PASSAGES if row["text"] in exchange.prompt), "")
+    exchange.say("I cannot do that." if about == "d3" else written(about))
+
+
+def generate(root: Path, *more: str) -> int:
+    return run(["exam", "generate", str(root), "--domain", "manuals of heat pumps", *more])
+
+
+def test_each_passage_gets_a_question_that_keeps_where_it_is_from(
+    track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(asked) as server:
+        root = track(server.url, seed=3)
+        assert generate(root, "--shuffle-seed", "5") == 0
+    questions = list(read_exam(root / "exam.jsonl"))
+    assert [each.doc_id for each in questions] == ["d1", "d2"]
+    first = questions[0]
+    assert first.question == STEM.replace("house", "d1")
+    assert first.choices[first.correct] == CHOICES[1]
+    assert first.rest["raw"] == written("d1")
+    assert first.choices == tuple(CHOICES[place] for place in first.rest["shuffle"]["order"])
+    assert first.rest["shuffle"]["seed"] == 5
+    assert (first.documentation, first.topic, first.rest["title"]) == (
+        "Heat pumps move heat.",
+        "heat",
+        "Pumps",
+    )
+    origin = dict(first.rest["origin"])
+    assert origin.pop("time").endswith("Z")
+    assert origin == {"prompt": "mcq-generation", "model": "tiny", "seed": 3}
+    # The published prompt, with its own braces, and a passage's braces, as they are.
+    prompts = sorted(body["messages"][-1]["content"] for body in server.bodies)
+    start = "### Human: Here is some documentation from manuals of heat pumps: "
+    assert any(f"{start}Pumps\nHeat pumps move heat..\nFrom this" in prompt for prompt in prompts)
+    assert any("coils {title}..\n" in prompt for prompt in prompts)
+    assert all("Question: {question}\nA){candidate A}" in prompt for prompt in prompts)
+    noted = json.loads((root / "exam.generation.json").read_bytes())
+    assert (noted["generated"], noted["badly_parsed"]) == (3, {"no four candidates": 1})
+    unread = json.loads((root / "exam.unread.jsonl").read_bytes())
+    assert unread == {"doc_id": "d3", "reason": "no four candidates", "raw": "I cannot do that."}
+    err = capsys.readouterr().err
+    assert "1 answers are no questions: no four candidates" in err
+    assert "2 questions (3 answers are new)" in err
+
+
+def test_a_second_time_nothing_is_asked_and_no_byte_changes(track: Callable[..., Path]) -> None:
+    with serving(asked) as server:
+        root = track(server.url)
+        assert generate(root, "--limit", "1") == 0
+        assert len(server.bodies) == 1
+        assert generate(root) == 0
+        assert len(server.bodies) == 3
+        before = (root / "exam.jsonl").read_bytes()
+        assert generate(root) == 0
+        (root / "exam.jsonl").unlink()
+        assert generate(root) == 0
+        assert len(server.bodies) == 3
+    assert (root / "exam.jsonl").read_bytes() == before
+
+
+def test_an_exam_that_somebody_edited_is_left_as_it_is(
+    track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(asked) as server:
+        root = track(server.url)
+        generate(root)
+        path = root / "exam.jsonl"
+        path.write_bytes(path.read_bytes().replace(b"Sound of the street", b"Noise of the street"))
+        before = path.read_bytes()
+        assert generate(root) == 2
+        assert "was edited" in capsys.readouterr().err
+        assert path.read_bytes() == before
+        assert generate(root, "-o", str(root / "other.jsonl")) == 0
+        assert (root / "other.generation.json").exists()
+        assert len(server.bodies) == 3
+
+
+def test_a_server_that_is_down_leaves_no_empty_exam(
+    track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = track("http://127.0.0.1:9/v1", retries=0)
+    assert generate(root) != 0
+    assert not (root / "exam.jsonl").exists()
+    assert KEY not in capsys.readouterr().err
+
+
+def test_what_is_stopped_goes_on_where_it_was(track: Callable[..., Path]) -> None:
+    with serving(asked) as server:
+        root = track(server.url, concurrency=1)
+        with trecexam.open_track(root) as opened:
+            made = opened.generate_exam("pumps", stop=lambda: len(server.bodies) >= 1)
+        assert made.why == "stopped"
+        assert not made.complete
+        asked_first = len(server.bodies)
+        assert asked_first < 3
+        with trecexam.open_track(root) as opened:
+            made = opened.generate_exam("pumps")
+        assert len(server.bodies) == 3
+    assert made.complete
+    assert made.reused == asked_first
+    assert [question.doc_id for question in made.questions] == ["d1", "d2"]
+
+
+def test_a_prompt_of_ones_own_is_asked_and_noted(track: Callable[..., Path], tmp_path: Path) -> None:
+    prompt = tmp_path / "mine.toml"
+    prompt.write_text(
+        'template = "On {topic} in {task_domain}: {documentation} Write Question: {question}"\n'
+    )
+    with serving(asked) as server:
+        root = track(server.url)
+        assert generate(root, "--prompt", str(prompt), "--limit", "1") == 0
+        assert server.bodies[0]["messages"][-1]["content"] == (
+            "On heat in manuals of heat pumps: Pumps\nHeat pumps move heat. Write Question: {question}"
+        )
+    assert next(read_exam(root / "exam.jsonl")).rest["origin"]["prompt"].startswith("mine sha256:")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('template = "no slot"', "no place for the passage: write {documentation}"),
+        ('template = "{documentation} {domain}"', "unknown slot 'domain'"),
+    ],
+)
+def test_a_prompt_that_cannot_be_used_is_named(
+    track: Callable[..., Path], capsys: pytest.CaptureFixture[str], text: str, reason: str
+) -> None:
+    root = track("http://127.0.0.1:9/v1")
+    (root / "mine.toml").write_text(text + "\n")
+    assert generate(root, "--prompt", str(root / "mine.toml")) == 2
+    assert reason in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ('{"docid": "d1", "text": "a"}\n{"docid": "d1", "text": "b"}', ":2: passage 'd1' stands twice"),
+        ('{"docid": "d1"}', ":1: passage 'd1' has no text"),
+        ('{"docid": "d1", "text": "a", "topic": 3}', ":1: \"topic\" of passage 'd1' is no text"),
+        ("", "the file is empty"),
+    ],
+)
+def test_passages_that_cannot_be_used_are_named(
+    track: Callable[..., Path], capsys: pytest.CaptureFixture[str], line: str, reason: str
+) -> None:
+    root = track("http://127.0.0.1:9/v1")
+    (root / "passages.jsonl").write_text(line)
+    assert generate(root) == 2
+    assert reason in capsys.readouterr().err
+
+
+def test_an_estimate_asks_nobody(track: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
+    root = track("http://127.0.0.1:9/v1", price_in=1.0, price_out=2.0)
+    assert generate(root, "--estimate") == 0
+    header, row = capsys.readouterr().out.splitlines()
+    assert header.startswith("prompts\t")
+    assert row.startswith("3\t")

@@ -1,0 +1,67 @@
+"""What an examinee is asked: the published answering prompts, closed-book, with documents, with examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+from typing import Literal
+
+from converters.exam import LETTERS, ExamQuestion
+
+#: What stands before the context: the question's own passage, or retrieved documents.
+ContextKind = Literal["oracle", "retrieved"]
+_HEADS: Mapping[ContextKind, str] = {"oracle": "Context:", "retrieved": "Retrieved Documents:\n"}
+#: The end of a prompt; an answer follows after a blank.
+CUE = "###Assistant: Correct answer:"
+
+
+def candidates(question: ExamQuestion, plain: Callable[[str], str] = str) -> tuple[str, ...]:
+    """The candidates with their letters, as they are shown and as they are answered."""
+    return tuple(
+        f"{letter}) {plain(choice)}" for letter, choice in zip(LETTERS, question.choices, strict=True)
+    )
+
+
+def prompt(
+    question: ExamQuestion,
+    context: str = "",
+    kind: ContextKind = "oracle",
+    examples: Sequence[ExamQuestion] = (),
+    plain: Callable[[str], str] = str,
+) -> str:
+    """The prompt, up to where the answer begins.
+
+    Args:
+        context: the passage or the documents; "" asks closed-book.
+        examples: asked before with their right answers, closed-book: their passages would not fit beside.
+        plain: applied to what is filled in, such as the removal of control tokens.
+    """
+    shown = [
+        f"{_asked(example, '', plain)} {candidates(example, plain)[example.correct]}" for example in examples
+    ]
+    told = f"{_HEADS[kind]}{plain(context)}\n\n" if context else ""
+    return "\n\n".join([*shown, _asked(question, told, plain)])
+
+
+def _asked(question: ExamQuestion, told: str, plain: Callable[[str], str]) -> str:
+    lines = "\n".join(candidates(question, plain))
+    return f"###Human: Question: {plain(question.question)}\n\n{told}Candidates:\n{lines}\n\n{CUE}"
+
+
+def examples_for(
+    questions: Sequence[ExamQuestion], number: int, seed: int
+) -> Callable[[ExamQuestion], tuple[ExamQuestion, ...]]:
+    """Which examples a question is asked with: the same for all, drawn by the seed, but never itself.
+
+    Raises:
+        ValueError: there are too few questions.
+    """
+    if number and len(questions) <= number:
+        raise ValueError(f"{number} examples need an exam of at least {number + 1} questions")
+    drawn = Random(f"{seed}").sample(range(len(questions)), min(number + 1, len(questions))) if number else []
+
+    def chosen(question: ExamQuestion) -> tuple[ExamQuestion, ...]:
+        others = (questions[place] for place in drawn)
+        return tuple(each for each in others if each.question_id != question.question_id)[:number]
+
+    return chosen

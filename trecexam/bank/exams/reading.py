@@ -1,0 +1,267 @@
+"""Reading a multiple-choice question out of what a language model wrote: stem, four candidates, right letter.
+
+Models write `A)`, `A.`, `(A)`, `a)`, `1.`, with bold marks, all on one line, with or without "Question:",
+and "Answer: B", "The correct answer is B", "B) is correct", or the right candidate's text. What can be read
+for certain is; an article ("Answer: A pump ...") is no letter, nor is the beginning of a word ("answer:
+because").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from random import Random
+from typing import NamedTuple
+
+from converters.exam import LETTERS
+from trecexam.bank.likeness import folded, words
+
+#: Characters that a stem has at least, as published.
+MIN_STEM = 50
+#: What candidates are marked with; a fifth one tells that there are too many.
+_FAMILIES = ("ABCDE", "abcde", "12345")
+_QUESTION = re.compile(
+    r"^[ \t]*(?:[a-z-]+[ \t]+){0,3}question(?:[ \t]*#?\d+)?[ \t]*(?:[:.)]|$)[ \t]*", re.I | re.M
+)
+_NUMBER = re.compile(r"(?:Q\d{0,3}|\d{1,3}|stem)[.:)]\s+", re.I)
+_HEADING = re.compile(
+    r"\n[ \t]*(?:the[ \t]+)?(?:answer[ \t]+)?(?:candidates|options|choices|answers)[ \t]*:?[ \t]*\Z", re.I
+)
+_OPENING = re.compile(r"(?:sure|certainly|of course|okay|here(?:'s| is| are)|based on|below)\b.*[:!.]", re.I)
+_SAYS = r"(?:correct|right|best)[ \t]+(?:answer|option|choice|candidate)(?:[ \t]+key)?"
+_IS = r"[ \t]*(?:is\b[ \t]*:?|[:=-])"
+#: What follows the candidates.
+_AFTER = re.compile(
+    r"\n[ \t]*\n"
+    r"|\n[ \t]*(?:explanations?|rationale|reasoning|justification|note|hint|difficulty|source)\b"
+    rf"|\n?[ \t]*(?:the[ \t]+)?{_SAYS}{_IS}"
+    rf"|\n[ \t]*(?:the[ \t]+)?answer(?:[ \t]+key)?{_IS}"
+    r"|[ \t]answer(?:[ \t]+key)?[ \t]*:",
+    re.I,
+)
+_ANSWER = re.compile(
+    rf"\b(?:{_SAYS}|answer(?:[ \t]+key)?){_IS}"
+    r"\s*(?:(?:option|choice|candidate|letter|answer)\b[ \t]*)?(?P<said>[^\n]*)",
+    re.I,
+)
+_CLAIM = re.compile(
+    r"(?:^|(?<=[\s(\"']))\(?([A-D])[).]?[ \t]+is[ \t]+(?:the[ \t]+)?(?:only[ \t]+)?"
+    r"(?:(?:correct|right|best)[ \t]+(?:answer|option|choice|candidate|one)\b"
+    r"|(?:correct|right)(?=[ \t]*(?:[.,;:!)]|$|because\b|since\b|as\b)))",
+    re.M,
+)
+#: A letter, or a number, of its own.
+_OWN = r"(?![\w'\u2019#+]|[.,]\d)"
+_LETTER = re.compile(rf"[(\[\"']*([A-Da-d1-4]){_OWN}(?P<end>[)\].:,\"']*)(?P<rest>.*)", re.S)
+_MORE = re.compile(rf"[ \t]*(?:,|/|&|\band\b|\bor\b)[ \t]*(?:(?:and|or)[ \t]+)?[(\[]?[A-D1-4]{_OWN}")
+_REASONED = re.compile(
+    r"\s*\Z|[ \t]+[-\u2013\u2014]|[ \t]*[;(]|[ \t]+(?:because|since|as|which|for|and|it)\b", re.I
+)
+_MARKED = re.compile(
+    r"[ \t]*(?:[(\[](?:the[ \t]+)?(?:correct|right)(?:[ \t]+answer)?[)\]]|[\u2713\u2714\u2705])[ \t]*\Z", re.I
+)
+#: The placeholders of the published prompt, said back.
+_ECHO = re.compile(r"[{\[<(]?(?:candidate|option|choice|answer)[ \t]+[A-D1-4][}\]>)]?", re.I)
+_BOLD = re.compile(r"(?<![\w*])\*\*(?=\S)([^\n]*?\S)(?:(?<=[).:\]])\*\*|\*\*(?!\w))")
+_ITALIC = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*\n]*?[^\s*])\*(?![\w*])")
+_MARKDOWN = re.compile(r"^[ \t]*(?:#{1,6}[ \t]+|>[ \t]?|```\w*[ \t]*$)", re.M)
+
+
+class Read(NamedTuple):
+    """A question as it was written; `correct` is the place of the right candidate, 0..3."""
+
+    question: str
+    choices: tuple[str, ...]
+    correct: int
+
+
+class Unread(NamedTuple):
+    """In place of a question: why there is none, in words that can be counted."""
+
+    reason: str
+
+
+def read_question(answer: str, *, min_question: int = MIN_STEM) -> Read | Unread:
+    """The first question in an answer.
+
+    Args:
+        min_question: characters that the stem has at least.
+    """
+    text = _plain(answer)
+    if not text.strip():
+        return Unread("empty answer")
+    marks = _marks(text)
+    if marks is None:
+        return Unread("no four candidates")
+    if len(marks) > len(LETTERS):
+        return Unread("more than four candidates")
+    stem = _stem(text[: marks[0].start()])
+    if not stem:
+        return Unread("no question")
+    if not stem.rstrip("\"'\u201d)").endswith("?"):
+        return Unread("question without a question mark at its end")
+    if len(stem) < min_question:
+        return Unread("question too short")
+    raw, tail = _candidates(text, marks)
+    right = [place for place, choice in enumerate(raw) if _MARKED.search(choice)]
+    choices = tuple(_tidy(_MARKED.sub("", choice)) for choice in raw)
+    if not all(words(choice) and not _ECHO.fullmatch(choice) for choice in choices):
+        return Unread("a candidate without text")
+    found = set(_answers(tail, choices)) or set(_claims(tail)) or set(right)
+    if len(found) > 1 or -1 in found:
+        return Unread("more than one right answer")
+    if not found:
+        return Unread("no answer letter")
+    return Read(stem, choices, found.pop())
+
+
+def read_choice(answer: str, choices: Sequence[str]) -> int | None:
+    """The place of the candidate that an examinee chose; None where it named none for certain, or several."""
+    text = _plain(answer).strip()
+    first = _place(text.partition("\n")[0].strip(), choices)
+    found = {first} if first is not None else set(_answers(text, choices)) or set(_claims(text))
+    return found.pop() if len(found) == 1 and -1 not in found else None
+
+
+def shuffled(read: Read, seed: int, key: str) -> tuple[Read, tuple[int, ...]]:
+    """The question with its candidates in another order, the same for the same seed and key.
+
+    Args:
+        key: of the question: its order must not hang on what else is in the exam.
+
+    Returns:
+        The question, and for each of its candidates the place that it had.
+    """
+    order = list(range(len(read.choices)))
+    # A string is hashed the same way everywhere.
+    Random(f"{seed} {key}").shuffle(order)
+    choices = tuple(read.choices[place] for place in order)
+    return Read(read.question, choices, order.index(read.correct)), tuple(order)
+
+
+def _plain(answer: str) -> str:
+    """The answer itself, without the prompt said back, thoughts, bold marks and headings."""
+    text = answer.replace("\r\n", "\n").replace("\r", "\n")
+    # One blank is tried in one way only.
+    text = re.sub(r"[ \t\f\v\u00a0]+", " ", text)
+    text = text.rpartition("### Assistant:")[2]
+    if "</think>" in text:
+        text = text.rpartition("</think>")[2]
+    elif text.lstrip().startswith("<think>"):
+        return ""
+    text = _MARKDOWN.sub("", text)
+    return _ITALIC.sub(r"\1", _BOLD.sub(r"\1", text))
+
+
+def _marks(text: str) -> list[re.Match[str]] | None:
+    """The marks of the first four candidates that stand in order; five where a fifth one follows."""
+    patterns = [(_at_lines(family), family) for family in _FAMILIES]
+    patterns += [(_anywhere(family), family) for family in _FAMILIES]
+    found = (_in_order(list(pattern.finditer(text)), family) for pattern, family in patterns)
+    # The first of those that begin at the same place.
+    return min(filter(None, found), key=lambda marks: marks[0].end(), default=None)
+
+
+@cache
+def _at_lines(family: str) -> re.Pattern[str]:
+    one = f"([{family}])"
+    return re.compile(
+        r"^[ \t]*(?:[-*\u2022+][ \t]+)?(?:(?i:option|candidate|choice|answer)[ \t]+)?"
+        rf"(?:\({one}\)|\[{one}\]|{one}(?:\)|[.:](?=\s)))",
+        re.M,
+    )
+
+
+@cache
+def _anywhere(family: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\S)(?:\(([{family}])\)|([{family}])(?:\)|[.:](?=\s)))")
+
+
+def _in_order(marks: Sequence[re.Match[str]], family: str) -> list[re.Match[str]] | None:
+    told = "".join(next(filter(None, mark.groups())) for mark in marks)
+    start = told.find(family[:4])
+    if start < 0:
+        return None
+    return list(marks[start : start + (5 if told.startswith(family, start) else 4)])
+
+
+def _stem(before: str) -> str:
+    before = _HEADING.sub("", "\n" + before.rstrip())
+    labels = list(_QUESTION.finditer(before))
+    if labels:
+        return _tidy(before[labels[-1].end() :])
+    paragraphs = [part for part in re.split(r"\n[ \t]*\n", before) if part.strip()]
+    if not paragraphs:
+        return ""
+    lines = [line.strip() for line in paragraphs[-1].strip().splitlines()]
+    if len(lines) > 1 and _OPENING.fullmatch(lines[0]):
+        lines = lines[1:]
+    if _NUMBER.match(lines[0]):
+        lines[0] = _NUMBER.sub("", lines[0], count=1)
+    return _tidy(" ".join(lines))
+
+
+def _candidates(text: str, marks: Sequence[re.Match[str]]) -> tuple[list[str], str]:
+    """The candidates' texts, and what follows the last one."""
+    found: list[str] = []
+    end = len(text)
+    for mark, after in zip(marks, [*marks[1:], None], strict=True):
+        part = text[mark.end() : len(text) if after is None else after.start()]
+        stop = _AFTER.search(part)
+        told = part[: stop.start()] if stop else part
+        if after is None:
+            if all("\n" not in each for each in found):
+                blank = len(told) - len(told.lstrip())
+                told = told[:blank] + told[blank:].partition("\n")[0]
+            end = mark.end() + len(told)
+        found.append(told.strip())
+    tail = text[end:]
+    again = _QUESTION.search(tail)
+    return found, tail[: again.start()] if again else tail
+
+
+def _answers(tail: str, choices: Sequence[str]) -> Iterator[int]:
+    """The places of the candidates that are said to be right; -1 where one statement names several."""
+    for answer in _ANSWER.finditer(tail):
+        place = _place(answer["said"].strip(), choices)
+        if place is not None:
+            yield place
+
+
+def _claims(tail: str) -> Iterator[int]:
+    """The same of "B is correct", which explanations say in other ways, too."""
+    for claim in _CLAIM.finditer(tail):
+        yield LETTERS.index(claim[1])
+
+
+def _place(said: str, choices: Sequence[str]) -> int | None:
+    """The candidate that an answer means."""
+    texts = [folded(choice) for choice in choices]
+    whole = folded(said)
+    if texts.count(whole) == 1:
+        return texts.index(whole)
+    letter = _LETTER.match(said)
+    if letter is None:
+        return None
+    place = "ABCD1234".index(letter[1].upper()) % 4
+    rest = letter["rest"]
+    if _MORE.match(letter["end"].strip(")].:\"'") + rest):
+        return -1
+    told = folded(rest)
+    if told in texts and told != texts[place]:
+        return -1
+    if letter["end"] or _REASONED.match(rest):
+        return place
+    # "A pump" and "2 pumps" may be texts, "B pumps" not; lower-case letters are words.
+    if told[: len(texts[place])] == texts[place] or letter[1] in "BCD":
+        return place
+    return None
+
+
+def _tidy(text: str) -> str:
+    """A text on one line, without quotes around it."""
+    text = " ".join(text.split())
+    if len(text) > 2 and text[0] == text[-1] == '"' and '"' not in text[1:-1]:
+        text = text[1:-1].strip()
+    return text

@@ -1,0 +1,83 @@
+"""How close candidates are to the passage, and to one another: by shared words, and by sentence embeddings.
+
+Source: the exam paper and its released code (`SimilarityChecker`). Words are compared without case and
+punctuation.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from converters.exam import ExamQuestion
+from trecexam.bank.likeness import words
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    #: Texts -> unit vectors, shape (n_texts, dimension).
+    Embed = Callable[[Sequence[str]], NDArray[np.float32]]
+
+
+def jaccard(one: Mapping[str, int], two: Mapping[str, int]) -> float:
+    """Shared words by all words, each as often as it occurs; 0..1, and 0 where there are none."""
+    shared = sum(min(count, two.get(word, 0)) for word, count in one.items())
+    every = sum(one.values()) + sum(two.values()) - shared
+    return shared / every if every else 0.0
+
+
+def in_passage(choices: Sequence[str], documentation: str) -> list[float]:
+    """For each candidate the Jaccard similarity to the closest n words of the passage.
+
+    n is the mean length of the candidates in words, rounded down, at least 1; a shorter passage counts
+    as a whole.
+    """
+    told = [words(choice) for choice in choices]
+    n = max(1, sum(map(len, told)) // len(told))
+    tokens = words(documentation)
+    best = [0.0] * len(told)
+    bags = [Counter(each) for each in told]
+    known = [frozenset(each) for each in told]
+    seen: set[tuple[str, ...]] = set()
+    for start in range(max(1, len(tokens) - n + 1)):
+        window = tokens[start : start + n]
+        if window in seen:
+            continue
+        seen.add(window)
+        for place, bag in enumerate(bags):
+            if not known[place].isdisjoint(window):
+                best[place] = max(best[place], jaccard(bag, Counter(window)))
+    return best
+
+
+def extra(similarities: Sequence[float], correct: int) -> float:
+    """By how much the closest wrong candidate is closer to the passage than the right one; -1..1."""
+    wrong = max(value for place, value in enumerate(similarities) if place != correct)
+    return wrong - similarities[correct]
+
+
+def extra_jaccard(question: ExamQuestion) -> float:
+    """By how much the closest wrong candidate shares more words with the passage than the right one does."""
+    return extra(in_passage(question.choices, question.documentation), question.correct)
+
+
+def intra_jaccard(question: ExamQuestion) -> float:
+    """The highest Jaccard similarity of two candidates' words; 1 where two have no words, or the same."""
+    bags = [Counter(words(choice) or (choice.strip(),)) for choice in question.choices]
+    return max(jaccard(one, two) for one, two in combinations(bags, 2))
+
+
+def by_embedding(questions: Sequence[ExamQuestion], embed: Embed) -> tuple[list[float], list[float]]:
+    """`extra` and the highest cosine of two candidates, of each question, by sentence embeddings."""
+    texts = dict.fromkeys(text for each in questions for text in (*each.choices, each.documentation))
+    vectors = dict(zip(texts, embed(list(texts)), strict=True))
+    outside, inside = [], []
+    for question in questions:
+        choices = [vectors[choice] for choice in question.choices]
+        passage = vectors[question.documentation]
+        outside.append(extra([float(choice @ passage) for choice in choices], question.correct))
+        inside.append(max(float(one @ two) for one, two in combinations(choices, 2)))
+    return outside, inside

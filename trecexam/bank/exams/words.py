@@ -1,0 +1,87 @@
+"""What a question asks for: levels of Bloom's revised taxonomy, and its type, by word lists kept as data."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+_TEXTS = Path(__file__).parent / "texts"
+_WORD = re.compile(r"\w+(?:'\w+)?")
+
+
+def missing_packages() -> str:
+    """What must be installed before questions can be filtered; "" where nothing is missing."""
+    missing = [name for name in ("rapidfuzz", "simplemma") if find_spec(name) is None]
+    return f"{', '.join(missing)} not installed: pip install 'trecexam[exam]'" if missing else ""
+
+
+@cache
+def bloom_words() -> Mapping[str, frozenset[str]]:
+    """Level -> its words, from the lowest level, as published with the exam paper."""
+    found: dict[str, list[str]] = json.loads((_TEXTS / "bloom.json").read_bytes())
+    return {level: frozenset(words) for level, words in found.items()}
+
+
+@cache
+def _american() -> Mapping[str, frozenset[str]]:
+    return {level: frozenset(map(_with_z, words)) for level, words in bloom_words().items()}
+
+
+@cache
+def _types() -> Mapping[str, Any]:
+    found: dict[str, Any] = json.loads((_TEXTS / "question-types.json").read_bytes())
+    return found
+
+
+def question_types() -> tuple[str, ...]:
+    """The types there are, "other" last."""
+    return (*_types()["types"], "other")
+
+
+def bloom_levels(question: str) -> tuple[str, ...]:
+    """The levels whose words the question has, as lemmas; from the lowest, and often none.
+
+    Source: Krathwohl, "A Revision of Bloom's Taxonomy" (2002), with the exam paper's words. Words count
+    whatever part of speech they are: "the state of the valve" is of level Remembering, too.
+
+    Raises:
+        ImportError: simplemma is not installed.
+    """
+    found = {_lemma(word) for word in _words(question)}
+    return tuple(level for level, words in _american().items() if words & found)
+
+
+def question_type(question: str) -> str:
+    """The first question word of the last sentence, "other" where it has none.
+
+    A "when" or "where" that only joins clauses ("When a valve leaks, what ...?") counts where there is no
+    other one.
+    """
+    data = _types()
+    sentence = re.split(r"(?<=[.!?])\s+", question.strip())[-1]
+    words = [data["forms"].get(word, word) for word in _words(sentence)]
+    following = [*words[1:], ""]
+    asked = [pair for pair in zip(words, following, strict=False) if pair[0] in data["types"]]
+    sure = (word for word, after in asked if word not in data["conjunctions"] or after in data["auxiliaries"])
+    return next(sure, asked[0][0] if asked else "other")
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower().replace("\u2019", "'"))
+
+
+@lru_cache(maxsize=100_000)
+def _lemma(word: str) -> str:
+    from simplemma import lemmatize
+
+    return _with_z(lemmatize(word, lang="en"))
+
+
+def _with_z(word: str) -> str:
+    """Analyse is analyze, whichever of the two a list has."""
+    return re.sub(r"(?<=[iy])se$", "ze", word)

@@ -1,0 +1,118 @@
+"""`trecexam exam generate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from trecexam.cli.options import track_argument
+
+if TYPE_CHECKING:
+    from trecexam.stages.exams.generating import GeneratedExam
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command(
+    "generate", epilog='Example: trecexam exam generate mytrack --domain "manuals of heat pumps" --estimate'
+)
+@track_argument
+@click.option(
+    "--domain", required=True, metavar="TEXT", help="What the passages are: `task_domain` of the prompt."
+)
+@click.option(
+    "--passages",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help='JSONL, "docid", "text", and if there are "title" and "topic" [default: the track\'s].',
+)
+@click.option(
+    "--prompt",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="A .toml or .jinja file with {task_domain} and {documentation} [default: the published prompt].",
+)
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Of the first N passages alone.")
+@click.option(
+    "--shuffle-seed",
+    type=int,
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Of the order of the candidates; it is noted with each question.",
+)
+@click.option("--estimate", is_flag=True, help="How many prompts, tokens and how much money; asks nobody.")
+@click.option("-o", "--output", type=_FILE, metavar="FILE", help="The exam [default: TRACK/exam.jsonl].")
+def generating(
+    track: Path,
+    domain: str,
+    passages: Path | None,
+    prompt: Path | None,
+    limit: int | None,
+    shuffle_seed: int,
+    estimate: bool,
+    output: Path | None,
+) -> int:
+    """Have a language model write a multiple-choice question about each passage.
+
+    Who writes is said in [generator] of trecexam.toml, or else is the language model of [grader]. Each
+    question has its passage and the text as the model wrote it. What cannot be read goes to
+    exam.unread.jsonl beside the exam, and counts to exam.generation.json. Answers are kept in
+    TRACK/.trecexam, so that none is asked for twice: what was stopped goes on when it is called again.
+
+    Exit status: 0, or 1 when a passage was not asked about, or no question could be read.
+    """
+    from trecexam.api import open_track
+    from trecexam.cli import show
+    from trecexam.cli.watch import signals
+    from trecexam.reports.tables import Table
+
+    with open_track(track) as opened:
+        if estimate:
+            found = opened.estimate_exam(domain, passages=passages, output=output, prompt=prompt, limit=limit)
+            show.table(Table(("prompts", *found._fields[1:]), (tuple(found),)))
+            return 0
+        stopped: list[bool] = []
+        with (
+            show.grading("asking", "asked", "prompts") as shown,
+            signals(lambda: stopped.append(True)) as caught,
+        ):
+            made = opened.generate_exam(
+                domain,
+                passages=passages,
+                output=output,
+                prompt=prompt,
+                shuffle_seed=shuffle_seed,
+                limit=limit,
+                progress=show.steps(shown),
+                stop=lambda: bool(stopped),
+            )
+    _say(made)
+    if caught:
+        return 128 + caught[0]
+    return 0 if made.complete and made.questions else 1
+
+
+def _say(made: GeneratedExam) -> None:
+    from trecexam.reports.terminal import printable
+
+    for doc_id, reason in made.unwritten:
+        click.echo(printable(f"passage {doc_id}: {reason}"), err=True)
+    if made.why:
+        click.echo(f"ended early: {made.why}", err=True)
+    for reason, number in made.badly_parsed.items():
+        click.echo(f"{number:,} answers are no questions: {reason}", err=True)
+    if made.used.requests:
+        cost = "" if made.cost is None else f", cost {made.cost:.4g}"
+        click.echo(
+            f"{made.used.requests:,} requests, {made.used.tokens_in:,} tokens in, "
+            f"{made.used.tokens_out:,} out{cost}",
+            err=True,
+        )
+    click.echo(
+        f"{len(made.questions):,} questions ({made.asked:,} answers are new): {made.output}; "
+        f"next: trecexam exam filter {made.output} -o DIR",
+        err=True,
+    )

@@ -1,0 +1,83 @@
+"""[exam] of trecexam.toml: what a question of a multiple-choice exam must hold to stay."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from pydantic import Field, field_validator
+
+from trecexam.config.language_models import Section
+
+#: The filters, in the order in which they are told. A setting has the same name, with _ for -.
+FilterName = Literal[
+    "self-contained",
+    "length",
+    "extra-candidate-jaccard",
+    "extra-candidate-embedding",
+    "intra-candidate-jaccard",
+    "intra-candidate-embedding",
+    "duplicates",
+]
+FILTERS: tuple[FilterName, ...] = get_args(FilterName)
+#: Those whose threshold can be chosen by a share.
+SCORED: tuple[FilterName, ...] = FILTERS[2:6]
+
+
+class ExamSection(Section):
+    """Which questions `trecexam exam filter` leaves out. No thresholds are published: these are ours."""
+
+    without: list[FilterName] = Field([], description=f"Filters not to use: {', '.join(FILTERS)}.")
+    patterns: str | None = Field(
+        None,
+        examples=["self-contained.txt"],
+        description="self-contained: a file with a regular expression a line, for what a stem must not have. "
+        "Unset: the published ones, and ours.",
+    )
+    min_question: int = Field(50, ge=1, description="length: characters that a stem has at least.")
+    max_question: int = Field(1000, ge=1, description="length: characters that a stem has at most.")
+    min_choice: int = Field(1, ge=1, description="length: characters that each candidate has at least.")
+    max_choice: int = Field(500, ge=1, description="length: characters that each candidate has at most.")
+    extra_candidate_jaccard: float = Field(
+        0.25,
+        ge=0,
+        le=1,
+        description="A wrong candidate may be closer to the passage than the right one by so much, in "
+        "Jaccard similarity to the closest n words (n: the candidates' mean length).",
+    )
+    extra_candidate_embedding: float = Field(
+        0.2, ge=0, le=2, description="The same by the cosine of sentence embeddings."
+    )
+    intra_candidate_jaccard: float = Field(
+        0.75, ge=0, le=1, description="Two candidates may be so close, in Jaccard similarity of their words."
+    )
+    intra_candidate_embedding: float = Field(
+        0.95, ge=-1, le=1, description="The same by the cosine of sentence embeddings."
+    )
+    duplicates: float = Field(
+        0.9,
+        gt=0,
+        le=1,
+        description="From this similarity of the letters of two stems on, the later one is a duplicate.",
+    )
+    shares: dict[str, float] = Field(
+        {},
+        examples=[{"extra-candidate-jaccard": 0.05}],
+        description="Filters whose threshold is chosen so that they take out this share of all questions (at "
+        f"most: ties stay), in its place: {', '.join(SCORED)}.",
+    )
+    embedding: str | None = Field(
+        None,
+        examples=["offline"],
+        description="A sentence-transformers model for the embedding filters: a folder, a hub id, or "
+        '"offline", the weights in that extra. Unset: these filters are not used.',
+    )
+
+    @field_validator("shares")
+    @classmethod
+    def _of_scored_filters(cls, value: dict[str, float]) -> dict[str, float]:
+        for name, share in value.items():
+            if name not in SCORED:
+                raise ValueError(f"'{name}' has no share; these have: {', '.join(SCORED)}")
+            if not 0 <= share < 1:
+                raise ValueError(f"the share of '{name}' is {share:g}: from 0 to below 1 needed")
+        return value
