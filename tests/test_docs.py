@@ -48,7 +48,24 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(track / "runs" / "dense.run", folder / "runs" / "my.run")
     save_t5(folder / "flan-t5-large")
     write_nuggets(folder)
+    write_exams(folder)
     return folder
+
+
+def write_exams(folder: Path) -> None:
+    """matrix.tsv, eight examinees' responses to twelve questions, and exam.jsonl."""
+    rows = [["examinee", *(f"q{n}" for n in range(12))]]
+    rows += [[f"system{k}", *(str(int((n * 5 + k * 7) % 11 < k + 3)) for n in range(12))] for k in range(8)]
+    (folder / "matrix.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
+    exam = {
+        "question_id": "e1",
+        "question": "Which part of a heat pump takes up heat from the air outside in winter?",
+        "choices": ["The evaporator", "The thermostat", "The radiator", "The water tank"],
+        "correct": 0,
+        "doc_id": "d1",
+        "documentation": "In winter the evaporator of a heat pump takes up heat from the air outside.",
+    }
+    (folder / "exam.jsonl").write_text(json.dumps(exam) + "\n")
 
 
 def write_nuggets(folder: Path) -> None:

@@ -375,7 +375,7 @@ class Pipeline:
         inputs = {path: value for path, value in self.inputs.stamps().items() if path not in hold}
         state = [
             trecexam.__version__,
-            self.config.model_dump(mode="json", exclude={"generator"}),
+            self.config.model_dump(mode="json", exclude={"generator", "exam"}),
             fingerprint(inputs),
             sorted(map(str, hold)),
             identity_json(self.grader.identity),

@@ -193,7 +193,7 @@ class Outputs:
         return {
             "complete": complete,
             "grader": dict(pipeline.grader.identity),
-            "config": pipeline.config.model_dump(mode="json", exclude={"generator"}),
+            "config": pipeline.config.model_dump(mode="json", exclude={"generator", "exam"}),
             "counts": {
                 "queries": len(snapshot.bank.query_ids),
                 "items": len(snapshot.bank),

@@ -126,10 +126,10 @@ def test_a_server_that_takes_nothing_from_us_is_asked_no_more(
     assert len(server.bodies) <= 3
 
 
-@pytest.mark.parametrize("url", ["http://[::1/v1", "http://a:99999/v1", "http://a:b/v1", "http://\u200b/v1"])
-def test_an_address_that_is_none_is_one_line(make: Make, cells: list[Cell], url: str) -> None:
+def test_an_address_that_is_none_is_one_line(make: Make, cells: list[Cell]) -> None:
+    # What is plainly none is refused in trecexam.toml.
     with pytest.raises(GraderError, match=r"base_url|cannot be reached"):
-        graded(make(url), cells)
+        graded(make("http://\u200b/v1"), cells)
 
 
 def test_a_proxy_that_cannot_be_used_is_one_line_without_its_password(

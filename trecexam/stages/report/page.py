@@ -224,7 +224,9 @@ def _provenance(pipeline: Pipeline, found: Findings) -> Provenance:
     return Provenance(
         facts=tuple(facts.items()),
         grader=_json(identity),
-        settings=_json(pipeline.config.model_dump(mode="json", exclude={"generator"}, exclude_none=True)),
+        settings=_json(
+            pipeline.config.model_dump(mode="json", exclude={"generator", "exam"}, exclude_none=True)
+        ),
         inputs=excerpt(inputs, _INPUTS, "manifest.json"),
         versions=tuple((name, version or "not installed") for name, version in found.versions.items()),
     )
