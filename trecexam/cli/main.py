@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from typing import Any
 
 import click
 
 import trecexam
+from trecexam.cli.lazy import LazyGroup
 
 #: sub-command -> (module, function, help line). The line stands here so that --help imports none of them.
 COMMANDS = {
@@ -44,17 +44,7 @@ COMMANDS = {
 }
 
 
-class _LazyGroup(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module, function, _ = COMMANDS[cmd_name]
-        command: click.Command = getattr(import_module(module), function)
-        return command
-
+class _Group(LazyGroup):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
@@ -64,13 +54,10 @@ class _LazyGroup(click.Group):
             sys.stdout = None
             raise click.exceptions.Exit(0) from None
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, _, line) in COMMANDS.items()])
-
 
 @click.group(
-    cls=_LazyGroup,
+    cls=_Group,
+    commands_at=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="Example: trecexam init mytrack --queries q.tsv --bank bank.jsonl --passages p.jsonl "
     "--runs runs/  then  trecexam watch mytrack --once  then  trecexam leaderboard mytrack. "
