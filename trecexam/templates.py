@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import jinja2
 
 File = TypeVar("File", bound=BaseModel)
+_SLOT = re.compile(r"\{([A-Za-z_]\w*)\}")
 
 
 def slots(template: str, *, jinja: bool) -> frozenset[str]:
@@ -26,7 +27,7 @@ def slots(template: str, *, jinja: bool) -> frozenset[str]:
         jinja2.TemplateSyntaxError: it is not valid Jinja.
     """
     if not jinja:
-        return frozenset(re.findall(r"\{([A-Za-z_]\w*)\}", template))
+        return frozenset(_SLOT.findall(template))
     from jinja2 import Environment, meta
 
     found: set[str] = meta.find_undeclared_variables(Environment(autoescape=False).parse(template))
@@ -43,6 +44,24 @@ def compiled(template: str) -> jinja2.Template:
     # The same values must give the same prompt each time.
     del environment.globals["lipsum"], environment.filters["random"]
     return environment.from_string(template)
+
+
+def filled(template: str, values: Mapping[str, str], *, jinja: bool, name: str) -> str:
+    """A template with these values in its slots; what stands in braces and is none of them stays.
+
+    Args:
+        name: of the prompt, for the message.
+
+    Raises:
+        GraderError: a Jinja template cannot be filled in with these values.
+    """
+    if not jinja:
+        return _SLOT.sub(lambda slot: values.get(slot[1], slot[0]), template)
+    try:
+        return compiled(template).render(values)
+    except Exception as error:
+        # A template is a program of the user's: it can fail in any way.
+        raise GraderError(f"prompt {name} cannot be filled in: {error}") from error
 
 
 def read_prompt_file(path: Path, form: type[File]) -> tuple[File, bool]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from converters.exam import Source
 from trecexam.errors import GraderError
-from trecexam.templates import checked_slots, compiled, read_prompt_file
+from trecexam.templates import checked_slots, filled, read_prompt_file
 
 #: What a template may name.
 SLOTS = ("task_domain", "documentation", "title", "topic")
-_SLOT = re.compile(r"\{(" + "|".join(SLOTS) + r")\}")
 
 
 @dataclass(frozen=True)
@@ -48,13 +46,7 @@ class QuestionPrompt:
             "title": plain(source.title),
             "topic": plain(source.topic),
         }
-        if not self.jinja:
-            return _SLOT.sub(lambda slot: values[slot[1]], self.template)
-        try:
-            return compiled(self.template).render(values)
-        except Exception as error:
-            # A template is a program of the user's: it can fail in any way.
-            raise GraderError(f"prompt {self.name} cannot be filled in: {error}") from error
+        return filled(self.template, values, jinja=self.jinja, name=self.name)
 
 
 class QuestionPromptFile(BaseModel):

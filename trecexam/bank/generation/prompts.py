@@ -14,12 +14,11 @@ from typing import Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field
 
 from trecexam.errors import GraderError
-from trecexam.templates import checked_slots, compiled, read_prompt_file, slots
+from trecexam.templates import checked_slots, filled, read_prompt_file, slots
 from trecexam.track import PROMPT_SUFFIXES
 
 #: What a template may name. `query_text`, `query` and `query_title` are the same: the query's text.
 SLOTS = ("query_text", "query", "query_title", "query_subtopic")
-_SLOT = re.compile(r"\{(" + "|".join(SLOTS) + r")\}")
 Kind = Literal["question", "nugget"]
 
 
@@ -71,13 +70,7 @@ class ItemPrompt:
         """
         query = plain(wanted.query_text)
         values = {**dict.fromkeys(SLOTS, query), "query_subtopic": plain(wanted.subtopic)}
-        if not self.jinja:
-            return _SLOT.sub(lambda slot: values[slot[1]], self.template)
-        try:
-            return compiled(self.template).render(values)
-        except Exception as error:
-            # A template is a program of the user's: it can fail in any way.
-            raise GraderError(f"prompt {self.name} cannot be filled in: {error}") from error
+        return filled(self.template, values, jinja=self.jinja, name=self.name)
 
 
 class ItemPromptFile(BaseModel):

@@ -9,16 +9,14 @@ from functools import cached_property
 from typing import Any
 
 from converters.records import Item
-from trecexam.errors import GraderError
 from trecexam.graders.prompts import parsing, workbench
 from trecexam.graders.prompts.parsing import Reading
-from trecexam.templates import compiled, slots
+from trecexam.templates import filled, slots
 
 #: What a template may name. `context` and `passage` are the same: the passage's text.
 SLOTS = ("question", "nugget", "query", "context", "passage")
 #: How answers can be read.
 PARSERS = ("rating", "yes_no", "answer", "answer_key", "final_score")
-_SLOT = re.compile(r"\{(" + "|".join(SLOTS) + r")\}")
 _LABEL = re.compile(r"^\W*([0-9])\s*[:=]\s*(\S.*?)\s*$", re.M)
 _CONTEXT_LAST = " Context: {context}"
 
@@ -75,13 +73,7 @@ class Prompt:
         """
         values = {"query": query, "context": passage, "passage": passage, "question": "", "nugget": ""}
         values[self.asks] = item.text
-        if self.jinja:
-            try:
-                return compiled(self.template).render(values)
-            except Exception as error:
-                # A template is a program of the user's: it can fail in any way.
-                raise GraderError(f"prompt {self.source} cannot be filled in: {error}") from error
-        return _SLOT.sub(lambda slot: values[slot[1]], self.template)
+        return filled(self.template, values, jinja=self.jinja, name=self.source)
 
     def read(self, answer: str, item: Item, compat: str | None = None) -> Reading:
         """The rating that an answer means. A permitted answer means its own, whatever else is read.
