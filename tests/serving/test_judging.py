@@ -55,8 +55,6 @@ class Scripted:
                     receive(0.0)
                 except EOFError:
                     return
-                except Exception:
-                    continue
             say(Found(query_id, (row(query_id, "d1", change), row(query_id, "d2", change / 2))))
         say(Over())
 

@@ -11,4 +11,4 @@ PACKAGES = ("rapidfuzz", "starlette", "uvicorn")
 def missing_packages() -> str | None:
     """What to install, in a line; None where all is there."""
     missing = [name for name in PACKAGES if find_spec(name) is None]
-    return f"needs {' and '.join(missing)}: pip install 'trecexam[serve]'" if missing else None
+    return f"needs {', '.join(missing)}: pip install 'trecexam[serve]'" if missing else None
