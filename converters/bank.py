@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, BinaryIO, NamedTuple
 
 from converters.errors import ConversionError
@@ -37,6 +38,29 @@ TEXT_KEYS = {"question": ("question_text", "text"), "nugget": ("nugget_text", "t
 SINGLE_ID_KEYS = {"question": ("qid", "question_id"), "nugget": ("nugget_id",)}
 SINGLE_TEXT_KEYS = {"question": ("question", "question_text"), "nugget": ("nugget", "nugget_text")}
 Path = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class LineForm:
+    """A form of bank lines beside questions and nuggets.
+
+    Attributes:
+        claims: whether a line has it.
+        query: (path, line number, line) -> the query's id, and its text or "".
+        items: the same -> the line's items.
+    """
+
+    claims: Callable[[Mapping[str, Any]], bool]
+    query: Callable[[Path, int, Mapping[str, Any]], tuple[str, str]]
+    items: Callable[[Path, int, Mapping[str, Any]], Iterable[Item]]
+
+
+#: In the order in which a line is tried.
+FORMS: tuple[LineForm, ...] = (LineForm(has_nuggets, query_of, nugget_items),)
+
+
+def _form(row: Mapping[str, Any]) -> LineForm | None:
+    return next((form for form in FORMS if form.claims(row)), None)
 
 
 class BankLine(NamedTuple):
@@ -144,8 +168,9 @@ def read_bank_queries(path: Path) -> Iterator[Query]:
     seen: set[str] = set()
     for number, row in iter_objects(path):
         text: Any = row.get("query_text")
-        if has_nuggets(row):
-            query_id, text = query_of(path, number, row)
+        form = _form(row)
+        if form is not None:
+            query_id, text = form.query(path, number, row)
         else:
             query_id = an_id(path, number, row, ("query_id",))
         if isinstance(text, str) and text.strip() and query_id not in seen:
@@ -189,14 +214,14 @@ def scan_line(path: Path, number: int, line: bytes) -> BankLine:
     items: list[Item] = []
     try:
         row = parse_object(path, number, line)
-        nuggets = has_nuggets(row)
+        form = _form(row)
         text: Any = row.get("query_text")
-        if nuggets:
-            query_id, text = query_of(path, number, row)
+        if form is not None:
+            query_id, text = form.query(path, number, row)
         else:
             query_id = an_id(path, number, row, ("query_id",))
-        found = BankLine(number, query_id, text if isinstance(text, str) else "", nuggets)
-        for item in nugget_items(path, number, row) if nuggets else _items(path, number, row):
+        found = BankLine(number, query_id, text if isinstance(text, str) else "", has_nuggets(row))
+        for item in form.items(path, number, row) if form is not None else _items(path, number, row):
             items.append(item)
     except ConversionError as error:
         found = found._replace(error=error)

@@ -199,7 +199,8 @@ def create(settings: GraderSection, root: Path, ray: RaySection | None = None) -
         raise GraderError(f"no grader '{settings.name}'; {hint}")
     factory = factories[settings.name]
     grader = factory.create(settings, root)
-    if ray is None or ray.address is None or not factory.runs_model:
+    paid = getattr(grader, "meter", None) is not None
+    if ray is None or ray.address is None or paid or not factory.runs_model:
         return grader
     from trecexam.graders.cluster.grader import ClusterGrader
 

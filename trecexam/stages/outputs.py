@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from converters.trec_qrels import write_qrels
 from trecexam.reports import files, results
 from trecexam.reports.tables import Table, to_json, to_tsv
+from trecexam.stages.beside import FOLDERS, files_beside, written_beside
 from trecexam.stages.change_log.history import History
 from trecexam.stages.change_log.standing import labels_of
 from trecexam.stages.files import Rejected, stamp
@@ -68,18 +69,20 @@ class Outputs:
             TrecexamError: a file cannot be written; it and those after it are as they were.
         """
         out = self.folder.out
-        for folder in (out, out / PLOTS):
+        folders = (out, *(out / name for name in (PLOTS, *FOLDERS)))
+        for folder in folders:
             files.sweep(folder)
         contents = dict(self._contents(pipeline, counts, complete=complete))
         entry = self.history.note(pipeline, contents["rubric.qrels"]) if complete else None
         hashes = {name: files.sha256(content) for name, content in contents.items()}
         written = [out / name for name, content in contents.items() if files.replace(out / name, content)]
-        for name in (*OPTIONAL, *REPORT):
+        for name in (*OPTIONAL, *REPORT, *sorted(written_beside(out / MANIFEST))):
             if name not in hashes:
                 files.remove(out / name)
-        with contextlib.suppress(OSError):
-            # Only where nothing is left in it.
-            (out / PLOTS).rmdir()
+        for folder in reversed(folders[1:]):
+            with contextlib.suppress(OSError):
+                # Only where nothing is left in it.
+                folder.rmdir()
         manifest = to_json(self._manifest(pipeline, counts, hashes, complete=complete)).encode()
         if files.replace(out / MANIFEST, manifest):
             written.append(out / MANIFEST)
@@ -118,7 +121,8 @@ class Outputs:
     def _stamps(self) -> dict[str, list[int]]:
         # A folder's stamp changes with what else is put there, so of the history it is the log's that counts.
         out = self.folder.out
-        found = [path for folder in (out, out / PLOTS) for path in sorted(folder.glob("[!.]*"))]
+        folders = (out, *(out / name for name in (PLOTS, *FOLDERS)))
+        found = [path for folder in folders for path in sorted(folder.glob("[!.]*"))]
         stamps = {
             path.relative_to(out).as_posix(): stamp(path)
             for path in (*(path for path in found if path.is_file()), self.history.log_path)
@@ -173,6 +177,7 @@ class Outputs:
             yield "outliers.tsv", to_tsv(outliers.table()).encode()
         rejected = Table(("file", "line", "reason"), tuple(tuple(row) for row in pipeline.rejected))
         yield "rejected.tsv", to_tsv(rejected).encode()
+        yield from files_beside(pipeline)
 
         if pipeline.config.report.write:
             from trecexam.stages.report.findings import Findings

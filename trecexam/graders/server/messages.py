@@ -42,6 +42,8 @@ class Form:
         temperature, seed, max_tokens: of the decoding; a seed of None is not sent.
         structured: hold the answer to the permitted ones: by a JSON schema, or by vLLM's `choice`.
         extra: more fields of the body.
+        system: what the model is told before each prompt; "" for nothing.
+        schema: of the JSON object that an answer must be, where `structured` does not say it.
     """
 
     api: Api
@@ -51,6 +53,8 @@ class Form:
     seed: int | None
     structured: Structured | None
     extra: Mapping[str, Any]
+    system: str = ""
+    schema: Mapping[str, Any] | None = None
 
     @property
     def path(self) -> str:
@@ -65,6 +69,8 @@ class Form:
             "max_tokens": self.max_tokens,
             "structured": self.structured and {self.structured: [list(each) for each in answers]},
             "extra": dict(self.extra),
+            **({"system": self.system} if self.system else {}),
+            **({"schema": dict(self.schema)} if self.schema else {}),
         }
 
     def body(self, text: str, answers: Sequence[str], *, logprobs: bool, new_limit: bool) -> dict[str, Any]:
@@ -77,7 +83,11 @@ class Form:
         """
         chat = self.api == "chat"
         body: dict[str, Any] = {"model": self.model}
-        body |= {"messages": [{"role": "user", "content": text}]} if chat else {"prompt": text}
+        if chat:
+            told = [{"role": "system", "content": self.system}] if self.system else []
+            body["messages"] = [*told, {"role": "user", "content": text}]
+        else:
+            body["prompt"] = f"{self.system}\n\n{text}" if self.system else text
         body["max_completion_tokens" if new_limit else "max_tokens"] = self.max_tokens
         body["temperature"] = self.temperature
         if self.seed is not None:
@@ -85,10 +95,11 @@ class Form:
         if logprobs:
             count = ALTERNATIVES[self.api]
             body |= {"logprobs": True, "top_logprobs": count} if chat else {"logprobs": count}
-        if self.structured == "json_schema":
+        if self.schema is not None or self.structured == "json_schema":
+            schema = _schema(answers) if self.schema is None else dict(self.schema)
             body["response_format"] = {
                 "type": "json_schema",
-                "json_schema": {"name": "grade", "strict": True, "schema": _schema(answers)},
+                "json_schema": {"name": "grade", "strict": True, "schema": schema},
             }
         elif self.structured == "choice":
             body["structured_outputs"] = {"choice": list(answers)}

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from trecexam.errors import GraderError
 from trecexam.graders.base import Estimate, Usage
+
+if TYPE_CHECKING:
+    from trecexam.graders.server.meter import Meter
 
 
 class Written(NamedTuple):
@@ -18,9 +21,17 @@ class Written(NamedTuple):
 
 
 class Unwritten(NamedTuple):
-    """In place of a text: why there is none, as follows "the model ..." """
+    """In place of a text: why there is none, as follows "the model ..."; `refused`: it will not say."""
 
     reason: str
+    refused: bool = False
+
+
+class Fitted(NamedTuple):
+    """A prompt that a model can take, and whether the text in it had to be cut for that."""
+
+    prompt: str
+    cut: bool
 
 
 class Writer(Protocol):
@@ -32,6 +43,7 @@ class Writer(Protocol):
         identity: everything that can change a text, but the prompt; known before any model is loaded.
         used: what it took since it was made; nothing where tokens are not counted.
         paid: whether answers on their way may have to be paid for, wanted or not.
+        meter: counts what is paid for; None where nothing is.
     """
 
     @property
@@ -49,8 +61,19 @@ class Writer(Protocol):
     @property
     def paid(self) -> bool: ...
 
+    @property
+    def meter(self) -> Meter | None: ...
+
     def plain(self, text: str) -> str:
         """The text with nothing in it that the model would take for a control token."""
+        ...
+
+    def fitted(self, render: Callable[[str], str], text: str) -> Fitted:
+        """The prompt with as much of `text` as the model takes: its end is cut, and nothing else.
+
+        Args:
+            render: the text, plain already -> the prompt.
+        """
         ...
 
     def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, Written | Unwritten]]]:

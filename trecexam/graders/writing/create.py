@@ -1,15 +1,32 @@
-"""The writer that a track's settings name."""
+"""The writer that a track's settings name, for test banks or for a grader."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from trecexam.config import GeneratorSection, LanguageModelSection, TrackConfig
+from trecexam.config import GeneratorSection, GraderSection, LanguageModelSection, RaySection, TrackConfig
 from trecexam.errors import GraderError
 from trecexam.graders.seq2seq import FLAN_T5_LARGE
 from trecexam.graders.writing.base import Writer, naming
 
 _KINDS = ("openai", "causal", "seq2seq")
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """What holds for all prompts of a writer.
+
+    Attributes:
+        system: what the model is told before each; "" for nothing.
+        schema: of the JSON object that a server's model must answer with; None where it may write anything.
+    """
+
+    system: str = ""
+    schema: Mapping[str, Any] | None = None
 
 
 def generator_settings(config: TrackConfig) -> tuple[GeneratorSection, str]:
@@ -40,20 +57,44 @@ def generator_settings(config: TrackConfig) -> tuple[GeneratorSection, str]:
     return GeneratorSection.model_validate({**shared, **given}), "grader"
 
 
-def create_writer(config: TrackConfig, root: Path) -> Writer:
+def create_writer(config: TrackConfig, root: Path, instruction: Instruction = Instruction()) -> Writer:
     """The writer that a track's settings name; loads no model.
 
     Raises:
         GraderError: none is named, or it cannot run here; the message says what to do.
     """
     settings, section = generator_settings(config)
+    assert settings.name is not None
     with naming(section):
         if settings.name == "openai":
-            return _server_writer(settings, section)
-        return _local_writer(settings, section, config, root)
+            return _server_writer(settings, instruction, section)
+        return _local_writer(settings, settings.name, instruction, root, section, config.ray)
 
 
-def _server_writer(settings: GeneratorSection, section: str) -> Writer:
+def grading_writer(settings: GraderSection, root: Path, instruction: Instruction) -> Writer:
+    """The model of [grader] as a writer, for graders that read what it writes; loads no model.
+
+    With `base_url` it is behind a server, else in the folder, or under the hub id, that `model` names.
+
+    Raises:
+        GraderError: none is named, or it cannot run here; the message says what to do.
+    """
+    if settings.base_url is not None:
+        return _server_writer(settings, instruction, "grader", settings.max_characters)
+    if settings.model is None:
+        raise GraderError(
+            f"`{settings.name}` needs a language model: set `model` in [grader] of trecexam.toml to a folder "
+            "or a hub id; or `base_url` and `model` to a server and what it calls its model"
+        )
+    return _local_writer(settings, None, instruction, root, "grader")
+
+
+def _server_writer(
+    settings: GeneratorSection | GraderSection,
+    instruction: Instruction,
+    section: str,
+    max_characters: int | None = None,
+) -> Writer:
     from trecexam.graders.openai import missing_packages, prices_of, server_of
     from trecexam.graders.server.messages import Form
     from trecexam.graders.writing.server import ServerWriter
@@ -71,11 +112,28 @@ def _server_writer(settings: GeneratorSection, section: str) -> Writer:
         settings.seed,
         None,
         settings.extra,
+        instruction.system,
+        instruction.schema,
     )
-    return ServerWriter(server, form, revision=settings.revision, prices=prices_of(settings), section=section)
+    prices = prices_of(settings)
+    return ServerWriter(
+        server,
+        form,
+        revision=settings.revision,
+        prices=prices,
+        max_characters=max_characters,
+        section=section,
+    )
 
 
-def _local_writer(settings: GeneratorSection, section: str, config: TrackConfig, root: Path) -> Writer:
+def _local_writer(
+    settings: GeneratorSection | GraderSection,
+    kind: str | None,
+    instruction: Instruction,
+    root: Path,
+    section: str,
+    ray: RaySection | None = None,
+) -> Writer:
     from trecexam.graders.language import loading
     from trecexam.graders.weights import model_folder
 
@@ -84,13 +142,13 @@ def _local_writer(settings: GeneratorSection, section: str, config: TrackConfig,
         raise GraderError(f"a model cannot be run: {missing}")
     if settings.model is None:
         raise GraderError(f"there is no model to write with: {loading.HOW_TO_GET}")
-    assert settings.name is not None
-    folder = model_folder(settings.model, settings.revision, root, settings.name, loading.HOW_TO_GET)
+    name = settings.name or ""
+    folder = model_folder(settings.model, settings.revision, root, name, loading.HOW_TO_GET)
 
     from trecexam.graders.writing.local import ClusterWriter, LocalModelSettings, LocalWriter
 
     found = LocalModelSettings(
-        settings.name,
+        kind or _kind_of(folder),
         folder.absolute(),
         Path(settings.model).name,
         settings.temperature,
@@ -99,8 +157,19 @@ def _local_writer(settings: GeneratorSection, section: str, config: TrackConfig,
         settings.device,
         settings.dtype,
         settings.max_batch_tokens,
+        instruction.system,
+        getattr(settings, "max_length", None),
     )
     memory = root / ".trecexam" / "weights.json"
-    if config.ray.address is not None:
-        return ClusterWriter(found, config.ray, memory, section)
+    if ray is not None and ray.address is not None:
+        return ClusterWriter(found, ray, memory, section)
     return LocalWriter(found, memory, section)
+
+
+def _kind_of(folder: Path) -> str:
+    """ "seq2seq" where a model has an encoder. What is wrong with its files shows when it is loaded."""
+    try:
+        config = json.loads((folder / "config.json").read_bytes())
+        return "seq2seq" if config.get("is_encoder_decoder") else "causal"
+    except (OSError, ValueError, AttributeError):
+        return "causal"

@@ -16,9 +16,10 @@ from trecexam.graders.base import Estimate, Usage
 from trecexam.graders.batching import OutOfMemoryError
 from trecexam.graders.causal import CausalBackend
 from trecexam.graders.language import loading
+from trecexam.graders.language.truncation import NoRoomError, fitted
 from trecexam.graders.seq2seq import Seq2SeqBackend
 from trecexam.graders.weights import LANGUAGE_FILES, config_digest, weights_digest
-from trecexam.graders.writing.base import Unwritten, Written, naming
+from trecexam.graders.writing.base import Fitted, Unwritten, Written, naming
 
 BACKENDS: dict[str, type[CausalBackend] | type[Seq2SeqBackend]] = {
     "causal": CausalBackend,
@@ -37,6 +38,9 @@ class LocalModelSettings:
         temperature: 0 writes what is most probable.
         new_tokens: that an answer may have.
         max_batch_tokens: of prompts and answers together; None for what suits the device.
+        system: what the model is told before each prompt. Not all chat templates know a system's message,
+            so it stands at the head of the prompt.
+        max_length: tokens of a prompt; None for what the model takes.
     """
 
     kind: str
@@ -48,6 +52,8 @@ class LocalModelSettings:
     device: str | None = None
     dtype: str = "auto"
     max_batch_tokens: int | None = None
+    system: str = ""
+    max_length: int | None = None
 
 
 class LocalWriter:
@@ -81,10 +87,16 @@ class LocalWriter:
     def used(self) -> Usage:
         return Usage()
 
+    @property
+    def meter(self) -> None:
+        return None
+
     @cached_property
     def identity(self) -> Mapping[str, Any]:
         settings = self.settings
+        further = {"system": settings.system, "max_length": settings.max_length}
         return {
+            **{name: value for name, value in further.items() if value},
             "writer": settings.kind,
             "model": settings.name,
             "weights_sha256": weights_digest(settings.folder, self._memory),
@@ -103,6 +115,23 @@ class LocalWriter:
 
     def plain(self, text: str) -> str:
         return self.backend.plain(text)
+
+    def fitted(self, render: Callable[[str], str], text: str) -> Fitted:
+        text = self.plain(text)
+        try:
+            _, part = fitted(lambda part: self._whole(render(part)), text, self.backend, self._limit)
+        except NoRoomError:
+            # `write` says so.
+            part = ""
+        return Fitted(render(part), cut=len(part) < len(text))
+
+    @property
+    def _limit(self) -> int:
+        limit = self.backend.length_limit(self.settings.new_tokens)
+        return min(limit, self.settings.max_length or limit)
+
+    def _whole(self, prompt: str) -> str:
+        return f"{self.settings.system}\n\n{prompt}" if self.settings.system else prompt
 
     def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, Written | Unwritten]]]:
         with naming(self._section):
@@ -128,10 +157,10 @@ class LocalWriter:
         """Nothing is counted."""
 
     def _window(self, prompts: Sequence[str]) -> Iterator[list[tuple[str, Written | Unwritten]]]:
-        limit = self.backend.length_limit(self.settings.new_tokens)
+        limit = self._limit
         able: list[tuple[str, list[int]]] = []
         unable: list[tuple[str, Written | Unwritten]] = []
-        for prompt, tokens in zip(prompts, self.backend.encode(prompts), strict=True):
+        for prompt, tokens in zip(prompts, self.backend.encode([*map(self._whole, prompts)]), strict=True):
             if len(tokens) <= limit:
                 able.append((prompt, tokens))
             else:

@@ -8,11 +8,12 @@ from typing import Any
 from trecexam.graders.base import Estimate, UngradedError, Usage
 from trecexam.graders.server.exchange import Exchange, Unanswered
 from trecexam.graders.server.flow import flow
+from trecexam.graders.server.grader import shortened
 from trecexam.graders.server.messages import Form, plain
 from trecexam.graders.server.meter import Meter, Prices, guessed
 from trecexam.graders.server.secret import Secret
 from trecexam.graders.server.session import AHEAD, Queue, Server, session
-from trecexam.graders.writing.base import Unwritten, Written, naming
+from trecexam.graders.writing.base import Fitted, Unwritten, Written, naming
 
 #: Tells a server that takes nothing from one that does not take a certain prompt.
 _PROBE = "Write one question about the capital of France."
@@ -23,17 +24,26 @@ class ServerWriter:
 
     Args:
         revision: which weights the server has under the model's name, in the user's words.
+        max_characters: of the text in a prompt that `fitted` makes; None for no limit.
         section: of trecexam.toml, that errors name.
     """
 
     def __init__(
-        self, server: Server, form: Form, *, revision: str | None, prices: Prices, section: str = "grader"
+        self,
+        server: Server,
+        form: Form,
+        *,
+        revision: str | None,
+        prices: Prices,
+        max_characters: int | None = None,
+        section: str = "grader",
     ) -> None:
         self.server = server
         self._section = section
         self.form = form
         self._revision = revision
-        self._meter = Meter(prices)
+        self._max_characters = max_characters
+        self.meter = Meter(prices)
 
     @property
     def model(self) -> str:
@@ -50,6 +60,7 @@ class ServerWriter:
             "model": self.form.model,
             "revision": self._revision,
             "decode": self.form.identity(()),
+            **({"max_characters": self._max_characters} if self._max_characters else {}),
         }
 
     @property
@@ -58,10 +69,15 @@ class ServerWriter:
 
     @property
     def used(self) -> Usage:
-        return self._meter.used
+        return self.meter.used
 
     def plain(self, text: str) -> str:
         return plain(text)
+
+    def fitted(self, render: Callable[[str], str], text: str) -> Fitted:
+        limit = self._max_characters
+        part = text if limit is None else shortened(text, limit)
+        return Fitted(render(plain(part)), cut=len(part) < len(text))
 
     def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, Written | Unwritten]]]:
         with naming(self._section):
@@ -70,8 +86,8 @@ class ServerWriter:
     def _write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, Written | Unwritten]]]:
         secret = Secret.from_environment(self.server.key_env)
         unanswered: list[str] = []
-        queue = Queue(prompts, self._meter, self._surely)
-        with session(self.server, self.form, self._meter, (_PROBE, []), secret) as (loop, exchange):
+        queue = Queue(prompts, self.meter, self._surely)
+        with session(self.server, self.form, self.meter, (_PROBE, []), secret) as (loop, exchange):
 
             def work() -> Coroutine[Any, Any, tuple[str, Written | Unanswered]] | None:
                 prompt = queue.next()
@@ -110,12 +126,12 @@ class ServerWriter:
         return self._most(prompt)._replace(tokens_in=2 * guessed(prompt))
 
     def estimate(self, prompts: Sequence[str], before: Usage) -> Estimate:
-        self._meter.before = before
+        self.meter.before = before
         most = expected = Usage()
         for prompt in prompts:
             worst = self._most(prompt)
             most = most.plus(worst)
-            tokens_out = self._meter.expected_out(worst.tokens_out, short=False)
+            tokens_out = self.meter.expected_out(worst.tokens_out, short=False)
             expected = expected.plus(worst._replace(tokens_out=tokens_out))
         return Estimate(
             len(prompts),
@@ -127,11 +143,13 @@ class ServerWriter:
         )
 
     def cost(self, used: Usage) -> float | None:
-        return self._meter.prices.cost(used)
+        return self.meter.prices.cost(used)
 
     def start_from(self, before: Usage) -> None:
-        self._meter.before = before
+        self.meter.before = before
 
 
 def _told(found: Written | Unanswered) -> Written | Unwritten:
-    return Unwritten(f"gave no answer: it {found.reason}") if isinstance(found, Unanswered) else found
+    if isinstance(found, Written):
+        return found
+    return Unwritten(f"gave no answer: it {found.reason}", refused=found.filtered)

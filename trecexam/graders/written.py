@@ -1,0 +1,104 @@
+"""Graders whose answers are a model's free text, read afterwards: what eRAG and RAGVAL have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from converters.records import Item
+from trecexam.graders.base import Answer, Cell, Estimate, Scale, Usage
+from trecexam.graders.prompts import Reading
+from trecexam.graders.writing import Fitted, Unwritten, Writer, Written
+
+if TYPE_CHECKING:
+    from trecexam.graders.server.meter import Meter
+
+
+class WritingGrader(ABC):
+    """Has a writer answer a prompt for each cell; cells with the same prompt share one answer.
+
+    What the model wrote is stored, and what it means is read from that: another reading runs no model.
+
+    Attributes:
+        asks: the kinds of items that it grades.
+        cut: texts that were too long for the model, since it was made.
+    """
+
+    free_text = True
+    compat = None
+    told_query = False
+    scale = Scale()
+    name: str
+    asks: frozenset[str]
+
+    def __init__(self, writer: Writer) -> None:
+        self.writer = writer
+        self.cut = 0
+
+    @abstractmethod
+    def prompt(self, cell: Cell) -> Fitted:
+        """What the model is asked about a cell."""
+
+    @abstractmethod
+    def read(self, item: Item, text: str) -> Reading:
+        """The rating that an answer of the model means, and its status."""
+
+    @abstractmethod
+    def asked(self) -> Mapping[str, Any]:
+        """What of the prompts enters the identity; `prompts`, with `name` and `asks` of each, is among it."""
+
+    @cached_property
+    def identity(self) -> Mapping[str, Any]:
+        writer = dict(self.writer.identity)
+        return {"grader": self.name, "model": self.writer.model, "writer": writer, **self.asked()}
+
+    @property
+    def meter(self) -> Meter | None:
+        """Where tokens are paid for."""
+        return self.writer.meter
+
+    def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
+        """Answers as they come; a list may be empty, so that who reads them is never kept waiting."""
+        waiting: dict[str, list[Cell]] = {}
+
+        def prompts() -> Iterator[str]:
+            for (prompt, cut), group in groupby(cells, self.prompt):
+                self.cut += cut
+                same = waiting.get(prompt)
+                if same is not None:
+                    same += group
+                    continue
+                waiting[prompt] = [*group]
+                yield prompt
+
+        for batch in self.writer.write(prompts()):
+            yield [
+                (cell, self._answer(cell, found)) for prompt, found in batch for cell in waiting.pop(prompt)
+            ]
+
+    def _answer(self, cell: Cell, found: Written | Unwritten) -> Answer:
+        if isinstance(found, Unwritten):
+            status = "refused" if found.refused else "error"
+            return Answer(None, status, f"was not answered: the model {found.reason}")
+        rating, status = self.read(cell.item, found.text)
+        return Answer(rating, status, found.text)
+
+    def estimate(self, cells: Iterable[Cell]) -> Estimate:
+        """What it would take to grade these; asks nobody."""
+        meter = self.meter
+        if meter is None:
+            return Estimate(sum(1 for _ in cells))
+        count = 0
+
+        def prompts() -> Iterator[str]:
+            nonlocal count
+            for (prompt, _), group in groupby(cells, self.prompt):
+                count += sum(1 for _ in group)
+                yield prompt
+
+        before: Usage = meter.before
+        found = self.writer.estimate(list(dict.fromkeys(prompts())), before)
+        return found._replace(cells=count)
