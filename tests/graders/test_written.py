@@ -1,0 +1,115 @@
+"""Graders that read what a model wrote: the common part of eRAG and RAGVAL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from converters.records import Item
+from trecexam.graders.base import Answer, Cell, Estimate, Usage
+from trecexam.graders.prompts import Reading
+from trecexam.graders.writing import Fitted, Unwritten, Written
+from trecexam.graders.written import WritingGrader
+
+
+class Echo:
+    """A writer that says the length of each prompt, in batches of two."""
+
+    model, seed, paid, used, meter = "echo", None, False, Usage(), None
+    identity: Mapping[str, Any] = {"writer": "echo"}
+
+    def __init__(self) -> None:
+        self.prompts: list[str] = []
+
+    def plain(self, text: str) -> str:
+        return text
+
+    def fitted(self, render: Any, text: str) -> Fitted:
+        return Fitted(render(text[:10]), cut=len(text) > 10)
+
+    def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, Written | Unwritten]]]:
+        yield []
+        waiting = iter(prompts)
+        while batch := [prompt for prompt, _ in zip(waiting, range(2), strict=False)]:
+            self.prompts += batch
+            yield [(prompt, self._said(prompt)) for prompt in reversed(batch)]
+
+    def _said(self, prompt: str) -> Written | Unwritten:
+        if "secret" in prompt:
+            return Unwritten("will not say", refused=True)
+        return Unwritten("is tired") if "tired" in prompt else Written(str(len(prompt) % 10))
+
+    def estimate(self, prompts: Sequence[str], before: Usage) -> Estimate:
+        return Estimate(len(prompts))
+
+    def cost(self, used: Usage) -> float | None:
+        return None
+
+    def start_from(self, before: Usage) -> None: ...
+
+
+class Digits(WritingGrader):
+    name, asks = "digits", frozenset({"question"})
+
+    def prompt(self, cell: Cell) -> Fitted:
+        return self.writer.fitted(lambda text: f"{cell.query_id}: {text}", cell.text)
+
+    def read(self, item: Item, text: str) -> Reading:
+        return Reading(int(text), "ok") if int(text) <= 5 else Reading(None, "unparsed")
+
+    def asked(self) -> Mapping[str, Any]:
+        return {"prompts": [{"name": "digits", "asks": "question"}]}
+
+
+def cell(query_id: str, doc_id: str, text: str, item: str = "i") -> Cell:
+    return Cell(query_id, "what", doc_id, text, Item(query_id, f"{query_id}/{item}", item))
+
+
+@pytest.fixture
+def grader() -> Digits:
+    return Digits(Echo())
+
+
+def test_cells_with_the_same_prompt_share_one_answer(grader: Digits) -> None:
+    cells = [cell("q", "d", "heat", item) for item in ("one", "two", "three")]
+    answers = [pair for batch in grader.grade([*cells, cell("q", "e", "pumps"), cells[0]]) for pair in batch]
+    assert list(grader.writer.prompts) == ["q: heat", "q: pumps"]  # type: ignore[attr-defined]
+    assert [found for found, _ in answers].count(cells[0]) == 2
+    assert {found for found, _ in answers} == {*cells, cell("q", "e", "pumps")}
+    assert {answer for found, answer in answers if found.text == "heat"} == {Answer(None, "unparsed", "7")}
+
+
+def test_what_was_not_written_is_an_error_or_a_refusal_with_its_reason(grader: Digits) -> None:
+    answers = {
+        found.doc_id: answer
+        for batch in grader.grade([cell("q", "a", "secret"), cell("q", "b", "tired")])
+        for found, answer in batch
+    }
+    assert answers == {
+        "a": Answer(None, "refused", "was not answered: the model will not say"),
+        "b": Answer(None, "error", "was not answered: the model is tired"),
+    }
+
+
+def test_texts_that_were_cut_are_counted(grader: Digits) -> None:
+    list(grader.grade([cell("q", "a", "x" * 11), cell("q", "b", "y" * 10)]))
+    assert grader.cut == 1
+
+
+def test_a_batch_may_be_empty_and_so_may_the_cells(grader: Digits) -> None:
+    assert list(grader.grade([])) == [[]]
+
+
+def test_who_wrote_and_what_was_asked_are_in_the_identity(grader: Digits) -> None:
+    assert grader.identity == {
+        "grader": "digits",
+        "model": "echo",
+        "writer": {"writer": "echo"},
+        "prompts": [{"name": "digits", "asks": "question"}],
+    }
+
+
+def test_an_estimate_counts_cells_where_nothing_is_paid_for(grader: Digits) -> None:
+    assert grader.estimate([cell("q", "a", "x"), cell("q", "b", "y")]) == Estimate(2)
