@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from converters.response_matrix import LabelTable, ResponseMatrix, read_components, read_groups, read_matrix
+from trecexam.bank.exams.words import bloom_words, question_types
 from trecexam.errors import TrecexamError
 from trecexam.stages.organizing.sides import few
 
@@ -273,4 +274,10 @@ def _groups(path: Path | None, items: Sequence[str], notes: list[str]) -> dict[s
     lacking = [item for item in items if item not in table.rows]
     if lacking:
         notes.append(f"questions that are in no group: {few(lacking)}")
-    return {name: groups for name, groups in found.items() if groups}
+    # Levels from the lowest, so that two exams' plots have the same order; others as they come.
+    known = {name.lower(): place for place, name in enumerate((*bloom_words(), *question_types()))}
+    return {
+        name: dict(sorted(groups.items(), key=lambda each: known.get(each[0].lower(), len(known))))
+        for name, groups in found.items()
+        if groups
+    }
