@@ -139,6 +139,7 @@ def test_no_model_is_loaded_where_no_filter_needs_it(exam: Path) -> None:
     off = ["--without", "extra-candidate-embedding", "--without", "intra-candidate-embedding"]
     more = ["--embedding", "nowhere/at-all-x/y", *off]
     assert run(["exam", "filter", str(exam), "-o", str(exam.parent / "out"), *more]) == 0
+    assert run(["exam", "filter", str(exam), "-o", str(exam.parent / "out"), *more[:-2]]) == 2
 
 
 def test_generation_is_told_where_it_was_noted(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
