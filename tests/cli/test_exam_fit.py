@@ -172,6 +172,9 @@ def test_improve_writes_a_folder_a_step_and_the_curve_of_every_step(
     gone = " ".join(row["dropped"] for row in steps).split()
     assert sorted(left + gone) == sorted(f"q{i}" for i in range(12))
     assert gone[0] == "q3"
+    told = json.loads((out / "improve.json").read_text())["steps"]
+    assert [name for step in told for name in step["dropped"]] == gone
+    assert [step["converged"] for step in told] == [True, True, True]
     assert "step 2: 8 items" in table(out / "plots" / "information_by_step.tsv")[0]
     assert shown.out.splitlines()[-3:] == (out / "steps.tsv").read_text().splitlines()[-3:]
     again = trecexam.improve_exam(matrix, steps=2, drop=0.2)

@@ -87,6 +87,8 @@ def test_improvement_stops_by_its_rules(simulate) -> None:  # type: ignore[no-un
     for arguments in ({"steps": 0}, {"drop": 0.0}, {"drop": 1.0}, {"min_items": 1}):
         with pytest.raises(ValueError, match="at least one step"):
             improve(values, settings, **arguments)
+    with pytest.raises(ValueError, match="min_gain nan"):
+        improve(values, settings, min_gain=float("nan"))
 
 
 def test_improvement_stops_where_what_is_left_tells_nobody_apart() -> None:

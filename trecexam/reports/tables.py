@@ -61,7 +61,8 @@ def _text(value: Value, digits: int) -> str:
     if value is None:
         return ""
     if isinstance(value, float):
-        return f"{value:.{digits}f}"
+        # z: a rounding below 0 is no "-0.000000".
+        return f"{value:z.{digits}f}"
     return printable(value) if isinstance(value, str) else str(value)
 
 

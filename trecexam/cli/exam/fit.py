@@ -94,6 +94,7 @@ def fit(
 def say(found: FittedExam, where: Path, remark: str | None, why: list[str]) -> None:
     """What one must know of a fit, on stderr."""
     from trecexam.reports import exams
+    from trecexam.reports.reasons import plural
     from trecexam.reports.terminal import printable
 
     f = found.fit
@@ -107,7 +108,7 @@ def say(found: FittedExam, where: Path, remark: str | None, why: list[str]) -> N
     )
     click.echo(exams.information_line(found), err=True)
     doubted = sum(bool(one.note) for one in found.quality)
-    click.echo(f"{doubted:,} questions are doubted: see {where / 'item_quality.tsv'}", err=True)
+    click.echo(f"{plural(doubted, 'question')} doubted: see {where / 'item_quality.tsv'}", err=True)
     for line in (remark, *why):
         if line:
             click.echo(line, err=True)

@@ -72,6 +72,7 @@ def improve(
     information curve of every step. Exit status 1: a fit did not converge.
     """
     from trecexam.cli import show
+    from trecexam.reports.reasons import plural
     from trecexam.reports.terminal import printable
     from trecexam.stages.exams import fitting
 
@@ -126,7 +127,7 @@ def improve(
     why = fitting.write_improvement(found, where, plots=plots)
     for note in found.notes:
         click.echo(printable(note), err=True)
-    for line in (f"{len(found.steps) - 1} steps: {found.found.stopped}", *why):
+    for line in (f"{plural(len(found.steps) - 1, 'step')}: {found.found.stopped}", *why):
         click.echo(line, err=True)
     show.table(
         found.table(), as_json=as_json, json_value=fitting.improvement_json(found) if as_json else None
