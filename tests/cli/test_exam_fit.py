@@ -82,6 +82,14 @@ def test_fit_writes_the_files_and_columns_that_others_rely_on(
     curves = table(out / "information.tsv")
     assert list(curves[0])[:3] == ["theta", "test", "test.compat"]
     assert "bloom level:remembering" in curves[0]
+    assert (curves[0]["theta"], curves[-1]["theta"]) == ("-4.000000", "4.000000")
+    a, b, c = (np.array([float(row[name]) for row in items]) for name in "abc")
+    for row in curves[::40]:
+        p = c + (1 - c) / (1 + np.exp(-a * (float(row["theta"]) - b)))
+        exact, compat = a**2 * (1 - p) / p * ((p - c) / (1 - c)) ** 2, a**2 * p * (1 - p)
+        assert float(row["test"]) == pytest.approx(exact.sum(), abs=1e-4)
+        assert float(row["test.compat"]) == pytest.approx(compat.sum(), abs=1e-4)
+        assert float(row["item"]) == pytest.approx(exact.mean(), abs=1e-5)
     fit = json.loads((out / "fit.json").read_text())
     needed = "model log_likelihood rmse rmse_baseline n_items n_examinees converged iterations seconds"
     assert set(needed.split()) <= set(fit)

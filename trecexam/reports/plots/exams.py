@@ -222,7 +222,9 @@ def _draw_information(figure: Figure, plot: Plot) -> None:
     if len(names) > 1:
         told = np.linspace(0, len(names) - 1, min(len(names), _TOLD)).round()
         # A long legend would lie upon the curves.
-        beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if len(told) > _INSIDE else {}
+        beside: dict[str, Any] = (
+            {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if len(told) > _INSIDE else {}
+        )
         axes.legend(
             [lines[int(n)] for n in told],
             [short(names[int(n)]) for n in told],
