@@ -442,3 +442,13 @@ def test_improving_a_track_names_its_folder(track: Path) -> None:
     assert run(["exam", "improve", str(track), "--steps", "2", "--no-plots"]) == 0
     steps = table(track / "out" / "exam-improved" / "steps.tsv")
     assert len(steps) == 3
+
+
+@pytest.mark.parametrize(
+    ("command", "folder"), [("fit", "its out/exam]"), ("improve", "its out/exam-improved]")]
+)
+def test_help_says_where_a_tracks_files_go(
+    command: str, folder: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["exam", command, "--help"]) == 0
+    assert folder in " ".join(capsys.readouterr().out.split())

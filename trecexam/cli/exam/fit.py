@@ -15,9 +15,12 @@ if TYPE_CHECKING:
     from trecexam.irt.settings import ModelName
     from trecexam.reports.tables import Table
 
+#: Of a track's outputs.
+FOLDER = "exam"
+
 
 @click.command(epilog="Example: trecexam exam fit matrix.tsv -o fitted --components components.tsv")
-@model_options
+@model_options(FOLDER)
 @json_option
 def fit(
     source: Path,
@@ -51,7 +54,7 @@ def fit(
     from trecexam.stages.exams.taken import LabelFiles, from_file
 
     track = is_track(source)
-    where = out_folder(out, source, track=track, what="exam")
+    where = out_folder(out, source, track=track, what=FOLDER)
     settings = settings_of(
         model,
         track=track,

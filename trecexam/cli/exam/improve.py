@@ -14,9 +14,12 @@ if TYPE_CHECKING:
     from trecexam.irt.improvement import Step
     from trecexam.irt.settings import ModelName
 
+#: Of a track's outputs.
+FOLDER = "exam-improved"
+
 
 @click.command(epilog="Example: trecexam exam improve matrix.tsv -o improved --steps 5 --drop 0.1")
-@model_options
+@model_options(FOLDER)
 @click.option(
     "--steps", type=click.IntRange(min=1), default=5, show_default=True, metavar="N", help="How often."
 )
@@ -77,7 +80,7 @@ def improve(
     from trecexam.stages.exams import fitting
 
     track = is_track(source)
-    where = out_folder(out, source, track=track, what="exam-improved")
+    where = out_folder(out, source, track=track, what=FOLDER)
     settings = settings_of(
         model,
         track=track,
