@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from trecexam.irt import Settings, fit
 from trecexam.irt.exam import Exam, FittedExam
@@ -28,3 +29,11 @@ def test_twins_reversed_flat_and_constant_items_are_doubted_each_with_its_reason
     assert notes[3:5] == ["all got it right", "no one got it right"]
     assert notes[5] == "uninformative"
     assert set(notes[6:]) == {""}
+
+
+def test_an_interval_holds_95_percent() -> None:
+    values = np.array([[1, 0, 1, 1], [0, 1, 1, 0], [1, 0, 0, 0], [0, 0, 1, 1.0]])
+    found = fit(values, Settings.of("1pl", priors=True))
+    exam = FittedExam(Exam(tuple("abcd"), tuple("wxyz"), values), found)
+    theta, se = found.theta[0], found.se_theta[0]
+    assert exam.interval(0) == pytest.approx((theta - 1.95996 * se, theta + 1.95996 * se), abs=1e-4)
