@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from converters.response_matrix import LabelTable, ResponseMatrix, read_components, read_groups, read_matrix
 from trecexam.bank.exams.words import bloom_words, question_types
 from trecexam.errors import TrecexamError
+from trecexam.reports.reasons import plural
 from trecexam.stages.organizing.sides import few
 
 if TYPE_CHECKING:
@@ -199,7 +200,7 @@ def _remarks(values: NDArray[np.float64], examinees: Sequence[str], items: Seque
         same = [item for item, value in zip(items, shares.tolist(), strict=True) if value == share]
         if same:
             found.append(
-                f"{len(same):,} questions that {who} got right say nothing of who is better, and have no "
+                f"{plural(len(same), 'question')} that {who} got right cannot tell who is better, nor get a "
                 f"standard error: {few(same, 3)}"
             )
     rights = np.nanmean(values, axis=1)
