@@ -96,9 +96,15 @@ def read_groups(path: str | os.PathLike[str]) -> LabelTable:
     """`item`, then a column a grouping: the groups of each item, set off by `|`, or empty.
 
     Raises:
-        ConversionError: as `read_components`.
+        ConversionError: as `read_components`; a grouping's name has a colon, which sets off its groups.
     """
-    return _labels(path, "item", empty=None)
+    table = _labels(path, "item", empty=None)
+    for name in table.names:
+        if ":" in name:
+            raise ConversionError(
+                path, 1, f"column '{name[:40]}' has a colon in its name: give it one without"
+            )
+    return table
 
 
 def _table(path: Path) -> ResponseMatrix:

@@ -145,3 +145,9 @@ def test_components_and_groups_are_tables_of_labels(tmp_path: Path) -> None:
 def test_components_that_cannot_be_read_are_refused(tmp_path: Path, text: str, reason: str) -> None:
     with pytest.raises(ConversionError, match=reason):
         read_components(written(tmp_path / "c.tsv", text))
+
+
+def test_a_grouping_with_a_colon_in_its_name_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path / "g.tsv", "item\tbloom:level\nq1\tapplying\n")
+    with pytest.raises(ConversionError, match="'bloom:level' has a colon in its name"):
+        read_groups(path)

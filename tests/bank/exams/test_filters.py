@@ -170,6 +170,17 @@ def test_near_duplicates_go_and_the_first_good_one_stays() -> None:
     assert [each.question_id for each in found.kept] == ["x1", "x3"]
 
 
+def test_stems_with_other_numbers_in_them_are_no_duplicates() -> None:
+    stems = [
+        "How much heat does the pump give at 3 bar?",
+        "How much heat does the pump give at 34 bar?",
+        "How much heat does the pump give, at 3 bar?",
+        "How much heat does the pump give at any bar?",
+    ]
+    made = [question(n, stem) for n, stem in enumerate(stems)]
+    assert gone(made, only("duplicates", duplicates=0.8)) == [[], [], ["duplicates"], []]
+
+
 def test_duplicates_are_found_across_blocks_as_by_comparing_all(monkeypatch: pytest.MonkeyPatch) -> None:
     from rapidfuzz import fuzz
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _PATTERNS = Path(__file__).parent / "texts" / "self-contained.txt"
 #: Stems that are compared with all others at once.
 _BLOCK = 512
+_NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True)
@@ -191,7 +192,8 @@ def _duplicates(
 ) -> FilterResult:
     """Questions whose stems are like that of an earlier one that stays.
 
-    It is 2 * (letters in common, in order) / all letters, of the words alone.
+    It is 2 * (letters in common, in order) / all letters, of the words alone; with other numbers in them two
+    stems ask about other things, however like they are.
     """
     stems = [" ".join(words(question.question)) for question in questions]
     # Those that go anyway come last, so that none that stays is a duplicate of them.
@@ -217,11 +219,16 @@ def _duplicates(
 
 
 def _likeness(stems: Sequence[str], least: float) -> Iterator[NDArray[np.float64]]:
-    """For each stem how like it is to each one before it, 0..1; 0 where it is less than `least`."""
+    """For each stem how like it is to each one before it, 0..1.
+
+    0 where it is less than `least`, or where the numbers in it are others.
+    """
     import numpy as np
     from rapidfuzz import process
     from rapidfuzz.distance.Indel import normalized_similarity
 
+    known: dict[tuple[str, ...], int] = {}
+    numbers = np.array([known.setdefault(tuple(_NUMBER.findall(stem)), len(known)) for stem in stems])
     for start in range(0, len(stems), _BLOCK):
         block = stems[start : start + _BLOCK]
         # rapidfuzz takes a cutoff for met or not by a hair; it only saves time here.
@@ -234,5 +241,6 @@ def _likeness(stems: Sequence[str], least: float) -> Iterator[NDArray[np.float64
             dtype=np.float64,
         )
         close[close < least - 1e-9] = 0
+        close[numbers[start : start + len(block), None] != numbers[None, : start + len(block)]] = 0
         for row in range(len(block)):
             yield close[row, : start + row]

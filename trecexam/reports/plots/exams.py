@@ -218,7 +218,7 @@ def _draw_information(figure: Figure, plot: Plot) -> None:
     axes.plot(thetas, np.full(len(thetas), -0.03 * top), "|", color=MUTED, markersize=6)
     axes.set_ylim(-0.07 * top, 1.05 * top)
     axes.set_xlabel("ability")
-    axes.set_ylabel("information")
+    axes.set_ylabel("information" if plot.name == "information" else "information of the mean item")
     if len(names) > 1:
         told = np.linspace(0, len(names) - 1, min(len(names), _TOLD)).round()
         # A long legend would lie upon the curves.
