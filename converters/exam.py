@@ -81,8 +81,18 @@ def exam_line(row: Mapping[str, Any]) -> bytes:
     return json.dumps(row, ensure_ascii=False).encode(errors="replace") + b"\n"
 
 
+def _tsv_id(path: str | os.PathLike[str], number: int, row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
+    """An id that can be a column of a response matrix, and a cell of other tables."""
+    found = an_id(path, number, row, keys)
+    if not found.isprintable() or found != found.strip():
+        raise ConversionError(
+            path, number, f"id {found!r}: no tabs, line ends, control characters or blanks around it"[:200]
+        )
+    return found
+
+
 def _question(path: str | os.PathLike[str], number: int, row: Mapping[str, Any]) -> ExamQuestion:
-    question_id = an_id(path, number, row, ("question_id",))
+    question_id = _tsv_id(path, number, row, ("question_id",))
     what = f"question '{question_id}'"
     choices = row.get("choices")
     if (
@@ -130,7 +140,7 @@ def read_sources(path: str | os.PathLike[str]) -> Iterator[Source]:
     """
     lines: dict[str, int] = {}
     for number, row in iter_objects(path):
-        doc_id = an_id(path, number, row, ID_KEYS)
+        doc_id = _tsv_id(path, number, row, ID_KEYS)
         what = f"passage '{doc_id}'"
         first = lines.setdefault(doc_id, number)
         if first != number:

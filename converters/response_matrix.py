@@ -96,9 +96,15 @@ def read_groups(path: str | os.PathLike[str]) -> LabelTable:
     """`item`, then a column a grouping: the groups of each item, set off by `|`, or empty.
 
     Raises:
-        ConversionError: as `read_components`.
+        ConversionError: as `read_components`; a grouping's name has a colon, which sets off its groups.
     """
-    return _labels(path, "item", empty=None)
+    table = _labels(path, "item", empty=None)
+    for name in table.names:
+        if ":" in name:
+            raise ConversionError(
+                path, 1, f"column '{name[:40]}' has a colon in its name: give it one without"
+            )
+    return table
 
 
 def _table(path: Path) -> ResponseMatrix:
@@ -115,6 +121,10 @@ def _table(path: Path) -> ResponseMatrix:
     items = header[1:]
     if not items:
         raise ConversionError(path, number, "no question: the columns after `examinee` are set off by tabs")
+    if not all(items):
+        raise ConversionError(
+            path, number, f"column {header.index('', 1) + 1} has no question id: is there a tab too many?"
+        )
     _refuse_twice(path, number, items, "question")
     values: dict[str, list[float]] = {}
     for number, row in lines:
@@ -219,6 +229,8 @@ def _json_responses(path: Path, examinee: str | None) -> Iterator[_Response]:
         components = _components(path, number, row)
         if isinstance(row.get("responses"), dict):
             for item, value in row["responses"].items():
+                if not item:
+                    raise ConversionError(path, number, "a response to a question without an id")
                 yield _Response(path, number, name, item, _value(path, number, item, value), "", components)
             continue
         doc = row["doc"] if isinstance(row.get("doc"), dict) else {}

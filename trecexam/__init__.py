@@ -14,10 +14,11 @@ from trecexam.errors import TrecexamError
 
 if TYPE_CHECKING:
     from trecexam.api import Track, open_track
+    from trecexam.stages.exams.filtering import filter_exam
     from trecexam.stages.exams.fitting import fit_exam, improve_exam
 
 __version__ = "0.1.0"
-__all__ = ["Track", "TrecexamError", "__version__", "fit_exam", "improve_exam", "open_track"]
+__all__ = ["Track", "TrecexamError", "__version__", "filter_exam", "fit_exam", "improve_exam", "open_track"]
 
 
 def __getattr__(name: str) -> Any:
@@ -30,4 +31,8 @@ def __getattr__(name: str) -> Any:
         from trecexam.stages.exams import fitting
 
         return getattr(fitting, name)
+    if name == "filter_exam":
+        from trecexam.stages.exams import filtering
+
+        return filtering.filter_exam
     raise AttributeError(f"module 'trecexam' has no attribute {name!r}")

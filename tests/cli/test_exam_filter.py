@@ -6,13 +6,16 @@ import json
 from pathlib import Path
 
 import pytest
-from exams import CHOICES, STEM, question, write_exam
+from exams import CHOICES, PASSAGE, STEM, question, write_exam
 
 pytest.importorskip("rapidfuzz")
 pytest.importorskip("simplemma")
 
+import trecexam
 from converters.exam import read_exam
 from trecexam.cli.main import run
+from trecexam.config import ExamSection
+from trecexam.graders.weights import offline_folder
 
 
 @pytest.fixture
@@ -84,6 +87,61 @@ def test_thresholds_come_from_the_track_and_options_stand_above_them(exam: Path)
     ]
 
 
+def test_a_share_of_duplicates_is_taken_out(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = exam.parent / "out"
+    assert run(["exam", "filter", str(exam), "-o", str(out), "--share", "duplicates=0.2"]) == 0
+    found = [row for row in lines(out / "dropped.jsonl") if "duplicates" in row["filters"]]  # type: ignore[operator]
+    assert [row["question_id"] for row in found] == ["x1"]
+    stats = json.loads((out / "stats.json").read_bytes())
+    assert stats["filters"]["duplicates"]["share"] == 0.2
+    assert stats["filters"]["duplicates"]["threshold"] > 0.9
+
+
+def test_a_topic_is_one_group(tmp_path: Path) -> None:
+    other = "Why does frost settle on the coil of a pump when it is cold?"
+    rows = [{**question(n, [STEM, other][n]).row(), "topic": ["a|b", ""][n]} for n in range(2)]
+    path = tmp_path / "exam.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert run(["exam", "filter", str(path), "-o", str(tmp_path / "out")]) == 0
+    groups = [line.split("\t") for line in (tmp_path / "out" / "groups.tsv").read_text().splitlines()]
+    assert groups == [
+        ["item", "bloom", "question_type", "topic"],
+        ["x0", "", "what", "a/b"],
+        ["x1", "", "why", ""],
+    ]
+
+
+def test_candidates_are_compared_by_a_real_sentence_embedder(exam: Path) -> None:
+    pytest.importorskip("sentence_transformers")
+    if offline_folder() is None:
+        pytest.skip("the extra `offline` is not installed")
+    sound = question(0, choices=["Heat", "Tap water", "Sunlight", "Noise"])
+    twins = question(1, choices=["Warmth of the outdoor air", "The outdoor air's warmth", "Fish", "Bread"])
+    wrong = question(2, choices=["Warm tea", "Bread", "Music", PASSAGE], correct=2)
+    found = trecexam.filter_exam(
+        write_exam(exam, [sound, twins, wrong]),
+        ExamSection.model_validate(
+            {
+                "embedding": "offline",
+                "intra_candidate_embedding": 0.9,
+                "without": ["length", "duplicates", "extra-candidate-jaccard", "intra-candidate-jaccard"],
+            }
+        ),
+    )
+    assert [list(found.filtered.reasons(place)) for place in range(3)] == [
+        [],
+        ["intra-candidate-embedding"],
+        ["extra-candidate-embedding"],
+    ]
+
+
+def test_no_model_is_loaded_where_no_filter_needs_it(exam: Path) -> None:
+    off = ["--without", "extra-candidate-embedding", "--without", "intra-candidate-embedding"]
+    more = ["--embedding", "nowhere/at-all-x/y", *off]
+    assert run(["exam", "filter", str(exam), "-o", str(exam.parent / "out"), *more]) == 0
+    assert run(["exam", "filter", str(exam), "-o", str(exam.parent / "out"), *more[:-2]]) == 2
+
+
 def test_generation_is_told_where_it_was_noted(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
     noted = {"generated": 9, "badly_parsed": {"no answer letter": 4}}
     exam.with_name("exam.generation.json").write_text(json.dumps(noted))
@@ -108,6 +166,9 @@ def test_an_exam_of_which_nothing_is_left_is_status_1(exam: Path) -> None:
         ({"correct": "B"}, "0..3, and not 'B'"),
         ({"correct": True}, "0..3, and not True"),
         ({"question_id": None}, 'no "question_id" in it'),
+        ({"question_id": "a\tb"}, "id 'a\\tb': no tabs"),
+        ({"question_id": "a\n"}, "no tabs, line ends"),
+        ({"question_id": " a"}, "or blanks around it"),
         ({"question": None}, "has no text"),
         ({"documentation": 3}, '"documentation" of question'),
         ({"topic": ["a"]}, '"topic" of question'),
@@ -132,6 +193,12 @@ def test_a_line_that_is_no_question_is_named(
         (["--share", "length=0.1"], "'length' has no share"),
         (["--share", "intra-candidate-jaccard=1"], "from 0 to below 1 needed"),
         (["--share", "intra-candidate-embedding=0.1"], "needs a model"),
+        (["--share", "self-contained=0.1"], "trecexam: --share: 'self-contained' has no share"),
+        (["--share", "duplicates=0.1", "--duplicates", "0.8"], "the threshold that --duplicates gives"),
+        (["--share", "duplicates=0.1", "--without", "duplicates"], "leave one out"),
+        (["--min-question", "9", "--max-question", "8"], "min_question is 9 and max_question 8: nothing"),
+        (["--min-choice", "9", "--max-choice", "8"], "min_choice is 9 and max_choice 8"),
+        (["--embedding", "nowhere/at-all-x/y"], "name a folder with a sentence-transformers model"),
         (["--duplicates", "2"], "--duplicates"),
         (["--without", "lenght"], "--without"),
         (["--patterns", "nowhere.txt"], "cannot be read"),

@@ -82,6 +82,14 @@ def test_fit_writes_the_files_and_columns_that_others_rely_on(
     curves = table(out / "information.tsv")
     assert list(curves[0])[:3] == ["theta", "test", "test.compat"]
     assert "bloom level:remembering" in curves[0]
+    assert (curves[0]["theta"], curves[-1]["theta"]) == ("-4.000000", "4.000000")
+    a, b, c = (np.array([float(row[name]) for row in items]) for name in "abc")
+    for row in curves[::40]:
+        p = c + (1 - c) / (1 + np.exp(-a * (float(row["theta"]) - b)))
+        exact, compat = a**2 * (1 - p) / p * ((p - c) / (1 - c)) ** 2, a**2 * p * (1 - p)
+        assert float(row["test"]) == pytest.approx(exact.sum(), abs=1e-4)
+        assert float(row["test.compat"]) == pytest.approx(compat.sum(), abs=1e-4)
+        assert float(row["item"]) == pytest.approx(exact.mean(), abs=1e-5)
     fit = json.loads((out / "fit.json").read_text())
     needed = "model log_likelihood rmse rmse_baseline n_items n_examinees converged iterations seconds"
     assert set(needed.split()) <= set(fit)
@@ -172,6 +180,9 @@ def test_improve_writes_a_folder_a_step_and_the_curve_of_every_step(
     gone = " ".join(row["dropped"] for row in steps).split()
     assert sorted(left + gone) == sorted(f"q{i}" for i in range(12))
     assert gone[0] == "q3"
+    told = json.loads((out / "improve.json").read_text())["steps"]
+    assert [name for step in told for name in step["dropped"]] == gone
+    assert [step["converged"] for step in told] == [True, True, True]
     assert "step 2: 8 items" in table(out / "plots" / "information_by_step.tsv")[0]
     assert shown.out.splitlines()[-3:] == (out / "steps.tsv").read_text().splitlines()[-3:]
     again = trecexam.improve_exam(matrix, steps=2, drop=0.2)
@@ -431,3 +442,13 @@ def test_improving_a_track_names_its_folder(track: Path) -> None:
     assert run(["exam", "improve", str(track), "--steps", "2", "--no-plots"]) == 0
     steps = table(track / "out" / "exam-improved" / "steps.tsv")
     assert len(steps) == 3
+
+
+@pytest.mark.parametrize(
+    ("command", "folder"), [("fit", "its out/exam]"), ("improve", "its out/exam-improved]")]
+)
+def test_help_says_where_a_tracks_files_go(
+    command: str, folder: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["exam", command, "--help"]) == 0
+    assert folder in " ".join(capsys.readouterr().out.split())

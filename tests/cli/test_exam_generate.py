@@ -197,6 +197,7 @@ def test_a_prompt_that_cannot_be_used_is_named(
         ('{"docid": "d1", "text": "a"}\n{"docid": "d1", "text": "b"}', ":2: passage 'd1' stands twice"),
         ('{"docid": "d1"}', ":1: passage 'd1' has no text"),
         ('{"docid": "d1", "text": "a", "topic": 3}', ":1: \"topic\" of passage 'd1' is no text"),
+        ('{"docid": "d\\t1", "text": "a"}', ":1: id 'd\\t1': no tabs"),
         ("", "the file is empty"),
     ],
 )
@@ -207,6 +208,32 @@ def test_passages_that_cannot_be_used_are_named(
     (root / "passages.jsonl").write_text(line)
     assert generate(root) == 2
     assert reason in capsys.readouterr().err
+
+
+def test_a_stems_least_length_is_that_of_the_track_and_cut_answers_are_told(
+    track: Callable[..., Path],
+) -> None:
+    def short(exchange: Exchange) -> None:
+        cut = PASSAGES[1]["text"] in exchange.prompt
+        text = written("d1").replace(STEM.replace("house", "d1"), "What is it?")
+        exchange.say(text.partition("Correct")[0] if cut else text, finish="length" if cut else "stop")
+
+    with serving(short) as server:
+        root = track(server.url)
+        with (root / "trecexam.toml").open("a") as file:
+            file.write("[exam]\nmin_question = 11\n")
+        assert generate(root, "--limit", "2") == 0
+    assert [each.question for each in read_exam(root / "exam.jsonl")] == ["What is it?"]
+    noted = json.loads((root / "exam.generation.json").read_bytes())
+    assert noted["badly_parsed"] == {"no answer letter (cut: raise `max_new_tokens`)": 1}
+
+
+def test_an_exam_is_no_compressed_file(
+    track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = track("http://127.0.0.1:9/v1")
+    assert generate(root, "-o", str(root / "exam.jsonl.gz")) == 2
+    assert "is compressed" in capsys.readouterr().err
 
 
 def test_an_estimate_asks_nobody(track: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:

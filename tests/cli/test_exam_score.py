@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from exams import CHOICES, PASSAGE, question, write_exam
@@ -15,14 +17,18 @@ pytest.importorskip("tenacity")
 
 import torch
 from scripted_server import KEY, Exchange, serving
-from support import write_run
+from support import SHARED, write_run
 from tiny_models import save_llama
 
-from converters.exam import read_exam
+from converters.exam import ExamQuestion, read_exam
 from trecexam.bank.exams.asking import examples_for, prompt
 from trecexam.bank.exams.reading import read_choice
 from trecexam.cli.main import run
+from trecexam.errors import TrecexamError
 from trecexam.graders.server import exchange
+from trecexam.stages.exams.matrices import write_examinees
+from trecexam.stages.exams.scoring import Answered, Examinee
+from trecexam.stages.organizing.alone import alone
 
 STEMS = ("What is moved by a pump?", "What is on the coil in winter?", "Which power is used?")
 
@@ -140,6 +146,49 @@ def test_a_passage_that_does_not_fit_is_cut(
     assert "documents of 1 questions were cut to fit the model" in capsys.readouterr().err
 
 
+def test_by_letter_the_most_probable_letter_is_chosen(exam: Path, model: Path) -> None:
+    out = exam.parent / "out"
+    start = ["exam", "score", str(exam), "-o", str(out), "--model", str(model), "--device", "cpu"]
+    assert run([*start, "--by", "letter", "--dtype", "float32"]) == 0
+    asked = prompt(next(read_exam(exam)))
+    assert rows(out / "answers.jsonl")[0]["scores"] == pytest.approx(plainly(model, asked, list("ABCD")))
+
+
+def test_a_question_that_fills_the_model_alone_is_asked_without_its_passage(
+    exam: Path, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from transformers import AutoConfig, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(model)
+    most = AutoConfig.from_pretrained(model).max_position_embeddings
+    longest = max(len(tokenizer(f" {x}) {c}")["input_ids"]) for x, c in zip("ABCD", CHOICES, strict=True))
+    length = most
+    while len(tokenizer(prompt(question(0, "z" * length)))["input_ids"]) > most - longest - 1:
+        length -= 1
+    out = exam.parent / "out"
+    start = ["exam", "score", str(exam), "-o", str(out), "--model", str(model), "--device", "cpu"]
+    write_exam(exam, [question(0, "z" * length)])
+    assert run([*start, "--retriever", "oracle"]) == 0
+    assert "documents of 1 questions were cut to fit the model" in capsys.readouterr().err
+    write_exam(exam, [question(0, "z" * (length + 40))])
+    assert run([*start, "-o", str(exam.parent / "other")]) == 2
+    assert "ask with fewer --examples, or leave long questions out" in capsys.readouterr().err
+
+
+def test_the_first_documents_of_a_run_are_shown_from_the_corpus_or_the_exam(exam: Path) -> None:
+    ranking = {"x0": ["c1", "d2", "c2"], "x1": ["c2", "c1", "d0"], "x2": ["d1", "d0", "c1"]}
+    bm25 = write_run(exam.parent / "b.run", ranking, "bm25")
+    corpus = exam.parent / "corpus.jsonl"
+    corpus.write_text("".join(json.dumps({"docid": f"c{n}", "text": f"Corpus {n}."}) + "\n" for n in (1, 2)))
+    with serving(replying) as server:
+        start = ["exam", "score", str(exam), "-o", str(exam.parent / "out"), "--model", "big"]
+        start += ["--base-url", server.url, "--retriever", str(bm25), "--passages", str(corpus)]
+        assert run([*start, "--documents", "2"]) == 0
+    asked = "".join(body["messages"][-1]["content"] for body in server.bodies)
+    for shown in ("Corpus 1.\nPassage 2.", "Corpus 2.\nCorpus 1.", "Passage 1.\nPassage 0."):
+        assert f"Retrieved Documents:\n{shown}\n\nCandidates:" in asked
+
+
 def replying(exchange: Exchange) -> None:
     said = {STEMS[0]: "A", STEMS[1]: "The correct answer is C.", STEMS[2]: "I do not know."}
     exchange.say(next((answer for stem, answer in said.items() if stem in exchange.prompt), "x"))
@@ -213,7 +262,10 @@ def test_probabilities_that_are_no_numbers_are_an_error(
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["--model", "nowhere/at-all-x/y"], "is no folder"),
+        (["--model", "nowhere/at-all-x/y"], "one behind a server needs its --base-url"),
+        (["--model", "MODEL", "--key-env", "KEY"], "--key-env is for a server"),
+        (["--model", "x", "--base-url", "http://h/v1", "--device", "cpu"], "--device is for a model here"),
+        (["--model", "x", "--base-url", "http://h/v1", "--by", "likelihood"], "is asked for letters"),
         (["--model", "MODEL", "--retriever", "no.run"], "no.run: no such file"),
         (["--model", "MODEL", "--examples", "3"], "3 examples need an exam of at least 4 questions"),
         (["--model", "big", "--base-url", "nonsense"], "--base-url"),
@@ -234,13 +286,27 @@ def test_what_cannot_be_done_is_one_line(
 
 def test_prompts_are_the_published_ones() -> None:
     made = question(0, "Why?", ["w", "x", "y", "z"], 2)
-    tail = "Candidates:\nA) w\nB) x\nC) y\nD) z\n\n###Assistant: Correct answer:"
+    tail = "Candidates:\nA) w\nB) x\nC) y\nD) z\n\n###Assistant: Correct answer"
     assert prompt(made) == f"###Human: Question: Why?\n\n{tail}"
     assert prompt(made, "P.") == f"###Human: Question: Why?\n\nContext:P.\n\n{tail}"
     assert (
         prompt(made, "P.", "retrieved") == f"###Human: Question: Why?\n\nRetrieved Documents:\nP.\n\n{tail}"
     )
     assert prompt(made, examples=[made]) == f"{prompt(made)} C) y\n\n{prompt(made)}"
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="the shared data is not here")
+def test_prompts_are_those_that_were_published() -> None:
+    published = (SHARED / "prompts" / "mcq-answering").read_text().splitlines()
+    told = {line.partition(":")[0]: line.partition(":")[2].strip().replace("\\n", "\n") for line in published}
+    made = question(0, "Why?", ["w", "x", "y", "z"])
+    choices = "A) w\nB) x\nC) y\nD) z"
+    kinds = {"closed book": ("", "oracle"), "oracle": ("P.", "oracle"), "retrieved": ("P.", "retrieved")}
+    for name, (context, kind) in kinds.items():
+        expected = told[name].replace("{question}", "Why?").replace("{documentation}", "P.")
+        expected = expected.replace("{choices, one a line}", choices).replace("{choices}", choices)
+        expected = expected.replace("{the first n retrieved documents}", "P.")
+        assert prompt(made, context, kind) == expected
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
@@ -271,3 +337,59 @@ def test_no_question_is_its_own_example(number: int) -> None:
 )
 def test_an_examinees_answer_is_read_as_a_candidate_or_not_at_all(answer: str, place: int | None) -> None:
     assert read_choice(answer, CHOICES) == place
+
+
+def examinee(questions: Sequence[ExamQuestion], chosen: int, **components: str) -> Examinee:
+    made_of = {"model": "m", "retriever": "oracle", "examples": "0", **components}
+    return Examinee(made_of, {each.question_id: Answered(chosen, {}) for each in questions})
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("responses.jsonl", "null"),
+        ("responses.jsonl", "{}"),
+        ("responses.jsonl", '{"examinee": "m", "components": {"llm": "m"}, "responses": {"x0": 1}}'),
+        (
+            "responses.jsonl",
+            '{"examinee": "n", "components": {"model": "n", "retriever": "r", "examples": "0"}, '
+            '"responses": {"x0": "yes"}}',
+        ),
+        ("answers.jsonl", "[1]"),
+        ("answers.jsonl", "{"),
+    ],
+)
+def test_files_that_others_wrote_into_the_folder_are_left_as_they_are(
+    tmp_path: Path, name: str, line: str
+) -> None:
+    (tmp_path / name).write_text(f"{line}\n")
+    with pytest.raises(TrecexamError, match="give -o another folder"):
+        write_examinees([examinee([question()], 0)], [question()], tmp_path)
+    assert (tmp_path / name).read_text() == f"{line}\n"
+    assert not (tmp_path / "matrix.tsv").exists()
+
+
+def test_examinees_of_one_name_and_other_parts_are_not_mixed_up(tmp_path: Path) -> None:
+    made = [question()]
+    write_examinees([examinee(made, 0, model="m+bm25", retriever="rm3")], made, tmp_path)
+    with pytest.raises(TrecexamError, match=r"another examinee called 'm\+bm25\+rm3\+0'"):
+        write_examinees([examinee(made, 0, model="m", retriever="bm25+rm3")], made, tmp_path)
+
+
+def test_who_answers_otherwise_than_before_is_named(tmp_path: Path) -> None:
+    made = [question(0), question(1)]
+    assert write_examinees([examinee(made[:1], 0)], made, tmp_path).changed == ()
+    assert write_examinees([examinee(made, 0)], made, tmp_path).changed == ()
+    assert write_examinees([examinee(made, 2)], made, tmp_path).changed == ("m+oracle+0",)
+
+
+def test_two_processes_that_write_at_once_lose_no_examinee(tmp_path: Path) -> None:
+    made = [question()]
+    with alone(tmp_path / ".lock"):
+        other = Thread(target=write_examinees, args=([examinee(made, 0, model="n")], made, tmp_path))
+        other.start()
+        other.join(0.2)
+        assert other.is_alive()
+        assert not (tmp_path / "matrix.tsv").exists()
+    other.join(10)
+    assert (tmp_path / "matrix.tsv").exists()

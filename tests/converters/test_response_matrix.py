@@ -37,6 +37,7 @@ def test_a_table_has_ones_noughts_and_empty_cells(tmp_path: Path) -> None:
         ("system\tq1\ns\t1\n", 1, "the first column is 'system'"),
         ("examinee q1\ns 1\n", 1, "the first column is 'examinee q1'"),
         ("examinee\ns\n", 1, "no question"),
+        ("examinee\tq1\t\ns\t1\t0\n", 1, "column 3 has no question id"),
         ("examinee\tq1\n\t1\n", 2, "no examinee in the first column"),
         ("examinee\tq1\n", None, "there is a header line only"),
         ("\n", None, "the file is empty"),
@@ -94,6 +95,7 @@ def test_a_folder_has_a_file_an_examinee_as_the_released_code_writes_them(tmp_pa
         ([{"examinee": "s", "question_id": "q1", "acc": "1"}], "'1' is neither"),
         ([{"examinee": "s", "question_id": "q1", "acc": 1}] * 2, "responded to question 'q1' before"),
         ([{"examinee": "s", "responses": {"q1": 1}, "components": 3}], '"components" is no object'),
+        ([{"examinee": "s", "responses": {"": 1}}], "a question without an id"),
         (
             [
                 {"examinee": "s", "responses": {"q1": 1}, "components": {"a": 1}},
@@ -143,3 +145,9 @@ def test_components_and_groups_are_tables_of_labels(tmp_path: Path) -> None:
 def test_components_that_cannot_be_read_are_refused(tmp_path: Path, text: str, reason: str) -> None:
     with pytest.raises(ConversionError, match=reason):
         read_components(written(tmp_path / "c.tsv", text))
+
+
+def test_a_grouping_with_a_colon_in_its_name_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path / "g.tsv", "item\tbloom:level\nq1\tapplying\n")
+    with pytest.raises(ConversionError, match="'bloom:level' has a colon in its name"):
+        read_groups(path)

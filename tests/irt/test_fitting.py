@@ -63,6 +63,53 @@ def test_no_slow_optimiser_finds_a_better_likelihood(
     assert fit(values, settings).log_likelihood >= reference(values, settings) - 1e-4
 
 
+def best_of_many(values: np.ndarray, bounds: dict[str, tuple[float, float]], starts: int) -> float:
+    """The best log-likelihood of the 3PL that scipy finds from starts drawn at random."""
+    m, n = values.shape
+    limits = [bounds[name] for name, size in (("a", n), ("b", n), ("c", n), ("t", m)) for _ in range(size)]
+    low, high = np.array(limits).T
+
+    def negative(vector: np.ndarray) -> tuple[float, np.ndarray]:
+        a, b, c, theta = np.split(vector, [n, 2 * n, 3 * n])
+        d = theta[:, None] - b
+        s = 1 / (1 + np.exp(-a * d))
+        p = c + (1 - c) * s
+        by_p = np.nan_to_num((values - p) / (p * (1 - p)))
+        by_z = by_p * (1 - c) * s * (1 - s)
+        slopes = ((by_z * d).sum(0), (-by_z * a).sum(0), (by_p * (1 - s)).sum(0), (by_z * a).sum(1))
+        total = np.nansum(values * np.log(p) + (1 - values) * np.log(1 - p))
+        return -float(total), -np.concatenate(slopes)
+
+    rng = np.random.default_rng(99)
+    ends = [
+        minimize(negative, low + (high - low) * rng.random(len(low)), jac=True, method="TNC", bounds=limits)
+        for _ in range(starts)
+    ]
+    return -min(float(end.fun) for end in ends)
+
+
+@pytest.mark.parametrize(
+    ("shape", "seed", "missing"), [((10, 10), 504, 0.0), ((20, 15), 509, 0.1), ((30, 20), 502, 0.0)]
+)
+def test_in_a_small_matrix_many_starts_find_hardly_a_better_likelihood(
+    simulate,
+    shape: tuple[int, int],
+    seed: int,
+    missing: float,  # type: ignore[no-untyped-def]
+) -> None:
+    values = simulate("3pl", *shape, seed).responses
+    values[np.random.default_rng(seed).random(shape) < missing] = np.nan
+    bounds = {"a": (0.5, 1.5), "b": (0.01, 1.0), "c": (0.2, 0.4), "t": (-3.0, 3.0)}
+    assert fit(values).log_likelihood >= best_of_many(values, bounds, 12) - 1e-3
+
+
+def test_the_same_matrix_gives_the_same_estimates_again(simulate) -> None:  # type: ignore[no-untyped-def]
+    values = simulate("3pl", 10, 10, 504).responses
+    one, other = fit(values), fit(values)
+    assert one.theta.tolist() == other.theta.tolist()
+    assert one.a.tolist() == other.a.tolist()
+
+
 def test_the_reported_likelihood_is_that_of_the_reported_parameters(simulate) -> None:  # type: ignore[no-untyped-def]
     values = simulate("3pl", 20, 15, 3).responses
     values[2, 3] = values[7, 7] = np.nan
@@ -179,7 +226,8 @@ def test_a_matrix_to_which_nothing_can_be_fitted_is_refused_with_the_reason(
         ({"bounds": {"c": (0.0, 1.0)}}, "not within 0 and below 1"),
         ({"model": "2pl", "start": {"c": 0.2}}, "fits no c"),
         ({"model": "1pl", "bounds": {"a": (0.5, 2.0)}}, "fits no a"),
-        ({"priors": {"a": (0.0, 0.0)}}, "the second above 0"),
+        ({"priors": {"a": (0.0, 0.0)}}, "the second at least 1e-06"),
+        ({"priors": {"theta": (0.0, 1e-200)}}, "the second at least 1e-06"),
         ({"priors": {"a": (0.0, 1.0)}, "bounds": {"a": (-1.0, 1.0)}}, "bounds of a above 0"),
         ({"start": {"b": math.nan}}, "no finite number"),
         ({"max_iterations": 0}, "at least 1"),

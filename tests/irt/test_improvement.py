@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -87,6 +89,8 @@ def test_improvement_stops_by_its_rules(simulate) -> None:  # type: ignore[no-un
     for arguments in ({"steps": 0}, {"drop": 0.0}, {"drop": 1.0}, {"min_items": 1}):
         with pytest.raises(ValueError, match="at least one step"):
             improve(values, settings, **arguments)
+    with pytest.raises(ValueError, match="min_gain nan"):
+        improve(values, settings, min_gain=float("nan"))
 
 
 def test_improvement_stops_where_what_is_left_tells_nobody_apart() -> None:
@@ -126,3 +130,11 @@ def test_one_odd_examinee_makes_no_items_redundant() -> None:
     values = np.ones((20, 4))
     values[0] = 0
     assert likest(values)[0].tolist() == [-1] * 4
+
+
+def test_rounding_at_a_bound_decides_nothing() -> None:
+    values = np.array([[1, 0, 1.0], [0, 1, 1.0], [1, 1, 0.0], [0, 0, 1.0]])
+    found = fit(values, Settings.of("2pl", priors=True))
+    a, b = np.array([0.1 + 1e-13, 0.1, 0.1]), np.array([9.0, 0.0, 3.0])
+    bound = replace(found, a=a, b=b, c=np.zeros(3), theta=np.zeros(4))
+    assert least_discriminating(bound, np.zeros(3, bool)).tolist() == [0, 2, 1]

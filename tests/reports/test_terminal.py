@@ -49,6 +49,17 @@ def test_tables_escape_too() -> None:
     assert to_aligned(table) == "run       n\na\\x1b[2J  1\n日本      2\n"
 
 
+def test_names_of_columns_are_escaped_and_stay_one_column() -> None:
+    table = Table(("theta", "q\t1\u202e"), ((1, 2),))
+    assert to_tsv(table) == "theta\tq 1\\u202e\n1\t2\n"
+    assert "\u202e" not in to_aligned(table)
+
+
+def test_a_rounding_below_0_is_0() -> None:
+    table = Table(("x",), ((-1e-12,), (-0.0,), (-0.25,)))
+    assert to_tsv(table) == "x\n0.000000\n0.000000\n-0.250000\n"
+
+
 @given(st.text(), st.integers(2, 40))
 def test_wrapped_lines_fit_and_lose_nothing_but_blanks(text: str, width: int) -> None:
     shown = printable(text)

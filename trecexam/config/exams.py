@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal, Self, get_args
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from trecexam.config.language_models import Section
 
@@ -20,7 +20,7 @@ FilterName = Literal[
 ]
 FILTERS: tuple[FilterName, ...] = get_args(FilterName)
 #: Those whose threshold can be chosen by a share.
-SCORED: tuple[FilterName, ...] = FILTERS[2:6]
+SCORED: tuple[FilterName, ...] = FILTERS[2:]
 
 
 class ExamSection(Section):
@@ -69,8 +69,17 @@ class ExamSection(Section):
         None,
         examples=["offline"],
         description="A sentence-transformers model for the embedding filters: a folder, a hub id, or "
-        '"offline", the weights in that extra. Unset: these filters are not used.',
+        '"offline", the weights in that extra. Of a passage counts what the model reads. Unset: these '
+        "filters are not used.",
     )
+
+    @model_validator(mode="after")
+    def _bounds_in_order(self) -> Self:
+        for what in ("question", "choice"):
+            least, most = getattr(self, f"min_{what}"), getattr(self, f"max_{what}")
+            if least > most:
+                raise ValueError(f"min_{what} is {least:,} and max_{what} {most:,}: nothing would be allowed")
+        return self
 
     @field_validator("shares")
     @classmethod

@@ -156,7 +156,7 @@ def _is_address(value: str) -> bool:
 
 
 class GeneratorSection(LanguageModelSection):
-    """Who writes test banks (`trecexam bank generate`).
+    """Who writes test banks and exams (`trecexam bank generate`, `exam generate`).
 
     Where neither `model` nor `base_url` is set here, what is not set is as in [grader], if that is a language
     model.
@@ -165,8 +165,8 @@ class GeneratorSection(LanguageModelSection):
     name: Literal["openai", "causal", "seq2seq"] | None = Field(
         None,
         examples=["openai"],
-        description="Who writes test banks, for `trecexam bank generate`: openai, causal or seq2seq. Unset, "
-        "and neither `model` nor `base_url` set: the language model of [grader], with its settings.",
+        description="Who writes banks and exams (`bank generate`, `exam generate`): openai, causal, seq2seq. "
+        "Unset, and neither `model` nor `base_url` set: the language model of [grader], with its settings.",
     )
     model: str | None = Field(
         None,
@@ -177,5 +177,5 @@ class GeneratorSection(LanguageModelSection):
         0.0, ge=0, allow_inf_nan=False, description="0 writes what is most probable; more draws at random."
     )
     max_new_tokens: int = Field(
-        1000, ge=1, description="Tokens that an answer, all items of a query, may have."
+        1000, ge=1, description="Tokens that an answer may have: all items of a query, or an exam question."
     )

@@ -79,6 +79,8 @@ def improve(
             f"steps {steps}, drop {drop:g}, min_items {min_items}: at least one step, a share between 0 and "
             f"1, and at least {LEAST_ITEMS} items needed"
         )
+    if min_gain is not None and not math.isfinite(min_gain):
+        raise ValueError(f"min_gain {min_gain:g}: a finite number needed")
     values = check(responses)
     items: NDArray[np.intp] = np.arange(values.shape[1])
     done = [_step(values, items, items[:0], settings, components)]

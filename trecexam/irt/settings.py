@@ -30,6 +30,8 @@ BOUNDS: Mapping[str, Mapping[str, Pair]] = {
 STARTS: Mapping[str, float] = {"a": 1.0, "b": 0.0, "c": 0.25, "theta": 0.0}
 #: a: mean and standard deviation of ln a; b, theta: mean and standard deviation; c: alpha and beta.
 PRIORS: Mapping[str, Pair] = {"a": (0.0, 0.5), "b": (0.0, 2.0), "c": (2.0, 5.0), "theta": (0.0, 1.0)}
+#: A prior tighter than this is a bound, and its square has no digits left.
+_LEAST_SPREAD = 1e-6
 
 
 @dataclass(frozen=True)
@@ -129,8 +131,11 @@ def _check_bounds(name: str, pair: Pair) -> None:
 
 def _check_prior(name: str, pair: Pair, bounds: Pair) -> None:
     first, second = pair
-    if not (math.isfinite(first) and math.isfinite(second) and second > 0):
-        raise ValueError(f"prior of {name}: {first:g}, {second:g}: finite numbers needed, the second above 0")
+    if not (math.isfinite(first) and _LEAST_SPREAD <= second < math.inf):
+        raise ValueError(
+            f"prior of {name}: {first:g}, {second:g}: finite numbers needed, the second at least "
+            f"{_LEAST_SPREAD:g}"
+        )
     if name == "c" and first <= 0:
         raise ValueError(f"prior of c: alpha and beta must be above 0, found {first:g}, {second:g}")
     if name == "a" and bounds[0] <= 0:

@@ -29,14 +29,14 @@ def to_tsv(table: Table) -> str:
 
     What could steer a terminal is escaped: see `trecexam.reports.terminal.printable`.
     """
-    lines = ["\t".join(table.header)]
+    lines = ["\t".join(map(printable, table.header))]
     lines += ["\t".join(_text(value, 6) for value in row) for row in table.rows]
     return "\n".join(lines) + "\n"
 
 
 def to_aligned(table: Table) -> str:
     """Columns padded with spaces, numbers to the right; floats with four digits."""
-    cells = [list(table.header)] + [[_text(value, 4) for value in row] for row in table.rows]
+    cells = [list(map(printable, table.header))] + [[_text(value, 4) for value in row] for row in table.rows]
     widths = [max(columns(row[column]) for row in cells) for column in range(len(table.header))]
     numeric = [
         any(isinstance(row[column], int | float) for row in table.rows) for column in range(len(table.header))
@@ -61,7 +61,8 @@ def _text(value: Value, digits: int) -> str:
     if value is None:
         return ""
     if isinstance(value, float):
-        return f"{value:.{digits}f}"
+        # z: a rounding below 0 is no "-0.000000".
+        return f"{value:z.{digits}f}"
     return printable(value) if isinstance(value, str) else str(value)
 
 

@@ -18,7 +18,7 @@ pytest.importorskip("rapidfuzz")
 from converters.exam import ExamQuestion
 from trecexam.bank.exams import filters, similarity
 from trecexam.bank.exams.filters import apply, chosen_threshold, read_patterns
-from trecexam.bank.exams.statistics import description, filter_counts, fixed_answer, longest_answer
+from trecexam.bank.exams.statistics import Kind, description, filter_counts, fixed_answer, longest_answer
 from trecexam.config import ExamSection
 from trecexam.errors import TrecexamError
 
@@ -170,6 +170,17 @@ def test_near_duplicates_go_and_the_first_good_one_stays() -> None:
     assert [each.question_id for each in found.kept] == ["x1", "x3"]
 
 
+def test_stems_with_other_numbers_in_them_are_no_duplicates() -> None:
+    stems = [
+        "How much heat does the pump give at 3 bar?",
+        "How much heat does the pump give at 34 bar?",
+        "How much heat does the pump give, at 3 bar?",
+        "How much heat does the pump give at any bar?",
+    ]
+    made = [question(n, stem) for n, stem in enumerate(stems)]
+    assert gone(made, only("duplicates", duplicates=0.8)) == [[], [], ["duplicates"], []]
+
+
 def test_duplicates_are_found_across_blocks_as_by_comparing_all(monkeypatch: pytest.MonkeyPatch) -> None:
     from rapidfuzz import fuzz
 
@@ -198,9 +209,34 @@ def test_a_share_takes_out_as_many_as_ties_allow(values: list[float], share: flo
 def test_a_share_stands_in_place_of_the_threshold_and_is_told() -> None:
     made = [question(n, choices=["a b c d", "e f g h", "i j k l", "a b c d " + "x " * n]) for n in range(10)]
     name = "intra-candidate-jaccard"
+    assert "self-contained" not in apply(made, only(name)).results
     found = apply(made, only(name, shares={name: 0.3}))
     assert [bool(found.reasons(place)) for place in range(10)] == [True] * 3 + [False] * 7
     assert filter_counts(found)[name] == {"dropped": 3, "alone": 3, "threshold": 4 / 7, "share": 0.3}
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.25, 0.6])
+def test_a_share_of_duplicates_is_as_many_as_ties_allow(share: float) -> None:
+    from rapidfuzz import fuzz
+
+    generator = np.random.default_rng(4)
+    stems = [" ".join(generator.choice(["heat", "pump", "air", "cold", "frost"], 5)) for _ in range(40)]
+    closest = [
+        max((fuzz.ratio(stem, other) for other in stems[:n]), default=0) for n, stem in enumerate(stems)
+    ]
+    made = [question(number, stem) for number, stem in enumerate(stems)]
+    result = apply(made, only("duplicates", shares={"duplicates": share})).results["duplicates"]
+    assert result.share == share
+    assert (result.threshold is None) == (share == 0)
+    least = 100 * (result.threshold or 2) - 1e-9
+    above = [place for place, like in enumerate(closest) if like >= least]
+    # Of those, the ones that are like a question that stays.
+    assert set(result.found) <= set(above)
+    assert len(above) <= share * 40
+    # One step lower it would take out too many.
+    following = max(like for like in closest if like < least)
+    assert sum(like >= following for like in closest) > share * 40
+    assert bool(result.found) == (share > 0)
 
 
 def test_embeddings_compare_candidates_with_the_passage_and_with_one_another() -> None:
@@ -229,6 +265,14 @@ def test_baselines_are_what_one_gets_right_without_reading() -> None:
     ]
     assert fixed_answer(made) == ("B", 0.5)
     assert longest_answer(made) == pytest.approx((1 + 0.5) / 4)
+
+
+def test_lengths_and_levels_are_of_the_mean_question() -> None:
+    made = [question(0, "abc", ["a", "bb", "c", "dddd"], 3, "12345"), question(1, "a", ["a"] * 4, 0, "123")]
+    found = description(made, [Kind((), "what"), Kind(("Applying", "Creating"), "how")])
+    assert found["mean_length"] == {"question": 2, "choice": 1.5, "correct": 2.5, "documentation": 4}
+    assert {level: n for level, n in found["bloom"].items() if n} == {"Applying": 1, "Creating": 1, "none": 1}
+    assert {name: n for name, n in found["question_types"].items() if n} == {"what": 1, "how": 1}
 
 
 def test_an_exam_of_nothing_has_no_baselines() -> None:

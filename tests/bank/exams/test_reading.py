@@ -63,6 +63,7 @@ def test_the_usual_forms_are_read(mark: str, answer: str, letters: str) -> None:
         f"Question: {STEM}\nA){CHOICES[0]}\nB){CHOICES[1]}\nC){CHOICES[2]}\nD){CHOICES[3]} Correct Answer: B",
         f"### Human: Question: {{question}}\n### Assistant: Question: {BODY}Correct Answer: B",
         f"<think>A) or B)? Answer: C</think>{BODY}Answer: B",
+        f"{BODY}Correct Answer: {{B}}",
         f"Sure! Here is a difficult question:\n\n{BODY}Answer: B",
         f"Here's a question:\n{BODY}Answer: B",
         f"## Multiple choice question 1\n\n{BODY}\n**Answer:** B) {CHOICES[1]}",

@@ -11,8 +11,8 @@ from converters.exam import LETTERS, ExamQuestion
 #: What stands before the context: the question's own passage, or retrieved documents.
 ContextKind = Literal["oracle", "retrieved"]
 _HEADS: Mapping[ContextKind, str] = {"oracle": "Context:", "retrieved": "Retrieved Documents:\n"}
-#: The end of a prompt; an answer follows after a blank.
-CUE = "###Assistant: Correct answer:"
+#: The end of a prompt, as published, without a colon; an answer follows after a blank.
+CUE = "###Assistant: Correct answer"
 
 
 def candidates(question: ExamQuestion, plain: Callable[[str], str] = str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,11 +20,15 @@ from trecexam.config.exams import FILTERS, ExamSection, FilterName
 from trecexam.errors import TrecexamError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from trecexam.bank.exams.similarity import Embed
 
 _PATTERNS = Path(__file__).parent / "texts" / "self-contained.txt"
 #: Stems that are compared with all others at once.
 _BLOCK = 512
+_NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,8 @@ def apply(
             results[name] = _scored(name, values, settings)
     if "duplicates" not in off:
         gone = {place for result in results.values() for place in result.found}
-        results["duplicates"] = _duplicates(questions, gone, settings.duplicates)
+        share = settings.shares.get("duplicates")
+        results["duplicates"] = _duplicates(questions, gone, settings.duplicates, share)
     return Filtered(tuple(questions), {name: results[name] for name in FILTERS if name in results})
 
 
@@ -182,30 +187,60 @@ def _scored(name: FilterName, values: Sequence[float], settings: ExamSection) ->
     return FilterResult(found, threshold, share)
 
 
-def _duplicates(questions: Sequence[ExamQuestion], gone: set[int], threshold: float) -> FilterResult:
+def _duplicates(
+    questions: Sequence[ExamQuestion], gone: set[int], threshold: float, share: float | None = None
+) -> FilterResult:
     """Questions whose stems are like that of an earlier one that stays.
 
-    It is rapidfuzz's `ratio`, 2 * (letters in common, in order) / all letters, of the words alone.
+    It is 2 * (letters in common, in order) / all letters, of the words alone; with other numbers in them two
+    stems ask about other things, however like they are.
     """
-    from rapidfuzz import fuzz, process
-
     stems = [" ".join(words(question.question)) for question in questions]
     # Those that go anyway come last, so that none that stays is a duplicate of them.
     order = [*(p for p in range(len(stems)) if p not in gone), *sorted(gone)]
+    ordered = [stems[place] for place in order]
+    if share is not None and ordered:
+        closest = [float(before.max(initial=0.0)) for before in _likeness(ordered, 0.0)]
+        stays = chosen_threshold(closest, share)
+        going = [like for like in closest if like > stays]
+        if not going:
+            return FilterResult({}, None, share)
+        threshold = min(going)
     found: dict[int, str] = {}
-    for start in range(0, len(order), _BLOCK):
-        block = order[start : start + _BLOCK]
+    for place, before in zip(order, _likeness(ordered, threshold), strict=True):
+        for column in before.nonzero()[0]:
+            first = order[int(column)]
+            if first not in found:
+                found[place] = (
+                    f"like '{questions[first].question_id}', by {before[column]:.3f} of the letters"
+                )
+                break
+    return FilterResult(dict(sorted(found.items())), threshold, share)
+
+
+def _likeness(stems: Sequence[str], least: float) -> Iterator[NDArray[np.float64]]:
+    """For each stem how like it is to each one before it, 0..1.
+
+    0 where it is less than `least`, or where the numbers in it are others.
+    """
+    import numpy as np
+    from rapidfuzz import process
+    from rapidfuzz.distance.Indel import normalized_similarity
+
+    known: dict[tuple[str, ...], int] = {}
+    numbers = np.array([known.setdefault(tuple(_NUMBER.findall(stem)), len(known)) for stem in stems])
+    for start in range(0, len(stems), _BLOCK):
+        block = stems[start : start + _BLOCK]
+        # rapidfuzz takes a cutoff for met or not by a hair; it only saves time here.
+        cutoff = max(0.0, least - 1e-6)
         close = process.cdist(
-            [stems[place] for place in block],
-            [stems[place] for place in order[: start + len(block)]],
-            scorer=fuzz.ratio,
-            score_cutoff=100 * threshold,
+            block,
+            stems[: start + len(block)],
+            scorer=normalized_similarity,
+            score_cutoff=cutoff,
+            dtype=np.float64,
         )
-        for row, place in enumerate(block):
-            for column in close[row, : start + row].nonzero()[0]:
-                first = order[int(column)]
-                if first not in found:
-                    share = float(close[row, column]) / 100
-                    found[place] = f"like '{questions[first].question_id}', by {share:.3f} of the letters"
-                    break
-    return FilterResult(dict(sorted(found.items())), threshold)
+        close[close < least - 1e-9] = 0
+        close[numbers[start : start + len(block), None] != numbers[None, : start + len(block)]] = 0
+        for row in range(len(block)):
+            yield close[row, : start + row]

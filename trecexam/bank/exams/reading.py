@@ -53,7 +53,7 @@ _CLAIM = re.compile(
 )
 #: A letter, or a number, of its own.
 _OWN = r"(?![\w'\u2019#+]|[.,]\d)"
-_LETTER = re.compile(rf"[(\[\"']*([A-Da-d1-4]){_OWN}(?P<end>[)\].:,\"']*)(?P<rest>.*)", re.S)
+_LETTER = re.compile(rf"[(\[{{\"']*([A-Da-d1-4]){_OWN}(?P<end>[)\]}}.:,\"']*)(?P<rest>.*)", re.S)
 _MORE = re.compile(rf"[ \t]*(?:,|/|&|\band\b|\bor\b)[ \t]*(?:(?:and|or)[ \t]+)?[(\[]?[A-D1-4]{_OWN}")
 _REASONED = re.compile(
     r"\s*\Z|[ \t]+[-\u2013\u2014]|[ \t]*[;(]|[ \t]+(?:because|since|as|which|for|and|it)\b", re.I
@@ -246,7 +246,7 @@ def _place(said: str, choices: Sequence[str]) -> int | None:
         return None
     place = "ABCD1234".index(letter[1].upper()) % 4
     rest = letter["rest"]
-    if _MORE.match(letter["end"].strip(")].:\"'") + rest):
+    if _MORE.match(letter["end"].strip(")]}.:\"'") + rest):
         return -1
     told = folded(rest)
     if told in texts and told != texts[place]:

@@ -68,8 +68,8 @@ if TYPE_CHECKING:
     "shares",
     multiple=True,
     metavar="FILTER=SHARE",
-    help="Choose the threshold of a candidate filter so that it takes out this share of all "
-    "questions. May be repeated.",
+    help="Choose a filter's threshold so that it takes out this share of all questions, at most. For the "
+    "candidate filters and duplicates. May be repeated.",
 )
 @click.option(
     "--embedding",
@@ -122,7 +122,8 @@ def _settings(track: Path | None, given: dict[str, Any]) -> ExamSection:
         for key in ("patterns", "embedding")
         if key in own and (key == "patterns" or Path(own[key]).is_dir())
     }
-    shares = dict(base.get("shares", {}))
+    without = list(given["without"]) or base.get("without", [])
+    shares: dict[str, float] = {}
     for text in given["shares"]:
         name, _, value = text.partition("=")
         try:
@@ -131,17 +132,27 @@ def _settings(track: Path | None, given: dict[str, Any]) -> ExamSection:
             raise click.UsageError(
                 f"--share {text}: a filter and a share needed, as extra-candidate-jaccard=0.05"
             ) from None
+        if name.strip().replace("-", "_") in own:
+            raise click.UsageError(
+                f"--share {text} chooses the threshold that --{name.strip()} gives: leave one out"
+            )
+        if name.strip() in given["without"]:
+            raise click.UsageError(f"--share {text} and --without {name.strip()}: leave one out")
     # A threshold that is given stands in place of the track's share.
-    for name in list(shares):
-        if name.replace("-", "_") in own:
-            del shares[name]
-    without = list(given["without"]) or base.get("without", [])
+    inherited = {
+        name: share for name, share in base.get("shares", {}).items() if name.replace("-", "_") not in own
+    }
     try:
-        return ExamSection.model_validate({**base, **own, "shares": shares, "without": without})
+        return ExamSection.model_validate(
+            {**base, **own, "shares": {**inherited, **shares}, "without": without}
+        )
     except ValidationError as error:
         first = error.errors()[0]
-        option = str(first["loc"][0]).replace("_", "-").replace("shares", "share")
-        raise click.UsageError(f"--{option}: {first['msg']}") from None
+        message = first["msg"].removeprefix("Value error, ")
+        option = "".join(
+            f"--{name}: ".replace("_", "-").replace("shares", "share") for name in first["loc"][:1]
+        )
+        raise click.UsageError(option + message) from None
 
 
 def _say(found: FilteredExam, output: Path) -> None:

@@ -15,9 +15,12 @@ if TYPE_CHECKING:
     from trecexam.irt.settings import ModelName
     from trecexam.reports.tables import Table
 
+#: Of a track's outputs.
+FOLDER = "exam"
+
 
 @click.command(epilog="Example: trecexam exam fit matrix.tsv -o fitted --components components.tsv")
-@model_options
+@model_options(FOLDER)
 @json_option
 def fit(
     source: Path,
@@ -51,7 +54,7 @@ def fit(
     from trecexam.stages.exams.taken import LabelFiles, from_file
 
     track = is_track(source)
-    where = out_folder(out, source, track=track, what="exam")
+    where = out_folder(out, source, track=track, what=FOLDER)
     settings = settings_of(
         model,
         track=track,
@@ -94,6 +97,7 @@ def fit(
 def say(found: FittedExam, where: Path, remark: str | None, why: list[str]) -> None:
     """What one must know of a fit, on stderr."""
     from trecexam.reports import exams
+    from trecexam.reports.reasons import plural
     from trecexam.reports.terminal import printable
 
     f = found.fit
@@ -107,7 +111,7 @@ def say(found: FittedExam, where: Path, remark: str | None, why: list[str]) -> N
     )
     click.echo(exams.information_line(found), err=True)
     doubted = sum(bool(one.note) for one in found.quality)
-    click.echo(f"{doubted:,} questions are doubted: see {where / 'item_quality.tsv'}", err=True)
+    click.echo(f"{plural(doubted, 'question')} doubted: see {where / 'item_quality.tsv'}", err=True)
     for line in (remark, *why):
         if line:
             click.echo(line, err=True)

@@ -14,9 +14,12 @@ if TYPE_CHECKING:
     from trecexam.irt.improvement import Step
     from trecexam.irt.settings import ModelName
 
+#: Of a track's outputs.
+FOLDER = "exam-improved"
+
 
 @click.command(epilog="Example: trecexam exam improve matrix.tsv -o improved --steps 5 --drop 0.1")
-@model_options
+@model_options(FOLDER)
 @click.option(
     "--steps", type=click.IntRange(min=1), default=5, show_default=True, metavar="N", help="How often."
 )
@@ -72,11 +75,12 @@ def improve(
     information curve of every step. Exit status 1: a fit did not converge.
     """
     from trecexam.cli import show
+    from trecexam.reports.reasons import plural
     from trecexam.reports.terminal import printable
     from trecexam.stages.exams import fitting
 
     track = is_track(source)
-    where = out_folder(out, source, track=track, what="exam-improved")
+    where = out_folder(out, source, track=track, what=FOLDER)
     settings = settings_of(
         model,
         track=track,
@@ -126,7 +130,7 @@ def improve(
     why = fitting.write_improvement(found, where, plots=plots)
     for note in found.notes:
         click.echo(printable(note), err=True)
-    for line in (f"{len(found.steps) - 1} steps: {found.found.stopped}", *why):
+    for line in (f"{plural(len(found.steps) - 1, 'step')}: {found.found.stopped}", *why):
         click.echo(line, err=True)
     show.table(
         found.table(), as_json=as_json, json_value=fitting.improvement_json(found) if as_json else None

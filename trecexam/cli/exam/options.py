@@ -15,8 +15,16 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 _EXISTING = click.Path(path_type=Path, exists=True)
 
 
-def model_options(command: Command) -> Command:
-    """What is fitted, to what, and how."""
+def model_options(folder: str) -> Callable[[Command], Command]:
+    """What is fitted, to what, and how.
+
+    Args:
+        folder: of a track's outputs, where files go unless it is said.
+    """
+    return lambda command: _with_model_options(command, folder)
+
+
+def _with_model_options(command: Command, folder: str) -> Command:
     for option in reversed(
         (
             click.argument("source", type=_EXISTING, metavar="MATRIX|TRACK"),
@@ -25,7 +33,7 @@ def model_options(command: Command) -> Command:
                 "--out",
                 type=click.Path(path_type=Path, file_okay=False),
                 metavar="DIR",
-                help="Where the files go. Needed for a MATRIX [default for a TRACK: its out/exam].",
+                help=f"Where the files go. Needed for a MATRIX [default for a TRACK: its out/{folder}].",
             ),
             click.option(
                 "--model",

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from trecexam.cli.options import json_option
 
@@ -105,10 +106,12 @@ def scoring(
 
     Exit status: 0, or 1 when a question was not answered.
     """
+    _check(by, base_url)
     from trecexam.cli import show
     from trecexam.cli.watch import signals
     from trecexam.reports.terminal import printable
     from trecexam.stages.exams import scoring as stage
+    from trecexam.stages.exams.matrices import write_examinees
     from trecexam.stages.exams.models import create_examinee
 
     questions = stage.read_questions(exam)
@@ -122,7 +125,7 @@ def scoring(
         key_env=key_env,
         max_new_tokens=max_new_tokens,
     )
-    take = create_examinee(settings, output)
+    take = create_examinee(settings, output, "letter" if by == "letter" else "likelihood")
     table, status = None, 0
     stopped: list[bool] = []
     todo = [(retriever, number) for retriever in found for number in dict.fromkeys(examples or (0,))]
@@ -135,12 +138,15 @@ def scoring(
                     retriever,
                     number,
                     texts,
-                    by_letter=by == "letter",
                     seed=seed,
                     progress=show.steps(shown),
                     stop=lambda: bool(stopped),
                 )
-            table = stage.write_examinees([one], questions, output)
+            table, changed = write_examinees([one], questions, output)
+            for each in changed:
+                click.echo(
+                    printable(f"{each}: answers otherwise than before, and takes that one's place"), err=True
+                )
             for note in (*one.notes, *([f"ended early: {one.why}"] if one.why else [])):
                 click.echo(printable(f"{one.name}: {note}"), err=True)
             status = max(status, int(len(one.answers) < len(questions)))
@@ -152,6 +158,27 @@ def scoring(
         f"next: trecexam exam fit {output}/matrix.tsv -o DIR --components {output}/components.tsv", err=True
     )
     return 128 + caught[0] if caught else status
+
+
+def _check(by: str, base_url: str | None) -> None:
+    """Refuses options that would change nothing.
+
+    Raises:
+        click.UsageError: with what to leave out.
+    """
+    context = click.get_current_context()
+    here, there = ("device", "dtype"), ("key_env", "max_new_tokens")
+    for name in there if base_url is None else here:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            option = f"--{name.replace('_', '-')}"
+            what = "a server: give its --base-url" if base_url is None else "a model here, not for a server"
+            raise click.UsageError(f"{option} is for {what}")
+    if (
+        base_url is not None
+        and by == "likelihood"
+        and context.get_parameter_source("by") is ParameterSource.COMMANDLINE
+    ):
+        raise click.UsageError("--by likelihood is for a model here; a server is asked for letters")
 
 
 def _settings(**given: Any) -> GeneratorSection:

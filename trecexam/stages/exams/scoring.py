@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
-
-import orjson
 
 from converters.exam import LETTERS, ExamQuestion, read_exam
 from converters.passages import read_passages
@@ -22,8 +19,6 @@ from trecexam.graders.base import UngradedError
 from trecexam.graders.causal import CausalBackend
 from trecexam.graders.language.truncation import NoRoomError, fitted
 from trecexam.graders.writing import Writer
-from trecexam.reports.files import replace_together
-from trecexam.reports.tables import Table, to_tsv
 from trecexam.stages.bank_making.answers import KeptAnswers
 from trecexam.stages.bank_making.asking import ask
 
@@ -206,7 +201,9 @@ def by_model(
             tokens, part = backend.encode([render("")])[0], ""
             if len(tokens) > limit:
                 raise TrecexamError(
-                    f"question '{question.question_id}' has {len(tokens):,} tokens; the model takes {limit:,}"
+                    f"question '{question.question_id}' has {len(tokens):,} tokens with its {examples:,} "
+                    f"examples, and the model takes {limit:,}: ask with fewer --examples, or leave long "
+                    "questions out (`exam filter --max-question`)"
                 ) from None
         cut += part != context
         asked.append(Asked(tokens, continuations))
@@ -318,70 +315,3 @@ def _unread_documents(
     if empty:
         found.append(f"{empty:,} questions are not in the run and were asked closed-book")
     return found
-
-
-def write_examinees(found: Sequence[Examinee], questions: Sequence[ExamQuestion], folder: Path) -> Table:
-    """Writes matrix.tsv, responses.jsonl, components.tsv and answers.jsonl, beside those that are there.
-
-    Returns:
-        A line for each examinee in the folder, new or old: its components and its accuracy.
-
-    Raises:
-        TrecexamError: the folder has responses to another exam, or the files cannot be written.
-    """
-    new = {one.name for one in found}
-    rows = [row for row in _rows(folder / "responses.jsonl") if row["examinee"] not in new]
-    ids = [question.question_id for question in questions]
-    if any(set(row["responses"]) != set(ids) for row in rows):
-        raise TrecexamError("holds responses to another exam: give -o another folder", path=folder)
-    rows += [
-        {"examinee": one.name, "components": one.components, "responses": one.responses(questions)}
-        for one in found
-    ]
-    details = [row for row in _rows(folder / "answers.jsonl") if row["examinee"] not in new]
-    correct = {question.question_id: question.correct for question in questions}
-    details += [
-        {
-            "examinee": one.name,
-            "question_id": question_id,
-            "chosen": answer.chosen,
-            "correct": correct[question_id],
-            **answer.detail,
-        }
-        for one in found
-        for question_id, answer in one.answers.items()
-    ]
-    matrix = Table(
-        ("examinee", *ids),
-        tuple((row["examinee"], *(row["responses"][name] for name in ids)) for row in rows),
-    )
-    header = tuple(rows[0]["components"])
-    components = Table(
-        ("examinee", *header), tuple((row["examinee"], *row["components"].values()) for row in rows)
-    )
-    replace_together(
-        {
-            folder / "matrix.tsv": to_tsv(matrix).encode(),
-            folder / "components.tsv": to_tsv(components).encode(),
-            folder / "answers.jsonl": _lines(details),
-            folder / "responses.jsonl": _lines(rows),
-        }
-    )
-    return Table(("examinee", *header, "answered", "accuracy"), tuple(map(_line, rows)))
-
-
-def _line(row: Mapping[str, Any]) -> tuple[str | int | float | None, ...]:
-    given = [value for value in row["responses"].values() if value is not None]
-    accuracy = sum(given) / len(given) if given else None
-    return row["examinee"], *row["components"].values(), len(given), accuracy
-
-
-def _rows(path: Path) -> list[dict[str, Any]]:
-    try:
-        return [orjson.loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
-    except (OSError, ValueError) as error:
-        raise TrecexamError(f"cannot be read: {error}; give -o another folder", path=path) from None
-
-
-def _lines(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    return b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from converters.response_matrix import LabelTable, ResponseMatrix, read_components, read_groups, read_matrix
+from trecexam.bank.exams.words import bloom_words, question_types
 from trecexam.errors import TrecexamError
+from trecexam.reports.reasons import plural
 from trecexam.stages.organizing.sides import few
 
 if TYPE_CHECKING:
@@ -198,7 +200,7 @@ def _remarks(values: NDArray[np.float64], examinees: Sequence[str], items: Seque
         same = [item for item, value in zip(items, shares.tolist(), strict=True) if value == share]
         if same:
             found.append(
-                f"{len(same):,} questions that {who} got right say nothing of who is better, and have no "
+                f"{plural(len(same), 'question')} that {who} got right cannot tell who is better, nor get a "
                 f"standard error: {few(same, 3)}"
             )
     rights = np.nanmean(values, axis=1)
@@ -273,4 +275,10 @@ def _groups(path: Path | None, items: Sequence[str], notes: list[str]) -> dict[s
     lacking = [item for item in items if item not in table.rows]
     if lacking:
         notes.append(f"questions that are in no group: {few(lacking)}")
-    return {name: groups for name, groups in found.items() if groups}
+    # Levels from the lowest, so that two exams' plots have the same order; others as they come.
+    known = {name.lower(): place for place, name in enumerate((*bloom_words(), *question_types()))}
+    return {
+        name: dict(sorted(groups.items(), key=lambda each: known.get(each[0].lower(), len(known))))
+        for name, groups in found.items()
+        if groups
+    }
