@@ -216,7 +216,7 @@ class _Counted:
                 path,
                 number,
                 f"question '{given[:80]}' was answered by run '{run_id[:80]}' before, at "
-                f"{first[0]}:{first[1]}, and that counts: leave one of them, or give each system its own run_id",
+                f"{first[0]}:{first[1]}, which counts: leave one out, or give each system its own run_id",
             )
         return 1
 

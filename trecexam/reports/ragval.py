@@ -40,7 +40,7 @@ def intervals_table(systems: Iterable[System]) -> Table:
         for name in SCORES
         for mean in [one.mean(name)]
     ]
-    return Table(("run_id", "score", "n", "mean", "sd", "low", "high"), tuple(rows))
+    return Table(("run_id", "score", "n", "mean", "sd", "mean.low", "mean.high"), tuple(rows))
 
 
 def histogram_table(systems: Iterable[System]) -> Table:
@@ -58,7 +58,8 @@ def histogram_table(systems: Iterable[System]) -> Table:
 
 def significance_table(comparisons: Iterable[Comparison]) -> Table:
     """A row a score and pair of systems."""
-    header = ("score", "run_a", "run_b", "n", "difference", "low", "high", "p", "p_holm")
+    differences = ("difference", "difference.low", "difference.high")
+    header = ("score", "run_a", "run_b", "n", *differences, "p", "p_holm")
     rows = [
         (one.score, one.run_a, one.run_b, one.n, one.difference, one.low, one.high, one.p, one.p_holm)
         for one in comparisons
@@ -125,8 +126,8 @@ def remarks(systems: Sequence[System]) -> Iterator[str]:
                 )
         if one.repeated:
             yield (
-                f"{one.run_id}: {one.repeated:,} of {one.n:,} answers are to a question that was answered before "
-                "(by its text: there are no ids); each counts"
+                f"{one.run_id}: {one.repeated:,} of {one.n:,} answers are to a question that was answered "
+                "before (by its text: there are no ids); each counts"
             )
         unknown = sum(not question for question in one.questions)
         if unknown and len(systems) > 1:

@@ -28,8 +28,12 @@ _HISTOGRAMS = 12
 #: From the smallest to the largest value of a parameter; above it the axis is logarithmic.
 _WIDE = 16
 _MEANS = "Means over the answers that could be judged, with 95% intervals (Student's t over questions)."
+#: Inches between two series, and the share of the axis that a number below it needs.
+_APART, _ROOM = 0.05, 0.07
+#: More letters than this do not fit below the axis in a row.
+_LETTERS = 50
 _ROW, _MOST = 0.2, 8.2
-_LIMITS = {"truthfulness": (1, 5), "relevance": (1, 5), "sum": (2, 10)}
+_TICKS = {"truthfulness": range(1, 6), "relevance": range(1, 6), "sum": range(2, 11, 2)}
 _COLOURS = (BLUE, PURPLE, MUTED, "#56b4e9", "#e69f00", "#999933")
 _MARKERS = "osD^vP"
 
@@ -78,10 +82,8 @@ def _draw_means(figure: Figure, plot: Plot) -> None:
         _bound_lines(axes, plot, name, upright=True)
         axes.hlines(places, low, high, color=MUTED, linewidth=1.0 if few else 0.6)
         axes.plot(mean, places, "o", color=BLUE, markersize=4 if few else 2.5)
-        lowest, highest = _LIMITS[name]
-        margin = (highest - lowest) / 20
-        axes.set_xlim(lowest - margin, highest + margin)
-        axes.set_xticks(range(lowest, highest + 1, (highest - lowest) // 4))
+        axes.set_xlim(*_limits(name))
+        axes.set_xticks(_TICKS[name])
         axes.set_xlabel(name)
         axes.spines["left"].set_visible(False)
         label_rows(axes, names, NAMED)
@@ -104,8 +106,8 @@ def histogram_plot(systems: Sequence[System]) -> Plot:
     return Plot(
         "histogram",
         "Sum of truthfulness and relevance",
-        "Share of the answers that could be judged. A sum between two whole ones counts at the lower one: 9.5 is "
-        f"not yet a 10.{some}",
+        "Share of the answers that could be judged. A sum between two whole ones counts at the lower: 9.5 "
+        f"is not yet a 10.{some}",
         f"{len(systems)} systems; {min(full):.0%} to {max(full):.0%} of their answers have the highest sum.",
         histogram_table(systems),
         _draw_histograms,
@@ -149,6 +151,8 @@ def sweep_plot(sweep: Sweep, baseline: System | None, oracle: System | None) -> 
 
 
 def _draw_sweep(figure: Figure, plot: Plot) -> None:
+    from matplotlib.transforms import ScaledTranslation
+
     figure.set_size_inches(WIDTH, 5.6)
     header, rows = plot.table.header, plot.table.rows
     series = list(dict.fromkeys(str(row[3]) for row in rows))
@@ -166,7 +170,10 @@ def _draw_sweep(figure: Figure, plot: Plot) -> None:
             colour = _COLOURS[number % len(_COLOURS)]
             # Where a value comes twice there is no one line through the points.
             line = "-" if len(set(x.tolist())) == len(x) else ""
-            axes.vlines(x, low, high, color=colour, linewidth=1.2, alpha=0.6)
+            # Side by side, so that no interval hides another.
+            beside = ScaledTranslation(_APART * (number - (len(series) - 1) / 2), 0, figure.dpi_scale_trans)
+            place = axes.transData + beside
+            axes.vlines(x, low, high, color=colour, linewidth=1.2, alpha=0.6, transform=place)
             axes.plot(
                 x,
                 mean,
@@ -175,20 +182,38 @@ def _draw_sweep(figure: Figure, plot: Plot) -> None:
                 markersize=4,
                 linewidth=1.2,
                 label=short(one) or "_",
+                transform=place,
             )
         if logarithmic:
             axes.set_xscale("log")
+        axes.set_ylim(*_limits(name))
+        axes.set_yticks(_TICKS[name])
         axes.set_ylabel(name)
         grid(axes)
-    if len(values) <= 10:
+    if not plot.settings["numeric"] or _have_room(list(values), logarithmic=logarithmic):
         drawn[-1].set_xticks(list(values), [short(value) for value in values.values()])
         drawn[-1].minorticks_off()
+        if sum(map(len, values.values())) > _LETTERS:
+            drawn[-1].tick_params(axis="x", rotation=90)
     drawn[-1].set_xlabel(str(plot.settings["parameter"]))
     _bound_legend(figure)
 
 
+def _have_room(values: Sequence[float], *, logarithmic: bool) -> bool:
+    """Whether each value can be written below its place on the axis."""
+    places = np.sort(np.log(values) if logarithmic else np.array(values))
+    return len(places) < 2 or bool(np.diff(places).min() >= _ROOM * np.ptp(places))
+
+
 def _numbers(values: Sequence[Value]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     return np.array([math.nan if value is None else value for value in values], np.float64)
+
+
+def _limits(name: str) -> tuple[float, float]:
+    """The scale of a score and a little beside it, where intervals may still be seen to go on."""
+    first, second, *_, last = _TICKS[name]
+    margin = (second - first) / 5
+    return first - margin, last + margin
 
 
 def _bounds(baseline: System | None, oracle: System | None) -> dict[str, Value]:
@@ -218,7 +243,8 @@ def _bound_lines(axes: Axes, plot: Plot, name: str, *, upright: bool) -> None:
         if kind in plot.settings:
             at = float(plot.settings[f"{kind} {name}"] or 0)
             draw = axes.axvline if upright else axes.axhline
-            label = f"{kind}: {short(str(plot.settings[kind]))}"
+            system = str(plot.settings[kind])
+            label = kind if system == kind else f"{short(system)} ({kind})"
             draw(at, color=colour, linestyle=style, linewidth=1.3, zorder=1, label=label)
 
 

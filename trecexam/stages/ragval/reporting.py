@@ -296,10 +296,13 @@ def _sweep(systems: Sequence[System], asked: Asked, bounds: set[str | None]) -> 
         column = asked.parameters.names.index(asked.sweep)
         rows = asked.parameters.rows
         values = {name: row[column] for name, row in rows.items() if row[column]}
-        series = {
-            name: ", ".join(value for n, value in enumerate(row) if n != column and value)
-            for name, row in rows.items()
-        }
+        # A column that is the same for all runs sets none apart.
+        apart = [
+            n
+            for n in range(len(asked.parameters.names))
+            if n != column and len({rows[name][n] for name in values}) > 1
+        ]
+        series = {name: ", ".join(row[n] for n in apart if row[n]) for name, row in rows.items()}
         missing = "none of the runs in --parameters is among the answers' runs"
         absent = [name for name in rows if name not in {one.run_id for one in systems}]
         if absent:
