@@ -3,8 +3,8 @@
 A line a query: `query_id, query_text, questions|items: [{question_id|nugget_id, question_text|nugget_text,
 gold_answers?, facet_id?, importance?, retired?, origin?}]`; or a line an item, which is easily edited:
 `query_id, question|nugget, question_id?|nugget_id?, ...`, or as older banks have it `query_id, qid, question,
-facet_id, choices, correct, correctKey`; or `qid, nuggets: [{text, importance}]` (see `converters.nuggets`); or
-`question_id, question, content`, RAGVAL's question with its block (see `converters.knowledge`).
+facet_id, choices, correct, correctKey`; or `qid, nuggets: [{text, importance}]` (see `converters.nuggets`);
+or `question_id, question, content`, RAGVAL's question with its block (see `converters.knowledge`).
 Where an id is missing it is `query_id/md5(text)`.
 """
 

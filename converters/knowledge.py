@@ -1,11 +1,12 @@
 """RAGVAL's knowledge: blocks of text, and questions with the block that each was made from; JSON Lines.
 
 A block is `{"block_id", "title", "content", "url", "date", ...}`; only the content is needed. A question is
-`{"question_id", "question", "content", "block_id"?, "title"?, "url"?, "date"?, "retired"?, "origin"?, ...}`: what
-else a line says stays where it is and is passed over. As a bank, a question is a query with two items of the
-kinds `truthfulness` and `relevance`, whose answer key is the content of the block.
+`{"question_id", "question", "content", "block_id"?, "title"?, "url"?, "date"?, "retired"?, "origin"?, ...}`:
+what else a line says stays where it is and is passed over. As a bank, a question is a query with two items of
+the kinds `truthfulness` and `relevance`, whose answer key is the content of the block.
 
-A block without an id is `block/md5(content)`, a question without one `block id/md5(question)`.
+A block without an id is `block/md5(content)`; a question without one is `block id/md5(question)`, or, where its
+block has none either, `question/md5(question, line feed, content)`.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ def read_blocks(path: Path) -> Iterator[Block]:
             raise ConversionError(
                 path,
                 number,
-                f"block '{block.block_id}' stands on line {before.number} with another content; ids must differ",
+                f"block '{block.block_id}' stands on line {before.number} with another content; ids must "
+                "differ",
             )
         yield block
 
@@ -84,6 +86,8 @@ def question_of(path: Path, number: int, row: Mapping[str, Any]) -> tuple[str, s
     text = a_text(path, number, row, ("question",), "the question", blank=True)
     content = a_text(path, number, row, ("content",), "the block of the question")
     if row.get("question_id") is None:
+        if all(row.get(key) is None for key in ID_KEYS):
+            return made_id("question", f"{text}\n{content}"), text
         return made_id(_block_id(path, number, row, content), text), text
     found = an_id(path, number, row, ("question_id",))
     if _SPACE.search(found):
@@ -148,4 +152,6 @@ def _sniff(start: Head) -> bool:
     return row is not None and "content" in row and "question" not in row and "answer" not in row
 
 
-FORMAT = Format("knowledge", (".jsonl",), "knowledge blocks, JSONL", EXAMPLE, _sniff, read_blocks, write_blocks)
+FORMAT = Format(
+    "knowledge", (".jsonl",), "knowledge blocks, JSONL", EXAMPLE, _sniff, read_blocks, write_blocks
+)

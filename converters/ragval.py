@@ -28,6 +28,8 @@ LOWEST, HIGHEST = 1, 5
 FAILED = ("unparsed", "refused", "error")
 #: Whole numbers above this are not the same in all JSON parsers.
 _MOST_TOKENS = 2**53
+#: Of an answer, what hangs on the file that it was read from.
+_NOT_WRITTEN = ("occurrence", "by_text", "line", "parameter")
 _ENDINGS = (".jsonl", ".ndjson", ".json")
 
 
@@ -42,6 +44,8 @@ class AnswerRow:
         retrieved: what the line says of it, as it stands there.
         n_input_tokens, n_output_tokens: None where nobody counted.
         occurrence: 2 for the run's second line with the same question's text and no id, and so on.
+        by_text: whether the line has no id, so that the question goes by its text.
+        line: where it stands in its file; 0 where it comes from none.
     """
 
     question_id: str
@@ -52,6 +56,8 @@ class AnswerRow:
     n_input_tokens: int | None = None
     n_output_tokens: int | None = None
     occurrence: int = 1
+    by_text: bool = False
+    line: int = 0
 
 
 @dataclass(frozen=True)
@@ -124,7 +130,7 @@ def write_judged(rows: Iterable[JudgedAnswer], file: BinaryIO) -> None:
     import orjson
 
     for row in rows:
-        fields = {key: value for key, value in asdict(row).items() if key not in ("occurrence", "parameter")}
+        fields = {key: value for key, value in asdict(row).items() if key not in _NOT_WRITTEN}
         file.write(orjson.dumps(fields) + b"\n")
 
 
@@ -169,6 +175,8 @@ def _read(
                 row = _object(path, number, line)
                 run_id = name if row.get("run_id") is None else an_id(path, number, row, ("run_id",))
                 known: dict[str, Any] = {
+                    "line": number,
+                    "by_text": row.get("question_id") is None,
                     "run_id": run_id,
                     "question": _optional_text(path, number, row, "question"),
                     "retrieved": row.get("retrieved"),
@@ -224,6 +232,9 @@ class _Counted:
 def _answer(path: str, number: int, row: dict[str, Any], **of: Any) -> AnswerRow:
     if not of["question_id"]:
         raise ConversionError(path, number, 'no "question_id" in it')
+    if "answer" in row and row["answer"] is None:
+        # The system gave none.
+        return AnswerRow(answer="", **of)
     return AnswerRow(answer=a_text(path, number, row, ("answer",), "an answer", blank=True), **of)
 
 

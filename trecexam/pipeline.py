@@ -196,7 +196,7 @@ class Pipeline:
         own = snapshot.own_texts
         others = set(wanted) - own.keys()
         # Where all that was dropped was refused, that is the news, and not the missing passages.
-        if not others and (wanted or snapshot.rejected):
+        if not others and (wanted or snapshot.rejected or self.inputs.whole_answers):
             return own, ()
         found, rejected = self.texts.of(others)
         return {**found, **own}, rejected

@@ -1,4 +1,4 @@
-"""The `ragval` grader: a judge that scores answers for truthfulness and relevance, seeing the knowledge block."""
+"""The `ragval` grader: a judge that sees the knowledge block scores answers for truthfulness and relevance."""
 
 from trecexam.graders.ragval.judge import FACTORY, Judge
 from trecexam.graders.ragval.reading import Scores, read_scores

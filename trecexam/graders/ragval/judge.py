@@ -87,7 +87,7 @@ def _create(settings: GraderSection, root: Path) -> Judge:
         if getattr(settings, key) is not None:
             raise GraderError(f"`{key}` in [grader] is not for `ragval`, which has its own prompt")
     if settings.structured == "choice":
-        raise GraderError('`ragval` wants two scores: set `structured` in [grader] to "json_schema" or "none"')
+        raise GraderError('`ragval` wants two scores: `structured` in [grader] is "json_schema" or "none"')
     held = settings.structured != "none" and settings.base_url is not None
     return Judge(grading_writer(settings, root, Instruction(text_of("system"), SCHEMA if held else None)))
 
