@@ -243,14 +243,18 @@ def test_the_same_is_a_call_and_rows_give_the_same_files(tmp_path: Path) -> None
         trecexam.ragval_report()
 
 
-def test_the_page_shows_what_the_command_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_shows_what_the_command_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     page = (ROOT / "examples" / "ragval.md").read_text()
     shutil.copy(EXAMPLE, tmp_path)
-    for arguments, output in re.findall(r"```sh\ntrecexam (.*)\n```\n+```text\n(.*?)```", page, re.DOTALL):
-        words = [
-            str(tmp_path / word) if word in ("judged.jsonl", "report") else word for word in arguments.split()
-        ]
-        assert run(words) == 0
-        printed = [row.split("\t") for row in capsys.readouterr().out.splitlines()]
-        assert [row.split() for row in output.splitlines()] == printed
-    assert "trecexam ragval report judged.jsonl" in page
+    monkeypatch.chdir(tmp_path)
+    ((arguments, output),) = re.findall(
+        r"```sh\ntrecexam (ragval report .*)\n```\n\n```text\n([^`]*)```", page
+    )
+    assert run([*arguments.split(), "--no-plots"]) == 0
+    printed = [row.split("\t") for row in capsys.readouterr().out.splitlines()]
+    assert [row.split() for row in output.splitlines()] == printed
+    bounds = {tuple(row.values()) for row in rows(tmp_path / "report" / "bounds.tsv")}
+    (shown,) = re.findall(r"```text\nrun_id +score.*\n([^`]*)```", page)
+    assert {tuple(row.split()) for row in shown.splitlines()} <= bounds

@@ -51,7 +51,6 @@ def test_of_many_systems_the_best_histograms_are_drawn_and_the_table_has_all() -
     _, histogram = ragval_plots(found, None, None, None)
     assert "The 12 best of 60 systems are drawn." in histogram.caption
     assert len(histogram.table.rows) == 60 * 9
-    assert draw(histogram).why == ""
 
 
 def test_systems_without_scores_are_in_no_plot() -> None:
