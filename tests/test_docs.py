@@ -49,6 +49,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     save_t5(folder / "flan-t5-large")
     write_nuggets(folder)
     write_exams(folder)
+    shutil.copy(ROOT / "examples" / "ragval" / "judged.jsonl", folder)
     return folder
 
 

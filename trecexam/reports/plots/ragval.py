@@ -28,10 +28,12 @@ _HISTOGRAMS = 12
 #: From the smallest to the largest value of a parameter; above it the axis is logarithmic.
 _WIDE = 16
 _MEANS = "Means over the answers that could be judged, with 95% intervals (Student's t over questions)."
-#: Inches between two series, and the share of the axis that a number below it needs.
-_APART, _ROOM = 0.05, 0.07
-#: More letters than this do not fit below the axis in a row.
-_LETTERS = 50
+#: Inches between two series, closer where there are more than so many.
+_APART, _SPREAD = 0.05, 6
+#: The share of the axis that a number below it needs.
+_ROOM = 0.07
+#: More letters than this do not fit below the axis in a row, nor more values upright.
+_LETTERS, _VALUES = 50, 25
 _ROW, _MOST = 0.2, 8.2
 _TICKS = {"truthfulness": range(1, 6), "relevance": range(1, 6), "sum": range(2, 11, 2)}
 _COLOURS = (BLUE, PURPLE, MUTED, "#56b4e9", "#e69f00", "#999933")
@@ -168,10 +170,11 @@ def _draw_sweep(figure: Figure, plot: Plot) -> None:
             x = _numbers([row[0] for row in own])
             mean, low, high = (_numbers([row[n] for row in own]) for n in columns)
             colour = _COLOURS[number % len(_COLOURS)]
-            # Where a value comes twice there is no one line through the points.
-            line = "-" if len(set(x.tolist())) == len(x) else ""
+            # Texts have no order, and where a value comes twice there is no one line through the points.
+            line = "-" if plot.settings["numeric"] and len(set(x.tolist())) == len(x) else ""
             # Side by side, so that no interval hides another.
-            beside = ScaledTranslation(_APART * (number - (len(series) - 1) / 2), 0, figure.dpi_scale_trans)
+            shift = _APART * min(1, _SPREAD / len(series)) * (number - (len(series) - 1) / 2)
+            beside = ScaledTranslation(shift, 0, figure.dpi_scale_trans)
             place = axes.transData + beside
             axes.vlines(x, low, high, color=colour, linewidth=1.2, alpha=0.6, transform=place)
             axes.plot(
@@ -184,18 +187,27 @@ def _draw_sweep(figure: Figure, plot: Plot) -> None:
                 label=short(one) or "_",
                 transform=place,
             )
-        if logarithmic:
-            axes.set_xscale("log")
         axes.set_ylim(*_limits(name))
         axes.set_yticks(_TICKS[name])
         axes.set_ylabel(name)
         grid(axes)
-    if not plot.settings["numeric"] or _have_room(list(values), logarithmic=logarithmic):
-        drawn[-1].set_xticks(list(values), [short(value) for value in values.values()])
-        drawn[-1].minorticks_off()
-        if sum(map(len, values.values())) > _LETTERS:
-            drawn[-1].tick_params(axis="x", rotation=90)
-    drawn[-1].set_xlabel(str(plot.settings["parameter"]))
+    # The panels share their axis.
+    across = drawn[-1]
+    if logarithmic:
+        across.set_xscale("log")
+        across.set_xlim(ends[0] / (ends[1] / ends[0]) ** _ROOM, ends[1] * (ends[1] / ends[0]) ** _ROOM)
+    else:
+        margin = _ROOM * (ends[1] - ends[0]) or 0.5
+        across.set_xlim(ends[0] - margin, ends[1] + margin)
+    if len(values) > _VALUES and not plot.settings["numeric"]:
+        across.set_xticks([])
+    elif not plot.settings["numeric"] or _have_room(list(values), logarithmic=logarithmic):
+        shown = [cut(value, _LETTERS // 4, middle=True) for value in values.values()]
+        across.set_xticks(list(values), shown)
+        across.minorticks_off()
+        if sum(map(len, shown)) > _LETTERS:
+            across.tick_params(axis="x", rotation=90)
+    across.set_xlabel(str(plot.settings["parameter"]))
     _bound_legend(figure)
 
 
