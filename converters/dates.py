@@ -75,7 +75,8 @@ def _text(text: str) -> Span:
     if _YEAR.fullmatch(text):
         return _year(int(text))
     if day := _DAY.fullmatch(text):
-        return _days(datetime(*map(int, day.groups()), tzinfo=UTC), 1)
+        year, month, number = map(int, day.groups())
+        return _days(_day(year, month, number), 1)
     if _EPOCH.fullmatch(text):
         return _number(float(text))
     if _WEEK.fullmatch(text):
@@ -117,9 +118,17 @@ def _read(text: str, default: datetime, **order: bool) -> datetime:
     from dateutil.parser import parse
 
     try:
-        return parse(text, default=default, tzinfos=_zone, **order)
+        found: datetime = parse(text, default=default, tzinfos=_zone, **order)
+        return found
     except (ValueError, TypeError, AttributeError, IndexError):
         # Its parser guesses by parts, and some texts that are no dates break it in other ways.
+        raise ValueError("cannot be read as a date") from None
+
+
+def _day(year: int, month: int, day: int) -> datetime:
+    try:
+        return datetime(year, month, day, tzinfo=UTC)
+    except ValueError:
         raise ValueError("cannot be read as a date") from None
 
 
@@ -132,7 +141,8 @@ def _zone(name: str | None, offset: int | None) -> tzinfo | None:
         if name not in _ZONES:
             raise ValueError(f"no known zone: {name}")
         offset = 3600 * _ZONES[name]
-    return tzoffset(None, offset)
+    found: tzinfo = tzoffset(None, offset)
+    return found
 
 
 def _year(year: int) -> Span:

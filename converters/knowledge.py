@@ -5,12 +5,13 @@ A block is `{"block_id", "title", "content", "url", "date", ...}`; only the cont
 what else a line says stays where it is and is passed over. As a bank, a question is a query with two items of
 the kinds `truthfulness` and `relevance`, whose answer key is the content of the block.
 
-A block without an id is `block/md5(content)`; a question without one is `block id/md5(question)`, or, where its
-block has none either, `question/md5(question, line feed, content)`.
+A block without an id is `block/md5(content)`; a question without one is `block id/md5(question)`, or, where
+its block has none either, `question/md5(question, line feed, content)`.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -52,7 +53,7 @@ def read_blocks(path: Path) -> Iterator[Block]:
     first: dict[str, Block] = {}
     for number, row in iter_objects(path):
         content = a_text(path, number, row, CONTENT_KEYS, "the block")
-        block = Block(_block_id(path, number, row, content), content, row, number)
+        block = Block(block_id_of(path, number, row), content, row, number)
         before = first.setdefault(block.block_id, block)
         if before.content != content:
             raise ConversionError(
@@ -66,10 +67,13 @@ def read_blocks(path: Path) -> Iterator[Block]:
 
 def write_blocks(blocks: Iterable[Block], file: BinaryIO) -> None:
     """Writes the lines as they were read."""
-    import orjson
-
     for block in blocks:
-        file.write(orjson.dumps(dict(block.row)) + b"\n")
+        file.write(line_of(block.row))
+
+
+def line_of(row: Mapping[str, Any]) -> bytes:
+    """A line of a file of blocks or questions."""
+    return json.dumps(row, ensure_ascii=False).encode(errors="replace") + b"\n"
 
 
 def has_question(row: Mapping[str, Any]) -> bool:
@@ -88,7 +92,7 @@ def question_of(path: Path, number: int, row: Mapping[str, Any]) -> tuple[str, s
     if row.get("question_id") is None:
         if all(row.get(key) is None for key in ID_KEYS):
             return made_id("question", f"{text}\n{content}"), text
-        return made_id(_block_id(path, number, row, content), text), text
+        return made_id(block_id_of(path, number, row), text), text
     found = an_id(path, number, row, ("question_id",))
     if _SPACE.search(found):
         raise ConversionError(path, number, f"question id {found!r} has white space in it")
@@ -137,9 +141,14 @@ def question_row(items: Sequence[Item]) -> dict[str, Any]:
     }
 
 
-def _block_id(path: Path, number: int, row: Mapping[str, Any], content: str) -> str:
+def block_id_of(path: Path, number: int, row: Mapping[str, Any]) -> str:
+    """The id of the block on a line, its white space percent-encoded, or one made of its content.
+
+    Raises:
+        ConversionError: it is none, or the line has no content.
+    """
     if all(row.get(key) is None for key in ID_KEYS):
-        return made_id("block", content)
+        return made_id("block", a_text(path, number, row, CONTENT_KEYS, "the block"))
     return _SPACE.sub(_escaped, an_id(path, number, row, ID_KEYS))
 
 

@@ -45,7 +45,7 @@ class Exchange(BaseHTTPRequestHandler):
     @property
     def prompt(self) -> str:
         if self.path.endswith("/chat/completions"):
-            return str(self.body["messages"][0]["content"])
+            return str(self.body["messages"][-1]["content"])
         return str(self.body["prompt"])
 
     @property

@@ -47,7 +47,9 @@ ANY = click.Path(path_type=Path, exists=True)
 @click.option(
     "--model", metavar="DIR|ID", help="The grader's model: a folder, a hub id, or what the server calls it."
 )
-@click.option("--base-url", metavar="URL", help="The server of --grader openai or ragval: http://localhost:8000/v1.")
+@click.option(
+    "--base-url", metavar="URL", help="The server of --grader openai or ragval: http://localhost:8000/v1."
+)
 @click.option("--key-env", metavar="NAME", help="The environment variable with that server's key.")
 @click.option("--ray", metavar="ADDRESS", help="Run its model on a Ray cluster: auto, or HOST:PORT.")
 @click.option(

@@ -22,9 +22,9 @@ from trecexam.bank import Bank
 from trecexam.bank.asked import QUERY, asked
 from trecexam.errors import TrackError
 from trecexam.stages.drops import read_dropped
-from trecexam.stages.whole_answers import JUDGED, not_judged
 from trecexam.stages.files import Rejected, Stamp, stamp
 from trecexam.stages.run_names import name_runs
+from trecexam.stages.whole_answers import JUDGED, not_judged
 from trecexam.track import TrackFolder
 
 T = TypeVar("T")
@@ -205,7 +205,7 @@ class Inputs:
     @property
     def whole_answers(self) -> bool:
         """Whether the grader judges whole answers, which come with their texts."""
-        return JUDGED <= frozenset(self.kinds)
+        return frozenset(self.kinds) >= JUDGED
 
     def _asked(
         self, bank: Bank, texts: Mapping[str, str], files: Sequence[Path], rejected: list[Rejected]

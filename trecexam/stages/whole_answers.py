@@ -21,8 +21,8 @@ def not_judged(file: str, answers: Sequence[AnswerRow], bank: Bank) -> Iterator[
                 yield Rejected(
                     file,
                     row.line,
-                    f"the answer to question '{row.question_id[:80]}' is empty: it is not judged, and counts as "
-                    "unparsed",
+                    f"the answer to question '{row.question_id[:80]}' is empty: it is not judged, and counts "
+                    "as unparsed",
                 )
         elif row.question_id not in bank.retired:
             yield Rejected(

@@ -37,9 +37,9 @@ def judging(
 ) -> int:
     """Have a judge score the answers in TRACK/runs for truthfulness and relevance, 1 to 5.
 
-    A line of an answer file is {"question_id", "answer", "run_id"?, "n_input_tokens"?, "n_output_tokens"?}; the
-    bank has the questions with their knowledge blocks. The judge is the language model of [grader] in
-    trecexam.toml, as settings there say; its answers are kept, so that none is judged twice. With
+    A line of an answer file is {"question_id", "answer", "run_id"?, "n_input_tokens"?, "n_output_tokens"?};
+    the bank has the questions with their knowledge blocks. The judge is the language model of [grader] in
+    trecexam.toml, as settings there say; what it says is kept, so that none is judged twice. With
     `name = "ragval"` there, `trecexam watch` judges what is dropped. Writes TRACK/out/ragval/ and prints the
     systems as `trecexam ragval report` does.
 
@@ -61,9 +61,7 @@ def judging(
             made = opened.judge_answers(model=settings, progress=progress, stop=lambda: bool(stopped))
         _say(made, opened.folder.out / "ragval")
     if made.report is not None:
-        show.table(
-            made.report.table(), as_json=as_json, json_value=made.report.json() if as_json else None
-        )
+        show.table(made.report.table(), as_json=as_json, json_value=made.report.json() if as_json else None)
     if caught:
         return 128 + caught[0]
     return 0 if made.complete and made.report is not None and not made.rejected else 1
@@ -108,7 +106,8 @@ def _say(made: Judging, folder: Path) -> None:
         used = made.usage["this_update"]
         cost = "" if used["cost"] is None else f", cost {used['cost']:.4g}"
         click.echo(
-            f"{used['requests']:,} requests, {used['tokens_in']:,} tokens in, {used['tokens_out']:,} out{cost}",
+            f"{used['requests']:,} requests, {used['tokens_in']:,} tokens in, "
+            f"{used['tokens_out']:,} out{cost}",
             err=True,
         )
     if made.report is None:

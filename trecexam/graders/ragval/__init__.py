@@ -1,4 +1,4 @@
-"""The `ragval` grader: a judge that sees the knowledge block scores answers for truthfulness and relevance."""
+"""The `ragval` grader: a judge, who sees the knowledge block, scores answers' truthfulness and relevance."""
 
 from trecexam.graders.ragval.judge import FACTORY, Judge
 from trecexam.graders.ragval.reading import Scores, read_scores

@@ -116,7 +116,7 @@ class ServerWriter:
         if found.refused:
             return prompt, Unanswered(f"refused: {hidden(found.text)[:200]}", filtered=True)
         # A server that says back what it was sent must not get the key into a file.
-        return prompt, Written(hidden(found.text), found.cut)
+        return prompt, Written(hidden(found.text), found.cut, found.tokens_in, found.tokens_out)
 
     def _most(self, prompt: str) -> Usage:
         return Usage(1, guessed(prompt), self.form.max_tokens)

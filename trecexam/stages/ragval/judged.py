@@ -6,13 +6,11 @@ import io
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from converters.ragval import AnswerRow, JudgedAnswer, write_judged
 from trecexam.graders.base import Cell
 from trecexam.graders.ragval.reading import Scores, read_scores
-from trecexam.reports.plots.model import Drawing
 from trecexam.reports.tables import to_json
 from trecexam.stages.ragval.reporting import report_files
 from trecexam.stages.report.drawings import Drawings
@@ -145,9 +143,7 @@ def _scores(stored: list[dict[str, Any]]) -> tuple[Scores | None, str, bool]:
     return Scores(**values), "ok", bool(human)
 
 
-def _judged(
-    row: AnswerRow, run_id: str, question: str, scores: Scores | None, status: str
-) -> JudgedAnswer:
+def _judged(row: AnswerRow, run_id: str, question: str, scores: Scores | None, status: str) -> JudgedAnswer:
     return JudgedAnswer(
         row.question_id,
         row.answer,

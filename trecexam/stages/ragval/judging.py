@@ -1,4 +1,4 @@
-"""`trecexam ragval judge`: has a judge score a track's whole answers, whatever else the track is graded by."""
+"""`trecexam ragval judge`: has a judge score a track's whole answers, whatever else grades the track."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def judging_folder(folder: TrackFolder, model: dict[str, str] | None = None) -> 
         grader = GraderSection.model_validate({**own, "name": "ragval"})
     else:
         raise GraderError(
-            f"[grader] is `{config.grader.name}`, which cannot judge: name a language model with --model, or a "
-            "server with --base-url and --model",
+            f"[grader] is `{config.grader.name}`, which cannot judge: name a language model with --model, or "
+            "a server with --base-url and --model",
             path=folder.config_path,
         )
     # Its measures may need what the questions have not, and none is computed here.
@@ -135,4 +135,3 @@ OURS = frozenset(
         *(f"{name}.{kind}" for name in ("means", "histogram", "sweep") for kind in ("svg", "png", "tsv")),
     }
 )
-
