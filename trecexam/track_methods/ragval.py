@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from trecexam.graders.base import Estimate
     from trecexam.graders.writing import Writer
     from trecexam.stages.bank_making.answers import KeptAnswers
-    from trecexam.stages.ragval.answering import Answered, AnswerPlan, Bound
+    from trecexam.stages.ragval.answering import AnswerPlan, Answers, Bound
     from trecexam.stages.ragval.judging import Judging
     from trecexam.stages.ragval.questions import QuestionPlan, Questions
 
@@ -121,7 +121,7 @@ class Ragval(Opened):
         *,
         progress: Callable[[int, int], None] | None = None,
         stop: Callable[[], bool] | None = None,
-    ) -> tuple[Answered, ...]:
+    ) -> Answers:
         """Has a language model answer the bank's questions, as bounds: what `ragval answers` does.
 
         Args:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trecexam.cli.options import track_argument
+from trecexam.cli.ragval.saying import used
 
 if TYPE_CHECKING:
     from trecexam.stages.ragval.answering import Answered, Bound
@@ -49,13 +50,14 @@ def answering(track: Path, closed_book: bool, oracle: bool, estimate: bool) -> i
             signals(lambda: stopped.append(True)) as caught,
         ):
             made = opened.answer_questions(chosen, progress=show.steps(shown), stop=lambda: bool(stopped))
-    for one in made:
+    for one in made.bounds:
         _say(one)
-    if made[0].why:
-        click.echo(f"ended early: {made[0].why}", err=True)
+    if made.why:
+        click.echo(f"ended early: {made.why}", err=True)
+    used(made.used, made.cost)
     if caught:
         return 128 + caught[0]
-    return 0 if all(one.complete for one in made) else 1
+    return 0 if made.complete else 1
 
 
 def _say(made: Answered) -> None:

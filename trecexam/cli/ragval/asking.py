@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trecexam.cli.options import track_argument
+from trecexam.cli.ragval.saying import used
 
 if TYPE_CHECKING:
     from trecexam.stages.ragval.questions import Questions
@@ -113,19 +114,13 @@ def _say(made: Questions) -> None:
     if made.why:
         click.echo(f"ended early: {made.why}", err=True)
     for reason, number in made.unread.items():
-        click.echo(f"{plural(number, 'answer')} no question: {reason}", err=True)
+        click.echo(f"no question in {plural(number, 'answer')}: {reason}", err=True)
     if made.unread:
         click.echo(f"they are in {unread_file(made.plan.output)}", err=True)
     if made.plan.twice:
         click.echo(f"{plural(made.plan.twice, 'block')} stood there twice, and counted once", err=True)
     if made.cut:
         click.echo(f"{plural(made.cut, 'block')} cut at the end", err=True)
-    if made.used.requests:
-        cost = "" if made.cost is None else f", cost {made.cost:.4g}"
-        click.echo(
-            f"{made.used.requests:,} requests, {made.used.tokens_in:,} tokens in, "
-            f"{made.used.tokens_out:,} out{cost}",
-            err=True,
-        )
+    used(made.used, made.cost)
     there = f", {made.plan.there:,} were there" if made.plan.there else ""
     click.echo(f"{plural(made.questions, 'new question')}{there}: {made.plan.output}", err=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trecexam.cli.options import json_option
+from trecexam.cli.ragval.saying import used
 
 if TYPE_CHECKING:
     from trecexam.bank.knowledge.choosing import Conditions
@@ -188,13 +189,7 @@ def _say_known(knowing: Knowing) -> None:
         click.echo(f"ended early: {knowing.why}; blocks that were not asked about are kept", err=True)
     unparsed = list(knowing.said.values()).count(None)
     if unparsed:
-        click.echo(f"{plural(unparsed, 'answer')} neither yes nor no: these blocks are kept", err=True)
+        click.echo(f"neither yes nor no in {plural(unparsed, 'answer')}: these blocks are kept", err=True)
     if knowing.cut:
         click.echo(f"{plural(knowing.cut, 'block')} cut at the end", err=True)
-    if knowing.used.requests:
-        cost = "" if knowing.cost is None else f", cost {knowing.cost:.4g}"
-        click.echo(
-            f"{knowing.used.requests:,} requests, {knowing.used.tokens_in:,} tokens in, "
-            f"{knowing.used.tokens_out:,} out{cost}",
-            err=True,
-        )
+    used(knowing.used, knowing.cost)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trecexam.cli.options import json_option, track_argument
+from trecexam.cli.ragval.saying import used
 
 if TYPE_CHECKING:
     from trecexam.stages.ragval.judging import Judging
@@ -91,6 +92,7 @@ def _model(model: str | None, base_url: str | None, key_env: str | None) -> dict
 
 
 def _say(made: Judging, folder: Path) -> None:
+    from trecexam.graders.base import Usage
     from trecexam.reports.reasons import plural
     from trecexam.reports.terminal import printable
 
@@ -102,16 +104,12 @@ def _say(made: Judging, folder: Path) -> None:
         click.echo(f"ended early: {made.why or 'stopped'}", err=True)
     for remark in (*made.judged.remarks(), *(made.report.notes if made.report else ())):
         click.echo(printable(remark), err=True)
-    if made.usage is not None and made.usage["this_update"]["requests"]:
-        used = made.usage["this_update"]
-        cost = "" if used["cost"] is None else f", cost {used['cost']:.4g}"
-        click.echo(
-            f"{used['requests']:,} requests, {used['tokens_in']:,} tokens in, "
-            f"{used['tokens_out']:,} out{cost}",
-            err=True,
-        )
+    if made.usage is not None:
+        now = dict(made.usage["this_update"])
+        cost = now.pop("cost")
+        used(Usage(**now), cost)
     if made.report is None:
         click.echo("no answers to judge: drop files of them into the folder for runs", err=True)
         return
-    now = f"{plural(made.graded, 'answer')} judged now" if made.graded else "nothing new to judge"
-    click.echo(f"{now}, {len(made.judged.rows):,} in all: {folder}", err=True)
+    what = f"{plural(made.graded, 'answer')} judged now" if made.graded else "nothing new to judge"
+    click.echo(f"{what}, {len(made.judged.rows):,} in all: {folder}", err=True)

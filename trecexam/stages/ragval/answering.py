@@ -15,7 +15,7 @@ from converters.records import Item
 from trecexam.bank.generation.reading import without_thoughts
 from trecexam.bank.knowledge.prompts import BlockPrompt, named
 from trecexam.errors import TrecexamError
-from trecexam.graders.base import Estimate, UngradedError
+from trecexam.graders.base import Estimate, UngradedError, Usage
 from trecexam.graders.writing import Writer
 from trecexam.reports.files import replace, replace_together, sha256
 from trecexam.stages.bank_making.answers import Kept, KeptAnswers
@@ -51,7 +51,6 @@ class Answered:
         answers: lines in the file.
         cut: blocks that were given without their end.
         unwritten: (question_id, why) of questions that the model wrote nothing to.
-        why: why it ended early, "" where it did not.
     """
 
     path: Path
@@ -60,12 +59,26 @@ class Answered:
     answers: int
     cut: int
     unwritten: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What came of it.
+
+    Attributes:
+        used, cost: what it took now, and the money where prices are set.
+        why: why it ended early, "" where it did not.
+    """
+
+    bounds: tuple[Answered, ...]
+    used: Usage
+    cost: float | None
     why: str = ""
 
     @property
     def complete(self) -> bool:
         """Whether every question has an answer."""
-        return not self.unwritten and not self.why
+        return not self.why and not any(one.unwritten for one in self.bounds)
 
 
 def plan(folder: TrackFolder, bounds: Sequence[Bound]) -> AnswerPlan:
@@ -106,7 +119,7 @@ def answer(
     answers: KeptAnswers,
     progress: Callable[[int, int], None] | None = None,
     stop: Callable[[], bool] | None = None,
-) -> tuple[Answered, ...]:
+) -> Answers:
     """Asks, and writes runs/closed-book.jsonl and runs/oracle.jsonl.
 
     Each answer is kept as it comes: what is killed goes on where it was, and asks nothing twice.
@@ -132,7 +145,7 @@ def answer(
         raise
     if not why and stop is not None and stop():
         why = "stopped"
-    return tuple(
+    bounds = tuple(
         Answered(
             _path(plan.folder, bound),
             sum(answers.get(text) is not None for text in {*missing} & {*found.values()}),
@@ -144,10 +157,10 @@ def answer(
                 for question_id, text in found.items()
                 if text in unwritten
             ),
-            why,
         )
         for bound, (found, cut) in prompts.items()
     )
+    return Answers(bounds, writer.used, writer.cost(writer.used), why)
 
 
 def _path(folder: TrackFolder, bound: Bound) -> Path:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from converters.bank import scan_bank
-from converters.errors import ConversionError
 from converters.knowledge import ID_KEYS, Block, block_id_of, has_question, line_of, read_blocks
 from converters.lines import iter_objects
 from trecexam.bank.generation.lines import lines_of
@@ -52,6 +51,7 @@ class QuestionPlan:
         wanted: in the order of the blocks; those that the file has already are not among them.
         output: a file of the track's bank; `content` is what it holds now.
         taken: ids of questions that the bank has.
+        texts: (block_id, text) of the questions that the file has.
         there: how many of the wanted questions the file had.
         twice: blocks that stand again in the file of blocks.
     """
@@ -61,6 +61,7 @@ class QuestionPlan:
     output: Path
     content: bytes
     taken: frozenset[str]
+    texts: frozenset[tuple[str, str]]
     there: int
     twice: int
 
@@ -98,11 +99,11 @@ class Questions:
 
 @dataclass
 class _Asked:
-    """The prompts of one writer."""
+    """The prompts of one writer, by block_id."""
 
     writer: Writer
     answers: KeptAnswers
-    prompts: dict[Wanted, str] = field(default_factory=dict)
+    prompts: dict[str, str] = field(default_factory=dict)
 
     def missing(self) -> list[str]:
         return [text for text in dict.fromkeys(self.prompts.values()) if self.answers.get(text) is None]
@@ -168,7 +169,7 @@ def plan(
             if line.error is not None:
                 raise line.error
             known.add(line.query_id)
-    have = _written(target) if content.strip() else frozenset()
+    have, texts = _written(target) if content.strip() else (frozenset(), frozenset())
     found = list(read_blocks(source))
     once = list({block.block_id: block for block in reversed(found)}.values())[::-1][:limit]
     wanted = [Wanted(block, place) for block in once for place in range(len(seeds))]
@@ -179,20 +180,25 @@ def plan(
         target,
         content,
         frozenset(known),
+        texts,
         len(wanted) - len(missing),
         len(found) - len({block.block_id for block in found}),
     )
 
 
-def _written(path: Path) -> frozenset[tuple[str, int | None]]:
-    """(block_id, seed) of the questions that a model wrote and the file has."""
-    found = set()
+def _written(path: Path) -> tuple[frozenset[tuple[str, int | None]], frozenset[tuple[str, str]]]:
+    """(block_id, seed) of the questions that a model wrote and the file has, and (block_id, text) of all."""
+    seeds, texts = set(), set()
     for number, row in iter_objects(path):
-        origin = row.get("origin")
-        if has_question(row) and isinstance(origin, dict):
-            with suppress(ConversionError):
-                found.add((block_id_of(path, number, row), origin.get("seed")))
-    return frozenset(found)
+        if not has_question(row):
+            continue
+        block_id = block_id_of(path, number, row)
+        texts.add((block_id, row["question"].casefold()))
+        if isinstance(row.get("origin"), dict):
+            seeds.add((block_id, row["origin"].get("seed")))
+            # What it was before a person edited it is not to come again.
+            texts.add((block_id, str(row["origin"].get("text", "")).casefold()))
+    return frozenset(seeds), frozenset(texts)
 
 
 def estimate(plan: QuestionPlan, writers: Sequence[Writer], answers: Sequence[KeptAnswers]) -> Estimate:
@@ -258,9 +264,9 @@ def write_questions(
         cut,
         unread,
         tuple(
-            (wanted.block.block_id, f"the model {failed[text]}")
+            (block_id, f"the model {failed[text]}")
             for one, failed in zip(asked, unwritten, strict=True)
-            for wanted, text in one.prompts.items()
+            for block_id, text in one.prompts.items()
             if text in failed
         ),
         used,
@@ -288,23 +294,27 @@ def _asked(
         # The writers differ in their seeds alone.
         if block.block_id not in fitted:
             fitted[block.block_id] = block_prompt(plan.prompt, block, writers[0], MOST_CHARACTERS)
-        asked[wanted.place].prompts[wanted] = fitted[block.block_id][0]
+        asked[wanted.place].prompts[block.block_id] = fitted[block.block_id][0]
     return asked, sum(cut for _, cut in fitted.values())
 
 
 def _write(plan: QuestionPlan, asked: Sequence[_Asked]) -> tuple[int, dict[str, int]]:
     """How many questions are new in the file, and why other answers are none."""
-    taken = set(plan.taken)
+    taken, texts = set(plan.taken), set(plan.texts)
     lines: list[bytes] = []
     failed: list[dict[str, Any]] = []
     for wanted in plan.wanted:
         one = asked[wanted.place]
-        kept = one.answers.get(one.prompts[wanted])
+        kept = one.answers.get(one.prompts[wanted.block.block_id])
         if kept is None:
             continue
         found = read_question(kept.text, cut=kept.cut)
+        if isinstance(found, str):
+            key = wanted.block.block_id, found.casefold()
+            found = Unread("the block has this question") if key in texts else found
+            texts.add(key)
         if isinstance(found, Unread):
-            reason = f"{found.reason} (raise `max_new_tokens`)" if kept.cut else found.reason
+            reason = f"{found.reason} (cut: raise `max_new_tokens`)" if kept.cut else found.reason
             failed.append(
                 {
                     "block_id": wanted.block.block_id,
