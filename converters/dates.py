@@ -19,7 +19,7 @@ _YEARS = range(1000, 10_000)
 _YEAR = re.compile(r"\d{4}")
 _DAY = re.compile(r"(\d{4})(\d\d)(\d\d)")
 _EPOCH = re.compile(r"-?\d{9,13}(\.\d+)?")
-_YEAR_FIRST = re.compile(r"\d{4}\D")
+_YEAR_FIRST = re.compile(r"\d{4}(\D|\d{4}(?!\d))")
 _WEEK = re.compile(r"\d{4}-?W\d\d(-?\d)?")
 #: RFC 2822, section 4.3; "Z" and "UTC" beside.
 _ZONES = {"UT": 0, "GMT": 0, "UTC": 0, "Z": 0, "EST": -5, "EDT": -4, "CST": -6, "CDT": -5} | {

@@ -15,6 +15,7 @@ _MARKS = ("?", "\uff1f", "\u061f", "\u037e")
 _LABEL = re.compile(r"(?:[*_#\s]*+(?:an?\s+)?(?:creative\s+)?question\s*+\d*+\s*+:[*_\s]*+)", re.IGNORECASE)
 _LISTED = re.compile(r"\s*(?:\(?\d{1,3}[.):]|[-*\u2022\u2013])\s+\S")
 _QUOTES = {'"': '"', "\u201c": "\u201d", "\u00ab": "\u00bb", "\u201e": "\u201c", "*": "*"}
+_FENCED = re.compile(r"```\w*\s*(.*?)\s*```", re.DOTALL)
 _WORDS = re.compile(r"[^\W_]+")
 
 
@@ -62,10 +63,11 @@ def read_known(answer: str) -> bool | None:
 
 
 def _in_json(text: str) -> str:
-    """The one text of a JSON object of one member; else the text as it is."""
-    fenced = re.fullmatch(r"```\w*\s*(.*?)\s*```", text, re.DOTALL)
+    """The one text of a JSON object of one member; else the text as it is, without a fence around it."""
+    fenced = _FENCED.fullmatch(text)
+    text = fenced[1] if fenced else text
     try:
-        found = json.loads(fenced[1] if fenced else text)
+        found = json.loads(text)
     except (ValueError, RecursionError):
         return text
     values = list(found.values()) if isinstance(found, dict) else [found]

@@ -20,7 +20,7 @@ _SCORE = re.compile(
     # "(1-5)" and "(out of 5)" say the scale; "(4)" is a score.
     rf"[\s\"'*_`]*+(?:\((?!\s*+{_NUMBER}\s*+\))[^()]{{0,40}}\))?{_MARKS}(?:(?:is|of|score|rating)\b{_MARKS})*+"
     rf"(?:[-\u2013\u2014]+>?\s++)?\(?(?P<number>{_NUMBER})"
-    r"(?P<scale>\s*+(?:/|out\s++of)\s*+5(?![0-9.]))?"
+    r"(?P<scale>\s*+(?:/|out\s++of)\s*+5(?![0-9]|\.[0-9]))?"
     r"(?P<more>\s*+(?:[-\u2013\u2014~/]|to\b|or\b|out\s++of\b)\s*+[0-9]|%|[.,:][0-9]|[^\W_])?",
     re.IGNORECASE,
 )
