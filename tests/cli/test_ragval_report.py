@@ -202,7 +202,7 @@ def test_files_of_which_nothing_can_be_taken_are_status_2_and_the_first_reason_i
     path.write_text(line("q1", 0, 3) + "{\n")
     assert run(["ragval", "report", str(path)]) == 2
     said = one_line(capsys)
-    assert f'the first of 2 lines that could not be taken: {path}:1: "truthfulness" is 0' in said
+    assert f'the first of 2 errors: {path}:1: "truthfulness" is 0' in said
     path.write_text("")
     assert run(["ragval", "report", str(path)]) == 2
     assert "the file is empty" in one_line(capsys)

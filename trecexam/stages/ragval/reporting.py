@@ -37,6 +37,10 @@ _OPTIONAL = ("bounds.tsv", "sweep.tsv", "rejected.tsv")
 _PLOTS = ("means", "histogram", "sweep")
 
 
+class NoAnswersError(TrecexamError):
+    """There is nothing to report."""
+
+
 @dataclass(frozen=True)
 class Asked:
     """What a report is asked for.
@@ -165,8 +169,8 @@ def ragval_report(
     if not given:
         raise TrecexamError("a file of judged answers is needed")
     for number, path in enumerate(given):
-        if not path.is_file():
-            raise TrecexamError("is a folder, not a file" if path.is_dir() else "no such file", path=path)
+        if not path.exists():
+            raise TrecexamError("no such file", path=path)
         if any(path.samefile(other) for other in given[:number]):
             raise TrecexamError("is named twice: its answers would count twice", path=path)
     known = None if parameters is None else read_labels(parameters, "run_id", empty=None)
@@ -175,24 +179,22 @@ def ragval_report(
     rows = read_judged(given, rejected.append, parameter=asked.field)
     try:
         return replace(report_of(rows, asked), rejected=tuple(rejected))
-    except TrecexamError as error:
-        # What was not taken may be why.
-        if rejected:
-            first = f"; the first of {plural(len(rejected), 'line')} that could not be taken: {rejected[0]}"
-            raise TrecexamError(f"{error.reason}{first}", path=error.path, line=error.line) from None
-        raise
+    except NoAnswersError as error:
+        first = f"; the first of {plural(len(rejected), 'error')}: {rejected[0]}" if rejected else ""
+        raise NoAnswersError(f"{error.reason}{first}") from None
 
 
 def report_of(rows: Iterable[JudgedAnswer], asked: Asked | None = None) -> RagvalReport:
     """The report on judged answers.
 
     Raises:
-        TrecexamError: there are none, or `asked` names what is not there.
+        NoAnswersError: there are none.
+        TrecexamError: `asked` names what is not there.
     """
     asked = asked or Asked()
     systems = systems_of(rows)
     if not systems:
-        raise TrecexamError("no judged answer to report")
+        raise NoAnswersError("no judged answer to report")
     baseline, oracle = (
         _bound(systems, named, usual, option)
         for named, usual, option in (
