@@ -28,6 +28,8 @@ from trecexam.stages.whole_answers import JUDGED, not_judged
 from trecexam.track import TrackFolder
 
 T = TypeVar("T")
+#: Why a run is not taken that is to other queries than the bank's.
+NO_QUERY = "none of its queries is in the bank"
 
 
 @dataclass(frozen=True)
@@ -306,11 +308,7 @@ class Inputs:
                 )
                 some = f"{len(unknown)} of its {len(run.query_ids)} queries"
                 if len(unknown) == len(run.query_ids):
-                    rejected.append(
-                        Rejected(
-                            self.folder.shown(path), line, f"none of its queries is in the bank: {shown}"
-                        )
-                    )
+                    rejected.append(Rejected(self.folder.shown(path), line, f"{NO_QUERY}: {shown}"))
                     continue
                 rejected.append(
                     Rejected(

@@ -119,11 +119,12 @@ class ServerWriter:
         return prompt, Written(hidden(found.text), found.cut, found.tokens_in, found.tokens_out)
 
     def _most(self, prompt: str) -> Usage:
-        return Usage(1, guessed(prompt), self.form.max_tokens)
+        return Usage(1, guessed(f"{self.form.system}{prompt}"), self.form.max_tokens)
 
     def _surely(self, prompt: str) -> Usage:
         """What a prompt will not pass, whatever the language: for limits."""
-        return self._most(prompt)._replace(tokens_in=2 * guessed(prompt))
+        most = self._most(prompt)
+        return most._replace(tokens_in=2 * most.tokens_in)
 
     def estimate(self, prompts: Sequence[str], before: Usage) -> Estimate:
         self.meter.before = before

@@ -12,6 +12,7 @@ from trecexam.graders.base import Estimate, asks_of
 from trecexam.pipeline import Pipeline
 from trecexam.reports import files
 from trecexam.stages.files import Rejected
+from trecexam.stages.inputs import NO_QUERY
 from trecexam.stages.ragval.judged import FOLDER, Judged, files_of, judged
 from trecexam.stages.ragval.reporting import RagvalReport, report_of
 from trecexam.stages.updates import Progress
@@ -89,7 +90,10 @@ def judge(
     graded, complete, why = pipeline.grade(progress, stop)
     found = judged(pipeline)
     _write(pipeline, found)
-    return result(pipeline, found, graded // 2, complete=complete, why=why)
+    done = result(pipeline, found, graded // 2, complete=complete, why=why)
+    # The track's other runs are to its own queries, and no news.
+    ours = tuple(row for row in done.rejected if not row.reason.startswith(NO_QUERY))
+    return replace(done, rejected=ours)
 
 
 def result(pipeline: Pipeline, found: Judged, graded: int, *, complete: bool, why: str) -> Judging:
