@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scipy import stats
@@ -77,3 +79,48 @@ def test_the_figures_in_the_results_are_those_of_the_report(paths: dict[str, Pat
         assert f"{one.output_tokens.total:,}" in page
     for pair in report.comparisons:
         assert f"{pair.difference:.4f} ({pair.low:.2f} to {pair.high:.2f})" in page
+
+
+def test_a_judge_that_says_the_recorded_scores_gets_the_recorded_report(
+    published: dict[str, list[dict[str, Any]]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pytest.importorskip("httpx2")
+    pytest.importorskip("tenacity")
+    from ragval import make_track, write_lines
+    from scripted_server import Exchange, serving
+
+    # Some blocks stand there twice; a question of a bank is one.
+    slices = {
+        name: list({row["question"]: row for row in rows}.values())[:24] for name, rows in published.items()
+    }
+    said = {(row["question"], row["answer"]): row for rows in slices.values() for row in rows}
+    prompt = re.compile(r"User query: (.*)\n\nChatbot generated answer: (.*)\n\nKnowledge block: ", re.DOTALL)
+
+    def recorded(exchange: Exchange) -> None:
+        found = prompt.match(exchange.prompt)
+        assert found is not None
+        row = said[found[1], found[2]]
+        exchange.say(json.dumps({key: row[key] for key in ("relevance", "truthfulness")}))
+
+    with serving(recorded) as server:
+        root = make_track(tmp_path / "track", server.url)
+        (root / "trecexam.toml").write_text(
+            (root / "trecexam.toml").read_text().replace('key_env = "TEST_KEY"\n', "")
+        )
+        asked = [
+            {key: row[key] for key in ("title", "content", "url", "date", "question")}
+            for row in slices[NAMES[0]]
+        ]
+        write_lines(root / "bank.questions.jsonl", asked)
+        own = ("question", "answer", "retrieved", "n_input_tokens", "n_output_tokens")
+        for name, rows in slices.items():
+            write_lines(root / "runs" / f"{name}.jsonl", [{key: row[key] for key in own} for row in rows])
+            write_lines(tmp_path / f"{name}.jsonl", rows)
+        assert run(["ragval", "judge", str(root)]) == 0
+        assert len(server.bodies) == 48
+    ours = capsys.readouterr().out
+    assert run(["ragval", "report", *(str(tmp_path / f"{name}.jsonl") for name in NAMES)]) == 0
+    assert capsys.readouterr().out == ours
+    assert len(ours.splitlines()) == 3

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 from datetime import UTC, datetime, timedelta, timezone
 from email.utils import format_datetime
 
@@ -100,10 +101,7 @@ def test_written_days_are_read_as_they_are(moment: datetime) -> None:
 
 @given(st.one_of(st.text(max_size=30), st.floats(), st.integers()))
 def test_anything_is_a_date_or_a_reason(value: object) -> None:
-    try:
+    with contextlib.suppress(ValueError):
         start, end = span(value)
-    except ValueError as error:
-        assert str(error)
-    else:
         assert start <= end
         assert start.tzinfo == UTC == end.tzinfo

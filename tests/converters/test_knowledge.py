@@ -138,7 +138,7 @@ def test_a_question_with_its_block_is_edited_by_hand_alone(tmp_path: Path) -> No
         lambda content: with_text(content, path, "q/relevance", "How?", {}),
         lambda content: with_retired(content, path, "q/truthfulness", retired=True, note={}),
     ):
-        with pytest.raises(ConversionError, match=":1: 'q' is a question with its block.*by hand"):
+        with pytest.raises(ConversionError, match=r":1: 'q' is a question with its block.*by hand"):
             change(path.read_bytes())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,8 +25,8 @@ SYSTEM = (
     "Your task is to evaluate answers given by a chatbot. You are provided the user query, the chatbot "
     "generated answer and a knowledge block that contains information about the true answer. Given this "
     "information generate two scores from 1 to 5, where 5 is the best, for the chatbot generated answer, "
-    "concerning relevance and truthfulness. Give a score of 1 for relevance if the answer is that the chatbot "
-    "doesn't know."
+    "concerning relevance and truthfulness. Give a score of 1 for relevance if the answer is that the "
+    "chatbot doesn't know."
 )
 
 
@@ -158,11 +158,11 @@ def test_what_changes_its_answers_is_in_its_identity_and_the_server_is_not() -> 
 
 
 @pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("torch")
     from tiny_models import save_llama
 
-    yield save_llama(tmp_path_factory.mktemp("judge") / "llama")
+    return save_llama(tmp_path_factory.mktemp("judge") / "llama")
 
 
 def test_a_model_in_this_process_judges_too(local: Path) -> None:
