@@ -10,6 +10,8 @@ line's id is the text and ` (2)`: no answer is lost, and the n-th of one run goe
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -101,7 +103,8 @@ def read_judged(
     """The judged answers in these files, in their order.
 
     A line without scores, with one score only, or whose status says that there are none, is of an answer that
-    could not be judged; it is no error.
+    could not be judged; it is no error. Of one whose score is no number from 1 to 5 the error is told, and it
+    counts as one that could not be judged.
 
     Args:
         on_error: as in `read_answers`.
@@ -112,7 +115,13 @@ def read_judged(
     """
 
     def judged(path: str, number: int, row: dict[str, Any], **of: Any) -> JudgedAnswer:
-        status, scores = _judgment(path, number, row)
+        try:
+            status, scores = _judgment(path, number, row)
+        except ConversionError as error:
+            if on_error is None:
+                raise
+            on_error(ConversionError(path, number, f"{error.reason}; the answer counts as unparsed"))
+            status, scores = "unparsed", (None, None)
         return JudgedAnswer(
             answer=_optional_text(path, number, row, "answer"),
             truthfulness=scores[0],
@@ -242,11 +251,11 @@ def _object(path: str, number: int, line: bytes) -> dict[str, Any]:
     try:
         return parse_object(path, number, line)
     except ConversionError:
-        if b"NaN" in line or b"Infinity" in line:
-            # Python's json writes them; the parser's own words name a column only.
-            raise ConversionError(
-                path, number, "not valid JSON: is NaN or Infinity in it? Write null where there is no number"
-            ) from None
+        # Python's json writes NaN and Infinity, and reads them; it takes longer.
+        with contextlib.suppress(ValueError, RecursionError):
+            row = json.loads(line)
+            if isinstance(row, dict):
+                return row
         raise
 
 
@@ -264,6 +273,7 @@ def _score(path: str, number: int, row: dict[str, Any], key: str) -> float | Non
     value = row.get(key)
     if value is None:
         return None
+    # NaN is not within any bounds.
     if isinstance(value, bool) or not isinstance(value, int | float) or not LOWEST <= value <= HIGHEST:
         raise ConversionError(
             path,
@@ -312,9 +322,7 @@ def _optional_text(path: str, number: int, row: dict[str, Any], key: str) -> str
 
 
 def _shown(value: Any) -> str:
-    import orjson
-
-    text = orjson.dumps(value).decode()
+    text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else text[:59] + "…"
 
 

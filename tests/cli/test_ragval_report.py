@@ -143,12 +143,12 @@ def test_bad_lines_are_named_and_counted_and_the_rest_is_reported(
     out = tmp_path / "out"
     assert run(["ragval", "report", *map(str, files), "-o", str(out)]) == 1
     shown = capsys.readouterr()
-    assert "good\t3\t0\t4.3333" in shown.out
+    assert "good\t4\t1\t4.3333" in shown.out
     said = shown.err.splitlines()
     assert said[0].startswith(f"trecexam: {files[0]}:4: question 'q1' was answered by run 'good' before")
     assert said[1].startswith(f'trecexam: {files[0]}:5: "truthfulness" is 6: a number from 1 to 5')
     assert said[2].startswith(f"trecexam: {files[0]}:6: not valid JSON")
-    assert said[3] == "not taken: 3"
+    assert said[3] == "lines with errors: 3"
     assert [(row["file"], row["line"]) for row in rows(out / "rejected.tsv")] == [
         (str(files[0]), number) for number in "456"
     ]
@@ -162,7 +162,7 @@ def test_of_many_bad_lines_some_are_named_and_all_are_counted(
     assert run(["ragval", "report", str(files[0])]) == 1
     said = capsys.readouterr().err.splitlines()
     assert sum(one.startswith("trecexam: ") for one in said) == 20
-    assert "not taken: 500, --json and -o DIR have all" in said
+    assert "lines with errors: 500, --json and -o DIR have all" in said
 
 
 def one_line(capsys: pytest.CaptureFixture[str]) -> str:
@@ -199,10 +199,10 @@ def test_files_of_which_nothing_can_be_taken_are_status_2_and_the_first_reason_i
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "bad.jsonl"
-    path.write_text(line("q1", 0, 3) + "{\n")
+    path.write_text("[4, 5]\n{\n")
     assert run(["ragval", "report", str(path)]) == 2
     said = one_line(capsys)
-    assert f'the first of 2 errors: {path}:1: "truthfulness" is 0' in said
+    assert f"the first of 2 errors: {path}:1: not a JSON object" in said
     path.write_text("")
     assert run(["ragval", "report", str(path)]) == 2
     assert "the file is empty" in one_line(capsys)

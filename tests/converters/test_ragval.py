@@ -57,18 +57,12 @@ def test_files_of_the_same_name_are_told_apart_by_their_folders(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ({**GOOD, "truthfulness": 0}, '"truthfulness" is 0: a number from 1 to 5'),
-        ({**GOOD, "relevance": 5.5}, '"relevance" is 5.5: a number from 1 to 5'),
-        ({**GOOD, "relevance": True}, '"relevance" is true: a number'),
-        ({**GOOD, "truthfulness": "4"}, '"truthfulness" is "4": a number'),
-        ({**GOOD, "truthfulness": [4]}, '"truthfulness" is [4]: a number'),
-        (json.dumps(GOOD).replace("4.5", "NaN"), "NaN or Infinity"),
-        (json.dumps(GOOD).replace("4.5", "1e999"), "not valid JSON"),
         (json.dumps(GOOD)[:-4], "not valid JSON"),
         ("[4, 5]", "not a JSON object"),
         ({**GOOD, "n_input_tokens": -1}, '"n_input_tokens" is -1: a whole number'),
         ({**GOOD, "n_output_tokens": 1.5}, '"n_output_tokens" is 1.5: a whole number'),
         ({**GOOD, "n_output_tokens": "12"}, '"n_output_tokens" is "12": a whole number'),
+        ({**GOOD, "n_output_tokens": float("nan")}, '"n_output_tokens" is NaN: a whole number'),
         ({**GOOD, "n_output_tokens": False}, '"n_output_tokens" is false: a whole number'),
         ({**GOOD, "question_id": " "}, '"question_id" is no id'),
         ({**GOOD, "run_id": ["x"]}, '"run_id" is no id'),
@@ -85,6 +79,34 @@ def test_a_bad_line_is_named_and_the_others_are_read(tmp_path: Path, line: Any, 
     assert reason in said
     with pytest.raises(ConversionError, match=r"sys\.jsonl:2: "):
         list(read_judged([path], parameter="k"))
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ({**GOOD, "truthfulness": 0}, '"truthfulness" is 0: a number from 1 to 5'),
+        ({**GOOD, "relevance": 5.5}, '"relevance" is 5.5: a number from 1 to 5'),
+        ({**GOOD, "relevance": True}, '"relevance" is true: a number'),
+        ({**GOOD, "truthfulness": "4"}, '"truthfulness" is "4": a number'),
+        ({**GOOD, "truthfulness": [4]}, '"truthfulness" is [4]: a number'),
+        ({**GOOD, "truthfulness": float("nan")}, '"truthfulness" is NaN: a number'),
+        (json.dumps(GOOD).replace("4.5", "1e999"), '"truthfulness" is Infinity: a number'),
+    ],
+)
+def test_an_answer_with_a_score_that_is_none_is_named_and_counts_as_unparsed(
+    tmp_path: Path, line: Any, reason: str
+) -> None:
+    path = put(tmp_path, line, {**GOOD, "question_id": "b2"})
+    rows, ((file, number, said),) = judged(path)
+    assert [(row.question_id, row.status, row.truthfulness, row.relevance) for row in rows] == [
+        ("b1", "unparsed", None, None),
+        ("b2", "ok", 4.5, 5.0),
+    ]
+    assert (file, number) == ("sys.jsonl", 1)
+    assert reason in said
+    assert said.endswith("the answer counts as unparsed")
+    with pytest.raises(ConversionError, match=r"sys\.jsonl:1: "):
+        list(read_judged([path]))
 
 
 def test_half_points_and_whole_floats_are_numbers_like_others(tmp_path: Path) -> None:
@@ -139,7 +161,7 @@ def test_a_question_answered_before_is_refused_whichever_file_it_is_in(tmp_path:
 
 
 def test_a_line_refused_for_something_else_has_answered_nothing(tmp_path: Path) -> None:
-    rows, errors = judged(put(tmp_path, {**GOOD, "truthfulness": 9}, GOOD))
+    rows, errors = judged(put(tmp_path, {**GOOD, "n_input_tokens": -1}, GOOD))
     assert [row.truthfulness for row in rows] == [4.5]
     assert len(errors) == 1
 

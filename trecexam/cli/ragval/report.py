@@ -8,7 +8,7 @@ import click
 
 from trecexam.cli.options import json_option
 
-#: Of the lines that were not taken, so many are named.
+#: Of the lines with errors, so many are named.
 _NAMED = 20
 
 
@@ -67,7 +67,7 @@ def report(
     Prints the systems, best sum first. DIR gets report.tsv, intervals.tsv (95%, Student's t), histogram.tsv,
     significance.tsv (paired t tests, Holm), bounds.tsv, sweep.tsv, report.json and plots/.
 
-    Exit status 1: a line was not taken; 2: none was.
+    Exit status 1: a line has an error; 2: none can be taken.
     """
     from trecexam.cli import show
     from trecexam.reports.terminal import printable
@@ -80,7 +80,7 @@ def report(
     if found.rejected:
         where = f"{output / 'rejected.tsv'} has all" if output else "--json and -o DIR have all"
         more = f", {where}" if len(found.rejected) > _NAMED else ""
-        click.echo(f"not taken: {len(found.rejected):,}{more}", err=True)
+        click.echo(f"lines with errors: {len(found.rejected):,}{more}", err=True)
     for note in (*found.notes, *why):
         click.echo(printable(note), err=True)
     show.table(found.table(), as_json=as_json, json_value=found.json() if as_json else None)
