@@ -81,8 +81,11 @@ def judged(pipeline: Pipeline) -> Judged:
     found: list[JudgedAnswer] = []
     counted: Counter[str] = Counter()
     prompt = getattr(pipeline.grader, "prompt", None)
-    for run_id, answers in snapshot.answers.items():
-        run = snapshot.runs[run_id]
+    given = Counter(rows[0].run_id for rows in snapshot.answers.values())
+    for name, answers in snapshot.answers.items():
+        run = snapshot.runs[name]
+        # As the system calls itself; a run's name has no white space.
+        run_id = answers[0].run_id if given[answers[0].run_id] == 1 else name
         for row in sorted(answers, key=lambda answer: answer.question_id):
             ranking = run.ranking(row.question_id, 1)
             stored = grades.get((row.question_id, ranking[0]), []) if ranking else []
