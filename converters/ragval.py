@@ -322,7 +322,7 @@ def _optional_text(path: str, number: int, row: dict[str, Any], key: str) -> str
 
 
 def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text if len(text) <= 60 else text[:59] + "…"
 
 
