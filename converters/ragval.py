@@ -14,7 +14,7 @@ import contextlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -58,8 +58,8 @@ class AnswerRow:
     n_input_tokens: int | None = None
     n_output_tokens: int | None = None
     occurrence: int = 1
-    by_text: bool = False
-    line: int = 0
+    by_text: bool = field(default=False, compare=False, kw_only=True)
+    line: int = field(default=0, compare=False, kw_only=True)
 
 
 @dataclass(frozen=True)

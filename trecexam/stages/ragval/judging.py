@@ -87,10 +87,10 @@ def judge(
     check(pipeline)
     pipeline.open_to_write()
     pipeline.load()
-    graded, complete, why = pipeline.grade(progress, stop)
+    graded = pipeline.grade(progress, stop)
     found = judged(pipeline)
     _write(pipeline, found)
-    done = result(pipeline, found, graded // 2, complete=complete, why=why)
+    done = result(pipeline, found, graded.cells // 2, complete=graded.complete, why=graded.why)
     # The track's other runs are to its own queries, and no news.
     ours = tuple(row for row in done.rejected if not row.reason.startswith(NO_QUERY))
     return replace(done, rejected=ours)
