@@ -86,6 +86,15 @@ def test_both_bounds_are_answered_once_and_bound_the_report(
     assert (root / "out" / "ragval" / "bounds.tsv").exists()
 
 
+def test_without_a_generator_the_judges_model_answers(tmp_path: Path) -> None:
+    with serving(script) as server:
+        root = make_track(tmp_path / "track", server.url)
+        assert run(["ragval", "answers", str(root), "--oracle"]) == 0
+        assert {body["model"] for body in server.bodies} == {"tiny"}
+        # What it is told as a judge is not for this.
+        assert {len(body["messages"]) for body in server.bodies} == {1}
+
+
 def test_one_bound_alone_can_be_asked_for(tmp_path: Path) -> None:
     with serving(script) as server:
         root = make(tmp_path / "track", server.url)
