@@ -358,3 +358,19 @@ def test_files_of_several_systems_and_of_other_things_are_refused(tmp_path: Path
     assert "2 runs" in reasons["runs/two.jsonl"]
     assert "no" in reasons["runs/none.jsonl"]
     assert "empty" in reasons["runs/empty.jsonl"]
+
+
+def test_blocks_that_are_cut_are_counted_and_said_also_later(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(judging) as server:
+        root = make_track(tmp_path / "track", server.url, max_characters=18)
+        write_lines(root / "runs" / "a.jsonl", [answer(key, 4, 4) for key in ("k1", "k2", "k3")])
+        for _ in range(2):
+            assert run(["ragval", "judge", str(root)]) == 0
+            said = capsys.readouterr().err
+            assert "2 answers were judged by a knowledge block that was cut at its end" in said
+        assert any(
+            "Knowledge block: Heat pumps move\n" in body["messages"][-1]["content"] for body in server.bodies
+        )
+    assert json.loads((root / "out/ragval/judging.json").read_bytes())["blocks_cut"] == 2
