@@ -3,7 +3,8 @@
 A line a query: `query_id, query_text, questions|items: [{question_id|nugget_id, question_text|nugget_text,
 gold_answers?, facet_id?, importance?, retired?, origin?}]`; or a line an item, which is easily edited:
 `query_id, question|nugget, question_id?|nugget_id?, ...`, or as older banks have it `query_id, qid, question,
-facet_id, choices, correct, correctKey`; or `qid, nuggets: [{text, importance}]` (see `converters.nuggets`).
+facet_id, choices, correct, correctKey`; or `qid, nuggets: [{text, importance}]` (see `converters.nuggets`);
+or `question_id, question, content`, RAGVAL's question with its block (see `converters.knowledge`).
 Where an id is missing it is `query_id/md5(text)`.
 """
 
@@ -16,7 +17,9 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, NamedTuple
 
 from converters.errors import ConversionError
-from converters.fields import a_flag, a_text, an_id, made_id
+from converters.fields import a_flag, a_text, an_id, an_origin, made_id
+from converters.knowledge import KINDS as JUDGED_FOR
+from converters.knowledge import has_question, question_items, question_of, question_row
 from converters.lines import Head, first_object, iter_filled, iter_objects, parse_object
 from converters.nuggets import (
     IMPORTANCES,
@@ -27,7 +30,7 @@ from converters.nuggets import (
     nugget_items,
     query_of,
 )
-from converters.records import Item, Origin, Query
+from converters.records import Item, Query
 from converters.registry import Format
 
 EXAMPLE = '{"query_id": "q1", "questions": [{"question_id": "q1/1", "question_text": "What ...?"}]}'
@@ -56,7 +59,10 @@ class LineForm:
 
 
 #: In the order in which a line is tried.
-FORMS: tuple[LineForm, ...] = (LineForm(has_nuggets, query_of, nugget_items),)
+FORMS: tuple[LineForm, ...] = (
+    LineForm(has_nuggets, query_of, nugget_items),
+    LineForm(has_question, question_of, question_items),
+)
 
 
 def _form(row: Mapping[str, Any]) -> LineForm | None:
@@ -67,7 +73,8 @@ class BankLine(NamedTuple):
     """A line of a bank as it stands there.
 
     `number` is None where the whole file is meant; `query_id` and `query_text` are "" where there is none.
-    `nuggets` says whether its form is a list of nuggets. `items` are all that could be read before the
+    `nuggets` says whether its form is a list of nuggets, `judged` whether it is a question with its block.
+    `items` are all that could be read before the
     `error`, if there is one: blank ones and ids that stand twice too.
     """
 
@@ -75,6 +82,7 @@ class BankLine(NamedTuple):
     query_id: str = ""
     query_text: str = ""
     nuggets: bool = False
+    judged: bool = False
     items: tuple[Item, ...] = ()
     error: ConversionError | None = None
 
@@ -104,7 +112,7 @@ def taken(
         ConversionError: as `read_bank`.
     """
     seen: dict[str, int] = {}
-    texts: dict[tuple[str, str], int] = {}
+    texts: dict[tuple[str, ...], int] = {}
     blank: list[ConversionError] = []
     twice: list[ConversionError] = []
     for line in lines:
@@ -115,17 +123,19 @@ def taken(
                     ConversionError(path, number, f"an item of query '{item.query_id}' is blank: left out")
                 )
                 continue
-            if line.nuggets:
-                key = item.query_id, item.text
+            if line.nuggets or line.judged:
+                key = item.query_id, item.text, *((item.kind, *item.gold_answers) if line.judged else ())
                 if key in texts:
-                    twice.append(
-                        ConversionError(
-                            path,
-                            number,
-                            f"nugget '{item.text[:80]}' of query '{item.query_id}' stands twice (first on "
-                            f"line {texts[key]}); the first one counts",
-                        )
+                    which = "question" if line.judged else "nugget"
+                    said = ConversionError(
+                        path,
+                        number,
+                        f"{which} '{item.text[:80]}' of query '{item.query_id}' stands twice (first on "
+                        f"line {texts[key]}); the first one counts",
                     )
+                    # Once for the two items of a question.
+                    if not line.judged or item is line.items[0]:
+                        twice.append(said)
                     continue
                 texts[key] = number
             if item.item_id in seen:
@@ -179,10 +189,11 @@ def read_bank_queries(path: Path) -> Iterator[Query]:
 
 
 def write_bank(items: Iterable[Item], file: BinaryIO) -> None:
-    """Writes a line a query, in order of first appearance.
+    """Writes a line a query, in order of first appearance; of questions with their block nothing but these.
 
     Raises:
-        ValueError: an item's importance is none.
+        ValueError: an item's importance is none; or items of the kinds truthfulness and relevance are not the
+            two of one question.
     """
     import orjson
 
@@ -192,6 +203,12 @@ def write_bank(items: Iterable[Item], file: BinaryIO) -> None:
             raise ValueError(f"the importance of item {item.item_id!r} is none: {item.importance!r}")
         by_query.setdefault(item.query_id, []).append(item)
     for query_id, group in by_query.items():
+        judged = [item for item in group if item.kind in JUDGED_FOR]
+        if judged:
+            file.write(orjson.dumps(question_row(judged)) + b"\n")
+        group = [item for item in group if item.kind not in JUDGED_FOR]
+        if not group:
+            continue
         rows = [
             {
                 f"{item.kind}_id": item.item_id,
@@ -220,7 +237,9 @@ def scan_line(path: Path, number: int, line: bytes) -> BankLine:
             query_id, text = form.query(path, number, row)
         else:
             query_id = an_id(path, number, row, ("query_id",))
-        found = BankLine(number, query_id, text if isinstance(text, str) else "", has_nuggets(row))
+        found = BankLine(
+            number, query_id, text if isinstance(text, str) else "", has_nuggets(row), has_question(row)
+        )
         for item in form.items(path, number, row) if form is not None else _items(path, number, row):
             items.append(item)
     except ConversionError as error:
@@ -253,7 +272,7 @@ def _items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[Item]:
             _choices(path, number, entry.get("choices")),
             importance=importance_of(path, number, entry, query_id),
             retired=a_flag(path, number, entry, "retired"),
-            origin=_origin(path, number, entry),
+            origin=an_origin(path, number, entry),
         )
 
 
@@ -272,7 +291,7 @@ def _single(path: Path, number: int, row: Mapping[str, Any], query_id: str) -> I
         _choices(path, number, row.get("choices")),
         importance=importance_of(path, number, row, query_id),
         retired=a_flag(path, number, row, "retired"),
-        origin=_origin(path, number, row),
+        origin=an_origin(path, number, row),
     )
 
 
@@ -291,22 +310,6 @@ def _answers(path: Path, number: int, value: Any) -> tuple[str, ...]:
     if not all(isinstance(v, str) for v in values):
         raise ConversionError(path, number, f"the gold answer is no text: {value!r}"[:200])
     return tuple(values)
-
-
-def _origin(path: Path, number: int, row: Mapping[str, Any]) -> Origin | None:
-    value = row.get("origin")
-    if value is None:
-        return None
-    if not isinstance(value, dict):
-        raise ConversionError(path, number, f'"origin" is no JSON object: {value!r}'[:200])
-    seed = value.get("seed")
-    if isinstance(seed, bool) or not isinstance(seed, int | None):
-        raise ConversionError(path, number, f'"seed" of the origin is no whole number: {seed!r}'[:200])
-    parts = {name: value.get(name, "") for name in ("prompt", "model", "time", "text")}
-    for name, part in parts.items():
-        if not isinstance(part, str):
-            raise ConversionError(path, number, f'"{name}" of the origin is no text: {part!r}'[:200])
-    return Origin(seed=seed, **parts)
 
 
 def _facet(path: Path, number: int, value: Any) -> str | None:
@@ -339,6 +342,8 @@ def _sniff(start: Head) -> bool:
         return False
     if has_nuggets(row):
         return any(key in row for key in (*QUERY_KEYS, "query")) and not is_assigned(row)
+    if has_question(row):
+        return True
     return "query_id" in row and any(
         key in row for key in ("questions", "items", "question", "question_text", "nugget", "nugget_text")
     )

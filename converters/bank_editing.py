@@ -214,10 +214,12 @@ def _places(lines: list[_Line], query_id: str) -> Iterator[_Place]:
         if line.found is None or line.found.query_id != query_id:
             continue
         listing = _listing(line.text)
-        starts = [0] if listing is None else elements(line.text, listing)
+        starts = [0] * len(line.found.items) if listing is None else elements(line.text, listing)
         for start, item in zip(starts, line.found.items, strict=True):
             keys: tuple[tuple[str, ...], tuple[str, ...]]
-            if line.found.nuggets:
+            if line.found.judged:
+                keys = ("question_id",), ("question",)
+            elif line.found.nuggets:
                 keys = NUGGET_ID_KEYS, NUGGET_TEXT_KEYS
             elif listing is None:
                 keys = SINGLE_ID_KEYS[item.kind], SINGLE_TEXT_KEYS[item.kind]
@@ -238,7 +240,16 @@ def _listing(line: str) -> int | None:
 def _find(lines: list[_Line], path: Path, item_id: str) -> _Place:
     found = next((item for item in _items(lines, path) if item.item_id == item_id), None)
     if found is not None:
-        return next(place for place in _places(lines, found.query_id) if place.item == found)
+        place = next(place for place in _places(lines, found.query_id) if place.item == found)
+        line = lines[place.line].found
+        if line is not None and line.judged:
+            raise ConversionError(
+                path,
+                place.line + 1,
+                f"'{found.query_id}' is a question with its block, judged as a whole: edit the file by hand "
+                '(`"retired": true` takes it out)',
+            )
+        return place
     raise ConversionError(path, None, f"no item '{item_id}' in it")
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from converters.errors import ConversionError
+from converters.records import Origin
 
 Path = str | os.PathLike[str]
 # What C's isspace, bytes.split and so the readers split at; str.split would split at a no-break space too.
@@ -65,6 +66,27 @@ def a_flag(path: Path, line: int, row: Mapping[str, Any], key: str) -> bool:
     if value is None or isinstance(value, bool):
         return bool(value)
     raise ConversionError(path, line, f'"{key}" is neither true nor false: {value!r}'[:200])
+
+
+def an_origin(path: Path, line: int, row: Mapping[str, Any]) -> Origin | None:
+    """The object's `origin`: where a generated item comes from. None where it has none.
+
+    Raises:
+        ConversionError: it is no object, or has a part that is none.
+    """
+    value = row.get("origin")
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise ConversionError(path, line, f'"origin" is no JSON object: {value!r}'[:200])
+    seed = value.get("seed")
+    if isinstance(seed, bool) or not isinstance(seed, int | None):
+        raise ConversionError(path, line, f'"seed" of the origin is no whole number: {seed!r}'[:200])
+    parts = {name: value.get(name, "") for name in ("prompt", "model", "time", "text")}
+    for name, part in parts.items():
+        if not isinstance(part, str):
+            raise ConversionError(path, line, f'"{name}" of the origin is no text: {part!r}'[:200])
+    return Origin(seed=seed, **parts)
 
 
 def made_id(query_id: str, text: str) -> str:

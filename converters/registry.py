@@ -30,6 +30,7 @@ BUILT_IN = {
     "queries": "converters.queries",
     "leaderboard": "converters.leaderboard",
     "workbench": "converters.workbench",
+    "knowledge": "converters.knowledge",
 }
 
 

@@ -89,7 +89,7 @@ def read_components(path: str | os.PathLike[str]) -> LabelTable:
         ConversionError: with the line: another first column, a line of another length, an examinee twice, an
             empty level.
     """
-    return _labels(path, EXAMINEE, empty="name each component's level, such as 'none'")
+    return read_labels(path, EXAMINEE, empty="name each component's level, such as 'none'")
 
 
 def read_groups(path: str | os.PathLike[str]) -> LabelTable:
@@ -98,7 +98,7 @@ def read_groups(path: str | os.PathLike[str]) -> LabelTable:
     Raises:
         ConversionError: as `read_components`; a grouping's name has a colon, which sets off its groups.
     """
-    table = _labels(path, "item", empty=None)
+    table = read_labels(path, "item", empty=None)
     for name in table.names:
         if ":" in name:
             raise ConversionError(
@@ -151,7 +151,15 @@ def _table(path: Path) -> ResponseMatrix:
     return ResponseMatrix(tuple(values), tuple(items), np.array(list(values.values()), np.float64))
 
 
-def _labels(path: str | os.PathLike[str], first: str, empty: str | None) -> LabelTable:
+def read_labels(path: str | os.PathLike[str], first: str, empty: str | None) -> LabelTable:
+    """`first`, then a column a label.
+
+    Args:
+        empty: what to write in place of an empty field; None takes empty fields.
+
+    Raises:
+        ConversionError: as `read_components`.
+    """
     lines = _rows(path)
     number, header = next(lines)
     if header[0] != first or len(header) < 2:

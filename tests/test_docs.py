@@ -49,6 +49,8 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     save_t5(folder / "flan-t5-large")
     write_nuggets(folder)
     write_exams(folder)
+    for name in ("judged.jsonl", "blocks.jsonl"):
+        shutil.copy(ROOT / "examples" / "ragval" / name, folder)
     return folder
 
 

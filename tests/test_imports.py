@@ -22,7 +22,7 @@ LAYERS = (
     ("trecexam.scores",),
     ("trecexam.reports",),
     ("trecexam.stages.run_names", "trecexam.stages.files"),
-    ("trecexam.stages.texts", "trecexam.stages.drops"),
+    ("trecexam.stages.texts", "trecexam.stages.drops", "trecexam.stages.whole_answers"),
     ("trecexam.stages.inputs", "trecexam.stages.scoring", "trecexam.stages.overrides"),
     ("trecexam.stages.gradebook",),
     ("trecexam.pipeline", "trecexam.stages"),

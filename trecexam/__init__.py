@@ -16,9 +16,19 @@ if TYPE_CHECKING:
     from trecexam.api import Track, open_track
     from trecexam.stages.exams.filtering import filter_exam
     from trecexam.stages.exams.fitting import fit_exam, improve_exam
+    from trecexam.stages.ragval.reporting import ragval_report
 
 __version__ = "0.1.0"
-__all__ = ["Track", "TrecexamError", "__version__", "filter_exam", "fit_exam", "improve_exam", "open_track"]
+__all__ = [
+    "Track",
+    "TrecexamError",
+    "__version__",
+    "filter_exam",
+    "fit_exam",
+    "improve_exam",
+    "open_track",
+    "ragval_report",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -35,4 +45,8 @@ def __getattr__(name: str) -> Any:
         from trecexam.stages.exams import filtering
 
         return filtering.filter_exam
+    if name == "ragval_report":
+        from trecexam.stages.ragval import reporting
+
+        return reporting.ragval_report
     raise AttributeError(f"module 'trecexam' has no attribute {name!r}")

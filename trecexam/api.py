@@ -19,6 +19,7 @@ from trecexam.track_methods.exam_making import ExamMaking
 from trecexam.track_methods.exams import Exams
 from trecexam.track_methods.filling import Filling
 from trecexam.track_methods.opened import names_of
+from trecexam.track_methods.ragval import Ragval
 from trecexam.watching.lock import TrackLock, holder
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def open_track(root: Path | str, *, grader: Grader | None = None) -> Track:
     return Track(TrackFolder.open(root), grader)
 
 
-class Track(Comparing, Filling, Checking, Banks, Exams, ExamMaking):
+class Track(Comparing, Filling, Checking, Banks, Exams, ExamMaking, Ragval):
     """One track folder. What is read and computed is kept, so asking twice is cheap.
 
     The methods that read (`leaderboard`, `qrels` ...) use the grades that are in the store and never

@@ -22,6 +22,7 @@ from trecexam.graders.base import (
     asks_of,
     identity_json,
     scale_of,
+    scores_of,
     told_query,
 )
 from trecexam.pool import pool
@@ -89,7 +90,8 @@ class Pipeline:
         Raises:
             ConfigError: they do not go with that scale.
         """
-        return self.folder.config.on_scale(*scale_of(self.grader), self.folder.config_path)
+        config = self.folder.config.suited(scores_of(self.grader))
+        return config.on_scale(*scale_of(self.grader), self.folder.config_path)
 
     @cached_property
     def grader(self) -> Grader:
@@ -194,7 +196,7 @@ class Pipeline:
         own = snapshot.own_texts
         others = set(wanted) - own.keys()
         # Where all that was dropped was refused, that is the news, and not the missing passages.
-        if not others and (wanted or snapshot.rejected):
+        if not others and (wanted or snapshot.rejected or self.inputs.whole_answers):
             return own, ()
         found, rejected = self.texts.of(others)
         return {**found, **own}, rejected

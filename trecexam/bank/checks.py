@@ -17,6 +17,8 @@ from trecexam.bank.likeness import copies, folded
 
 #: Words that an item may have. The longest of dl19's 210 questions has 21, of TREC RAG 2025's nuggets 19.
 MAX_WORDS = {"question": 30, "nugget": 20}
+#: Kinds whose item is the query itself, so that it is no copy of it, and as long as that is.
+OF_QUERY = frozenset({"truthfulness", "relevance"})
 
 
 class Finding(NamedTuple):
@@ -117,6 +119,8 @@ def _alone(item: Item, query_text: str | None, max_words: int | None) -> Iterato
     junk = junk_in(item.text)
     if junk is not None:
         yield junk
+    if item.kind in OF_QUERY:
+        return
     words, most = len(item.text.split()), MAX_WORDS[item.kind] if max_words is None else max_words
     if words > most:
         yield f"{words} words, and {most} are the most a {item.kind} should have"

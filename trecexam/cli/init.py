@@ -15,6 +15,8 @@ from trecexam.scaffold import Sources, make_track
 from trecexam.track import PROMPT_SUFFIXES
 
 FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+#: Those that ask a server, or may.
+SERVED = ("openai", "ragval")
 LANGUAGE_MODELS = ("seq2seq", "causal", "openai")
 ANY = click.Path(path_type=Path, exists=True)
 
@@ -45,7 +47,9 @@ ANY = click.Path(path_type=Path, exists=True)
 @click.option(
     "--model", metavar="DIR|ID", help="The grader's model: a folder, a hub id, or what the server calls it."
 )
-@click.option("--base-url", metavar="URL", help="The server of --grader openai: http://localhost:8000/v1.")
+@click.option(
+    "--base-url", metavar="URL", help="The server of --grader openai or ragval: http://localhost:8000/v1."
+)
 @click.option("--key-env", metavar="NAME", help="The environment variable with that server's key.")
 @click.option("--ray", metavar="ADDRESS", help="Run its model on a Ray cluster: auto, or HOST:PORT.")
 @click.option(
@@ -76,8 +80,8 @@ def init(
         raise click.BadParameter(f"'{grader}'; known here: {', '.join(available())}", param_hint="--grader")
     server = {"base_url": base_url, "key_env": key_env}
     settings = {key: value for key, value in server.items() if value is not None}
-    if settings and grader != "openai":
-        raise click.UsageError("--base-url and --key-env are for --grader openai")
+    if settings and grader not in SERVED:
+        raise click.UsageError(f"--base-url and --key-env are for --grader {' and '.join(SERVED)}")
     _check(GraderSection, settings)
     cluster = {} if ray is None else {"address": ray}
     _check(RaySection, cluster, {"address": "--ray"})
@@ -87,7 +91,7 @@ def init(
     # A folder is meant from where the command runs, but the settings are read from the track's folder.
     if model is not None and Path(model).is_dir():
         model = str(Path(model).resolve())
-    elif model is not None and grader != "openai" and model.startswith(("/", ".", "~")):
+    elif model is not None and base_url is None and grader != "openai" and model.startswith(("/", ".", "~")):
         raise click.BadParameter(f"no such folder: {model}", param_hint="--model")
     asked: str | Path | None = prompt
     if prompt is not None:

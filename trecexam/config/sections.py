@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
@@ -116,11 +117,12 @@ class GraderSection(LanguageModelSection):
         description="embedding: the five cosines from which the rating is 1, 2, 3, 4, 5. Unset: fitted.",
     )
     batch_size: int = Field(64, ge=1, description="embedding: passages embedded at once.")
-    structured: Literal["json_schema", "choice"] | None = Field(
+    structured: Literal["json_schema", "choice", "none"] | None = Field(
         None,
         examples=["json_schema"],
         description="openai: hold the model to the prompt's permitted answers, by a JSON schema or by vLLM's "
-        '"choice". Unset: it writes what it likes, which is read.',
+        '"choice". Unset: it writes what it likes, which is read. ragval: a server is held to a JSON object '
+        'of two scores, unless this is "none".',
     )
     logprobs: bool = Field(
         True,
@@ -163,7 +165,8 @@ class ScoresSection(Section):
         None,
         min_length=1,
         examples=[["P(rel=4)@20", "nDCG@10", "Cover(rel=4)@20"]],
-        description="As ir_measures prints them; the first sorts the leaderboard. Unset: chosen by depth.",
+        description="As ir_measures prints them; the first sorts the leaderboard. Unset: chosen by depth; "
+        "`ragval` has its own.",
     )
     official_measures: list[str] | None = Field(
         None,
@@ -206,6 +209,11 @@ class TrackConfig(Section):
     watch: WatchSection = WatchSection()  # type: ignore[call-arg]
     generator: GeneratorSection = GeneratorSection()  # type: ignore[call-arg]
     exam: ExamSection = ExamSection()  # type: ignore[call-arg]
+
+    def suited(self, scores: Mapping[str, Any]) -> TrackConfig:
+        """With these settings of [scores], but for those that trecexam.toml sets."""
+        new = {key: value for key, value in scores.items() if key not in self.scores.model_fields_set}
+        return self.model_copy(update={"scores": self.scores.model_copy(update=new)}) if new else self
 
     def on_scale(self, max_rating: int, min_rating: int, path: Path) -> TrackConfig:
         """These settings for grades of 0..`max_rating`; `min_rating` is the default on that scale.

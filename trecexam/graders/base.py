@@ -30,6 +30,7 @@ BUILT_IN = {
     "seq2seq": "trecexam.graders.seq2seq:FACTORY",
     "causal": "trecexam.graders.causal:FACTORY",
     "openai": "trecexam.graders.openai:FACTORY",
+    "ragval": "trecexam.graders.ragval:FACTORY",
 }
 #: The kinds of items there are in banks.
 ITEM_KINDS = frozenset({"question", "nugget"})
@@ -105,6 +106,7 @@ class Grader(Protocol):
     - `asks`: the kinds of items it grades, where these are not `ITEM_KINDS`; {"query"} grades a passage's
       relevance to the query itself, whatever the bank holds.
     - `scale`: a `Scale`, where it is not 0..5.
+    - `scores`: settings of [scores] that suit it, where the track does not say otherwise.
     - `said_by`: (model, prompt) as people know them, where the identity names neither.
     - `meter`: where tokens are paid for. `meter.used` is the `Usage` since it was made, `meter.before` is
       set to what it used earlier, and `meter.as_json(usage)` is for the manifest; with it comes
@@ -159,6 +161,11 @@ def told_query(grader: Grader) -> bool:
 def scale_of(grader: Grader) -> Scale:
     """The scale of a grader's ratings."""
     return getattr(grader, "scale", Scale())
+
+
+def scores_of(grader: Grader) -> Mapping[str, Any]:
+    """The settings of [scores] that suit a grader, where a track does not say otherwise."""
+    return getattr(grader, "scores", {})
 
 
 def identity_json(identity: Mapping[str, Any]) -> str:

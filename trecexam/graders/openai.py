@@ -73,7 +73,7 @@ def _create(settings: GraderSection, root: Path) -> ServerGrader:
         settings.max_new_tokens,
         settings.temperature,
         settings.seed,
-        settings.structured,
+        None if settings.structured == "none" else settings.structured,
         settings.extra,
     )
     check_structured(form, prompts)

@@ -14,10 +14,14 @@ Value = str | int | float | None
 
 @dataclass(frozen=True)
 class Table:
-    """Column names and rows. A None or NaN is an empty field in TSV, null in JSON."""
+    """Column names and rows. A None or NaN is an empty field in TSV, null in JSON.
+
+    `digits` are those of floats in TSV, after the point.
+    """
 
     header: tuple[str, ...]
     rows: tuple[tuple[Value, ...], ...]
+    digits: int = 6
 
     def records(self) -> list[dict[str, Value]]:
         """The rows as JSON-ready objects."""
@@ -25,12 +29,12 @@ class Table:
 
 
 def to_tsv(table: Table) -> str:
-    """A header line and a line a row; floats with six digits; tabs and line ends in a value become spaces.
+    """A header line and a line a row; tabs and line ends in a value become spaces.
 
     What could steer a terminal is escaped: see `trecexam.reports.terminal.printable`.
     """
     lines = ["\t".join(map(printable, table.header))]
-    lines += ["\t".join(_text(value, 6) for value in row) for row in table.rows]
+    lines += ["\t".join(_text(value, table.digits) for value in row) for row in table.rows]
     return "\n".join(lines) + "\n"
 
 

@@ -1,18 +1,20 @@
 """What was dropped: a TREC run, or generated responses, which amount to a run over passages of their own.
 
-Answers that nuggetizer judged are responses, too; each stays whole, since as a whole it was judged.
+Answers that nuggetizer judged are responses, too; each stays whole, since as a whole it was judged. So do
+answers to questions about knowledge blocks (RAGVAL), which as a whole will be.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import converters
 from converters.errors import ConversionError
-from converters.lines import head, iter_objects
+from converters.lines import first_object, head, iter_objects
 from converters.nuggets import assigned_answer, has_nuggets
+from converters.ragval import AnswerRow, read_answers
 from converters.records import Response
 from converters.run import Run
 from converters.segment import Pool, response_passages, response_ranking, safe_name
@@ -27,17 +29,22 @@ class Dropped:
         run: what it ranks.
         texts: doc_id -> text of the passages that come with it.
         by_prompt: whether some of its queries were found by their text.
+        answers: where it holds whole answers, these, empty ones too.
+        refused: lines of these that were not taken.
     """
 
     run: Run
     texts: Mapping[str, str] = field(default_factory=dict)
     by_prompt: bool = False
+    answers: tuple[AnswerRow, ...] = ()
+    refused: tuple[ConversionError, ...] = ()
 
 
-def read_dropped(path: Path, pool: Pool, query_texts: Mapping[str, str]) -> Dropped:
+def read_dropped(path: Path, pool: Pool, query_texts: Mapping[str, str], *, whole: bool = False) -> Dropped:
     """Reads a file of the drop folder.
 
     Args:
+        whole: the track's grader judges whole answers; then JSON that may be answers is.
         pool: what of a response stands in the pool.
         query_texts: query_id -> text; a response that names only its prompt is to one of these.
 
@@ -45,6 +52,8 @@ def read_dropped(path: Path, pool: Pool, query_texts: Mapping[str, str]) -> Drop
         ConversionError: it is neither a run nor responses, or cannot be read.
     """
     kind = sniffed(path)
+    if kind not in {"run", "responses", "grades"} and _has_answers(path, whole=whole):
+        return _answers(path, query_texts)
     if kind in {"queries", None} and _is_json(path):
         # Here, a text with a query's id is an answer to it; and JSON is never a run.
         kind = "responses"
@@ -83,6 +92,51 @@ def _judged_answers(path: Path) -> Dropped | None:
             rows.append((response.query_id, doc_id, 1.0))
             texts[doc_id] = response.text
     return Dropped(_run_of(path, list(runs), rows), texts)
+
+
+def _has_answers(path: Path, *, whole: bool) -> bool:
+    if not _is_json(path):
+        return False
+    row = first_object(head(path)) or {}
+    return whole or ("question_id" in row and "answer" in row)
+
+
+def _answers(path: Path, query_texts: Mapping[str, str]) -> Dropped:
+    refused: list[ConversionError] = []
+    by_text: dict[str, list[str]] = {}
+    for query_id, text in query_texts.items():
+        by_text.setdefault(text.strip(), []).append(query_id)
+    taken: dict[str, AnswerRow] = {}
+    rows = list(read_answers([path], refused.append))
+    for row in rows:
+        # Without an id it is known by its text; the n-th answer goes to the n-th question of that text.
+        if row.by_text:
+            ids = by_text.get(row.question.strip(), [])[row.occurrence - 1 :]
+            if not ids:
+                often = " that often" if row.occurrence > 1 else ""
+                reason = f"no question of this track has the text '{row.question[:60]}'{often}: left out"
+                refused.append(ConversionError(path, row.line, reason))
+                continue
+            row = replace(row, question_id=ids[0])
+        first = taken.setdefault(row.question_id, row)
+        if first is not row:
+            reason = (
+                f"question '{row.question_id[:80]}' was answered before, on line {first.line}, which counts"
+            )
+            refused.append(ConversionError(path, row.line, reason))
+    if not taken:
+        raise refused[0] if refused else ConversionError(path, None, "no answers in it")
+    names = list(dict.fromkeys(row.run_id for row in taken.values()))
+    given = [row for row in taken.values() if row.answer.strip()]
+    run = _run_of(path, names, [(row.question_id, _answer_id(row), 1.0) for row in given])
+    texts = {_answer_id(row): row.answer for row in given}
+    by_prompt = any(row.by_text for row in rows)
+    return Dropped(run, texts, by_prompt, tuple(taken.values()), tuple(refused))
+
+
+def _answer_id(row: AnswerRow) -> str:
+    """The document id of a whole answer."""
+    return f"{safe_name(row.run_id)}/{safe_name(row.question_id)}"
 
 
 def _is_json(path: Path) -> bool:

@@ -15,6 +15,7 @@ from converters.bank import read_bank, read_bank_queries
 from converters.errors import ConversionError
 from converters.lines import iter_lines
 from converters.overrides import read_overrides
+from converters.ragval import AnswerRow
 from converters.records import HumanRating, Item, Qrel
 from converters.run import Run
 from trecexam.bank import Bank
@@ -23,9 +24,12 @@ from trecexam.errors import TrackError
 from trecexam.stages.drops import read_dropped
 from trecexam.stages.files import Rejected, Stamp, stamp
 from trecexam.stages.run_names import name_runs
+from trecexam.stages.whole_answers import JUDGED, not_judged
 from trecexam.track import TrackFolder
 
 T = TypeVar("T")
+#: Why a run is not taken that is to other queries than the bank's.
+NO_QUERY = "none of its queries is in the bank"
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ class Snapshot:
         runs: display name -> run, sorted by name; without queries that the bank does not have.
         run_files: display name -> file.
         run_contents: display name -> a token that changes when the run's content does.
+        answers: of runs that are whole answers, the answers to questions of the bank, by display name.
         own_texts: doc_id -> text of the passages that generated responses amount to.
         official: the official judgments, None where there are none.
         official_ranks: run name -> official rank (1 is best), None where there are none.
@@ -50,6 +55,7 @@ class Snapshot:
     run_files: Mapping[str, Path]
     run_contents: Mapping[str, tuple[Path, Stamp | None]]
     own_texts: Mapping[str, str]
+    answers: Mapping[str, tuple[AnswerRow, ...]]
     official: tuple[Qrel, ...] | None
     official_ranks: Mapping[str, float] | None
     human: tuple[tuple[int, HumanRating], ...]
@@ -116,7 +122,7 @@ class Inputs:
             texts, official = self._dataset(texts, official, rejected)
         bank = self._asked(whole, texts, files, rejected)
         ranks = self._optional(self.folder.official_leaderboard(), "ranks", _read_ranks, rejected)
-        runs, run_files, own = self._runs(bank, texts, hold, rejected)
+        runs, run_files, own, answers = self._runs(bank, texts, hold, rejected)
         human = self._human(rejected)
         contents = {name: (path, self._cache["run", path][0]) for name, path in run_files.items()}
         return Snapshot(
@@ -127,6 +133,7 @@ class Inputs:
             run_files,
             contents,
             own,
+            answers,
             official,
             ranks,
             human,
@@ -197,6 +204,11 @@ class Inputs:
     def _bankless(self) -> bool:
         return QUERY in self.kinds
 
+    @property
+    def whole_answers(self) -> bool:
+        """Whether the grader judges whole answers, which come with their texts."""
+        return frozenset(self.kinds) >= JUDGED
+
     def _asked(
         self, bank: Bank, texts: Mapping[str, str], files: Sequence[Path], rejected: list[Rejected]
     ) -> Bank:
@@ -248,12 +260,13 @@ class Inputs:
         query_texts: Mapping[str, str],
         hold: Collection[Path],
         rejected: list[Rejected],
-    ) -> tuple[dict[str, Run], dict[str, Path], dict[str, str]]:
-        """Runs and their files by name, and the texts of passages that came with them."""
+    ) -> tuple[dict[str, Run], dict[str, Path], dict[str, str], dict[str, tuple[AnswerRow, ...]]]:
+        """Runs, their files and whole answers by name, and the texts of passages that came with them."""
         self._forget_prompts(query_texts)
         pool = self.folder.config.track.pool
-        read = partial(read_dropped, pool=pool, query_texts=query_texts)
+        read = partial(read_dropped, pool=pool, query_texts=query_texts, whole=self.whole_answers)
         taken: dict[Path, Run] = {}
+        answers: dict[Path, tuple[AnswerRow, ...]] = {}
         own: dict[str, str] = {}
         for path in self.folder.run_files():
             if path in hold and ("run", path) not in self._cache:
@@ -273,6 +286,17 @@ class Inputs:
                     )
                 )
                 continue
+            rejected += (
+                Rejected(self.folder.shown(path), error.line, error.reason) for error in dropped.refused
+            )
+            if dropped.answers:
+                rejected += not_judged(self.folder.shown(path), dropped.answers, bank)
+                known = tuple(row for row in dropped.answers if row.question_id in bank.items)
+                if not known:
+                    continue
+                taken[path], answers[path] = run, known
+                own.update(dropped.texts)
+                continue
             unknown = [query_id for query_id in run.query_ids if query_id not in bank.items]
             if len(unknown) < len(run.query_ids):
                 # Of a query that was retired as a whole it is said once, not for each run.
@@ -284,11 +308,7 @@ class Inputs:
                 )
                 some = f"{len(unknown)} of its {len(run.query_ids)} queries"
                 if len(unknown) == len(run.query_ids):
-                    rejected.append(
-                        Rejected(
-                            self.folder.shown(path), line, f"none of its queries is in the bank: {shown}"
-                        )
-                    )
+                    rejected.append(Rejected(self.folder.shown(path), line, f"{NO_QUERY}: {shown}"))
                     continue
                 rejected.append(
                     Rejected(
@@ -301,7 +321,9 @@ class Inputs:
             own.update(dropped.texts)
         names = name_runs({path: run.name for path, run in taken.items()}, self.folder.runs)
         files = {names[path]: path for path in sorted(taken, key=names.__getitem__)}
-        return {name: taken[path].renamed(name) for name, path in files.items()}, files, own
+        runs = {name: taken[path].renamed(name) for name, path in files.items()}
+        whole_answers = {name: answers[path] for name, path in files.items() if path in answers}
+        return runs, files, own, whole_answers
 
     def _forget_prompts(self, query_texts: Mapping[str, str]) -> None:
         """Has responses that name their query by its text read again when those texts change."""

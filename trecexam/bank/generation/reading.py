@@ -62,7 +62,7 @@ def read_items(answer: str, kind: Kind, *, cut: bool = False) -> Found:
     Raises:
         ImportError: json_repair is not installed.
     """
-    said = _without_thoughts(answer)
+    said = without_thoughts(answer)
     if said is None:
         return Found((), cut=True)
     blocks = [block[1] for block in _FENCE.finditer(said)]
@@ -78,7 +78,7 @@ def read_items(answer: str, kind: Kind, *, cut: bool = False) -> Found:
     return Found((), cut)
 
 
-def _without_thoughts(answer: str) -> str | None:
+def without_thoughts(answer: str) -> str | None:
     """What follows the model's thoughts; None where it never came to an end of them."""
     if "</think>" in answer:
         return answer.rpartition("</think>")[2]

@@ -151,12 +151,15 @@ class Exchange:
                     self._logprobs = False
                 elif not new_limit and "max_completion_tokens" in said:
                     self._new_limit = True
-                elif self._form.structured and re.search(
+                elif (self._form.structured or self._form.schema) and re.search(
                     r"response_format|json_schema|structured_outputs", said
                 ):
-                    raise GraderError(
-                        f"{self._client.base_url} {error.reason}: take `structured` out of [grader]"
-                    ) from None
+                    what = (
+                        "take `structured` out of [grader]"
+                        if self._form.structured
+                        else 'set `structured = "none"` in [grader]'
+                    )
+                    raise GraderError(f"{self._client.base_url} {error.reason}: {what}") from None
                 else:
                     raise
 

@@ -123,12 +123,17 @@ class Step(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What a server answered. `cut`: it was stopped at the most tokens that an answer may have."""
+    """What a server answered. `cut`: it was stopped at the most tokens that an answer may have.
+
+    `tokens_in` and `tokens_out` are None where it counts none.
+    """
 
     text: str
     refused: bool
     steps: tuple[Step, ...]
     cut: bool = False
+    tokens_in: int | None = None
+    tokens_out: int | None = None
 
 
 def reply(found: Mapping[str, Any], api: Api) -> Reply:
@@ -156,7 +161,7 @@ def reply(found: Mapping[str, Any], api: Api) -> Reply:
     # Half of a surrogate pair, where an answer ends within a character, is no text that can be stored.
     text = text.encode(errors="replace").decode().strip()
     cut = choice.get("finish_reason") == "length"
-    return Reply(text, refused, _steps(choice.get("logprobs"), api), cut)
+    return Reply(text, refused, _steps(choice.get("logprobs"), api), cut, *tokens(found))
 
 
 def tokens(found: Mapping[str, Any]) -> tuple[int | None, int | None]:

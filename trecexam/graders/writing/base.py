@@ -14,10 +14,15 @@ if TYPE_CHECKING:
 
 
 class Written(NamedTuple):
-    """What a model wrote. `cut`: it was stopped before its end."""
+    """What a model wrote. `cut`: it was stopped before its end.
+
+    `tokens_in` and `tokens_out` are as a server counts them; None where nobody does.
+    """
 
     text: str
     cut: bool = False
+    tokens_in: int | None = None
+    tokens_out: int | None = None
 
 
 class Unwritten(NamedTuple):

@@ -46,7 +46,8 @@ def generator_settings(config: TrackConfig) -> tuple[GeneratorSection, str]:
         name = "openai" if own.base_url is not None else "causal"
         return own.model_copy(update={"name": name}), "generator"
     grader = config.grader
-    if grader.name not in _KINDS:
+    judges = grader.name == "ragval" and grader.model is not None
+    if grader.name not in _KINDS and not judges:
         raise GraderError(
             "no language model to write with: set `name` (openai, causal or seq2seq) and `model` in "
             "[generator] of trecexam.toml"
@@ -54,6 +55,9 @@ def generator_settings(config: TrackConfig) -> tuple[GeneratorSection, str]:
     shared = {key: getattr(grader, key) for key in LanguageModelSection.model_fields}
     if grader.name == "seq2seq" and grader.model is None:
         shared["model"] = FLAN_T5_LARGE
+    if judges:
+        # In this process, its files say what kind it is.
+        shared["name"] = "openai" if grader.base_url is not None else None
     return GeneratorSection.model_validate({**shared, **given}), "grader"
 
 
@@ -64,7 +68,6 @@ def create_writer(config: TrackConfig, root: Path, instruction: Instruction = In
         GraderError: none is named, or it cannot run here; the message says what to do.
     """
     settings, section = generator_settings(config)
-    assert settings.name is not None
     with naming(section):
         if settings.name == "openai":
             return _server_writer(settings, instruction, section)

@@ -116,14 +116,15 @@ class ServerWriter:
         if found.refused:
             return prompt, Unanswered(f"refused: {hidden(found.text)[:200]}", filtered=True)
         # A server that says back what it was sent must not get the key into a file.
-        return prompt, Written(hidden(found.text), found.cut)
+        return prompt, Written(hidden(found.text), found.cut, found.tokens_in, found.tokens_out)
 
     def _most(self, prompt: str) -> Usage:
-        return Usage(1, guessed(prompt), self.form.max_tokens)
+        return Usage(1, guessed(f"{self.form.system}{prompt}"), self.form.max_tokens)
 
     def _surely(self, prompt: str) -> Usage:
         """What a prompt will not pass, whatever the language: for limits."""
-        return self._most(prompt)._replace(tokens_in=2 * guessed(prompt))
+        most = self._most(prompt)
+        return most._replace(tokens_in=2 * most.tokens_in)
 
     def estimate(self, prompts: Sequence[str], before: Usage) -> Estimate:
         self.meter.before = before

@@ -20,11 +20,16 @@ from trecexam.graders.base import Usage, identity_digest
 
 
 class Kept(NamedTuple):
-    """An answer: what the model wrote, whether it was stopped before its end, and when (ISO 8601, UTC)."""
+    """An answer: what the model wrote, whether it was stopped before its end, and when (ISO 8601, UTC).
+
+    `tokens_in` and `tokens_out` are as a server counted them; None where nobody did.
+    """
 
     text: str
     cut: bool
     time: str
+    tokens_in: int | None = None
+    tokens_out: int | None = None
 
 
 class KeptAnswers:
@@ -59,7 +64,8 @@ class KeptAnswers:
             if "used" in row:
                 self.used = self.used.plus(Usage(*row["used"]))
             else:
-                kept = Kept(row["answer"], row["cut"], row["time"])
+                counted = row.get("tokens") or (None, None)
+                kept = Kept(row["answer"], row["cut"], row["time"], *counted)
                 if isinstance(kept.text, str) and isinstance(kept.time, str):
                     self._answers[row["prompt_sha256"]] = kept
         except (orjson.JSONDecodeError, KeyError, TypeError):
@@ -80,7 +86,9 @@ class KeptAnswers:
             digest = _digest(prompt)
             self._answers[digest] = kept
             answer = {"prompt": prompt, "answer": kept.text, "cut": kept.cut, "time": kept.time}
-            rows.append({"writer": self._writer, "prompt_sha256": digest, **answer})
+            counted = (kept.tokens_in, kept.tokens_out)
+            tokens = {} if counted == (None, None) else {"tokens": counted}
+            rows.append({"writer": self._writer, "prompt_sha256": digest, **answer, **tokens})
         if used.requests:
             self.used = self.used.plus(used)
             rows.append({"writer": self._writer, "used": list(used)})

@@ -20,6 +20,7 @@ def ask(
     unwritten: dict[str, str],
     progress: Callable[[int, int], None] | None,
     stop: Callable[[], bool] | None,
+    before: Usage | None = None,
 ) -> Iterator[None]:
     """Asks until all is answered or it is to stop; a step for each batch.
 
@@ -28,8 +29,9 @@ def ask(
         progress: is told how many of how many prompts are answered.
         stop: asked again and again; True ends it early. Requests that are on their way to a server get
             `LAST_ANSWERS` seconds.
+        before: what counts for the budget as used already; None for what this writer used.
     """
-    writer.start_from(answers.used)
+    writer.start_from(answers.used if before is None else before)
     done, counted = 0, Usage()
     if progress is not None:
         progress(0, len(prompts))
@@ -45,7 +47,7 @@ def ask(
                 if isinstance(found, Unwritten):
                     unwritten[text] = found.reason
                 else:
-                    kept.append((text, Kept(found.text, found.cut, now)))
+                    kept.append((text, Kept(found.text, found.cut, now, found.tokens_in, found.tokens_out)))
             answers.add(kept, writer.used.less(counted))
             counted = writer.used
             done += len(batch)

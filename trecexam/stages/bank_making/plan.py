@@ -52,16 +52,7 @@ def plan(
             the bank, or the prompt needs sub-topics.
     """
     target = folder.root / f"bank.{prompt.kind}s.jsonl" if output is None else output
-    if not folder.takes_as_bank(target):
-        patterns = folder.config.track.bank
-        hint = (
-            f"name it in `bank` of [track], which has {', '.join(patterns)}"
-            if patterns
-            else "give -o a name such as bank.mine.jsonl in the track's folder"
-        )
-        raise TrecexamError(f"would not be a file of this track's bank: {hint}", path=target)
-    if target.suffix == ".gz":
-        raise TrecexamError("is compressed, and could not be edited: give -o another name", path=target)
+    check_target(folder, target)
     texts = Inputs(folder).query_texts()
     if not texts:
         raise TrackError("no queries: put queries.tsv here, `query_id<TAB>text`", path=folder.root)
@@ -92,6 +83,24 @@ def plan(
     if not again:
         wanted = [one for one in wanted if not _has(kept.get(one.query_id, ()), one, prompt)]
     return Plan(tuple(wanted), target, content, {key: tuple(each) for key, each in kept.items()}, going)
+
+
+def check_target(folder: TrackFolder, target: Path) -> None:
+    """Refuses a file that items cannot be written to.
+
+    Raises:
+        TrecexamError: it would not be one of the track's bank, or is compressed.
+    """
+    if not folder.takes_as_bank(target):
+        patterns = folder.config.track.bank
+        hint = (
+            f"name it in `bank` of [track], which has {', '.join(patterns)}"
+            if patterns
+            else "give -o a name such as bank.mine.jsonl in the track's folder"
+        )
+        raise TrecexamError(f"would not be a file of this track's bank: {hint}", path=target)
+    if target.suffix == ".gz":
+        raise TrecexamError("is compressed, and could not be edited: give -o another name", path=target)
 
 
 def _is_blank(path: Path) -> bool:

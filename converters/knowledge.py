@@ -1,0 +1,166 @@
+"""RAGVAL's knowledge: blocks of text, and questions with the block that each was made from; JSON Lines.
+
+A block is `{"block_id", "title", "content", "url", "date", ...}`; only the content is needed. A question is
+`{"question_id", "question", "content", "block_id"?, "title"?, "url"?, "date"?, "retired"?, "origin"?, ...}`:
+what else a line says stays where it is and is passed over. As a bank, a question is a query with two items of
+the kinds `truthfulness` and `relevance`, whose answer key is the content of the block.
+
+A block without an id is `block/md5(content)`; a question without one is `block id/md5(question)`, or, where
+its block has none either, `question/md5(question, line feed, content)`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO, NamedTuple
+
+from converters.errors import ConversionError
+from converters.fields import a_flag, a_text, an_id, an_origin, made_id
+from converters.lines import Head, first_object, iter_objects
+from converters.records import Item
+from converters.registry import Format
+
+EXAMPLE = '{"block_id": "b1", "title": "Heat pumps", "content": "Heat pumps move ...", "date": "2023-11-19"}'
+#: What an answer to a question is judged for: the kinds of its two items, in their order.
+TRUTHFULNESS, RELEVANCE = "truthfulness", "relevance"
+KINDS = (TRUTHFULNESS, RELEVANCE)
+ID_KEYS = ("block_id", "id", "doc_id")
+CONTENT_KEYS = ("content", "text")
+#: Keys of other forms of bank lines, and of other formats.
+_OTHERS = ("query_id", "qid", "topic_id", "questions", "items", "nuggets", "nugget", "choices")
+_SPACE = re.compile(r"\s")
+Path = str | os.PathLike[str]
+
+
+class Block(NamedTuple):
+    """A block of knowledge. `row` is the whole line, `number` that of the line."""
+
+    block_id: str
+    content: str
+    row: Mapping[str, Any]
+    number: int
+
+
+def read_blocks(path: Path) -> Iterator[Block]:
+    """The blocks of a file, in its order; one may stand in it several times.
+
+    Raises:
+        ConversionError: with the line: bad JSON, no content, an id that is none, or that another content has.
+    """
+    first: dict[str, Block] = {}
+    for number, row in iter_objects(path):
+        content = a_text(path, number, row, CONTENT_KEYS, "the block")
+        block = Block(block_id_of(path, number, row), content, row, number)
+        before = first.setdefault(block.block_id, block)
+        if before.content != content:
+            raise ConversionError(
+                path,
+                number,
+                f"block '{block.block_id}' stands on line {before.number} with another content; ids must "
+                "differ",
+            )
+        yield block
+
+
+def write_blocks(blocks: Iterable[Block], file: BinaryIO) -> None:
+    """Writes the lines as they were read."""
+    for block in blocks:
+        file.write(line_of(block.row))
+
+
+def line_of(row: Mapping[str, Any]) -> bytes:
+    """A line of a file of blocks or questions."""
+    return json.dumps(row, ensure_ascii=False).encode(errors="replace") + b"\n"
+
+
+def has_question(row: Mapping[str, Any]) -> bool:
+    """Whether a line is a question with its block."""
+    return "question" in row and "content" in row and not any(key in row for key in _OTHERS)
+
+
+def question_of(path: Path, number: int, row: Mapping[str, Any]) -> tuple[str, str]:
+    """The id of a question, and its text.
+
+    Raises:
+        ConversionError: the id is none, or has white space in it, or the question or the content is no text.
+    """
+    text = a_text(path, number, row, ("question",), "the question", blank=True)
+    content = a_text(path, number, row, ("content",), "the block of the question")
+    if row.get("question_id") is None:
+        if all(row.get(key) is None for key in ID_KEYS):
+            return made_id("question", f"{text}\n{content}"), text
+        return made_id(block_id_of(path, number, row), text), text
+    found = an_id(path, number, row, ("question_id",))
+    if _SPACE.search(found):
+        raise ConversionError(path, number, f"question id {found!r} has white space in it")
+    return found, text
+
+
+def question_items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[Item]:
+    """The two items of a question.
+
+    Raises:
+        ConversionError: as `question_of`; or "retired" is no flag, or "origin" none.
+    """
+    question_id, text = question_of(path, number, row)
+    for kind in KINDS:
+        yield Item(
+            question_id,
+            f"{question_id}/{kind}",
+            text,
+            kind,
+            (row["content"],),
+            retired=a_flag(path, number, row, "retired"),
+            origin=an_origin(path, number, row),
+        )
+
+
+def question_row(items: Sequence[Item]) -> dict[str, Any]:
+    """The line that holds these two items.
+
+    Raises:
+        ValueError: they are no question with its block.
+    """
+    item = items[0]
+    ours = [item._replace(item_id=f"{item.query_id}/{kind}", kind=kind) for kind in KINDS]
+    plain = item._replace(facet_id=None, choices=(), importance="", query_text="") == item
+    if sorted(items) != sorted(ours) or not plain or len(item.gold_answers) != 1:
+        raise ValueError(
+            f"the items of {item.query_id!r} are no question with its block: these have one of the kind "
+            "truthfulness and one of the kind relevance, named so, with the same text and content"
+        )
+    return {
+        "question_id": item.query_id,
+        "question": item.text,
+        "content": item.gold_answers[0],
+        **({"retired": True} if item.retired else {}),
+        **({"origin": item.origin._asdict()} if item.origin else {}),
+    }
+
+
+def block_id_of(path: Path, number: int, row: Mapping[str, Any]) -> str:
+    """The id of the block on a line, its white space percent-encoded, or one made of its content.
+
+    Raises:
+        ConversionError: it is none, or the line has no content.
+    """
+    if all(row.get(key) is None for key in ID_KEYS):
+        return made_id("block", a_text(path, number, row, CONTENT_KEYS, "the block"))
+    return _SPACE.sub(_escaped, an_id(path, number, row, ID_KEYS))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in found[0].encode())
+
+
+def _sniff(start: Head) -> bool:
+    row = first_object(start)
+    return row is not None and "content" in row and "question" not in row and "answer" not in row
+
+
+FORMAT = Format(
+    "knowledge", (".jsonl",), "knowledge blocks, JSONL", EXAMPLE, _sniff, read_blocks, write_blocks
+)

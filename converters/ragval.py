@@ -1,0 +1,334 @@
+"""Answers of systems to questions, and what a judge made of them: RAGVAL's JSON Lines, a line an answer.
+
+An answer is `{"question_id", "answer", "run_id"?, "question"?, "retrieved"?, "n_input_tokens"?,
+"n_output_tokens"?}`; a judged one has `"truthfulness"` and `"relevance"` as well, 1 to 5, and a `"status"`.
+
+The published files have neither ids nor names. A line without `run_id` is of the system that its file is
+called after. Without `question_id` a question goes by its text; where a run has that text again, the second
+line's id is the text and ` (2)`: no answer is lost, and the n-th of one run goes with the n-th of another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+from converters.errors import ConversionError
+from converters.fields import a_text, an_id
+from converters.lines import iter_filled, parse_object
+
+OnError = Callable[[ConversionError], None]
+
+#: The scores that a judge gives.
+LOWEST, HIGHEST = 1, 5
+#: What a `status` may say of a judgment that gave no scores.
+FAILED = ("unparsed", "refused", "error")
+#: Whole numbers above this are not the same in all JSON parsers.
+_MOST_TOKENS = 2**53
+#: Of an answer, what hangs on the file that it was read from.
+_NOT_WRITTEN = ("occurrence", "by_text", "line", "parameter")
+_ENDINGS = (".jsonl", ".ndjson", ".json")
+
+
+@dataclass(frozen=True)
+class AnswerRow:
+    """A system's answer to a question.
+
+    Attributes:
+        question_id: "" where the line has neither an id nor the question's text.
+        run_id: the system.
+        question: its text; "" where the line has none.
+        retrieved: what the line says of it, as it stands there.
+        n_input_tokens, n_output_tokens: None where nobody counted.
+        occurrence: 2 for the run's second line with the same question's text and no id, and so on.
+        by_text: whether the line has no id, so that the question goes by its text.
+        line: where it stands in its file; 0 where it comes from none.
+    """
+
+    question_id: str
+    answer: str
+    run_id: str
+    question: str = ""
+    retrieved: Any = None
+    n_input_tokens: int | None = None
+    n_output_tokens: int | None = None
+    occurrence: int = 1
+    by_text: bool = field(default=False, compare=False, kw_only=True)
+    line: int = field(default=0, compare=False, kw_only=True)
+
+
+@dataclass(frozen=True)
+class JudgedAnswer(AnswerRow):
+    """An answer with its judgment.
+
+    Attributes:
+        answer: "" where the line has none.
+        truthfulness, relevance: 1..5, 5 is best; both None unless `status` is "ok".
+        status: "ok", or "unparsed", "refused", "error": there are no scores.
+        parameter: the value of the field that was asked for, as text; None where the line has none.
+    """
+
+    truthfulness: float | None = None
+    relevance: float | None = None
+    status: str = "unparsed"
+    parameter: str | None = None
+
+
+_Row = TypeVar("_Row", bound=AnswerRow)
+
+
+def read_answers(
+    paths: Sequence[str | os.PathLike[str]], on_error: OnError | None = None
+) -> Iterator[AnswerRow]:
+    """The answers in these files, in their order.
+
+    Args:
+        on_error: takes the error of a line that is left out; None raises it.
+
+    Raises:
+        ConversionError: with the line: no JSON, no answer, a token count that is none, or a question that
+            the run has answered before, in whichever file; the first answer stays.
+    """
+    return _read(paths, _answer, on_error)
+
+
+def read_judged(
+    paths: Sequence[str | os.PathLike[str]], on_error: OnError | None = None, *, parameter: str | None = None
+) -> Iterator[JudgedAnswer]:
+    """The judged answers in these files, in their order.
+
+    A line without scores, with one score only, or whose status says that there are none, is of an answer that
+    could not be judged; it is no error. Of one whose score is no number from 1 to 5 the error is told, and it
+    counts as one that could not be judged.
+
+    Args:
+        on_error: as in `read_answers`.
+        parameter: a further field to read.
+
+    Raises:
+        ConversionError: as `read_answers`; or a score is no number from 1 to 5.
+    """
+
+    def judged(path: str, number: int, row: dict[str, Any], **of: Any) -> JudgedAnswer:
+        try:
+            status, scores = _judgment(path, number, row)
+        except ConversionError as error:
+            if on_error is None:
+                raise
+            on_error(ConversionError(path, number, f"{error.reason}; the answer counts as unparsed"))
+            status, scores = "unparsed", (None, None)
+        return JudgedAnswer(
+            answer=_optional_text(path, number, row, "answer"),
+            truthfulness=scores[0],
+            relevance=scores[1],
+            status=status,
+            parameter=_value(path, number, row, parameter) if parameter else None,
+            **of,
+        )
+
+    return _read(paths, judged, on_error)
+
+
+def write_judged(rows: Iterable[JudgedAnswer], file: BinaryIO) -> None:
+    """Writes a line an answer, which `read_judged` reads."""
+    import orjson
+
+    for row in rows:
+        fields = {key: value for key, value in asdict(row).items() if key not in _NOT_WRITTEN}
+        file.write(orjson.dumps(fields) + b"\n")
+
+
+def file_names(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
+    """What the systems of these files are called where the lines do not say it.
+
+    The file's name without .jsonl and .gz; where several files have the same, with as many folders before it
+    as tell them apart; with the endings where only these do.
+    """
+    whole = [Path(path).absolute().parts for path in paths]
+    bare = [(*parts[:-1], _bare(parts[-1])) for parts in whole]
+    found = []
+    for own, full in zip(bare, whole, strict=True):
+        tails = (own[-depth:] for depth in range(1, len(own) + 1))
+        alone = (tail for tail in tails if sum(other[-len(tail) :] == tail for other in bare) == 1)
+        found.append("/".join(next(alone, full[-1:])))
+    return found
+
+
+def _read(
+    paths: Sequence[str | os.PathLike[str]], make: Callable[..., _Row], on_error: OnError | None
+) -> Iterator[_Row]:
+    counted = _Counted()
+
+    def refused(error: ConversionError) -> None:
+        if on_error is None:
+            raise error
+        on_error(error)
+
+    for path, name in zip([os.fspath(path) for path in paths], file_names(paths), strict=True):
+        lines = iter_filled(path)
+        while True:
+            try:
+                number, line = next(lines)
+            except StopIteration:
+                break
+            except ConversionError as error:
+                more = "; nothing from here on was read" if error.line else ""
+                refused(ConversionError(path, error.line, error.reason + more))
+                break
+            try:
+                row = _object(path, number, line)
+                run_id = name if row.get("run_id") is None else an_id(path, number, row, ("run_id",))
+                known: dict[str, Any] = {
+                    "line": number,
+                    "by_text": row.get("question_id") is None,
+                    "run_id": run_id,
+                    "question": _optional_text(path, number, row, "question"),
+                    "retrieved": row.get("retrieved"),
+                    "n_input_tokens": _tokens(path, number, row, "n_input_tokens"),
+                    "n_output_tokens": _tokens(path, number, row, "n_output_tokens"),
+                }
+                given = None
+                if row.get("question_id") is not None:
+                    given = an_id(path, number, row, ("question_id",))
+                # Counted last: a line that is refused for something else is no answer.
+                made = make(path, number, row, question_id=given or known["question"], **known)
+                occurrence = counted.add(path, number, run_id, given, known["question"])
+            except ConversionError as error:
+                refused(error)
+                continue
+            if occurrence > 1:
+                fields = vars(made) | {
+                    "question_id": f"{made.question} ({occurrence})",
+                    "occurrence": occurrence,
+                }
+                made = type(made)(**fields)
+            yield made
+
+
+class _Counted:
+    """Which questions each run has answered, and where."""
+
+    def __init__(self) -> None:
+        self._first: dict[tuple[str, str], tuple[str, int]] = {}
+        self._times: dict[tuple[str, str], int] = {}
+
+    def add(self, path: str, number: int, run_id: str, given: str | None, question: str) -> int:
+        """Which of the run's answers to the question this is.
+
+        Raises:
+            ConversionError: its id stood before.
+        """
+        if given is None:
+            times = self._times.get((run_id, question), 0) + 1 if question else 1
+            self._times[run_id, question] = times
+            return times
+        first = self._first.setdefault((run_id, given), (path, number))
+        if first != (path, number):
+            raise ConversionError(
+                path,
+                number,
+                f"question '{given[:80]}' was answered by run '{run_id[:80]}' before, at "
+                f"{first[0]}:{first[1]}, which counts: leave one out, or give each system its own run_id",
+            )
+        return 1
+
+
+def _answer(path: str, number: int, row: dict[str, Any], **of: Any) -> AnswerRow:
+    if not of["question_id"]:
+        raise ConversionError(path, number, 'no "question_id" in it')
+    if "answer" in row and row["answer"] is None:
+        # The system gave none.
+        return AnswerRow(answer="", **of)
+    return AnswerRow(answer=a_text(path, number, row, ("answer",), "an answer", blank=True), **of)
+
+
+def _object(path: str, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        return parse_object(path, number, line)
+    except ConversionError:
+        # Python's json writes NaN and Infinity, and reads them; it takes longer.
+        with contextlib.suppress(ValueError, RecursionError):
+            row = json.loads(line)
+            if isinstance(row, dict):
+                return row
+        raise
+
+
+def _judgment(path: str, number: int, row: dict[str, Any]) -> tuple[str, tuple[float | None, float | None]]:
+    said = row.get("status")
+    if said in FAILED:
+        return str(said), (None, None)
+    scores = tuple(_score(path, number, row, key) for key in ("truthfulness", "relevance"))
+    if None in scores:
+        return "unparsed", (None, None)
+    return "ok", (scores[0], scores[1])
+
+
+def _score(path: str, number: int, row: dict[str, Any], key: str) -> float | None:
+    value = row.get(key)
+    if value is None:
+        return None
+    # NaN is not within any bounds.
+    if isinstance(value, bool) or not isinstance(value, int | float) or not LOWEST <= value <= HIGHEST:
+        raise ConversionError(
+            path,
+            number,
+            f'"{key}" is {_shown(value)}: a number from {LOWEST} to {HIGHEST} needed, or null where the '
+            "judgment could not be read",
+        )
+    return float(value)
+
+
+def _tokens(path: str, number: int, row: dict[str, Any], key: str) -> int | None:
+    value = row.get(key)
+    if value is None:
+        return None
+    # pandas writes a column of whole numbers as 43.0 where one is missing.
+    whole = not isinstance(value, bool) and (
+        isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    )
+    if not whole or not 0 <= value <= _MOST_TOKENS:
+        raise ConversionError(
+            path, number, f'"{key}" is {_shown(value)}: a whole number needed, or null where nobody counted'
+        )
+    return int(value)
+
+
+def _value(path: str, number: int, row: dict[str, Any], key: str) -> str | None:
+    value = row.get(key)
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if not isinstance(value, str | int | float):
+        raise ConversionError(path, number, f'"{key}" is {_shown(value)}: neither a number nor text')
+    return str(value).strip()
+
+
+def _optional_text(path: str, number: int, row: dict[str, Any], key: str) -> str:
+    value = row.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise ConversionError(path, number, f'"{key}" is no text: {_shown(value)}')
+    return value
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+def _bare(name: str) -> str:
+    short = name[:-3] if name.lower().endswith(".gz") else name
+    for ending in _ENDINGS:
+        if short.lower().endswith(ending):
+            return short[: -len(ending)] or name
+    return short or name

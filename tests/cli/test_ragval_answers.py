@@ -1,0 +1,153 @@
+"""`trecexam ragval answers`: the closed-book baseline and the oracle, as runs of the track."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("httpx2")
+pytest.importorskip("tenacity")
+
+from ragval import BLOCKS, KEY, make_track, write_lines
+from scripted_server import Exchange, serving
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.graders.server import exchange
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(exchange, "LONGEST_PAUSE", 0.05)
+    monkeypatch.setenv("TEST_KEY", KEY)
+
+
+def script(exchange: Exchange) -> None:
+    """Answers well where there is a block; judges well what was answered so."""
+    if "Chatbot generated answer" in exchange.prompt:
+        good = "It is in the block." in exchange.prompt
+        exchange.say(f'{{"relevance": {5 if good else 1}, "truthfulness": {5 if good else 2}}}')
+    elif "Knowledge block: " in exchange.prompt:
+        exchange.say("<think>Let me see.</think>It is in the block.")
+    else:
+        exchange.say("I do not know.")
+
+
+def make(root: Path, url: str) -> Path:
+    server = {"name": "openai", "model": "writer", "base_url": url, "key_env": "TEST_KEY"}
+    text = "".join(f"{key} = {json.dumps(value)}\n" for key, value in server.items())
+    return make_track(root, url, more=f"[generator]\n{text}price_in = 1.0\nprice_out = 1.0\n")
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_both_bounds_are_answered_once_and_bound_the_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(script) as server:
+        root = make(tmp_path / "track", server.url)
+        assert run(["ragval", "answers", str(root), "--estimate"]) == 0
+        assert capsys.readouterr().out.splitlines()[1].startswith("6\t")
+        assert run(["ragval", "answers", str(root)]) == 0
+        prompts = sorted(body["messages"][-1]["content"] for body in server.bodies)
+        assert run(["ragval", "answers", str(root)]) == 0
+        assert len(server.bodies) == 6
+        assert "3 answers (0 new)" in capsys.readouterr().err
+        write_lines(root / "runs" / "mine.jsonl", [{"question_id": "k1/1", "answer": "Perhaps."}])
+        assert run(["ragval", "judge", str(root)]) == 0
+    assert prompts == sorted(
+        [*(f"What of {key}?" for key in BLOCKS)]
+        + [
+            "Answer the question with the knowledge block.\n\n"
+            f"Question: What of {key}?\n\nKnowledge block: {text}"
+            for key, text in BLOCKS.items()
+        ]
+    )
+    (row, *_) = lines(root / "runs" / "oracle.jsonl")
+    assert row["origin"].pop("time").endswith("Z")
+    assert row == {
+        "question_id": "k1/1",
+        "run_id": "oracle",
+        "question": "What of k1?",
+        "answer": "It is in the block.",
+        "n_input_tokens": 17,
+        "n_output_tokens": 3,
+        "origin": {"prompt": "ragval-oracle", "model": "writer", "seed": None, "cut": False},
+    }
+    report = (root / "out" / "ragval" / "report.tsv").read_text().splitlines()
+    assert [line.split("\t")[0] for line in report] == ["run_id", "oracle", "closed-book", "mine"]
+    assert report[1].endswith("\t50\t9")
+    assert (root / "out" / "ragval" / "bounds.tsv").exists()
+
+
+def test_without_a_generator_the_judges_model_answers(tmp_path: Path) -> None:
+    with serving(script) as server:
+        root = make_track(tmp_path / "track", server.url)
+        assert run(["ragval", "answers", str(root), "--oracle"]) == 0
+        assert {body["model"] for body in server.bodies} == {"tiny"}
+        # What it is told as a judge is not for this.
+        assert {len(body["messages"]) for body in server.bodies} == {1}
+
+
+def test_one_bound_alone_can_be_asked_for(tmp_path: Path) -> None:
+    with serving(script) as server:
+        root = make(tmp_path / "track", server.url)
+        assert run(["ragval", "answers", str(root), "--closed-book"]) == 0
+        assert len(server.bodies) == 3
+    assert [path.name for path in (root / "runs").iterdir()] == ["closed-book.jsonl"]
+
+
+def test_a_file_that_somebody_edited_is_left_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(script) as server:
+        root = make(tmp_path / "track", server.url)
+        path = write_lines(root / "runs" / "oracle.jsonl", [{"question_id": "k1/1", "answer": "Mine."}])
+        before = path.read_bytes()
+        assert run(["ragval", "answers", str(root)]) == 2
+        assert "was edited, or not written by `ragval answers`" in capsys.readouterr().err
+        assert path.read_bytes() == before
+        assert not server.bodies
+        assert run(["ragval", "answers", str(root), "--closed-book"]) == 0
+
+
+def test_what_is_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
+    with serving(script) as server:
+        root = make(tmp_path / "track", server.url)
+        with trecexam.open_track(root) as track:
+            made = track.answer_questions(["oracle"], stop=lambda: len(server.bodies) >= 1)
+            assert made.why == "stopped"
+            made = track.answer_questions(["oracle"])
+        assert made.complete
+        assert len(server.bodies) == 3
+    assert len(lines(root / "runs" / "oracle.jsonl")) == 3
+
+
+def test_a_question_without_an_answer_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def refusing(exchange: Exchange) -> None:
+        if "k2" in exchange.prompt:
+            exchange.fail(400, "not this one")
+        else:
+            script(exchange)
+
+    with serving(refusing) as server:
+        root = make(tmp_path / "track", server.url)
+        assert run(["ragval", "answers", str(root), "--closed-book"]) == 1
+    assert "question k2/1: the model" in capsys.readouterr().err
+    assert [row["question_id"] for row in lines(root / "runs" / "closed-book.jsonl")] == ["k1/1", "k3/1"]
+
+
+def test_a_bank_without_blocks_cannot_be_answered(
+    small_track: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (small_track / "trecexam.toml").write_text(
+        '[generator]\nmodel = "m"\nbase_url = "http://127.0.0.1:9/v1"\n'
+    )
+    assert run(["ragval", "answers", str(small_track)]) == 2
+    assert "no questions with their knowledge blocks: `trecexam ragval questions`" in capsys.readouterr().err

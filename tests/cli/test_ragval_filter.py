@@ -1,0 +1,173 @@
+"""`trecexam ragval filter`: what is kept, what is dropped and why, and what a model is asked."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("httpx2")
+pytest.importorskip("tenacity")
+
+from ragval import KEY, write_lines
+from scripted_server import Exchange, serving
+
+from trecexam.cli.main import run
+from trecexam.graders.server import exchange
+
+ROWS: list[dict[str, Any]] = [
+    {"id": "a", "content": "Old news.", "date": "2022-05-01", "lang": "en"},
+    {"id": "b", "content": "Good news.", "date": "June 5, 2023", "lang": "en", "url": "http://x"},
+    {"id": "c", "content": "Neue Nachrichten.", "date": 1690000000, "lang": "de"},
+    {"id": "d", "content": "Undated news.", "lang": "en"},
+    {"id": "e", "content": "Odd news.", "date": "04/05/2023", "lang": "en"},
+    {"id": "f", "content": "Late news.", "date": "2024-01-01T00:00:00+01:00", "lang": "en"},
+    {"id": "b", "content": "Good news.", "date": "June 5, 2023", "lang": "en", "url": "http://x"},
+]
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(exchange, "LONGEST_PAUSE", 0.05)
+    monkeypatch.setenv("TEST_KEY", KEY)
+
+
+@pytest.fixture
+def blocks(tmp_path: Path) -> Path:
+    return write_lines(tmp_path / "blocks.jsonl", ROWS)
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def track(root: Path, url: str, **settings: Any) -> Path:
+    root.mkdir(exist_ok=True)
+    words = {"name": "openai", "model": "tiny", "base_url": url, "key_env": "TEST_KEY", **settings}
+    text = "".join(f"{key} = {json.dumps(value)}\n" for key, value in words.items())
+    (root / "trecexam.toml").write_text(f"[generator]\n{text}")
+    return root
+
+
+def test_blocks_are_chosen_by_date_and_field_and_each_dropped_one_says_why(
+    blocks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    words = ["--after", "2023", "--before", "2024-01-01", "--where", "lang=en"]
+    assert run(["ragval", "filter", str(blocks), "-o", str(out), *words]) == 0
+    # In UTC the last one is of 2023.
+    assert lines(out / "kept.jsonl") == [ROWS[1], ROWS[5]]
+    dropped = {(row["id"], *row["filters"]): row["reason"] for row in lines(out / "dropped.jsonl")}
+    assert dropped == {
+        ("a", "after"): "after: date is 2022-05-01",
+        ("c", "where lang=en"): "where lang=en: lang is de",
+        ("d", "missing-date"): "missing-date: no date",
+        (
+            "e",
+            "unreadable-date",
+        ): "unreadable-date: date '04/05/2023' may mean one of several days: write the "
+        "year first, as 2023-04-05",
+        ("b", "duplicates"): "duplicates: the same as line 2",
+    }
+    stats = json.loads((out / "stats.json").read_bytes())
+    assert (stats["blocks"], stats["dropped"], stats["kept"]) == (7, 5, 2)
+    said = capsys.readouterr()
+    assert said.out.splitlines()[0] == "filter\tdropped\talone"
+    assert "missing-date\t1\t1" in said.out.splitlines()
+
+
+def test_nothing_is_dropped_where_nothing_is_asked_for_but_doubles(blocks: Path, tmp_path: Path) -> None:
+    assert run(["ragval", "filter", str(blocks), "-o", str(tmp_path / "out")]) == 0
+    assert lines(tmp_path / "out" / "kept.jsonl") == ROWS[:-1]
+    packed = tmp_path / "blocks.jsonl.gz"
+    packed.write_bytes(gzip.compress(blocks.read_bytes()))
+    assert run(["ragval", "filter", str(packed), "-o", str(tmp_path / "again")]) == 0
+    assert (tmp_path / "again" / "kept.jsonl").read_bytes() == (tmp_path / "out" / "kept.jsonl").read_bytes()
+
+
+def test_where_nothing_is_left_the_status_says_so(blocks: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert run(["ragval", "filter", str(blocks), "-o", str(out), "--where", "lang=fr"]) == 1
+    assert (out / "kept.jsonl").read_bytes() == b""
+
+
+def knowing(exchange: Exchange) -> None:
+    """Knows old news and no other; is at a loss for odd ones."""
+    text = exchange.prompt
+    known = "maybe" if "Odd" in text else "yes" if "Old" in text else "no"
+    exchange.say(json.dumps({"known": known}) if "response_format" in exchange.body else f"{known.title()}.")
+
+
+@pytest.mark.parametrize("more", [[], ["--unstructured"]])
+def test_what_a_model_knows_is_dropped_and_asked_once(
+    blocks: Path, tmp_path: Path, more: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    with serving(knowing) as server:
+        root = track(tmp_path / "track", server.url, price_in=1.0, price_out=1.0)
+        words = ["ragval", "filter", str(blocks), "-o", str(out), "--known", "--track", str(root), *more]
+        assert run([*words, "--estimate"]) == 0
+        header, row = capsys.readouterr().out.splitlines()
+        assert header.startswith("prompts\t")
+        assert row.startswith("6\t")
+        assert not out.exists()
+        assert not server.bodies
+        assert run(words) == 0
+        assert len(server.bodies) == 6
+        schema = server.bodies[0].get("response_format", {}).get("json_schema", {}).get("schema")
+        assert (schema is None) == bool(more)
+        assert run(words) == 0
+        assert len(server.bodies) == 6
+    dropped = {row["id"]: row["reason"] for row in lines(out / "dropped.jsonl")}
+    assert dropped == {
+        "a": "known: tiny says that it knows it",
+        "b": "duplicates: the same as line 2",
+    }
+    assert [row["id"] for row in lines(out / "kept.jsonl")] == ["b", "c", "d", "e", "f"]
+    stats = json.loads((out / "stats.json").read_bytes())["known"]
+    assert {key: stats[key] for key in ("yes", "no", "unparsed")} == {"yes": 1, "no": 4, "unparsed": 1}
+    said = capsys.readouterr().err
+    assert "neither yes nor no in 1 answer: these blocks are kept" in said
+    assert "cost" in said
+
+
+def test_a_server_that_is_down_drops_nothing(
+    blocks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = track(tmp_path / "track", "http://127.0.0.1:9/v1", retries=0)
+    words = ["--known", "--track", str(root)]
+    assert run(["ragval", "filter", str(blocks), "-o", str(tmp_path / "out"), *words]) in (1, 2)
+    kept = tmp_path / "out" / "kept.jsonl"
+    assert not kept.exists() or lines(kept) == ROWS[:-1]
+    assert KEY not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--after", "soon"], "'soon' cannot be read as a date"),
+        (["--before", "04/05/2023"], "may mean one of several days"),
+        (["--after", "2023", "--before", "2022"], "nothing lies after 2023 and before 2022"),
+        (["--where", "lang"], "is not FIELD=VALUE"),
+        (["--known"], "--known and --track go together"),
+        (["--estimate"], "--estimate goes with --known"),
+        (["--known", "--track", "nowhere"], "no such track folder"),
+    ],
+)
+def test_options_that_cannot_be_meant_are_named(
+    blocks: Path, tmp_path: Path, words: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["ragval", "filter", str(blocks), "-o", str(tmp_path / "out"), *words]) == 2
+    assert reason in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_blocks_are_never_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_lines(tmp_path / "kept.jsonl", ROWS)
+    assert run(["ragval", "filter", str(path), "-o", str(tmp_path), "--where", "lang=en"]) == 2
+    assert "would be overwritten" in capsys.readouterr().err
+    assert lines(path) == ROWS

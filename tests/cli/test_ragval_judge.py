@@ -1,0 +1,376 @@
+"""`trecexam ragval judge`, and tracks whose grader is `ragval`: what a user drops, types and finds."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("httpx2")
+pytest.importorskip("tenacity")
+
+from ragval import KEY, answer, judging, make_track, questions, write_lines
+from scripted_server import serving
+from support import make_small_track
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.daemon import Daemon
+from trecexam.graders.server import exchange
+
+HEADER = "run_id\tn\tunparsed\ttruthfulness\trelevance\tsum\tn_input_tokens\tn_output_tokens"
+NOWHERE = "http://127.0.0.1:9/v1"
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(exchange, "LONGEST_PAUSE", 0.05)
+    monkeypatch.setenv("TEST_KEY", KEY)
+
+
+def table(root: Path) -> list[list[str]]:
+    lines = (root / "out" / "ragval" / "report.tsv").read_text().splitlines()
+    assert lines[0] == HEADER
+    return [line.split("\t") for line in lines[1:]]
+
+
+def rejected(root: Path) -> list[list[str]]:
+    return [line.split("\t") for line in (root / "out" / "rejected.tsv").read_text().splitlines()[1:]]
+
+
+def test_dropped_answers_are_judged_once_and_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(judging) as server:
+        root = make_track(tmp_path / "track", server.url, price_in=1.0, price_out=2.0)
+        write_lines(
+            root / "runs" / "good.jsonl",
+            [
+                answer("k1", 5, 4, n_input_tokens=10, n_output_tokens=2),
+                answer("k2", 4.5, 5),
+                answer("k3", 5, 5),
+            ],
+        )
+        write_lines(
+            root / "runs" / "other.jsonl",
+            [answer("k1", 1, 2, run_id="fair"), answer("k2", 3, 2, run_id="fair")],
+        )
+        assert run(["ragval", "judge", str(root), "--estimate"]) == 0
+        header, row = capsys.readouterr().out.splitlines()
+        assert header.startswith("answers\ttokens_in")
+        assert row.startswith("5\t")
+        assert not server.bodies
+        assert run(["ragval", "judge", str(root)]) == 0
+        assert len(server.bodies) == 5
+        said = capsys.readouterr()
+        assert said.out.splitlines()[0] == HEADER
+        assert "5 answers judged now" in said.err
+        assert "5 requests" in said.err
+        assert table(root) == [
+            ["good", "3", "0", "4.8333", "4.6667", "9.5000", "10", "2"],
+            ["fair", "2", "0", "2.0000", "2.0000", "4.0000", "", ""],
+        ]
+        # A second look asks nobody and changes no byte; so does watch.
+        before = {path: path.read_bytes() for path in (root / "out").rglob("*") if path.is_file()}
+        assert run(["ragval", "judge", str(root)]) == 0
+        assert run(["watch", str(root), "--once"]) == 0
+        assert {path: path.read_bytes() for path in (root / "out").rglob("*") if path.is_file()} == before
+        assert len(server.bodies) == 5
+    rows = [json.loads(line) for line in (root / "out/ragval/judged.jsonl").read_text().splitlines()]
+    assert rows[3] | {"answer": ""} == {
+        "question_id": "k2/1",
+        "answer": "",
+        "run_id": "good",
+        "question": "What of k2?",
+        "retrieved": None,
+        "n_input_tokens": None,
+        "n_output_tokens": None,
+        "truthfulness": 4.5,
+        "relevance": 5.0,
+        "status": "ok",
+    }
+    # An answer's label is the lower of its two scores, rounded down.
+    labels = dict(
+        line.split(" 0 ")[1].split() for line in (root / "out/rubric.qrels").read_text().splitlines()
+    )
+    assert labels == {
+        "good/k1%2F1": "4",
+        "good/k2%2F1": "4",
+        "good/k3%2F1": "5",
+        "fair/k1%2F1": "1",
+        "fair/k2%2F1": "2",
+    }
+    board = (root / "out/leaderboard.tsv").read_text().splitlines()
+    assert board[0].startswith("run\tP(rel=4)@1\t")
+    assert board[1].startswith("good\t1.000000\t")
+    capsys.readouterr()
+    assert run(["ragval", "report", str(root / "out/ragval/judged.jsonl")]) == 0
+    assert capsys.readouterr().out == (root / "out/ragval/report.tsv").read_text()
+
+
+def test_lines_that_cannot_be_judged_are_named_and_the_rest_is_taken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(judging) as server:
+        root = make_track(tmp_path / "track", server.url)
+        write_lines(
+            root / "runs" / "sys.jsonl",
+            [
+                answer("k1", 5, 5),
+                answer("k9", 5, 5),
+                answer("k1", 1, 1),
+                "{not JSON",
+                {"question_id": "k2/1", "answer": "  "},
+                {"question_id": "k3/1", "answer": "No scores."},
+                {"answer": "To what?"},
+                {"question_id": "k2/1", "answer": 7},
+            ],
+        )
+        write_lines(root / "runs" / "lost.jsonl", [answer("k8", 5, 5), answer("k9", 5, 5)])
+        assert run(["ragval", "judge", str(root)]) == 1
+        assert len(server.bodies) == 2
+    said = capsys.readouterr().err
+    assert "1 answers are empty: not judged, and counted as unparsed" in said
+    assert table(root) == [["sys", "3", "2", "5.0000", "5.0000", "10.0000", "", ""]]
+    found = [(file, line, reason[:40]) for file, line, reason in rejected(root)]
+    assert [(file, line) for file, line, _ in found] == [
+        ("runs/lost.jsonl", "1"),
+        ("runs/lost.jsonl", "2"),
+        *(("runs/sys.jsonl", str(line)) for line in (2, 3, 4, 5, 7, 8)),
+    ]
+    reasons = {int(line): reason for file, line, reason in rejected(root) if file == "runs/sys.jsonl"}
+    assert "no question 'k9/1' in the bank" in reasons[2]
+    assert "k1/1" in reasons[3]
+    assert "counts" in reasons[3]
+    assert "not valid JSON" in reasons[4]
+    assert "is empty: it is not judged, and counts as unparsed" in reasons[5]
+    assert "question_id" in reasons[7]
+    assert "no text" in reasons[8]
+    counts = json.loads((root / "out/ragval/judging.json").read_bytes())
+    assert (counts["ok"], counts["unparsed"], counts["empty"], counts["answers"]) == (1, 1, 1, 3)
+
+
+def test_answers_without_ids_go_by_their_questions_text(tmp_path: Path) -> None:
+    with serving(judging) as server:
+        root = make_track(tmp_path / "track", server.url)
+        rows = [{**row, "answer": f"So [{n} {n}]."} for n, row in enumerate(questions(), 2)]
+        for row in rows:
+            del row["question_id"]
+        write_lines(
+            root / "runs" / "a.jsonl", [*rows, {"question": "And what else?", "answer": "x"}, rows[0]]
+        )
+        assert run(["watch", str(root), "--once"]) == 1
+    assert table(root) == [["a", "3", "0", "3.0000", "3.0000", "6.0000", "", ""]]
+    assert [(line, "no question of this track" in reason) for _, line, reason in rejected(root)] == [
+        ("4", True),
+        ("5", True),
+    ]
+
+
+def test_the_daemon_judges_what_is_dropped(tmp_path: Path) -> None:
+    with serving(judging) as server:
+        root = make_track(tmp_path / "track", server.url)
+        log: list[str] = []
+        daemon = Daemon(root, poll=True, settle=0.05, log=log.append)
+        thread = threading.Thread(target=daemon.run)
+        thread.start()
+        try:
+            for name, score in (("one", 5), ("two", 2)):
+                write_lines(root / "runs" / f"{name}.jsonl", [answer("k1", score, score)])
+                report = root / "out" / "ragval" / "report.tsv"
+                until(
+                    lambda name=name, report=report: (
+                        report.exists() and f"\n{name}\t1\t0\t" in report.read_text()
+                    )
+                )
+            (root / "runs" / "one.jsonl").unlink()
+            until(lambda: "\none\t" not in (root / "out/ragval/report.tsv").read_text())
+            (root / "runs" / "two.jsonl").unlink()
+            until(lambda: not (root / "out/ragval").exists())
+        finally:
+            daemon.stop()
+            thread.join(20)
+        assert len(server.bodies) == 2
+    assert not [line for line in log if "cannot" in line], log
+
+
+def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "did not happen in time"
+        time.sleep(0.02)
+
+
+def test_any_track_can_be_judged_and_its_other_outputs_stay(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = make_small_track(tmp_path / "track", queries=1, docs=6, items=2)
+    write_lines(root / "bank.ragval.jsonl", questions())
+    write_lines(root / "runs" / "answers.jsonl", [answer("k1", 4, 3)])
+    assert run(["ragval", "judge", str(root)]) == 2
+    assert "[grader] is `embedding`, which cannot judge: name a language model" in capsys.readouterr().err
+    with serving(judging) as server:
+        more = ["--model", "tiny", "--base-url", server.url, "--key-env", "TEST_KEY"]
+        assert run(["ragval", "judge", str(root), *more]) == 0
+        assert run(["ragval", "judge", str(root), *more]) == 0
+        assert len(server.bodies) == 1
+    assert table(root) == [["answers", "1", "0", "4.0000", "3.0000", "7.0000", "", ""]]
+    assert not (root / "out" / "leaderboard.tsv").exists()
+    assert sorted(path.name for path in (root / "out").iterdir()) == ["ragval"]
+
+
+def test_judging_stops_at_a_budget_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(judging) as server:
+        root = make_track(
+            tmp_path / "track", server.url, budget_tokens=1200, max_new_tokens=200, concurrency=1
+        )
+        write_lines(root / "runs" / "a.jsonl", [answer(key, 4, 4) for key in ("k1", "k2", "k3")])
+        settings = (root / "trecexam.toml").read_text()
+        (root / "trecexam.toml").write_text(settings.replace("1200", "450"))
+        assert run(["ragval", "judge", str(root)]) == 1
+        asked = len(server.bodies)
+        assert asked < 3
+        said = capsys.readouterr().err
+        assert "`budget_tokens` = 450" in said
+        assert "answers are not judged yet, and not in the report" in said
+        (root / "trecexam.toml").write_text(settings.replace("1200", "90000"))
+        assert run(["ragval", "judge", str(root)]) == 0
+        assert len(server.bodies) == 3
+    assert table(root)[0][:3] == ["a", "3", "0"]
+
+
+def test_a_persons_rating_stands_in_place_of_the_judges(tmp_path: Path) -> None:
+    with serving(judging) as server:
+        root = make_track(tmp_path / "track", server.url)
+        write_lines(root / "runs" / "a.jsonl", [answer("k1", 4.5, 3)])
+        assert run(["watch", str(root), "--once"]) == 0
+        words = [
+            "--doc",
+            "a/k1%2F1",
+            "--item",
+            "k1/1/relevance",
+            "--rating",
+            "5",
+            "--who",
+            "me",
+            "--why",
+            "so",
+        ]
+        assert run(["override", str(root), "--query", "k1/1", *words]) == 0
+        assert run(["watch", str(root), "--once"]) == 0
+    assert table(root) == [["a", "1", "0", "4.5000", "5.0000", "9.5000", "", ""]]
+
+
+def test_init_makes_a_track_that_judges(tmp_path: Path) -> None:
+    bank = write_lines(tmp_path / "questions.jsonl", questions())
+    root = tmp_path / "track"
+    with serving(judging) as server:
+        words = ["--grader", "ragval", "--model", "tiny", "--base-url", server.url]
+        assert run(["init", str(root), "--bank", str(bank), *words]) == 0
+        # Nothing was dropped yet.
+        assert run(["watch", str(root), "--once"]) == 0
+        write_lines(root / "runs" / "a.jsonl", [answer("k1", 5, 5)])
+        assert run(["watch", str(root), "--once"]) == 0
+    assert table(root)[0][0] == "a"
+    with trecexam.open_track(root) as track:
+        assert track.leaderboard().measures == ("P(rel=4)@1", "Cover(rel=4)@1", "nDCG@1")
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (["bank", "check"], 0),
+        (["verify", "grading"], 0),
+        (["verify", "grid"], 0),
+        (["verify", "missing"], 2),
+        (["exam", "fit", "--no-plots"], 0),
+        (["judge-next"], 0),
+        (["holes"], 0),
+        (["status"], 0),
+        (["export", "qrels"], 0),
+        (["export", "subtopics"], 0),
+        (["export", "grades"], 0),
+        (["export", "pool"], 0),
+        (["agreement"], 2),
+    ],
+)
+def test_the_other_commands_know_what_to_do_with_such_a_track(
+    judged: Path, words: list[str], status: int
+) -> None:
+    assert run([*words[:2], str(judged), *words[2:]] if len(words) > 1 else [*words, str(judged)]) == status
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("ragval") / "track"
+    with pytest.MonkeyPatch.context() as patch, serving(judging) as server:
+        patch.setenv("TEST_KEY", KEY)
+        make_track(root, server.url, more="[report]\nwrite = false\n")
+        for number, name in enumerate(("a", "b", "c")):
+            write_lines(
+                root / "runs" / f"{name}.jsonl",
+                [
+                    answer(key, 2 + number + place % 2, 5 - place)
+                    for place, key in enumerate(("k1", "k2", "k3"))
+                ],
+            )
+        assert run(["watch", str(root), "--once"]) == 0
+    return root
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--base-url", NOWHERE], "go with --model"),
+        (["--model", "m", "--key-env", "TEST_KEY"], "goes with --base-url"),
+        (["--model", "m", "--base-url", "localhost"], "--base-url"),
+    ],
+)
+def test_options_that_do_not_go_together_are_named(
+    judged: Path, words: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["ragval", "judge", str(judged), *words]) == 2
+    assert reason in capsys.readouterr().err
+
+
+def test_without_answers_there_is_nothing_to_judge(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = make_track(tmp_path / "track", NOWHERE)
+    assert run(["ragval", "judge", str(root)]) == 1
+    assert "no answers to judge: drop files of them into" in capsys.readouterr().err
+
+
+def test_files_of_several_systems_and_of_other_things_are_refused(tmp_path: Path) -> None:
+    root = make_track(tmp_path / "track", NOWHERE)
+    rows: list[Any] = [answer("k1", 5, 5, run_id="a"), answer("k2", 5, 5, run_id="b")]
+    write_lines(root / "runs" / "two.jsonl", rows)
+    write_lines(root / "runs" / "none.jsonl", [{"hello": "world"}])
+    (root / "runs" / "empty.jsonl").write_text("")
+    assert run(["watch", str(root), "--once"]) == 1
+    reasons = {file: reason for file, _, reason in rejected(root)}
+    assert "2 runs" in reasons["runs/two.jsonl"]
+    assert "no" in reasons["runs/none.jsonl"]
+    assert "empty" in reasons["runs/empty.jsonl"]
+
+
+def test_blocks_that_are_cut_are_counted_and_said_also_later(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(judging) as server:
+        root = make_track(tmp_path / "track", server.url, max_characters=18)
+        write_lines(root / "runs" / "a.jsonl", [answer(key, 4, 4) for key in ("k1", "k2", "k3")])
+        for _ in range(2):
+            assert run(["ragval", "judge", str(root)]) == 0
+            said = capsys.readouterr().err
+            assert "2 answers were judged by a knowledge block that was cut at its end" in said
+        assert any(
+            "Knowledge block: Heat pumps move\n" in body["messages"][-1]["content"] for body in server.bodies
+        )
+    assert json.loads((root / "out/ragval/judging.json").read_bytes())["blocks_cut"] == 2

@@ -1,0 +1,216 @@
+"""`trecexam ragval questions`: what is asked, what is written, and what people made of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("httpx2")
+pytest.importorskip("tenacity")
+
+from ragval import KEY, write_lines
+from scripted_server import Exchange, serving
+
+import trecexam
+from converters.bank import read_bank
+from trecexam.cli.main import run
+from trecexam.graders.server import exchange
+
+BLOCKS: list[dict[str, Any]] = [
+    {"block_id": "k1", "title": "Heat", "content": "Heat rises.", "url": "u", "date": "2023", "lang": "en"},
+    {"block_id": "k2", "content": "Cold sinks."},
+    {"content": "No questions here."},
+]
+NOWHERE = "http://127.0.0.1:9/v1"
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(exchange, "LONGEST_PAUSE", 0.05)
+    monkeypatch.setenv("TEST_KEY", KEY)
+
+
+def asked(exchange: Exchange) -> None:
+    """Asks about what the text is of; another question for each seed."""
+    text = exchange.prompt.rpartition("text: ")[2]
+    seed = exchange.body["seed"]
+    exchange.say("I will not." if text.startswith("No") else f'Question: "Why {text.split()[0]}, in {seed}?"')
+
+
+def track(root: Path, url: str, blocks: list[Any] = BLOCKS, **settings: Any) -> Path:
+    write_lines(root / "blocks.jsonl", blocks)
+    words = {"name": "openai", "model": "tiny", "base_url": url, "key_env": "TEST_KEY", **settings}
+    text = "".join(f"{key} = {json.dumps(value)}\n" for key, value in words.items())
+    (root / "trecexam.toml").write_text(f"[generator]\n{text}")
+    return root
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_each_block_gets_a_question_that_keeps_the_block_and_where_it_is_from(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(asked) as server:
+        root = track(tmp_path / "track", server.url, price_in=1.0, price_out=1.0)
+        assert run(["ragval", "questions", str(root), "--estimate"]) == 0
+        assert capsys.readouterr().out.splitlines()[1].startswith("3\t")
+        assert not server.bodies
+        assert run(["ragval", "questions", str(root)]) == 0
+        bodies = {body["messages"][-1]["content"]: body for body in server.bodies}
+    assert set(bodies) == {
+        f"Generate a creative question about the contents of the following text: {row['content']}"
+        for row in BLOCKS
+    }
+    # Hot, and with a seed that is noted.
+    assert {(body["temperature"], body["seed"]) for body in bodies.values()} == {(1.0, 0)}
+    first, second = lines(root / "bank.questions.jsonl")
+    assert first["origin"].pop("time").endswith("Z")
+    assert first == {
+        "question_id": "k1/1",
+        "question": "Why Heat, in 0?",
+        **BLOCKS[0],
+        "origin": {"prompt": "ragval-question", "model": "tiny", "seed": 0, "text": "Why Heat, in 0?"},
+    }
+    assert (second["question_id"], second["content"]) == ("k2/1", "Cold sinks.")
+    (unread,) = lines(root / "questions.unread.jsonl")
+    assert (unread["reason"], unread["raw"]) == ("no question mark", "I will not.")
+    said = capsys.readouterr().err
+    assert "no question in 1 answer: no question mark" in said
+    assert "2 new questions" in said
+    assert "cost" in said
+    assert len(list(read_bank(root / "bank.questions.jsonl"))) == 4
+
+
+def test_more_questions_a_block_come_with_other_seeds_and_nothing_is_asked_twice(tmp_path: Path) -> None:
+    with serving(asked) as server:
+        root = track(tmp_path / "track", server.url, seed=7)
+        path = root / "bank.questions.jsonl"
+        assert run(["ragval", "questions", str(root), "--limit", "1"]) == 0
+        before = path.read_bytes()
+        assert run(["ragval", "questions", str(root), "--limit", "1", "--per-block", "3"]) == 0
+        assert len(server.bodies) == 3
+        assert path.read_bytes().startswith(before)
+        assert [(row["question_id"], row["origin"]["seed"]) for row in lines(path)] == [
+            ("k1/1", 7),
+            ("k1/2", 8),
+            ("k1/3", 9),
+        ]
+        assert run(["ragval", "questions", str(root), "--per-block", "3", "--limit", "1"]) == 0
+        path.unlink()
+        assert run(["ragval", "questions", str(root), "--per-block", "3", "--limit", "1"]) == 0
+        assert len(server.bodies) == 3
+    assert len(lines(path)) == 3
+
+
+def test_what_people_made_of_questions_stays(tmp_path: Path) -> None:
+    with serving(asked) as server:
+        root = track(tmp_path / "track", server.url)
+        path = root / "bank.questions.jsonl"
+        assert run(["ragval", "questions", str(root), "--limit", "1"]) == 0
+        edited = path.read_bytes().replace(b'"question": "Why Heat', b'"question": "But why heat').rstrip()
+        own = b'\n{"question_id": "k2/1", "question": "Mine?", "content": "Cold sinks.", "block_id": "k2"}'
+        path.write_bytes(edited + own)
+        assert run(["ragval", "questions", str(root)]) == 0
+        assert path.read_bytes().startswith(edited + own + b"\n")
+        assert [row["question_id"] for row in lines(path)] == ["k1/1", "k2/1", "k2/2"]
+
+
+def test_a_question_that_a_block_has_already_is_no_new_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(lambda exchange: exchange.say("Why?")) as server:
+        root = track(tmp_path / "track", server.url)
+        assert run(["ragval", "questions", str(root), "--limit", "1", "--per-block", "2"]) == 0
+    assert len(lines(root / "bank.questions.jsonl")) == 1
+    assert "no question in 1 answer: the block has this question" in capsys.readouterr().err
+
+
+def test_a_long_block_is_cut_after_15000_characters_and_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = "x" * 14_999 + "yz"
+    with serving(lambda exchange: exchange.say("Why?")) as server:
+        root = track(tmp_path / "track", server.url, [{"content": content}, {"content": "x" * 15_000}])
+        assert run(["ragval", "questions", str(root)]) == 0
+        prompts = {body["messages"][-1]["content"] for body in server.bodies}
+    assert {prompt.rpartition("text: ")[2] for prompt in prompts} == {"x" * 14_999 + "y", "x" * 15_000}
+    assert "1 block cut at the end" in capsys.readouterr().err
+    assert lines(root / "bank.questions.jsonl")[0]["content"] == content
+
+
+def test_temperature_prompt_and_file_are_as_one_says(tmp_path: Path) -> None:
+    prompt = tmp_path / "mine.toml"
+    prompt.write_text('template = "On {title}. text: {text}"\n')
+    with serving(asked) as server:
+        root = track(tmp_path / "track", server.url, temperature=0.3)
+        words = ["--prompt", str(prompt), "--seed", "4", "--limit", "1", "-o", str(root / "bank.mine.jsonl")]
+        assert run(["ragval", "questions", str(root), *words]) == 0
+        assert server.bodies[0]["temperature"] == 0.3
+        assert server.bodies[0]["messages"][-1]["content"] == "On Heat. text: Heat rises."
+    (row,) = lines(root / "bank.mine.jsonl")
+    assert row["origin"]["seed"] == 4
+    assert row["origin"]["prompt"].startswith("mine sha256:")
+
+
+def test_lines_of_judged_answers_serve_as_blocks(tmp_path: Path) -> None:
+    rows = [{"title": "T", "content": "Heat.", "question": "Why?", "answer": "So.", "truthfulness": 3}] * 2
+    with serving(asked) as server:
+        root = track(tmp_path / "track", server.url, rows)
+        assert run(["ragval", "questions", str(root)]) == 0
+    (row,) = lines(root / "bank.questions.jsonl")
+    assert set(row) == {"question_id", "question", "title", "content", "block_id", "origin"}
+    assert row["question_id"] == f"{row['block_id']}/1"
+
+
+def test_what_is_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
+    with serving(asked) as server:
+        root = track(tmp_path / "track", server.url, concurrency=1)
+        with trecexam.open_track(root) as opened:
+            made = opened.write_questions(per_block=2, stop=lambda: len(server.bodies) >= 1)
+            assert made.why == "stopped"
+            assert len(server.bodies) < 6
+            made = opened.write_questions(per_block=2)
+        assert made.complete
+        assert len(server.bodies) == 6
+    assert len(lines(root / "bank.questions.jsonl")) == 4
+
+
+def test_a_budget_counts_all_seeds_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(asked) as server:
+        settings = {"budget_tokens": 230, "max_new_tokens": 100, "concurrency": 1}
+        root = track(tmp_path / "track", server.url, BLOCKS[:2], **settings)
+        assert run(["ragval", "questions", str(root), "--per-block", "20"]) == 1
+        assert len(server.bodies) < 40
+    assert "`budget_tokens` = 230" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--blocks", "TRACK/none.jsonl"], "none.jsonl"),
+        (["-o", "elsewhere.jsonl"], "would not be a file of this track's bank"),
+        (["-o", "TRACK/bank.questions.jsonl.gz"], "is compressed"),
+        (["--prompt", "TRACK/trecexam.toml"], "a prompt has"),
+    ],
+)
+def test_what_cannot_be_used_is_named(
+    tmp_path: Path, words: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = track(tmp_path / "track", NOWHERE)
+    assert run(["ragval", "questions", str(root), *(word.replace("TRACK", str(root)) for word in words)]) == 2
+    assert reason in capsys.readouterr().err
+
+
+def test_without_blocks_one_is_told_where_to_put_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = track(tmp_path / "track", NOWHERE)
+    (root / "blocks.jsonl").unlink()
+    assert run(["ragval", "questions", str(root)]) == 2
+    assert "no knowledge blocks: put blocks.jsonl here, or give --blocks F" in capsys.readouterr().err

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import SHARED
+
+import converters
+from converters.bank import read_bank, read_bank_queries
+from converters.bank_editing import with_retired, with_text
+from converters.errors import ConversionError
+from converters.knowledge import read_blocks
+from converters.records import Item, Origin
+
+ORIGIN = {"prompt": "p", "model": "m", "seed": 3, "time": "t", "text": "Why?"}
+
+
+def write(path: Path, *rows: Any) -> Path:
+    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
+    return path
+
+
+def test_a_block_needs_its_content_alone(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "blocks.jsonl",
+        {"title": "T", "content": "Heat rises.", "url": "u", "date": 2023, "lang": ["en"]},
+        {"id": 7, "content": "Cold sinks."},
+        {"doc_id": "a b", "content": "Air moves."},
+        {"content": "Heat rises."},
+    )
+    assert converters.sniff(path) == "knowledge"
+    blocks = list(converters.read(path))
+    assert [block.block_id for block in blocks] == [
+        f"block/{hashlib.md5(b'Heat rises.').hexdigest()}",
+        "7",
+        "a%20b",
+        blocks[0].block_id,
+    ]
+    assert [block.number for block in blocks] == [1, 2, 3, 4]
+    assert blocks[0].row["lang"] == ["en"]
+    converters.write(blocks, tmp_path / "again.jsonl.gz", "knowledge")
+    assert list(converters.read(tmp_path / "again.jsonl.gz")) == blocks
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ([{"title": "T"}], r":1: the block has no text"),
+        ([{"content": "  "}], r":1: the block has no text"),
+        ([{"content": 3}], r':1: "content" of the block is no text'),
+        ([{"content": "a", "id": ""}], r':1: "id" is no id'),
+        (
+            [{"content": "a", "id": 1}, {"content": "b", "id": 1}],
+            r":2: block '1' stands on line 1 with another",
+        ),
+        (["{"], r":1: not valid JSON"),
+        ([], "empty"),
+    ],
+)
+def test_what_is_no_block_is_named_with_its_line(tmp_path: Path, rows: list[Any], reason: str) -> None:
+    with pytest.raises(ConversionError, match=reason):
+        list(read_blocks(write(tmp_path / "b.jsonl", *rows)))
+
+
+def test_a_question_is_a_query_with_two_items_and_comes_back_as_one(tmp_path: Path) -> None:
+    row = {"question_id": "k1/1", "question": "Why?", "content": "Heat.", "title": "T", "origin": ORIGIN}
+    path = write(tmp_path / "bank.questions.jsonl", row, {**row, "question_id": "k2/1", "retired": True})
+    assert converters.sniff(path) == "bank"
+    items = list(converters.read(path))
+    origin = Origin(**ORIGIN)
+    assert items[:2] == [
+        Item("k1/1", f"k1/1/{kind}", "Why?", kind, ("Heat.",), origin=origin)
+        for kind in ("truthfulness", "relevance")
+    ]
+    assert [item.retired for item in items] == [False, False, True, True]
+    assert dict(read_bank_queries(path)) == {"k1/1": "Why?", "k2/1": "Why?"}
+    converters.write(items, tmp_path / "again.jsonl", "bank")
+    assert list(converters.read(tmp_path / "again.jsonl")) == items
+    assert converters.sniff(tmp_path / "again.jsonl") == "bank"
+
+
+def test_questions_stand_beside_other_items_of_a_bank(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "bank.jsonl",
+        {"question_id": "q1", "question": "Why?", "content": "Heat."},
+        {"query_id": "q1", "questions": [{"question_id": "q1/1", "question_text": "And how?"}]},
+    )
+    items = list(read_bank(path))
+    assert [item.kind for item in items] == ["truthfulness", "relevance", "question"]
+    converters.write(items, tmp_path / "again.jsonl", "bank")
+    assert list(read_bank(tmp_path / "again.jsonl")) == items
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"kind": "relevance"}, {"text": "How?"}, {"gold_answers": ()}, {"facet_id": "f"}, {"item_id": "x"}],
+)
+def test_items_that_are_no_question_are_not_written_as_one(tmp_path: Path, change: dict[str, Any]) -> None:
+    item = Item("q", "q/truthfulness", "Why?", "truthfulness", ("Heat.",))
+    other = item._replace(item_id="q/relevance", kind="relevance")
+    with pytest.raises(ValueError, match="no question with its block"):
+        converters.write([item._replace(**change), other], tmp_path / "b.jsonl", "bank")
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ({"question_id": "a b", "question": "Why?", "content": "Heat."}, "white space"),
+        ({"question": 3, "content": "Heat."}, "no text"),
+        ({"question": "Why?", "content": ""}, "no text"),
+        ({"question": "Why?", "content": "Heat.", "retired": "yes"}, "neither true nor false"),
+        ({"question": "Why?", "content": "Heat.", "origin": {"seed": "x"}}, "no whole number"),
+    ],
+)
+def test_what_is_no_question_is_named_with_its_line(tmp_path: Path, row: Any, reason: str) -> None:
+    with pytest.raises(ConversionError, match=rf":1: .*{reason}"):
+        list(read_bank(write(tmp_path / "b.jsonl", row)))
+
+
+def test_a_question_that_stands_twice_counts_once_and_one_id_is_one_question(tmp_path: Path) -> None:
+    row = {"question": "Why?", "content": "Heat."}
+    said: list[ConversionError] = []
+    items = list(read_bank(write(tmp_path / "b.jsonl", row, {**row, "answer": "Because."}), said.append))
+    assert len(items) == 2
+    assert [(error.line, "stands twice" in error.reason) for error in said] == [(2, True)]
+    ids = [{**row, "question_id": "q"}, {**row, "question_id": "q", "content": "Cold."}]
+    with pytest.raises(ConversionError, match="ids must differ"):
+        list(read_bank(write(tmp_path / "c.jsonl", *ids)))
+
+
+def test_a_question_with_its_block_is_edited_by_hand_alone(tmp_path: Path) -> None:
+    path = write(tmp_path / "b.jsonl", {"question_id": "q", "question": "Why?", "content": "Heat."})
+    for change in (
+        lambda content: with_text(content, path, "q/relevance", "How?", {}),
+        lambda content: with_retired(content, path, "q/truthfulness", retired=True, note={}),
+    ):
+        with pytest.raises(ConversionError, match=r":1: 'q' is a question with its block.*by hand"):
+            change(path.read_bytes())
+
+
+def test_published_answers_serve_as_blocks_and_as_questions() -> None:
+    path = SHARED / "ragval" / "K_f.baseline.jsonl.gz"
+    if not path.exists():
+        pytest.skip("the folder ../shared/ragval is not here")
+    rows = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+    assert [block.content for block in read_blocks(path)] == [row["content"] for row in rows]
+    left_out: list[ConversionError] = []
+    items = list(read_bank(path, left_out.append))
+    # Six of the 256 blocks stand there twice, with their questions.
+    assert (len(items), len(left_out)) == (500, 6)
+    assert {item.text for item in items} == {row["question"] for row in rows}

@@ -1,0 +1,263 @@
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from converters import ConversionError
+from converters.ragval import AnswerRow, JudgedAnswer, file_names, read_answers, read_judged, write_judged
+
+GOOD = {"question_id": "b1", "answer": "so it is", "truthfulness": 4.5, "relevance": 5}
+
+
+def put(tmp_path: Path, *rows: Any, name: str = "sys.jsonl") -> Path:
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
+    return path
+
+
+def judged(
+    *paths: Path, parameter: str | None = None
+) -> tuple[list[JudgedAnswer], list[tuple[str, int | None, str]]]:
+    """What is read, and (file, line, reason) of what is left out."""
+    errors: list[ConversionError] = []
+    rows = list(read_judged(paths, errors.append, parameter=parameter))
+    return rows, [(Path(error.path).name, error.line, error.reason) for error in errors]
+
+
+def test_a_line_gives_its_fields_and_the_file_the_run(tmp_path: Path) -> None:
+    path = put(tmp_path, {**GOOD, "question": "why?", "retrieved": ["d1"], "n_input_tokens": 7, "k": 3.0})
+    ((row,), errors) = judged(path, parameter="k")
+    assert row == JudgedAnswer("b1", "so it is", "sys", "why?", ["d1"], 7, None, 1, 4.5, 5.0, "ok", "3")
+    assert errors == []
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".jsonl.gz", ".JSONL.GZ", ".json", ".gz", ""])
+def test_a_run_without_a_name_is_called_after_its_file_without_endings(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"K_f.naive_rag{ending}"
+    path.write_bytes(gzip.compress(json.dumps(GOOD).encode()))
+    assert [row.run_id for row in judged(path)[0]] == ["K_f.naive_rag"]
+
+
+def test_files_of_the_same_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+    names = ["a/x/judged.jsonl", "b/x/judged.jsonl", "b/other.jsonl", "c/one.jsonl", "c/one.jsonl.gz"]
+    assert file_names([tmp_path / name for name in names]) == [
+        "a/x/judged", "b/x/judged", "other", "one.jsonl", "one.jsonl.gz"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (json.dumps(GOOD)[:-4], "not valid JSON"),
+        ("[4, 5]", "not a JSON object"),
+        ({**GOOD, "n_input_tokens": -1}, '"n_input_tokens" is -1: a whole number'),
+        ({**GOOD, "n_output_tokens": 1.5}, '"n_output_tokens" is 1.5: a whole number'),
+        ({**GOOD, "n_output_tokens": "12"}, '"n_output_tokens" is "12": a whole number'),
+        ({**GOOD, "n_output_tokens": float("nan")}, '"n_output_tokens" is NaN: a whole number'),
+        ({**GOOD, "n_output_tokens": False}, '"n_output_tokens" is false: a whole number'),
+        ({**GOOD, "question_id": " "}, '"question_id" is no id'),
+        ({**GOOD, "run_id": ["x"]}, '"run_id" is no id'),
+        ({**GOOD, "answer": 3}, '"answer" is no text: 3'),
+        ({**GOOD, "k": {"a": 1}}, '"k" is {"a":1}: neither a number nor text'),
+    ],
+)
+def test_a_bad_line_is_named_and_the_others_are_read(tmp_path: Path, line: Any, reason: str) -> None:
+    path = put(tmp_path, {**GOOD, "question_id": "b0"}, line, GOOD)
+    rows, errors = judged(path, parameter="k")
+    assert [row.question_id for row in rows] == ["b0", "b1"]
+    ((file, number, said),) = errors
+    assert (file, number) == ("sys.jsonl", 2)
+    assert reason in said
+    with pytest.raises(ConversionError, match=r"sys\.jsonl:2: "):
+        list(read_judged([path], parameter="k"))
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ({**GOOD, "truthfulness": 0}, '"truthfulness" is 0: a number from 1 to 5'),
+        ({**GOOD, "relevance": 5.5}, '"relevance" is 5.5: a number from 1 to 5'),
+        ({**GOOD, "relevance": True}, '"relevance" is true: a number'),
+        ({**GOOD, "truthfulness": "4"}, '"truthfulness" is "4": a number'),
+        ({**GOOD, "truthfulness": [4]}, '"truthfulness" is [4]: a number'),
+        ({**GOOD, "truthfulness": float("nan")}, '"truthfulness" is NaN: a number'),
+        (json.dumps(GOOD).replace("4.5", "1e999"), '"truthfulness" is Infinity: a number'),
+    ],
+)
+def test_an_answer_with_a_score_that_is_none_is_named_and_counts_as_unparsed(
+    tmp_path: Path, line: Any, reason: str
+) -> None:
+    path = put(tmp_path, line, {**GOOD, "question_id": "b2"})
+    rows, ((file, number, said),) = judged(path)
+    assert [(row.question_id, row.status, row.truthfulness, row.relevance) for row in rows] == [
+        ("b1", "unparsed", None, None),
+        ("b2", "ok", 4.5, 5.0),
+    ]
+    assert (file, number) == ("sys.jsonl", 1)
+    assert reason in said
+    assert said.endswith("the answer counts as unparsed")
+    with pytest.raises(ConversionError, match=r"sys\.jsonl:1: "):
+        list(read_judged([path]))
+
+
+def test_half_points_and_whole_floats_are_numbers_like_others(tmp_path: Path) -> None:
+    path = put(tmp_path, {**GOOD, "truthfulness": 1.0, "relevance": 2.5, "n_input_tokens": 43.0})
+    ((row,), _) = judged(path)
+    assert (row.truthfulness, row.relevance, row.n_input_tokens) == (1.0, 2.5, 43)
+    assert isinstance(row.n_input_tokens, int)
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"truthfulness": None, "relevance": None}, "unparsed"),
+        ({"relevance": None}, "unparsed"),
+        ({"status": "unparsed"}, "unparsed"),
+        ({"status": "unparsed", "truthfulness": 0, "relevance": -1}, "unparsed"),
+        ({"status": "refused"}, "refused"),
+        ({"status": "error"}, "error"),
+    ],
+)
+def test_a_judgment_without_both_scores_is_no_score_and_no_error(
+    tmp_path: Path, change: dict[str, Any], status: str
+) -> None:
+    ((row,), errors) = judged(put(tmp_path, {**GOOD, **change}))
+    assert (row.status, row.truthfulness, row.relevance, errors) == (status, None, None, [])
+
+
+def test_a_line_without_the_fields_of_scores_is_unparsed_and_other_statuses_say_nothing(
+    tmp_path: Path,
+) -> None:
+    rows, _ = judged(
+        put(
+            tmp_path,
+            {"question_id": 1},
+            {**GOOD, "status": "done"},
+            {**GOOD, "question_id": 2, "status": 200},
+        )
+    )
+    assert [(row.question_id, row.status) for row in rows] == [("1", "unparsed"), ("b1", "ok"), ("2", "ok")]
+
+
+def test_a_question_answered_before_is_refused_whichever_file_it_is_in(tmp_path: Path) -> None:
+    first = put(tmp_path, {**GOOD, "run_id": "x"}, {**GOOD, "run_id": "y"}, name="one.jsonl")
+    second = put(
+        tmp_path, {**GOOD, "run_id": "x", "truthfulness": 1}, {**GOOD, "run_id": "z"}, name="two.jsonl"
+    )
+    rows, errors = judged(first, second)
+    assert [(row.run_id, row.truthfulness) for row in rows] == [("x", 4.5), ("y", 4.5), ("z", 4.5)]
+    ((file, line, reason),) = errors
+    assert (file, line) == ("two.jsonl", 1)
+    assert f"question 'b1' was answered by run 'x' before, at {first}:1" in reason
+
+
+def test_a_line_refused_for_something_else_has_answered_nothing(tmp_path: Path) -> None:
+    rows, errors = judged(put(tmp_path, {**GOOD, "n_input_tokens": -1}, GOOD))
+    assert [row.truthfulness for row in rows] == [4.5]
+    assert len(errors) == 1
+
+
+def test_without_ids_a_question_goes_by_its_text_and_none_is_lost(tmp_path: Path) -> None:
+    row = {"question": "why?", "truthfulness": 1, "relevance": 2}
+    rows, errors = judged(
+        put(tmp_path, row, {**row, "truthfulness": 3}, {"truthfulness": 5, "relevance": 5}, row)
+    )
+    assert errors == []
+    assert [(one.question_id, one.occurrence, one.truthfulness) for one in rows] == [
+        ("why?", 1, 1.0), ("why? (2)", 2, 3.0), ("", 1, 5.0), ("why? (3)", 3, 1.0)
+    ]  # fmt: skip
+
+
+def test_what_ends_a_file_early_is_named_and_what_is_before_it_is_kept(tmp_path: Path) -> None:
+    packed = gzip.compress(
+        "".join(json.dumps({**GOOD, "question_id": n}) + "\n" for n in range(5000)).encode()
+    )
+    (tmp_path / "cut.jsonl.gz").write_bytes(packed[:-40])
+    (tmp_path / "nul.jsonl").write_bytes(
+        json.dumps(GOOD).encode() + b"\n\0\0\0\n" + json.dumps(GOOD).encode()
+    )
+    (tmp_path / "empty.jsonl").write_bytes(b"")
+    rows, errors = judged(tmp_path / "cut.jsonl.gz", tmp_path / "nul.jsonl", tmp_path / "empty.jsonl")
+    assert sum(row.run_id == "cut" for row in rows) > 1000
+    assert [row.question_id for row in rows if row.run_id == "nul"] == ["b1"]
+    (cut, nul, empty) = errors
+    assert "the gzip data ends early" in cut[2]
+    assert nul[:2] == ("nul.jsonl", 2)
+    assert nul[2].endswith("nothing from here on was read")
+    assert empty == ("empty.jsonl", None, "the file is empty")
+
+
+def test_answers_are_read_without_judgments_and_an_empty_one_is_an_answer(tmp_path: Path) -> None:
+    path = put(tmp_path, {"question_id": "b1", "answer": ""}, {"question_id": "b2"}, {"answer": "lost"})
+    errors: list[ConversionError] = []
+    assert list(read_answers([path], errors.append)) == [AnswerRow("b1", "", "sys")]
+    assert [error.line for error in errors] == [2, 3]
+
+
+names = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=8).filter(str.strip)
+tokens = st.none() | st.integers(0, 2**53)
+scores = st.floats(1, 5) | st.integers(1, 5).map(float)
+
+
+@st.composite
+def rows_of_runs(draw: Callable[..., Any]) -> list[JudgedAnswer]:
+    keys = draw(st.lists(st.tuples(names, names), max_size=4, unique=True))
+    found = []
+    for run_id, question_id in keys:
+        status = draw(st.sampled_from(["ok", "ok", "unparsed", "refused", "error"]))
+        both = (draw(scores), draw(scores)) if status == "ok" else (None, None)
+        about = (draw(st.text(max_size=9).filter(str.isprintable)), draw(names), draw(tokens), draw(tokens))
+        found.append(
+            JudgedAnswer(question_id, about[0], run_id, about[1], None, about[2], about[3], 1, *both, status)
+        )
+    return found
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(rows_of_runs())
+def test_what_is_written_is_read_again(tmp_path: Path, rows: list[JudgedAnswer]) -> None:
+    file = io.BytesIO()
+    write_judged(rows, file)
+    (tmp_path / "f.jsonl").write_bytes(file.getvalue() or b"\n")
+    found, errors = judged(tmp_path / "f.jsonl")
+    assert found == rows
+    assert len(errors) == (not rows)
+
+
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    st.lists(
+        st.binary(max_size=30).map(lambda raw: raw.replace(b"\n", b"").replace(b"\0", b""))
+        | st.fixed_dictionaries(
+            {},
+            optional={
+                key: st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | names
+                for key in ("question_id", "run_id", "question", "answer", "truthfulness", "relevance",
+                            "status", "n_input_tokens")
+            },
+        ).map(lambda row: json.dumps(row).encode()),
+        max_size=8,
+    )
+)  # fmt: skip
+def test_each_line_is_either_an_answer_or_an_error(tmp_path: Path, lines: list[bytes]) -> None:
+    (tmp_path / "f.jsonl").write_bytes(b"\n".join([json.dumps(GOOD).encode(), *lines]))
+    rows, errors = judged(tmp_path / "f.jsonl")
+    filled = sum(bool(line.strip()) for line in lines) + 1
+    if (tmp_path / "f.jsonl").read_bytes()[:2] != b"\x1f\x8b":
+        unscored = sum(reason.endswith("the answer counts as unparsed") for _, _, reason in errors)
+        assert len(rows) + len(errors) - unscored == filled
+    assert all(line is not None for _, line, _ in errors)
+    for row in rows:
+        assert (row.status == "ok") == (row.truthfulness is not None) == (row.relevance is not None)
+        assert row.truthfulness is None or 1 <= row.truthfulness <= 5
+    keys = [(row.run_id, row.question_id) for row in rows if row.question_id]
+    assert len(set(keys)) == len(keys)

@@ -1,0 +1,126 @@
+"""Published answers of a closed-book baseline and a naive RAG system, 256 each, with a judge's scores."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy import stats
+from support import ROOT, SHARED
+
+import trecexam
+from trecexam.cli.main import run
+
+NAMES = ("K_f.naive_rag", "K_f.baseline")
+
+
+@pytest.fixture(scope="module")
+def paths() -> dict[str, Path]:
+    folder = SHARED / "ragval"
+    if not folder.is_dir():
+        pytest.skip("the folder ../shared/ragval with published answers is not here")
+    return {name: folder / f"{name}.jsonl.gz" for name in NAMES}
+
+
+@pytest.fixture(scope="module")
+def published(paths: dict[str, Path]) -> dict[str, list[dict[str, float]]]:
+    return {
+        name: [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+        for name, path in paths.items()
+    }
+
+
+def test_the_recorded_means_are_reproduced_to_the_last_digit(
+    paths: dict[str, Path], published: dict[str, list[dict[str, float]]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["ragval", "report", *map(str, paths.values())]) == 0
+    header, *rows = (line.split("\t") for line in capsys.readouterr().out.splitlines())
+    assert [row[0] for row in rows] == list(NAMES)
+    for row in rows:
+        shown = dict(zip(header, row, strict=True))
+        lines = published[shown["run_id"]]
+        assert (shown["n"], shown["unparsed"]) == ("256", "0")
+        means = {key: sum(line[key] for line in lines) / 256 for key in ("truthfulness", "relevance")}
+        for key, mean in (*means.items(), ("sum", sum(means.values()))):
+            assert shown[key] == f"{mean:.4f}"
+        for key in ("n_input_tokens", "n_output_tokens"):
+            assert shown[key] == str(sum(line[key] for line in lines))
+
+
+def test_the_systems_are_compared_question_by_question(
+    paths: dict[str, Path], published: dict[str, list[dict[str, float]]]
+) -> None:
+    report = trecexam.ragval_report(*paths.values(), baseline="K_f.baseline")
+    rag, closed = (published[name] for name in NAMES)
+    # The files have the same questions in the same order.
+    assert [line["question"] for line in rag] == [line["question"] for line in closed]
+    for one in report.comparisons[:2]:
+        assert (one.run_a, one.run_b, one.n) == (*NAMES, 256)
+        test = stats.ttest_rel(*([line[one.score] for line in lines] for lines in (rag, closed)))
+        assert one.p == pytest.approx(test.pvalue, rel=1e-6)
+        assert (one.low, one.high) == pytest.approx(tuple(test.confidence_interval()))
+    assert [note.split(": ")[1] for note in report.notes] == [
+        "6 of 256 answers are to a question that was answered before (by its text"
+    ] * 2
+
+
+def test_the_figures_in_the_results_are_those_of_the_report(paths: dict[str, Path]) -> None:
+    page = (ROOT / "tests" / "benchmarks" / "results" / "ragval.md").read_text()
+    report = trecexam.ragval_report(*paths.values())
+    for one in report.systems:
+        for name in ("truthfulness", "relevance", "sum"):
+            mean = one.mean(name)
+            assert f"{mean.mean:.4f} ({mean.low:.2f} to {mean.high:.2f})" in page
+        assert f"{one.input_tokens.total:,}" in page
+        assert f"{one.output_tokens.total:,}" in page
+    for pair in report.comparisons:
+        assert f"{pair.difference:.4f} ({pair.low:.2f} to {pair.high:.2f})" in page
+
+
+def test_a_judge_that_says_the_recorded_scores_gets_the_recorded_report(
+    published: dict[str, list[dict[str, Any]]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pytest.importorskip("httpx2")
+    pytest.importorskip("tenacity")
+    from ragval import make_track, write_lines
+    from scripted_server import Exchange, serving
+
+    # Some blocks stand there twice; a question of a bank is one.
+    slices = {
+        name: list({row["question"]: row for row in rows}.values())[:24] for name, rows in published.items()
+    }
+    said = {(row["question"], row["answer"]): row for rows in slices.values() for row in rows}
+    prompt = re.compile(r"User query: (.*)\n\nChatbot generated answer: (.*)\n\nKnowledge block: ", re.DOTALL)
+
+    def recorded(exchange: Exchange) -> None:
+        found = prompt.match(exchange.prompt)
+        assert found is not None
+        row = said[found[1], found[2]]
+        exchange.say(json.dumps({key: row[key] for key in ("relevance", "truthfulness")}))
+
+    with serving(recorded) as server:
+        root = make_track(tmp_path / "track", server.url)
+        (root / "trecexam.toml").write_text(
+            (root / "trecexam.toml").read_text().replace('key_env = "TEST_KEY"\n', "")
+        )
+        asked = [
+            {key: row[key] for key in ("title", "content", "url", "date", "question")}
+            for row in slices[NAMES[0]]
+        ]
+        write_lines(root / "bank.questions.jsonl", asked)
+        own = ("question", "answer", "retrieved", "n_input_tokens", "n_output_tokens")
+        for name, rows in slices.items():
+            write_lines(root / "runs" / f"{name}.jsonl", [{key: row[key] for key in own} for row in rows])
+            write_lines(tmp_path / f"{name}.jsonl", rows)
+        assert run(["ragval", "judge", str(root)]) == 0
+        assert len(server.bodies) == 48
+    ours = capsys.readouterr().out
+    assert run(["ragval", "report", *(str(tmp_path / f"{name}.jsonl") for name in NAMES)]) == 0
+    assert capsys.readouterr().out == ours
+    assert len(ours.splitlines()) == 3

@@ -1,0 +1,71 @@
+"""`trecexam ragval answers`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from trecexam.cli.options import track_argument
+from trecexam.cli.ragval.saying import used
+
+if TYPE_CHECKING:
+    from trecexam.stages.ragval.answering import Answered, Bound
+
+
+@click.command("answers", epilog="Example: trecexam ragval answers mytrack --estimate")
+@track_argument
+@click.option("--closed-book", is_flag=True, help="From the question alone: the lower bound.")
+@click.option("--oracle", is_flag=True, help="With the question's block: the upper bound.")
+@click.option("--estimate", is_flag=True, help="How many prompts, tokens and how much money; asks nobody.")
+def answering(track: Path, closed_book: bool, oracle: bool, estimate: bool) -> int:
+    """Have a language model answer the bank's questions: the two bounds that systems are compared with.
+
+    Writes TRACK/runs/closed-book.jsonl and TRACK/runs/oracle.jsonl, or the one that is named, with the tokens
+    where a server counts them. Who answers is said in [generator] of trecexam.toml, or else is the language
+    model of [grader]: take the one that your systems use. Answers are kept in TRACK/.trecexam, so that none
+    is asked for twice.
+
+    Exit status: 0, or 1 when a question has got no answer.
+    """
+    from trecexam.api import open_track
+    from trecexam.cli import show
+    from trecexam.cli.watch import signals
+    from trecexam.reports.tables import Table
+
+    chosen: list[Bound] = []
+    if closed_book or not oracle:
+        chosen.append("closed-book")
+    if oracle or not closed_book:
+        chosen.append("oracle")
+    with open_track(track) as opened:
+        if estimate:
+            found = opened.estimate_answers(chosen)
+            show.table(Table(("prompts", *found._fields[1:]), (tuple(found),)))
+            return 0
+        stopped: list[bool] = []
+        with (
+            show.grading("asking", "asked", "prompts") as shown,
+            signals(lambda: stopped.append(True)) as caught,
+        ):
+            made = opened.answer_questions(chosen, progress=show.steps(shown), stop=lambda: bool(stopped))
+    for one in made.bounds:
+        _say(one)
+    if made.why:
+        click.echo(f"ended early: {made.why}", err=True)
+    used(made.used, made.cost)
+    if caught:
+        return 128 + caught[0]
+    return 0 if made.complete else 1
+
+
+def _say(made: Answered) -> None:
+    from trecexam.reports.reasons import plural
+    from trecexam.reports.terminal import printable
+
+    for question_id, reason in made.unwritten:
+        click.echo(printable(f"question {question_id}: {reason}"), err=True)
+    if made.cut:
+        click.echo(f"{plural(made.cut, 'block')} cut at the end", err=True)
+    click.echo(f"{plural(made.answers, 'answer')} ({made.asked:,} new): {made.path}", err=True)

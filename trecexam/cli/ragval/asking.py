@@ -1,0 +1,126 @@
+"""`trecexam ragval questions`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from trecexam.cli.options import track_argument
+from trecexam.cli.ragval.saying import used
+
+if TYPE_CHECKING:
+    from trecexam.stages.ragval.questions import Questions
+
+_FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
+
+
+@click.command(
+    "questions", epilog="Example: trecexam ragval questions mytrack --blocks filtered/kept.jsonl --estimate"
+)
+@track_argument
+@click.option(
+    "--blocks",
+    type=_FILE,
+    metavar="F",
+    help='Knowledge blocks, JSONL: "content", and if there are "block_id", "title", "url", "date", any '
+    "field [default: TRACK/blocks.jsonl].",
+)
+@click.option(
+    "--prompt",
+    type=_FILE,
+    metavar="FILE",
+    help="A .toml or .jinja file with {text}, and perhaps {title} [default: the published prompt].",
+)
+@click.option(
+    "--per-block",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Questions about each block, each with the next seed.",
+)
+@click.option("--seed", type=int, metavar="N", help="Of the first question [default: [generator]'s, or 0].")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Of the first N blocks alone.")
+@click.option("--estimate", is_flag=True, help="How many prompts, tokens and how much money; asks nobody.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="F",
+    help="A file of the track's bank [default: TRACK/bank.questions.jsonl].",
+)
+def asking(
+    track: Path,
+    blocks: Path | None,
+    prompt: Path | None,
+    per_block: int,
+    seed: int | None,
+    limit: int | None,
+    estimate: bool,
+    output: Path | None,
+) -> int:
+    """Have a language model write creative questions about knowledge blocks, into the bank of TRACK.
+
+    Who writes is said in [generator] of trecexam.toml, or else is the language model of [grader]; unless
+    `temperature` is set in [generator], it is 1. A block is cut after 15,000 characters. A line has the
+    question, its block and where it comes from; lines that are there stay as they are, and a block and seed
+    that have one get no other. Answers that are no question go to questions.unread.jsonl, with the reason.
+    Answers are kept in TRACK/.trecexam, so that none is asked for twice.
+
+    Exit status: 0, or 1 when a block was not asked about, or no answer is a question.
+    """
+    from trecexam.api import open_track
+    from trecexam.cli import show
+    from trecexam.cli.watch import signals
+    from trecexam.reports.tables import Table
+
+    with open_track(track) as opened:
+        if estimate:
+            found = opened.estimate_questions(
+                blocks, output=output, prompt=prompt, per_block=per_block, seed=seed, limit=limit
+            )
+            show.table(Table(("prompts", *found._fields[1:]), (tuple(found),)))
+            return 0
+        stopped: list[bool] = []
+        with (
+            show.grading("asking", "asked", "prompts") as shown,
+            signals(lambda: stopped.append(True)) as caught,
+        ):
+            made = opened.write_questions(
+                blocks,
+                output=output,
+                prompt=prompt,
+                per_block=per_block,
+                seed=seed,
+                limit=limit,
+                progress=show.steps(shown),
+                stop=lambda: bool(stopped),
+            )
+    _say(made)
+    if caught:
+        return 128 + caught[0]
+    return 0 if made.complete and (made.questions or made.plan.there) else 1
+
+
+def _say(made: Questions) -> None:
+    from trecexam.reports.reasons import plural
+    from trecexam.reports.terminal import printable
+    from trecexam.stages.ragval.questions import unread_file
+
+    for block_id, reason in made.unwritten:
+        click.echo(printable(f"block {block_id}: {reason}"), err=True)
+    if made.why:
+        click.echo(f"ended early: {made.why}", err=True)
+    for reason, number in made.unread.items():
+        click.echo(f"no question in {plural(number, 'answer')}: {reason}", err=True)
+    if made.unread:
+        click.echo(f"they are in {unread_file(made.plan.output)}", err=True)
+    if made.plan.twice:
+        click.echo(f"{plural(made.plan.twice, 'block')} stood there twice, and counted once", err=True)
+    if made.cut:
+        click.echo(f"{plural(made.cut, 'block')} cut at the end", err=True)
+    used(made.used, made.cost)
+    there = f", {made.plan.there:,} were there" if made.plan.there else ""
+    click.echo(f"{plural(made.questions, 'new question')}{there}: {made.plan.output}", err=True)

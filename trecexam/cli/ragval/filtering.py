@@ -1,0 +1,195 @@
+"""`trecexam ragval filter`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from trecexam.cli.options import json_option
+from trecexam.cli.ragval.saying import used
+
+if TYPE_CHECKING:
+    from trecexam.bank.knowledge.choosing import Conditions
+    from trecexam.stages.ragval.filtering import FilteredBlocks, Knowing
+
+
+@click.command(
+    "filter",
+    epilog="Example: trecexam ragval filter blocks.jsonl -o filtered --after 2023-06 --where lang=en",
+)
+@click.argument(
+    "blocks", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="BLOCKS.jsonl"
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    metavar="DIR",
+    help="Gets kept.jsonl, dropped.jsonl and stats.json.",
+)
+@click.option(
+    "--after",
+    metavar="DATE",
+    help="Keep blocks whose date lies at the beginning of DATE or later: with 2023-06, from June 1 on.",
+)
+@click.option(
+    "--before",
+    metavar="DATE",
+    help="Keep blocks whose date lies before the beginning of DATE: with 2023-06, up to May 31.",
+)
+@click.option(
+    "--date-field", default="date", show_default=True, metavar="FIELD", help="Where a block has its date."
+)
+@click.option(
+    "--where",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="Keep blocks with this value, or with != without it. May be repeated: all must hold.",
+)
+@click.option(
+    "--known", is_flag=True, help="Ask a language model about what is left, and drop what it knows already."
+)
+@click.option(
+    "--track",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="TRACK",
+    help="--known: [generator] of its trecexam.toml says who is asked; answers are kept in its .trecexam.",
+)
+@click.option(
+    "--unstructured", is_flag=True, help="--known: for servers that take no JSON schema; its words are read."
+)
+@click.option(
+    "--estimate", is_flag=True, help="--known: how many prompts, tokens and how much money; asks nobody."
+)
+@json_option
+def filtering(
+    blocks: Path,
+    output: Path,
+    after: str | None,
+    before: str | None,
+    date_field: str,
+    where: tuple[str, ...],
+    known: bool,
+    track: Path | None,
+    unstructured: bool,
+    estimate: bool,
+    as_json: bool,
+) -> int:
+    """Choose knowledge blocks of BLOCKS.jsonl by date, by any field, by what a model knows; say why not.
+
+    Dates are read in many forms: 2023-11-19, 2023-11-19T00:16:11Z, 2023, 2023-11, November 19, 2023,
+    "Sun, 19 Nov 2023 00:16:11 +0000", seconds since 1970. Without a zone they are UTC. All of a date must lie
+    within: 2023 is not after 2023-06. A missing date, and one that cannot be read or may be one of two days
+    (04/05/2023), is dropped, each with its own reason. A block that stands twice is kept once.
+
+    A block about which the model says neither yes nor no is kept, and counted. Prints for each filter how
+    many blocks it takes out, and how many no other one does. Exit status 1: no block is left, or not all were
+    asked about.
+    """
+    from trecexam.cli import show
+    from trecexam.stages.ragval.filtering import filter_blocks, write_filtered
+
+    if known != (track is not None):
+        raise click.UsageError("--known and --track go together")
+    if (unstructured or estimate) and not known:
+        raise click.UsageError(f"--{'unstructured' if unstructured else 'estimate'} goes with --known")
+    found = filter_blocks(blocks, _conditions(after, before, date_field, where))
+    caught: list[int] = []
+    if track is not None:
+        asked = _known(found, track, structured=not unstructured, estimate=estimate, caught=caught)
+        if asked is None:
+            return 0
+        found = asked
+    settings = {
+        "after": after,
+        "before": before,
+        "date_field": date_field,
+        "where": list(where),
+        "known": known,
+    }
+    write_filtered(found, output, settings)
+    _say(found, output)
+    show.table(found.table(), as_json=as_json, json_value=found.stats() if as_json else None)
+    if caught:
+        return 128 + caught[0]
+    whole = found.knowing is None or not (found.knowing.why or found.knowing.unwritten)
+    return 0 if found.n_kept and whole else 1
+
+
+def _conditions(after: str | None, before: str | None, field: str, where: tuple[str, ...]) -> Conditions:
+    from converters.dates import span
+    from trecexam.bank.knowledge.choosing import Conditions, Where
+
+    given: dict[str, Any] = {}
+    for name, text in (("after", after), ("before", before)):
+        if text is not None:
+            try:
+                given[name] = span(text)
+            except ValueError as error:
+                raise click.BadParameter(f"'{text}' {error}", param_hint=f"--{name}") from None
+    if len(given) == 2 and given["before"].start <= given["after"].start:
+        raise click.UsageError(f"nothing lies after {after} and before {before}")
+    try:
+        conditions = tuple(Where.of(text) for text in where)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--where") from None
+    return Conditions(where=conditions, field=field, **given)
+
+
+def _known(
+    found: FilteredBlocks, track: Path, *, structured: bool, estimate: bool, caught: list[int]
+) -> FilteredBlocks | None:
+    """What is left when the model has been asked; None where only an estimate was wanted."""
+    from trecexam.cli import show
+    from trecexam.cli.watch import signals
+    from trecexam.reports.tables import Table
+    from trecexam.stages.bank_making.answers import KeptAnswers
+    from trecexam.stages.ragval import filtering as stage
+    from trecexam.track import TrackFolder
+    from trecexam.watching.lock import TrackLock
+
+    folder = TrackFolder.open(track)
+    writer = stage.knowing_writer(folder.config, folder.root, structured=structured)
+    with TrackLock(folder.state / "generate.lock", "asking this track's model"):
+        answers = KeptAnswers(folder.state / "generated.jsonl", writer.identity)
+        if estimate:
+            wanted = stage.estimate(found, writer, answers)
+            show.table(Table(("prompts", *wanted._fields[1:]), (tuple(wanted),)))
+            return None
+        stopped: list[bool] = []
+        with (
+            show.grading("asking", "asked", "prompts") as shown,
+            signals(lambda: stopped.append(True)) as signalled,
+        ):
+            asked = stage.without_known(found, writer, answers, show.steps(shown), lambda: bool(stopped))
+        caught += signalled
+        return asked
+
+
+def _say(found: FilteredBlocks, output: Path) -> None:
+    if found.knowing is not None:
+        _say_known(found.knowing)
+    stats = found.stats()
+    click.echo(
+        f"{stats['blocks']:,} blocks: {stats['dropped']:,} dropped, {stats['kept']:,} kept: {output}",
+        err=True,
+    )
+
+
+def _say_known(knowing: Knowing) -> None:
+    from trecexam.reports.reasons import plural
+    from trecexam.reports.terminal import printable
+
+    for block_id, reason in knowing.unwritten:
+        click.echo(printable(f"block {block_id}: {reason}; it is kept"), err=True)
+    if knowing.why:
+        click.echo(f"ended early: {knowing.why}; blocks that were not asked about are kept", err=True)
+    unparsed = list(knowing.said.values()).count(None)
+    if unparsed:
+        click.echo(f"neither yes nor no in {plural(unparsed, 'answer')}: these blocks are kept", err=True)
+    if knowing.cut:
+        click.echo(f"{plural(knowing.cut, 'block')} cut at the end", err=True)
+    used(knowing.used, knowing.cost)

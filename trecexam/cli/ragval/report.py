@@ -1,0 +1,87 @@
+"""`trecexam ragval report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from trecexam.cli.options import json_option
+
+#: Of the lines with errors, so many are named.
+_NAMED = 20
+
+
+@click.command(epilog="Example: trecexam ragval report closed-book.jsonl rag.jsonl oracle.jsonl -o report")
+@click.argument(
+    "paths",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    nargs=-1,
+    required=True,
+    metavar="FILE...",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="A folder for the tables, report.json and plots.",
+)
+@click.option(
+    "--baseline",
+    metavar="RUN",
+    help="The closed-book baseline, a lower bound [default: closed-book, where it is there].",
+)
+@click.option(
+    "--oracle",
+    metavar="RUN",
+    help="The system that was given the block, an upper bound [default: oracle, where it is there].",
+)
+@click.option(
+    "--sweep", metavar="FIELD", help="A parameter that was swept: a field of the lines, as chunk_size."
+)
+@click.option(
+    "--parameters",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="F",
+    help="A TSV file with run_id and a column a parameter, for --sweep.",
+)
+@click.option("--plots/--no-plots", default=True, help="Draw the plots [default: yes].")
+@json_option
+def report(
+    paths: tuple[Path, ...],
+    output: Path | None,
+    baseline: str | None,
+    oracle: str | None,
+    sweep: str | None,
+    parameters: Path | None,
+    plots: bool,
+    as_json: bool,
+) -> int:
+    """Systems by their judged answers in FILE..., JSON Lines (plain or gzip).
+
+    A line has truthfulness and relevance, 1 to 5, question_id (or the question's text), and perhaps run_id,
+    n_input_tokens, n_output_tokens. Without run_id, the file's name without its endings names the system. An
+    answer without scores is counted as unparsed; means and intervals are over the others, tokens are of all.
+
+    Prints the systems, best sum first. DIR gets report.tsv, intervals.tsv (95%, Student's t), histogram.tsv,
+    significance.tsv (paired t tests, Holm), bounds.tsv, sweep.tsv, report.json and plots/.
+
+    Exit status 1: a line has an error; 2: none can be taken.
+    """
+    from trecexam.cli import show
+    from trecexam.reports.terminal import printable
+    from trecexam.stages.ragval.reporting import ragval_report
+
+    found = ragval_report(*paths, baseline=baseline, oracle=oracle, sweep=sweep, parameters=parameters)
+    why = found.write(output, plots=plots) if output else []
+    for error in found.rejected[:_NAMED]:
+        click.echo(f"trecexam: {printable(str(error))}", err=True)
+    if found.rejected:
+        where = f"{output / 'rejected.tsv'} has all" if output else "--json and -o DIR have all"
+        more = f", {where}" if len(found.rejected) > _NAMED else ""
+        click.echo(f"lines with errors: {len(found.rejected):,}{more}", err=True)
+    for note in (*found.notes, *why):
+        click.echo(printable(note), err=True)
+    show.table(found.table(), as_json=as_json, json_value=found.json() if as_json else None)
+    return 1 if found.rejected else 0

@@ -1,0 +1,98 @@
+"""From what a judge wrote to its two scores. What is not plainly two scores of 1 to 5 stays unread."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from trecexam.graders.server.messages import said
+
+#: The scores that there are: 1 to 5, halves too.
+PERMITTED = tuple(half / 2 for half in range(2, 11))
+_FENCE = re.compile(r"```\w*\s*(.*?)\s*```", re.DOTALL)
+_NUMBER = r"[-+]?[0-9]++(?:\.[0-9]++)?"
+_MARKS = r"[\s\"'*_`:=|{]*+"
+#: A name, what may stand around it, and the number that follows; possessive, so that no answer takes long.
+_SCORE = re.compile(
+    r"(?<![^\W_])(?P<name>relevance|truthfull?ness)(?![^\W_])[\s_-]*+(?:(?:score|rating|grade)(?![^\W_]))?"
+    # "(1-5)" and "(out of 5)" say the scale; "(4)" is a score.
+    rf"[\s\"'*_`]*+(?:\((?!\s*+{_NUMBER}\s*+\))[^()]{{0,40}}\))?{_MARKS}(?:(?:is|of|score|rating)\b{_MARKS})*+"
+    rf"(?:[-\u2013\u2014]+>?\s++)?\(?(?P<number>{_NUMBER})"
+    r"(?P<scale>\s*+(?:/|out\s++of)\s*+5(?![0-9]|\.[0-9]))?"
+    r"(?P<more>\s*+(?:[-\u2013\u2014~/]|to\b|or\b|out\s++of\b)\s*+[0-9]|%|[.,:][0-9]|[^\W_])?",
+    re.IGNORECASE,
+)
+
+
+class Scores(NamedTuple):
+    """What a judge says of an answer, 1..5, 5 is best; halves occur."""
+
+    truthfulness: float
+    relevance: float
+
+
+def read_scores(answer: str) -> Scores | None:
+    """The two scores of a JSON object, or of "relevance: 4, truthfulness: 5" and its kin; else None.
+
+    Unread are: a score that is missing, or outside 1..5, or neither whole nor a half ("4.2", "4-5", "4/10"),
+    and scores that contradict each other.
+    """
+    text = said(answer)
+    fenced = _FENCE.fullmatch(text.strip())
+    pairs = _json_pairs(fenced[1] if fenced else text)
+    if {name for name, _ in pairs} != {"relevance", "truthfulness"}:
+        pairs = [(_name(found["name"]), _written(found)) for found in _SCORE.finditer(text)]
+    relevance, truthfulness = (
+        _one(value for name, value in pairs if name == wanted) for wanted in ("relevance", "truthfulness")
+    )
+    return None if relevance is None or truthfulness is None else Scores(truthfulness, relevance)
+
+
+def _json_pairs(text: str) -> list[tuple[str, float | None]]:
+    """The scores that a JSON object names at its top; empty where the text is none."""
+    try:
+        # As pairs: a name that stands twice must not be lost.
+        found = json.loads(text, object_pairs_hook=_Pairs)
+    except (ValueError, RecursionError):
+        return []
+    if not isinstance(found, _Pairs):
+        return []
+    names = ((_name(key), value) for key, value in found)
+    return [(name, _number(value)) for name, value in names if name in ("relevance", "truthfulness")]
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """A JSON object."""
+
+
+def _name(text: str) -> str:
+    return re.sub(r"[\s_-]*(score|rating|grade)$", "", text.strip().lower()).replace("fulln", "fuln")
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, _Pairs):
+        inner = [each for key, each in value if key.strip().lower() in ("score", "rating")]
+        value = inner[0] if len(inner) == 1 else None
+    if isinstance(value, str):
+        whole = re.fullmatch(rf"\s*({_NUMBER})(?:\s*/\s*5)?\s*", value)
+        return _permitted(whole[1]) if whole else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return _permitted(str(value))
+
+
+def _written(found: re.Match[str]) -> float | None:
+    return None if found["more"] else _permitted(found["number"])
+
+
+def _permitted(number: str) -> float | None:
+    value = float(number)
+    return value if value in PERMITTED else None
+
+
+def _one(values: Iterable[float | None]) -> float | None:
+    """The value that all agree on."""
+    found = set(values)
+    return found.pop() if len(found) == 1 else None

@@ -1,0 +1,254 @@
+"""Systems by their judged answers: means, histograms, comparisons in pairs, places between two bounds.
+
+Judgments are RAGVAL's: truthfulness and relevance, 1 to 5 each, and their sum, 2 to 10. An answer that could
+not be judged is counted and has no score.
+
+Intervals are Student's t over questions, and two systems are compared by the two-sided paired t test over the
+questions that both have scores for, adjusted with Holm over all pairs of systems: those of `trecexam.scores`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from converters.ragval import HIGHEST, LOWEST, JudgedAnswer
+from trecexam.scores.leaderboard import TIE_DECIMALS, interval, score
+from trecexam.scores.rank_correlation.swaps import holm, paired_p
+
+SCORES = ("truthfulness", "relevance", "sum")
+#: Of the histogram: a sum between two of them counts at the lower one, so that 9.5 is not yet a 10.
+BINS = tuple(range(2 * LOWEST, 2 * HIGHEST + 1))
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Tokens of all of a system's answers.
+
+    Attributes:
+        total: of those that say it; None where none does.
+        missing: how many answers do not say it.
+    """
+
+    total: int | None
+    missing: int
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean over questions with its 95% interval by Student's t.
+
+    Attributes:
+        n: how many scores; where there is none, all else is NaN, where there is one, all but the mean.
+        sd: standard deviation (n - 1).
+    """
+
+    n: int
+    mean: float
+    sd: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """A system's judged answers.
+
+    Attributes:
+        n: all answers.
+        questions: of the answers that have scores; "" where it is not known which.
+        scores: of the same, in the order of `SCORES`; shape (n - unparsed, 3).
+        repeated: how many answers are to a question, told by its text, that it had answered before.
+        parameters: the values that its lines have of a parameter.
+    """
+
+    run_id: str
+    n: int
+    questions: tuple[str, ...]
+    scores: NDArray[np.float64]
+    input_tokens: Tokens
+    output_tokens: Tokens
+    repeated: int = 0
+    parameters: tuple[str, ...] = ()
+
+    @property
+    def unparsed(self) -> int:
+        """How many of the answers have no scores."""
+        return self.n - len(self.scores)
+
+    def mean(self, name: str) -> Mean:
+        """Of one of `SCORES`, over the answers that have scores."""
+        return _mean(self.scores[:, SCORES.index(name)].tolist())
+
+    def histogram(self) -> tuple[int, ...]:
+        """How many sums there are at each of `BINS`."""
+        # What is left of a sum by how it was rounded must not take 8 for 7.
+        whole = np.floor(np.round(self.scores[:, 2], TIE_DECIMALS)).astype(int)
+        return tuple(int((whole == bin_).sum()) for bin_ in BINS)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two systems on the questions that both have scores for.
+
+    Attributes:
+        score: one of `SCORES`.
+        n: how many such questions there are.
+        difference: mean of a less that of b, with the 95% interval `low` to `high`; NaN where there is none.
+        p: of the paired t test; NaN where there is none: fewer than two questions, or the same difference on
+            each.
+        p_holm: adjusted over all pairs of systems.
+    """
+
+    run_a: str
+    run_b: str
+    score: str
+    n: int
+    difference: float
+    low: float
+    high: float
+    p: float
+    p_holm: float
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a system is between a baseline and an oracle, over the questions that all have scores for.
+
+    Attributes:
+        baseline, oracle: their means there; NaN where there is no such system.
+        place: 0 at the baseline, 1 at the oracle, beyond where it is worse or better than them; NaN where one
+            of them is missing, or the oracle is no better than the baseline.
+    """
+
+    run_id: str
+    score: str
+    n: int
+    mean: float
+    baseline: float
+    oracle: float
+    place: float
+
+
+def systems_of(rows: Iterable[JudgedAnswer]) -> tuple[System, ...]:
+    """The systems in these answers, the best mean sum first, those without scores last, ties by name."""
+    gathered: dict[str, _Gathered] = {}
+    for row in rows:
+        if row.run_id not in gathered:
+            gathered[row.run_id] = _Gathered()
+        gathered[row.run_id].add(row)
+    found = [one.system(run_id) for run_id, one in gathered.items()]
+    return tuple(sorted(found, key=_order))
+
+
+def compare(systems: Sequence[System]) -> tuple[Comparison, ...]:
+    """All pairs of systems, by score, then in the systems' order."""
+    scores = _aligned(systems)
+    pairs = list(combinations(range(len(systems)), 2))
+    found = []
+    for column, name in enumerate(SCORES):
+        rows = [_answered_by_all(scores[[a, b], :, column]) for a, b in pairs]
+        p = np.array([paired_p(row)[0] for row in rows])
+        for (a, b), row, raw, adjusted in zip(pairs, rows, p.tolist(), holm(p).tolist(), strict=True):
+            gain = _mean((row[0] - row[1]).tolist())
+            run_a, run_b = systems[a].run_id, systems[b].run_id
+            found.append(
+                Comparison(run_a, run_b, name, gain.n, gain.mean, gain.low, gain.high, raw, adjusted)
+            )
+    return tuple(found)
+
+
+def places(systems: Sequence[System], baseline: str | None, oracle: str | None) -> tuple[Place, ...]:
+    """Each system but the two against them; () where neither is given.
+
+    Args:
+        baseline, oracle: names of systems.
+    """
+    row_of = {one.run_id: row for row, one in enumerate(systems)}
+    bounds = [row_of[name] for name in (baseline, oracle) if name is not None]
+    scores = _aligned(systems)
+    found = []
+    for row, system in enumerate(systems if bounds else ()):
+        if row in bounds:
+            continue
+        for column, name in enumerate(SCORES):
+            matched = _answered_by_all(scores[[row, *bounds], :, column])
+            mean, *limits = (_mean(values.tolist()).mean for values in matched)
+            low = limits.pop(0) if baseline is not None else math.nan
+            high = limits.pop(0) if oracle is not None else math.nan
+            span = high - low
+            place = (mean - low) / span if round(span, TIE_DECIMALS) > 0 else math.nan
+            found.append(Place(system.run_id, name, matched.shape[1], mean, low, high, place))
+    return tuple(found)
+
+
+def _aligned(systems: Sequence[System]) -> NDArray[np.float64]:
+    """Shape (n_systems, n_questions, 3), over the known questions of all; NaN where there is no score."""
+    questions: dict[str, int] = {}
+    for one in systems:
+        for question in filter(None, one.questions):
+            questions.setdefault(question, len(questions))
+    found = np.full((len(systems), len(questions), len(SCORES)), math.nan)
+    for values, one in zip(found, systems, strict=True):
+        known = [row for row, question in enumerate(one.questions) if question]
+        values[[questions[one.questions[row]] for row in known]] = one.scores[known]
+    return found
+
+
+def _answered_by_all(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The questions, columns of (n_systems, n_questions), that no system lacks a score for."""
+    return scores[:, ~np.isnan(scores).any(axis=0)]
+
+
+def _mean(values: Sequence[float]) -> Mean:
+    if not values:
+        return Mean(0, math.nan, math.nan, math.nan, math.nan)
+    found, n = score(values), len(values)
+    sd = found.stderr * math.sqrt(n) if n > 1 else math.nan
+    return Mean(n, found.mean, sd, *interval(found, n))
+
+
+def _order(system: System) -> tuple[float, str]:
+    mean = system.mean("sum").mean
+    return (math.inf if math.isnan(mean) else -round(mean, TIE_DECIMALS)), system.run_id
+
+
+class _Gathered:
+    def __init__(self) -> None:
+        self._n = 0
+        self._questions: list[str] = []
+        self._scores: list[tuple[float, float, float]] = []
+        self._tokens: tuple[list[int], list[int]] = ([], [])
+        self._repeated = 0
+        self._parameters: dict[str, None] = {}
+
+    def add(self, row: JudgedAnswer) -> None:
+        self._n += 1
+        self._repeated += row.occurrence > 1
+        if row.truthfulness is not None and row.relevance is not None:
+            self._questions.append(row.question_id)
+            self._scores.append((row.truthfulness, row.relevance, row.truthfulness + row.relevance))
+        for known, tokens in zip(self._tokens, (row.n_input_tokens, row.n_output_tokens), strict=True):
+            if tokens is not None:
+                known.append(tokens)
+        if row.parameter is not None:
+            self._parameters[row.parameter] = None
+
+    def system(self, run_id: str) -> System:
+        given, made = (Tokens(sum(known) if known else None, self._n - len(known)) for known in self._tokens)
+        scores = np.array(self._scores, np.float64).reshape(-1, len(SCORES))
+        return System(
+            run_id,
+            self._n,
+            tuple(self._questions),
+            scores,
+            given,
+            made,
+            self._repeated,
+            tuple(self._parameters),
+        )
