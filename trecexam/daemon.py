@@ -172,9 +172,9 @@ class Daemon:
 
 
 def _settings(folder: TrackFolder) -> tuple[object, object]:
-    """Changes when trecexam.toml or the prompt file that it names changes."""
-    prompt = folder.prompt()
-    return stamp(folder.config_path), prompt and stamp(prompt)
+    """Changes when trecexam.toml, or the file of a prompt or a metric that it names, changes."""
+    own = folder.prompt(), folder.metric()
+    return stamp(folder.config_path), tuple(path and stamp(path) for path in own)
 
 
 def describe(update: Update) -> str:

@@ -137,6 +137,11 @@ class Pipeline:
             return None, None
 
     @property
+    def not_taken(self) -> tuple[Rejected, ...]:
+        """Inputs that were not taken, and documents without a text."""
+        return self._not_taken
+
+    @property
     def rejected(self) -> tuple[Rejected, ...]:
         """Inputs that were not taken, and items that cannot be graded."""
         where = self.folder.bank(optional=True)
@@ -154,6 +159,7 @@ class Pipeline:
         hold: Collection[Path] = (),
         depth: int | None = None,
         bank_files: Sequence[Path] | None = None,
+        choose: Callable[[Snapshot], Snapshot] | None = None,
     ) -> Snapshot:
         """Reads what changed and builds the pool; grades nothing.
 
@@ -161,12 +167,15 @@ class Pipeline:
             hold: run files that are being written now.
             depth: ranks of each run that are pooled; None for the track's.
             bank_files: None for the track's. What the track's measures need is asked of its own bank alone.
+            choose: gives the inputs with the runs that are meant, in place of all of the track.
 
         Raises:
             TrecexamError, ConversionError: the bank or the passages are missing or unreadable.
         """
         check_measures(self.config, self.folder.config_path)
         snapshot = self.inputs.read(hold, bank_files)
+        if choose is not None:
+            snapshot = choose(snapshot)
         if bank_files is None:
             check_importance(self.config.measures(), snapshot.bank, snapshot.bank_files)
         pooled = pool(snapshot.runs.values(), snapshot.bank.query_ids, depth or self.config.track.depth)

@@ -30,6 +30,7 @@ BUILT_IN = {
     "seq2seq": "trecexam.graders.seq2seq:FACTORY",
     "causal": "trecexam.graders.causal:FACTORY",
     "openai": "trecexam.graders.openai:FACTORY",
+    "erag": "trecexam.graders.erag:FACTORY",
 }
 #: The kinds of items there are in banks.
 ITEM_KINDS = frozenset({"question", "nugget"})

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import converters
 from converters.bank import read_bank, read_bank_queries
 from converters.errors import ConversionError
+from converters.gold import KIND as GOLD
 from converters.lines import iter_lines
 from converters.overrides import read_overrides
 from converters.records import HumanRating, Item, Qrel
@@ -85,6 +86,7 @@ class Inputs:
             folder.official_leaderboard(),
             folder.recorded(),
             folder.prompt(),
+            folder.metric(),
             folder.overrides(),
         )
         paths = [
@@ -140,6 +142,13 @@ class Inputs:
             ConversionError: they cannot be read.
         """
         return self._bank(files, [])[0]
+
+    def own_queries(self) -> frozenset[str]:
+        """The queries that the track's file or dataset names; empty where it has neither that can be read."""
+        texts = self._optional(self.folder.queries(), "queries", _read_queries, []) or {}
+        if self.folder.queries() is None and self.folder.config.track.dataset is not None:
+            texts = self._dataset({}, (), [])[0]
+        return frozenset(texts)
 
     def query_texts(self) -> dict[str, str]:
         """query_id -> text of every query of the track, whether it has a bank or not.
@@ -237,8 +246,8 @@ class Inputs:
                 path=self.folder.root,
             )
         raise TrackError(
-            f"this prompt asks about {' and '.join(f'{kind}s' for kind in sorted(self.kinds))}, and the bank "
-            "has none; see `prompt` in [grader]",
+            f"this prompt asks about {' and '.join(map(_several, sorted(self.kinds)))}, and the bank "
+            f"has none; see {'`name`' if GOLD in self.kinds else '`prompt`'} in [grader]",
             path=self.folder.config_path,
         )
 
@@ -379,6 +388,10 @@ class Inputs:
         """Drops what is cached of files that are gone."""
         for key in [key for key in self._cache if not key[1].exists()]:
             del self._cache[key]
+
+
+def _several(kind: str) -> str:
+    return "gold outputs" if kind == GOLD else f"{kind}s"
 
 
 def _sha256(path: Path) -> str:

@@ -1,0 +1,165 @@
+"""Ranked lists scored by their documents' labels in 0..1, as eRAG has it.
+
+Salemi and Zamani, "Evaluating Retrieval Quality in Retrieval-Augmented Generation", SIGIR 2024, section 3.
+Where all labels are 0 or 1, `ir_measures` computes everything. Where one is not, with l(i) the label at rank i:
+
+    P@k    = (l(1) + ... + l(k)) / k
+    Hit@k  = max(l(1), ..., l(k))                         (ir_measures: Success)
+    nDCG@k = sum of l(i) / log2(i + 1), over the same sum of the query's labels in falling order
+
+and no other measure is defined. P and Hit are eRAG's; on labels of 0 and 1 all three are the usual measures.
+
+A document without a label counts as 0. A list shorter than k is as if such documents followed: P@k divides by
+k. A measure without a cutoff is of the whole list: P divides by its length. Of an empty list all are 0.
+What can be found (R, AP, nDCG) is what has a label, whichever run retrieved it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ir_measures import Measure
+
+from converters.records import Qrel
+from trecexam.scores.evaluate import OfficialJudgments
+from trecexam.scores.measures import COVER, DIVERSITY, measure
+
+#: query_id -> doc_id -> label, 0..1.
+Labels = Mapping[str, Mapping[str, float]]
+#: query_id -> its doc_ids, best first.
+Rankings = Mapping[str, Sequence[str]]
+#: Names of eRAG's measures beside those of ir_measures.
+ALIASES = {"MAP": "AP", "MRR": "RR", "NDCG": "nDCG", "Hit": "Success", "Precision": "P", "Recall": "R"}
+#: Measures that are defined for fractional labels.
+FRACTIONAL = ("P", "Hit", "nDCG")
+_BY_CASE = {name.lower(): name for name in (*ALIASES.values(), *ALIASES)}
+_NAME = re.compile(r"\s*([A-Za-z_]+)(.*)", re.S)
+#: ir_measures has these with a cutoff alone.
+_CUT = frozenset(("P", "R", "Success"))
+_FRACTIONAL = frozenset(("P", "Success", "nDCG"))
+
+
+@dataclass(frozen=True)
+class RetrievalMeasure:
+    """A measure of ranked lists.
+
+    Attributes:
+        name: as the user wrote it where that is an alias, else as ir_measures prints it.
+        of: the measure; of a bare P, R or Success the one at 1, in place of which each list's length counts.
+        whole: whether that is so.
+    """
+
+    name: str
+    of: Measure
+    whole: bool = False
+
+    @property
+    def takes_fractions(self) -> bool:
+        """Whether it is defined where labels are not all 0 or 1."""
+        return self.of.NAME in _FRACTIONAL and self.of.params.keys() <= {"cutoff"}
+
+    @property
+    def cutoff(self) -> int | None:
+        """None where the whole list counts."""
+        found: int | None = None if self.whole else self.of.params.get("cutoff")
+        return found
+
+
+def retrieval_measure(name: str | Measure) -> RetrievalMeasure:
+    """The measure of this name: one of ir_measures', or an alias: MAP, MRR, NDCG, Hit, Precision, Recall.
+
+    Raises:
+        ValueError: there is none, or it needs items of a test bank; with the reason.
+    """
+    if isinstance(name, Measure):
+        name = str(name)
+    found = _NAME.fullmatch(name)
+    base, rest = (found[1], found[2].rstrip()) if found else (name, "")
+    own = ALIASES.get(base, base)
+    whole = own in _CUT and "@" not in rest and "cutoff" not in rest
+    try:
+        one = measure(f"{own}{rest}@1" if whole else f"{own}{rest}")
+    except ValueError:
+        meant = _BY_CASE.get(base.lower())
+        if meant is None or base in (*ALIASES, *ALIASES.values()):
+            raise
+        raise ValueError(f"unknown measure {name!r}; did you mean {meant}{rest}?") from None
+    if one.NAME in COVER or one.NAME in DIVERSITY:
+        raise ValueError(f"{one} needs a test bank's items, and a document's label is one number")
+    printed = str(one).removesuffix("@1") if whole else str(one)
+    return RetrievalMeasure(printed if own == base else name.strip(), one, whole)
+
+
+def is_binary(labels: Labels) -> bool:
+    """Whether all labels are 0 or 1; also where there are none."""
+    return all(label in (0, 1) for found in labels.values() for label in found.values())
+
+
+def retrieval_values(
+    labels: Labels, rankings: Rankings, measures: Sequence[RetrievalMeasure], query_ids: Sequence[str]
+) -> dict[str, dict[str, float]]:
+    """A run's values: query_id -> measure -> value, exactly for these queries and measures.
+
+    A query that the run skips has 0.
+
+    Raises:
+        ValueError: a measure is not defined for fractional labels, and there are such.
+    """
+    if is_binary(labels):
+        return _binary(labels, rankings, measures, query_ids)
+    for one in measures:
+        if not one.takes_fractions:
+            raise ValueError(fractions_refused(one))
+    return {
+        query_id: {
+            one.name: _fractional(one, rankings.get(query_id, ()), labels.get(query_id, {}))
+            for one in measures
+        }
+        for query_id in query_ids
+    }
+
+
+def fractions_refused(one: RetrievalMeasure) -> str:
+    """Why a measure cannot be computed where labels are fractions."""
+    return f"{one.name} needs labels of 0 and 1, and these are fractions, which {', '.join(FRACTIONAL)} take"
+
+
+def _binary(
+    labels: Labels, rankings: Rankings, measures: Sequence[RetrievalMeasure], query_ids: Sequence[str]
+) -> dict[str, dict[str, float]]:
+    judged = OfficialJudgments(
+        Qrel(query_id, doc_id, int(label))
+        for query_id, found in labels.items()
+        for doc_id, label in found.items()
+    )
+    cut = [one for one in measures if not one.whole]
+    plain = judged.evaluator([one.of for one in cut], query_ids)(rankings)
+    values = {query_id: {one.name: plain[query_id][str(one.of)] for one in cut} for query_id in query_ids}
+    whole = [one for one in measures if one.whole]
+    by_length: dict[int, list[str]] = {}
+    for query_id in query_ids:
+        by_length.setdefault(len(rankings.get(query_id, ())), []).append(query_id)
+    for length, same in by_length.items() if whole else ():
+        at = {one.name: type(one.of)(**{**one.of.params, "cutoff": max(1, length)}) for one in whole}
+        found = judged.evaluator(list(at.values()), same)(rankings)
+        for query_id in same:
+            values[query_id] |= {name: found[query_id][str(each)] for name, each in at.items()}
+    return {query_id: {one.name: values[query_id][one.name] for one in measures} for query_id in query_ids}
+
+
+def _fractional(one: RetrievalMeasure, ranking: Sequence[str], labels: Mapping[str, float]) -> float:
+    gains = [float(labels.get(doc_id, 0)) for doc_id in ranking[: one.cutoff]]
+    if one.of.NAME == "Success":
+        return max(gains, default=0.0)
+    if one.of.NAME == "P":
+        length = one.cutoff or len(gains)
+        return math.fsum(gains) / length if length else 0.0
+    ideal = _dcg(sorted(labels.values(), reverse=True)[: one.cutoff])
+    return _dcg(gains) / ideal if ideal else 0.0
+
+
+def _dcg(gains: Sequence[float]) -> float:
+    return math.fsum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1))
