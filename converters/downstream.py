@@ -1,4 +1,4 @@
-"""What RAG systems are evaluated with beside runs: outputs by document, and scores of whole answers by query."""
+"""What RAG systems are evaluated with beside runs: outputs by document, scores of whole answers by query."""
 
 from __future__ import annotations
 

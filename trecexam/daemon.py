@@ -184,6 +184,8 @@ def describe(update: Update) -> str:
         f"{update.runs} runs",
         f"{update.graded:,} cells graded" if update.graded else "nothing to grade",
     ]
+    if update.cut:
+        parts.append(f"{update.cut:,} texts cut at the end to fit the model")
     if counts.missing:
         parts.append(f"{counts.missing:,} of {counts.cells:,} without a grade")
     for name in ("unparsed", "refused", "error"):

@@ -368,14 +368,14 @@ class Pipeline:
         self.inputs.forget_missing()
         self.open_to_write()
         runs = len(self.load(hold).runs)
-        graded, complete, why = self.grade(progress, stop)
+        graded, complete, why, cut = self.grade(progress, stop)
         counts = self.gradebook.counts()
         self._left_out = tuple(left_out(self.folder, self.gradebook, counts)) if complete else ()
         written = outputs.write(self, counts, complete=complete)
         if complete:
             outputs.remember(seen, runs, counts, self.rejected)
         return Update(
-            True, graded, runs, counts, self.rejected, complete, tuple(written.files), written.entry, why
+            True, graded, runs, counts, self.rejected, complete, tuple(written.files), written.entry, why, cut
         )
 
     def _fingerprint(self, hold: Collection[Path]) -> str:

@@ -103,7 +103,8 @@ def erag(
     The model is that of [grader] where its name is erag, else that of [generator], else the language model of
     [grader].
 
-    Exit status: 0, or 1 when an input was not taken, a document has no label, or a measure is not defined.
+    Exit status: 0, or 1 when an input was not taken, the model or the metric failed for a document, or a
+    measure is not defined for fractional labels.
     """
     from trecexam.api import open_track
     from trecexam.cli import show
@@ -141,10 +142,11 @@ def erag(
     if not done.complete:
         return 128 + caught[0] if caught else 1
     show.table(done.means(), as_json=as_json, json_value=done.as_json() if as_json else None)
-    return 1 if done.rejected or done.labelled.unlabelled or done.refused else 0
+    return 1 if done.rejected or done.refused or done.failed else 0
 
 
 def _say(track: Track, done: Evaluation, output: Path) -> None:
+    from trecexam.reports.reasons import plural
     from trecexam.reports.terminal import printable
 
     def say(line: str) -> None:
@@ -160,10 +162,10 @@ def _say(track: Track, done: Evaluation, output: Path) -> None:
         say("stopped: nothing is written, and what the model wrote is kept; start again to go on")
         return
     if done.labelled.empty:
-        say(f"{done.labelled.empty:,} outputs are empty; the metric scores them as they are")
+        say(f"{plural(done.labelled.empty, 'empty output')}, scored by the metric like others")
     for line in (done.unlabelled(), *done.refused, *done.undefined()):
         if line:
             say(line)
-    labels = sum(map(len, done.labelled.labels.values()))
+    labels = plural(sum(map(len, done.labelled.labels.values())), "label")
     kind = "0 or 1" if done.binary else "fractions; as whole numbers, 5 x label, in labels.graded.qrels"
-    say(f"{labels:,} labels by {done.metric} ({kind}), {len(done.query_ids):,} queries: {output}")
+    say(f"{labels} by {done.metric} ({kind}), {plural(len(done.query_ids), 'query')}: {output}")

@@ -68,8 +68,8 @@ class GraderSection(LanguageModelSection):
         examples=["google/flan-t5-large"],
         description="A folder or hub id. embedding: a sentence-transformers model (unset: the extra "
         "'offline'). seq2seq: a T5 (unset: google/flan-t5-large). causal: a decoder-only model. openai: what "
-        "the server calls it. erag: any of these. recorded: which model's grades to take, where the recording "
-        "has several.",
+        "the server calls it. erag: as one of these three. recorded: which model's grades to take, where the "
+        "recording has several.",
     )
     prompt: str | None = Field(
         None,

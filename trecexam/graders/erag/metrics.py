@@ -69,11 +69,11 @@ def _f(found: Counter[str], wanted: Counter[str]) -> float:
 
 
 def rouge_l(output: str, gold: Sequence[str]) -> float:
-    """ROUGE-L's F-measure: precision and recall of the longest common subsequence of words, equal weights.
+    """ROUGE-L's F-measure: the harmonic mean of how much of either text their longest common subsequence is.
 
-    Lin, "ROUGE: A Package for Automatic Evaluation of Summaries", 2004, section 3.1. Words are runs of letters
-    and digits, in lower case and not stemmed: what the package rouge-score does, which however drops all
-    letters but a to z.
+    Lin, "ROUGE: A Package for Automatic Evaluation of Summaries", 2004, section 3.1, counted in words. These are
+    runs of letters and digits, in lower case and not stemmed: so does the package rouge-score, by default,
+    but that it drops all letters other than a to z.
     """
     from rapidfuzz.distance import LCSseq
 

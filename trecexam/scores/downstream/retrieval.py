@@ -1,7 +1,7 @@
 """Ranked lists scored by their documents' labels in 0..1, as eRAG has it.
 
 Salemi and Zamani, "Evaluating Retrieval Quality in Retrieval-Augmented Generation", SIGIR 2024, section 3.
-Where all labels are 0 or 1, `ir_measures` computes everything. Where one is not, with l(i) the label at rank i:
+Where all labels are 0 or 1, `ir_measures` computes all. Where one is not, with l(i) the label at rank i:
 
     P@k    = (l(1) + ... + l(k)) / k
     Hit@k  = max(l(1), ..., l(k))                         (ir_measures: Success)
@@ -124,7 +124,8 @@ def retrieval_values(
 
 def fractions_refused(one: RetrievalMeasure) -> str:
     """Why a measure cannot be computed where labels are fractions."""
-    return f"{one.name} needs labels of 0 and 1, and these are fractions, which {', '.join(FRACTIONAL)} take"
+    able = " and ".join((", ".join(FRACTIONAL[:-1]), FRACTIONAL[-1]))
+    return f"{one.name} needs labels of 0 and 1, and some are fractions; {able} take these"
 
 
 def _binary(

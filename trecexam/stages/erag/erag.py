@@ -15,6 +15,7 @@ from trecexam.graders.base import Grader
 from trecexam.graders.erag import EragGrader, Label, erag_prompt
 from trecexam.graders.erag.grader import DEFAULT_METRIC
 from trecexam.graders.erag.metrics import MetricError, metric_of, scored
+from trecexam.reports.reasons import plural
 from trecexam.stages.erag import labels
 from trecexam.stages.erag.evaluation import Evaluation, correlated, evaluated, measures_of
 from trecexam.stages.erag.runs import Chosen, counted_queries, lists
@@ -131,10 +132,9 @@ def from_model(loaded: Loaded, graded: Graded | None) -> Evaluation:
     rejected = [row for row in pipeline.not_taken if row.file in shown]
     notes = []
     if graded is not None:
-        notes.append(f"the model answered from {graded.cells:,} documents")
-        cut = getattr(pipeline.grader, "cut", 0)
-        if cut:
-            notes.append(f"{cut:,} of them were longer than the model takes, and were cut at the end")
+        notes.append(f"the model answered from {plural(graded.cells, 'document')}")
+        if graded.cut:
+            notes.append(f"{plural(graded.cut, 'document')} cut at the end to fit the model")
         if graded.why:
             notes.append(f"ended early: {graded.why}")
     used = pipeline.usage()

@@ -16,6 +16,7 @@ from converters.trec_qrels import write_qrels
 from trecexam.errors import TrecexamError
 from trecexam.graders.erag.grader import five
 from trecexam.reports.files import remove, replace_together
+from trecexam.reports.reasons import plural
 from trecexam.reports.tables import Table, to_tsv
 from trecexam.scores.downstream.end_to_end import QueryCorrelation, query_correlation
 from trecexam.scores.downstream.retrieval import (
@@ -25,7 +26,7 @@ from trecexam.scores.downstream.retrieval import (
     retrieval_measure,
     retrieval_values,
 )
-from trecexam.stages.erag.labels import Labelled, Ranked
+from trecexam.stages.erag.labels import Labelled, Ranked, Unlabelled
 from trecexam.stages.files import Rejected
 
 #: Of the measures that are computed where none is named.
@@ -127,8 +128,12 @@ class Evaluation:
         )
 
     def undefined(self) -> Iterator[str]:
-        """Why a correlation is undefined, a line each."""
+        """Why correlations are undefined, a line each."""
         for run, found in self.correlations.items():
+            reasons = {one.reason for one in found.values()}
+            if len(reasons) == 1 and all(reasons):
+                yield f"{run}: no correlation: {reasons.pop()}"
+                continue
             for name, one in found.items():
                 if one.reason:
                     yield f"{run}, {name}: no correlation: {one.reason}"
@@ -138,13 +143,18 @@ class Evaluation:
         missing = self.labelled.unlabelled
         if not missing:
             return ""
-        reasons = Counter(row.reason for row in missing).most_common(3)
-        shown = "; ".join(f"{count:,} times: {reason}" for reason, count in reasons)
-        first = missing[0]
+        reasons = Counter(row.reason for row in missing)
+        shown = "; ".join(f"{count:,}: {reason}" for reason, count in reasons.most_common(3))
+        more = "; ..." if len(reasons) > 3 else ""
         return (
-            f"{len(missing):,} documents have no label and count as 0, '{first.doc_id}' of query "
-            f"'{first.query_id}' among them ({shown}); see unlabelled.tsv"
+            f"{plural(len(missing), 'document')} without a label, counted as 0 ({shown}{more}), "
+            f"'{missing[0].doc_id}' of query '{missing[0].query_id}' first; all are in unlabelled.tsv"
         )
+
+    @property
+    def failed(self) -> bool:
+        """Whether the model or the metric failed for a document."""
+        return any(row.status != "missing" for row in self.labelled.unlabelled)
 
     def qrels(self) -> Iterator[Qrel]:
         """The labels as whole numbers: 0 and 1, or where there are others, round-half-up(5 x label)."""
@@ -161,9 +171,7 @@ class Evaluation:
         if buffer.tell():
             contents["labels.qrels" if self.binary else "labels.graded.qrels"] = buffer.getvalue()
         if self.labelled.unlabelled:
-            contents["unlabelled.tsv"] = _bytes(
-                Table(("query_id", "doc_id", "reason"), self.labelled.unlabelled)
-            )
+            contents["unlabelled.tsv"] = _bytes(Table(Unlabelled._fields, self.labelled.unlabelled))
         if self.correlations:
             contents["correlation.tsv"] = _bytes(self.correlation())
         if self.rejected:
@@ -190,7 +198,7 @@ class Evaluation:
             "binary": self.binary,
             "queries": len(self.query_ids),
             "labels": sum(map(len, self.labelled.labels.values())),
-            "unlabelled": len(self.labelled.unlabelled),
+            "unlabelled": Counter(row.status for row in self.labelled.unlabelled),
             "empty_outputs": self.labelled.empty,
             "rejected": len(self.rejected),
             "refused_measures": list(self.refused),

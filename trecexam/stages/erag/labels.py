@@ -28,11 +28,24 @@ class Labels(Protocol):
 
 
 class Unlabelled(NamedTuple):
-    """A document of a ranked list that has no label, and counts as 0."""
+    """A document of a ranked list that has no label, and counts as 0.
+
+    `status` is "missing" where there is no output; "refused" or "error" where the model gave none; "unparsed"
+    where the metric gave no score.
+    """
 
     query_id: str
     doc_id: str
+    status: str
     reason: str
+
+
+class _Output(NamedTuple):
+    """An output; where it is None, how that came."""
+
+    text: str | None
+    status: str = "unparsed"
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -62,13 +75,13 @@ def from_grades(pipeline: Pipeline, label: Labels, ranked: Ranked, query_ids: Se
     for row in pipeline.gradebook.rows(frozenset(query_ids)):
         rows[row["query_id"], row["doc_id"]] = row["status"], row["answer"]
 
-    def found(query_id: str, doc_id: str) -> tuple[str | None, str]:
-        """The output, or None and why there is none."""
+    def found(query_id: str, doc_id: str) -> _Output:
         if (query_id, doc_id) not in rows:
             no_text = doc_id in pipeline.gradebook.without_text(query_id)
-            return None, "the document has no text" if no_text else "the model has not answered yet"
+            reason = "the document has no text" if no_text else "the model has not answered yet"
+            return _Output(None, "missing", reason)
         status, answer = rows[query_id, doc_id]
-        return (answer, "") if status in ("ok", "unparsed") else (None, answer)
+        return _Output(answer) if status in ("ok", "unparsed") else _Output(None, status, answer)
 
     return _labelled(golds, label, ranked, query_ids, found)
 
@@ -104,9 +117,9 @@ def from_outputs(
             continue
         refuse(ConversionError(path, row.line, reason))
 
-    def found(query_id: str, doc_id: str) -> tuple[str | None, str]:
-        output = texts.get((query_id, doc_id))
-        return (None, "no output in the file") if output is None else (output[0], "")
+    def found(query_id: str, doc_id: str) -> _Output:
+        row = texts.get((query_id, doc_id))
+        return _Output(None, "missing", "no output in the file") if row is None else _Output(row[0])
 
     return _labelled(golds, label, ranked, sorted(golds), found)
 
@@ -116,20 +129,20 @@ def _labelled(
     label: Labels,
     ranked: Ranked,
     query_ids: Sequence[str],
-    found: Callable[[str, str], tuple[str | None, str]],
+    found: Callable[[str, str], _Output],
 ) -> Labelled:
     labels: dict[str, dict[str, float]] = {}
     unlabelled: list[Unlabelled] = []
     empty = 0
     for query_id, doc_id in _documents(ranked, query_ids):
-        output, reason = found(query_id, doc_id)
+        output, status, reason = found(query_id, doc_id)
         if output is not None:
             empty += not output.strip()
             value, reason = label(golds[query_id], output)
             if value is not None:
                 labels.setdefault(query_id, {})[doc_id] = value
                 continue
-        unlabelled.append(Unlabelled(query_id, doc_id, reason))
+        unlabelled.append(Unlabelled(query_id, doc_id, status, reason))
     return Labelled(labels, tuple(unlabelled), empty)
 
 

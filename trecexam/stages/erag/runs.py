@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError
+from trecexam.reports.reasons import plural
 from trecexam.stages.drops import Dropped, read_dropped
 from trecexam.stages.erag.labels import Ranked
 from trecexam.stages.files import Rejected
@@ -57,9 +58,9 @@ class Chosen:
             path = Path(name)
             dropped = self._read(path, snapshot)
             called = dropped.run.name
-            if called in runs or called in snapshot.runs:
+            if called in runs:
                 called = path.name.removesuffix(".gz").removesuffix(".run")
-            if called in runs or called in snapshot.runs:
+            if called in runs:
                 raise TrecexamError(f"another run is called '{called}': rename the file", path=path)
             runs[called], files[called] = dropped.run.renamed(called), path
             contents[called] = path, None
@@ -71,7 +72,7 @@ class Chosen:
         unknown = [
             self._unknown(run.query_ids, files[name], snapshot.bank.items)
             for name, run in runs.items()
-            if name not in snapshot.runs
+            if files[name] != snapshot.run_files.get(name)
         ]
         rejected = [row for row in snapshot.rejected if row.file not in left_out]
         return replace(
@@ -101,7 +102,7 @@ class Chosen:
         return read_dropped(path, self.folder.config.track.pool, snapshot.query_texts)
 
     def _unknown(self, query_ids: Sequence[str], path: Path, known: Collection[str]) -> Rejected | None:
-        return left_out(self.folder.shown(path), query_ids, known, "have no gold outputs")
+        return left_out(self.folder.shown(path), query_ids, known, "without gold outputs")
 
 
 def left_out(file: str, query_ids: Collection[str], known: Collection[str], why: str) -> Rejected | None:
@@ -110,8 +111,8 @@ def left_out(file: str, query_ids: Collection[str], known: Collection[str], why:
     if not unknown:
         return None
     shown = ", ".join(f"'{query_id}'" for query_id in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
-    some = f"{len(unknown):,} of its {len(query_ids):,} queries"
-    return Rejected(file, None, f"{some} {why}, and were left out: {shown}")
+    some = f"{len(unknown):,} of its {plural(len(query_ids), 'query')}"
+    return Rejected(file, None, f"{some} {why}, left out: {shown}")
 
 
 def counted_queries(snapshot: Snapshot, inputs: Inputs) -> tuple[list[str], Rejected | None]:
@@ -125,7 +126,7 @@ def counted_queries(snapshot: Snapshot, inputs: Inputs) -> tuple[list[str], Reje
         known.update(run.query_ids)
     file = inputs.folder.shown(snapshot.bank_files[0]) if len(snapshot.bank_files) == 1 else "the bank"
     golds = snapshot.bank.query_ids
-    return [q for q in golds if q in known], left_out(file, golds, known, "are not in the track")
+    return [q for q in golds if q in known], left_out(file, golds, known, "not in the track")
 
 
 def lists(snapshot: Snapshot, query_ids: Iterable[str], depth: int | None) -> Ranked:
@@ -135,6 +136,3 @@ def lists(snapshot: Snapshot, query_ids: Iterable[str], depth: int | None) -> Ra
         name: {query_id: run.ranking(query_id, depth) for query_id in wanted}
         for name, run in snapshot.runs.items()
     }
-
-
-Choose = Callable[["Snapshot"], "Snapshot"]
