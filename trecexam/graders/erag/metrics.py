@@ -69,10 +69,10 @@ def _f(found: Counter[str], wanted: Counter[str]) -> float:
 
 
 def rouge_l(output: str, gold: Sequence[str]) -> float:
-    """ROUGE-L's F-measure: the harmonic mean of how much of either text their longest common subsequence is.
+    """ROUGE-L: the harmonic mean of the shares that the longest common subsequence has of both texts.
 
-    Lin, "ROUGE: A Package for Automatic Evaluation of Summaries", 2004, section 3.1, counted in words. These are
-    runs of letters and digits, in lower case and not stemmed: so does the package rouge-score, by default,
+    Lin, "ROUGE: A Package for Automatic Evaluation of Summaries", 2004, section 3.1. Counted are words:
+    runs of letters and digits, in lower case and not stemmed. So does the package rouge-score, by default,
     but that it drops all letters other than a to z.
     """
     from rapidfuzz.distance import LCSseq
