@@ -187,7 +187,7 @@ class Pipeline:
         self.overrides = resolve(snapshot.human, where, snapshot.bank, pooled, texts, best)
         self.gradebook.set_overrides(self.overrides)
         self.snapshot = snapshot
-        self.digests = self.inputs.digests(hold)
+        self.digests = self.inputs.digests(hold, bank_files)
         self._not_taken = (*snapshot.rejected, *bad_passages, *self.overrides.rejected, *untold)
         self._left_out = ()
         return snapshot

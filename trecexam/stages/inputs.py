@@ -76,8 +76,8 @@ class Inputs:
         self._dataset_queries: dict[str, str] | None = None
         self._dataset_qrels: tuple[Qrel, ...] | None = None
 
-    def stamps(self) -> dict[Path, Stamp]:
-        """The stamp of every input file that is there now."""
+    def stamps(self, bank_files: Sequence[Path] | None = None) -> dict[Path, Stamp]:
+        """The stamp of every input file that is there now; `bank_files` are in place of the track's own."""
         folder = self.folder
         optional = (
             folder.queries(),
@@ -90,7 +90,7 @@ class Inputs:
             folder.overrides(),
         )
         paths = [
-            *folder.bank(optional=self._bankless),
+            *(folder.bank(optional=self._bankless) if bank_files is None else bank_files),
             *(p for p in optional if p is not None),
             *folder.run_files(),
             folder.config_path,
@@ -245,9 +245,14 @@ class Inputs:
                 "this prompt names {query}, and no query of the bank has a text: put queries.tsv here",
                 path=self.folder.root,
             )
+        if GOLD in self.kinds:
+            raise TrackError(
+                'no gold outputs in it: a line is {"query_id": ..., "outputs": [...]}, or KILT\'s',
+                path=files[0],
+            )
         raise TrackError(
-            f"this prompt asks about {' and '.join(map(_several, sorted(self.kinds)))}, and the bank "
-            f"has none; see {'`name`' if GOLD in self.kinds else '`prompt`'} in [grader]",
+            f"this prompt asks about {' and '.join(f'{kind}s' for kind in sorted(self.kinds))}, and the bank "
+            "has none; see `prompt` in [grader]",
             path=self.folder.config_path,
         )
 
@@ -370,13 +375,15 @@ class Inputs:
         result: T = known[1]
         return result
 
-    def digests(self, hold: Collection[Path] = ()) -> dict[str, str]:
+    def digests(
+        self, hold: Collection[Path] = (), bank_files: Sequence[Path] | None = None
+    ) -> dict[str, str]:
         """sha256 (hex) of every input file, by its shown path; computed once until the file changes.
 
         Of files that are being written it is that of the content that counts, none where none counts yet.
         """
         found = {}
-        for path in self.stamps():
+        for path in self.stamps(bank_files):
             if path in hold and ("sha256", path) not in self._cache:
                 continue
             # A file may be removed at any moment.
@@ -388,10 +395,6 @@ class Inputs:
         """Drops what is cached of files that are gone."""
         for key in [key for key in self._cache if not key[1].exists()]:
             del self._cache[key]
-
-
-def _several(kind: str) -> str:
-    return "gold outputs" if kind == GOLD else f"{kind}s"
 
 
 def _sha256(path: Path) -> str:

@@ -40,9 +40,14 @@ class Chosen:
             TrecexamError: there is no such run, or two have one name.
             ConversionError: a file is no run.
         """
+        if not snapshot.bank.query_ids:
+            why = next((f": {row}" for row in snapshot.rejected), "")
+            raise TrecexamError(f"no gold outputs can be read{why}", path=snapshot.bank_files[0])
         if not snapshot.runs and not self.named:
+            files = {self.folder.shown(path) for path in self.folder.run_files()}
+            why = next((f": {row}" for row in snapshot.rejected if row.file in files), "")
             raise TrecexamError(
-                "no run to evaluate: put runs into the track's folder of runs, or name files with --run",
+                f"no run to evaluate{why}; put runs into the drop folder, or name files with --run",
                 path=self.folder.root,
             )
         if not self.named:
