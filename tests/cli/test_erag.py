@@ -96,6 +96,10 @@ def test_one_run_by_name_by_file_and_from_elsewhere(track: Path, tmp_path: Path,
     alone = (track / "got" / "scores.tsv").read_bytes()
     assert erag(track, "--run", str(track / "runs" / "two.run")) == 0
     assert (track / "got" / "scores.tsv").read_bytes() == alone
+    # The run has nothing for q3, which is the track's, with a file of queries and without.
+    (track / "queries.tsv").unlink()
+    assert erag(track, "--run", "two") == 0
+    assert (track / "got" / "scores.tsv").read_bytes() == alone
     other = write_run(tmp_path / "other.run", {"q3": ["d5"], "q8": ["d1"]})
     assert erag(track, "--run", "one", "--run", str(other), "-m", "Hit") == 1
     assert {row[0] for row in rows(track / "got" / "scores.tsv")} == {"one", "other"}

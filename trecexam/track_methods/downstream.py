@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trecexam.errors import TrecexamError
 from trecexam.pipeline import Pipeline
 from trecexam.track_methods.opened import Opened, names_of
 from trecexam.watching.lock import TrackLock
@@ -63,6 +64,8 @@ class Downstream(Opened):
         from trecexam.stages.erag.erag import erag_grader, from_model, from_outputs, load
 
         wanted = _wanted(gold, metric, runs, measures, outputs, end_to_end, depth, prompt)
+        if output is not None and Path(output).resolve() == self.folder.out.resolve():
+            raise TrecexamError("has the track's own outputs: give another folder", path=output)
         if wanted.outputs is not None:
             found = from_outputs(self.folder, wanted)
         else:

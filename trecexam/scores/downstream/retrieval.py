@@ -20,17 +20,16 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from ir_measures import Measure
 
 from converters.records import Qrel
-from trecexam.scores.evaluate import OfficialJudgments
+from trecexam.scores.evaluate import Evaluate, OfficialJudgments, Rankings
 from trecexam.scores.measures import COVER, DIVERSITY, measure
 
 #: query_id -> doc_id -> label, 0..1.
 Labels = Mapping[str, Mapping[str, float]]
-#: query_id -> its doc_ids, best first.
-Rankings = Mapping[str, Sequence[str]]
 #: Names of eRAG's measures beside those of ir_measures.
 ALIASES = {"MAP": "AP", "MRR": "RR", "NDCG": "nDCG", "Hit": "Success", "Precision": "P", "Recall": "R"}
 #: Measures that are defined for fractional labels.
@@ -101,7 +100,14 @@ def is_binary(labels: Labels) -> bool:
 def retrieval_values(
     labels: Labels, rankings: Rankings, measures: Sequence[RetrievalMeasure], query_ids: Sequence[str]
 ) -> dict[str, dict[str, float]]:
-    """A run's values: query_id -> measure -> value, exactly for these queries and measures.
+    """`retrieval_evaluator` of one run."""
+    return retrieval_evaluator(labels, measures, query_ids)(rankings)
+
+
+def retrieval_evaluator(
+    labels: Labels, measures: Sequence[RetrievalMeasure], query_ids: Sequence[str]
+) -> Evaluate:
+    """Gives a run's values: query_id -> measure -> value, exactly for these queries and measures.
 
     A query that the run skips has 0.
 
@@ -109,17 +115,21 @@ def retrieval_values(
         ValueError: a measure is not defined for fractional labels, and there are such.
     """
     if is_binary(labels):
-        return _binary(labels, rankings, measures, query_ids)
+        return _binary(labels, measures, query_ids)
     for one in measures:
         if not one.takes_fractions:
             raise ValueError(fractions_refused(one))
-    return {
-        query_id: {
-            one.name: _fractional(one, rankings.get(query_id, ()), labels.get(query_id, {}))
-            for one in measures
+
+    def evaluate(rankings: Rankings) -> dict[str, dict[str, float]]:
+        return {
+            query_id: {
+                one.name: _fractional(one, rankings.get(query_id, ()), labels.get(query_id, {}))
+                for one in measures
+            }
+            for query_id in query_ids
         }
-        for query_id in query_ids
-    }
+
+    return evaluate
 
 
 def fractions_refused(one: RetrievalMeasure) -> str:
@@ -128,27 +138,38 @@ def fractions_refused(one: RetrievalMeasure) -> str:
     return f"{one.name} needs labels of 0 and 1, and some are fractions; {able} take these"
 
 
-def _binary(
-    labels: Labels, rankings: Rankings, measures: Sequence[RetrievalMeasure], query_ids: Sequence[str]
-) -> dict[str, dict[str, float]]:
+def _binary(labels: Labels, measures: Sequence[RetrievalMeasure], query_ids: Sequence[str]) -> Evaluate:
     judged = OfficialJudgments(
         Qrel(query_id, doc_id, int(label))
         for query_id, found in labels.items()
         for doc_id, label in found.items()
     )
-    cut = [one for one in measures if not one.whole]
-    plain = judged.evaluator([one.of for one in cut], query_ids)(rankings)
-    values = {query_id: {one.name: plain[query_id][str(one.of)] for one in cut} for query_id in query_ids}
-    whole = [one for one in measures if one.whole]
-    by_length: dict[int, list[str]] = {}
-    for query_id in query_ids:
-        by_length.setdefault(len(rankings.get(query_id, ())), []).append(query_id)
-    for length, same in by_length.items() if whole else ():
-        at = {one.name: type(one.of)(**{**one.of.params, "cutoff": max(1, length)}) for one in whole}
-        found = judged.evaluator(list(at.values()), same)(rankings)
-        for query_id in same:
-            values[query_id] |= {name: found[query_id][str(each)] for name, each in at.items()}
-    return {query_id: {one.name: values[query_id][one.name] for one in measures} for query_id in query_ids}
+    plain = judged.evaluator([one.of for one in measures if not one.whole], query_ids)
+
+    @cache
+    def of_length(length: int) -> Evaluate:
+        """The measures of whole lists, for lists of this length."""
+        return judged.evaluator([_at(one, length) for one in measures if one.whole], query_ids)
+
+    def evaluate(rankings: Rankings) -> dict[str, dict[str, float]]:
+        lengths = {query_id: len(rankings.get(query_id, ())) for query_id in query_ids}
+        values = plain(rankings)
+        for length in set(lengths.values()) if any(one.whole for one in measures) else ():
+            same = {q: rankings.get(q, ()) for q in query_ids if lengths[q] == length}
+            found = of_length(length)(same)
+            for query_id in same:
+                values[query_id] |= found[query_id]
+        return {
+            query_id: {one.name: values[query_id][str(_at(one, lengths[query_id]))] for one in measures}
+            for query_id in query_ids
+        }
+
+    return evaluate
+
+
+def _at(one: RetrievalMeasure, length: int) -> Measure:
+    """The measure, of a list of this length."""
+    return type(one.of)(**{**one.of.params, "cutoff": max(1, length)}) if one.whole else one.of
 
 
 def _fractional(one: RetrievalMeasure, ranking: Sequence[str], labels: Mapping[str, float]) -> float:

@@ -110,7 +110,7 @@ def load(pipeline: Pipeline, wanted: Wanted) -> Loaded:
     folder = pipeline.folder
     chosen = Chosen(folder, wanted.runs)
     snapshot = pipeline.load(depth=wanted.depth, bank_files=_gold_files(folder, wanted), choose=chosen)
-    query_ids, unknown = _counted(snapshot, pipeline.inputs)
+    query_ids, unknown = _counted(snapshot, pipeline.inputs, chosen)
     return Loaded(pipeline, chosen, wanted, tuple(query_ids), unknown)
 
 
@@ -165,13 +165,12 @@ def from_outputs(folder: TrackFolder, wanted: Wanted) -> Evaluation:
             return Label(None, str(error))
 
     inputs = Inputs(folder, (KIND,))
-    everything = inputs.read(bank_files=_gold_files(folder, wanted))
     chosen = Chosen(folder, wanted.runs)
-    snapshot = chosen(everything)
-    query_ids, unknown = _counted(snapshot, inputs)
+    snapshot = chosen(inputs.read(bank_files=_gold_files(folder, wanted)))
+    query_ids, unknown = _counted(snapshot, inputs, chosen)
     ranked = lists(snapshot, query_ids, wanted.depth)
     known: dict[str, set[str]] = {query_id: set() for query_id in query_ids}
-    for run in (*everything.runs.values(), *snapshot.runs.values()):
+    for run in (*snapshot.runs.values(), *chosen.others.values()):
         for query_id, docs in known.items():
             docs.update(run.ranking(query_id))
     errors: list[ConversionError] = []
@@ -213,15 +212,15 @@ def _finished(
     )
     if wanted.end_to_end is None:
         return found
-    return correlated(found, wanted.end_to_end, folder.shown(wanted.end_to_end), chosen.others)
+    return correlated(found, wanted.end_to_end, folder.shown(wanted.end_to_end), frozenset(chosen.others))
 
 
 def _gold_files(folder: TrackFolder, wanted: Wanted) -> tuple[Path, ...]:
     return folder.bank() if wanted.gold is None else (wanted.gold,)
 
 
-def _counted(snapshot: Snapshot, inputs: Inputs) -> tuple[list[str], Rejected | None]:
-    query_ids, unknown = counted_queries(snapshot, inputs)
+def _counted(snapshot: Snapshot, inputs: Inputs, chosen: Chosen) -> tuple[list[str], Rejected | None]:
+    query_ids, unknown = counted_queries(snapshot, inputs, chosen.others.values())
     if not query_ids:
         first = next(iter(snapshot.rejected), None)
         why = "" if first is None else f" ({first})"

@@ -23,8 +23,8 @@ from trecexam.scores.downstream.retrieval import (
     RetrievalMeasure,
     fractions_refused,
     is_binary,
+    retrieval_evaluator,
     retrieval_measure,
-    retrieval_values,
 )
 from trecexam.stages.erag.labels import Labelled, Ranked, Unlabelled
 from trecexam.stages.files import Rejected
@@ -227,10 +227,8 @@ def evaluated(
     wanted = default_measures() if measures is None else list(measures)
     able = [one for one in wanted if binary or one.takes_fractions]
     refused = [fractions_refused(one) for one in wanted if one not in able]
-    values = {
-        run: retrieval_values(labelled.labels, lists, able, query_ids)
-        for run, lists in sorted(ranked.items())
-    }
+    evaluate = retrieval_evaluator(labelled.labels, able, query_ids)
+    values = {run: evaluate(lists) for run, lists in sorted(ranked.items())}
     return Evaluation(
         metric,
         labelled,

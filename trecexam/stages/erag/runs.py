@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,10 +13,11 @@ from trecexam.errors import TrecexamError
 from trecexam.reports.reasons import plural
 from trecexam.stages.drops import Dropped, read_dropped
 from trecexam.stages.erag.labels import Ranked
-from trecexam.stages.files import Rejected
+from trecexam.stages.files import Rejected, Stamp
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
+    from converters.run import Run
     from trecexam.stages.inputs import Inputs, Snapshot
 
 
@@ -26,12 +27,12 @@ class Chosen:
 
     Attributes:
         named: names of runs of the track, or paths; none for all of the track.
-        others: names of the track's runs that are not meant; known once it was called.
+        others: the runs of the track that are not meant, by name; known once it was called.
     """
 
     folder: TrackFolder
     named: Sequence[str] = ()
-    others: frozenset[str] = frozenset()
+    others: Mapping[str, Run] = field(default_factory=dict)
 
     def __call__(self, snapshot: Snapshot) -> Snapshot:
         """The inputs with these runs alone.
@@ -44,15 +45,17 @@ class Chosen:
             why = next((f": {row}" for row in snapshot.rejected), "")
             raise TrecexamError(f"no gold outputs can be read{why}", path=snapshot.bank_files[0])
         if not snapshot.runs and not self.named:
-            files = {self.folder.shown(path) for path in self.folder.run_files()}
-            why = next((f": {row}" for row in snapshot.rejected if row.file in files), "")
+            dropped = {self.folder.shown(path) for path in self.folder.run_files()}
+            why = next((f": {row}" for row in snapshot.rejected if row.file in dropped), "")
             raise TrecexamError(
                 f"no run to evaluate{why}; put runs into the drop folder, or name files with --run",
                 path=self.folder.root,
             )
         if not self.named:
             return snapshot
-        runs, files, contents = {}, {}, {}
+        runs: dict[str, Run] = {}
+        files: dict[str, Path] = {}
+        contents: dict[str, tuple[Path, Stamp | None]] = {}
         texts = dict(snapshot.own_texts)
         for name in dict.fromkeys(self.named):
             own = self._own(name, snapshot)
@@ -61,16 +64,16 @@ class Chosen:
                 contents[own] = snapshot.run_contents[own]
                 continue
             path = Path(name)
-            dropped = self._read(path, snapshot)
-            called = dropped.run.name
+            read = self._read(path, snapshot)
+            called = read.run.name
             if called in runs:
                 called = path.name.removesuffix(".gz").removesuffix(".run")
             if called in runs:
                 raise TrecexamError(f"another run is called '{called}': rename the file", path=path)
-            runs[called], files[called] = dropped.run.renamed(called), path
+            runs[called], files[called] = read.run.renamed(called), path
             contents[called] = path, None
-            texts.update(dropped.texts)
-        self.others = frozenset(snapshot.runs) - runs.keys()
+            texts.update(read.texts)
+        self.others = {name: run for name, run in snapshot.runs.items() if name not in runs}
         left_out = {self.folder.shown(path) for path in self.folder.run_files()} - {
             self.folder.shown(path) for path in files.values()
         }
@@ -120,14 +123,19 @@ def left_out(file: str, query_ids: Collection[str], known: Collection[str], why:
     return Rejected(file, None, f"{some} {why}, left out: {shown}")
 
 
-def counted_queries(snapshot: Snapshot, inputs: Inputs) -> tuple[list[str], Rejected | None]:
+def counted_queries(
+    snapshot: Snapshot, inputs: Inputs, others: Iterable[Run] = ()
+) -> tuple[list[str], Rejected | None]:
     """The gold queries that the track knows: those of its queries' file or dataset, and those of its runs.
+
+    Args:
+        others: runs of the track that are not evaluated.
 
     Returns:
         They, sorted; and what is said of the others.
     """
     known = set(inputs.own_queries())
-    for run in snapshot.runs.values():
+    for run in (*snapshot.runs.values(), *others):
         known.update(run.query_ids)
     file = inputs.folder.shown(snapshot.bank_files[0]) if len(snapshot.bank_files) == 1 else "the bank"
     golds = snapshot.bank.query_ids
