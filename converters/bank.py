@@ -4,12 +4,13 @@ A line a query: `query_id, query_text, questions|items: [{question_id|nugget_id,
 gold_answers?, facet_id?, importance?, retired?, origin?}]`; or a line an item, which is easily edited:
 `query_id, question|nugget, question_id?|nugget_id?, ...`, or as older banks have it `query_id, qid, question,
 facet_id, choices, correct, correctKey`; or `qid, nuggets: [{text, importance}]` (see `converters.nuggets`);
-or `question_id, question, content`, RAGVAL's question with its block (see `converters.knowledge`).
-Where an id is missing it is `query_id/md5(text)`.
+or `question_id, question, content`, RAGVAL's question with its block (see `converters.knowledge`); or gold
+outputs (see `converters.gold`). Where an id is missing it is `query_id/md5(text)`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,9 +19,11 @@ from typing import Any, BinaryIO, NamedTuple
 
 from converters.errors import ConversionError
 from converters.fields import a_flag, a_text, an_id, an_origin, made_id
+from converters.gold import KIND as GOLD
+from converters.gold import gold_items, gold_line, gold_query, is_gold
 from converters.knowledge import KINDS as JUDGED_FOR
 from converters.knowledge import has_question, question_items, question_of, question_row
-from converters.lines import Head, first_object, iter_filled, iter_objects, parse_object
+from converters.lines import Head, first_object, head, iter_filled, parse_object
 from converters.nuggets import (
     IMPORTANCES,
     QUERY_KEYS,
@@ -40,6 +43,8 @@ TEXT_KEYS = {"question": ("question_text", "text"), "nugget": ("nugget_text", "t
 #: The same of a line that holds one item alone.
 SINGLE_ID_KEYS = {"question": ("qid", "question_id"), "nugget": ("nugget_id",)}
 SINGLE_TEXT_KEYS = {"question": ("question", "question_text"), "nugget": ("nugget", "nugget_text")}
+#: What a line of questions or nuggets has, beside a query's id.
+_ITEM_KEYS = ("questions", "items", "question", "question_text", "nugget", "nugget_text")
 Path = str | os.PathLike[str]
 
 
@@ -51,17 +56,20 @@ class LineForm:
         claims: whether a line has it.
         query: (path, line number, line) -> the query's id, and its text or "".
         items: the same -> the line's items.
+        forgiving: what is wrong with a line leaves out that line, and the others are read.
     """
 
     claims: Callable[[Mapping[str, Any]], bool]
     query: Callable[[Path, int, Mapping[str, Any]], tuple[str, str]]
     items: Callable[[Path, int, Mapping[str, Any]], Iterable[Item]]
+    forgiving: bool = False
 
 
 #: In the order in which a line is tried.
 FORMS: tuple[LineForm, ...] = (
     LineForm(has_nuggets, query_of, nugget_items),
     LineForm(has_question, question_of, question_items),
+    LineForm(is_gold, gold_query, gold_items, forgiving=True),
 )
 
 
@@ -69,13 +77,26 @@ def _form(row: Mapping[str, Any]) -> LineForm | None:
     return next((form for form in FORMS if form.claims(row)), None)
 
 
+def _of_gold(path: Path) -> bool:
+    """Whether a file holds gold outputs: the first line that tells what it is does."""
+    with contextlib.suppress(ConversionError):
+        start = head(path)
+        for line in start.lines:
+            row = first_object(Head(start.name, (line,))) or {}
+            if (form := _form(row)) is not None:
+                return form.forgiving
+            if any(key in row for key in _ITEM_KEYS):
+                return False
+    return False
+
+
 class BankLine(NamedTuple):
     """A line of a bank as it stands there.
 
     `number` is None where the whole file is meant; `query_id` and `query_text` are "" where there is none.
     `nuggets` says whether its form is a list of nuggets, `judged` whether it is a question with its block.
-    `items` are all that could be read before the
-    `error`, if there is one: blank ones and ids that stand twice too.
+    `items` are all that could be read before the `error`, if there is one: blank ones and ids that stand
+    twice too. `forgiving`: an error leaves out this line alone.
     """
 
     number: int | None
@@ -85,6 +106,7 @@ class BankLine(NamedTuple):
     judged: bool = False
     items: tuple[Item, ...] = ()
     error: ConversionError | None = None
+    forgiving: bool = False
 
 
 def read_bank(path: Path, on_error: Callable[[ConversionError], None] | None = None) -> Iterator[Item]:
@@ -92,6 +114,7 @@ def read_bank(path: Path, on_error: Callable[[ConversionError], None] | None = N
 
     Published banks hold questions of nothing but blanks, which their generator left behind. Nobody can
     answer them, so they are left out. Two nuggets of a query with the same text are one item, the first.
+    Lines of gold outputs that cannot be read, and second ones for a query, are left out.
 
     Args:
         on_error: takes an error for each item left out; None logs how many there were, as warnings.
@@ -115,6 +138,7 @@ def taken(
     texts: dict[tuple[str, ...], int] = {}
     blank: list[ConversionError] = []
     twice: list[ConversionError] = []
+    unread: list[ConversionError] = []
     for line in lines:
         number = line.number or 0
         for item in line.items:
@@ -138,6 +162,10 @@ def taken(
                         twice.append(said)
                     continue
                 texts[key] = number
+            if item.item_id in seen and line.forgiving:
+                first = f"stands twice (first on line {seen[item.item_id]}); the first one counts"
+                twice.append(ConversionError(path, number, f"query '{item.query_id}' {first}"))
+                continue
             if item.item_id in seen:
                 raise ConversionError(
                     path,
@@ -148,8 +176,10 @@ def taken(
             seen[item.item_id] = number
             yield item
         if line.error is not None:
-            raise line.error
-    for left_out in (blank, twice):
+            if not line.forgiving:
+                raise line.error
+            unread.append(line.error)
+    for left_out in (blank, twice, unread):
         if on_error is not None:
             for error in left_out:
                 on_error(error)
@@ -162,9 +192,10 @@ def scan_bank(path: Path) -> Iterator[BankLine]:
 
     Of a file that cannot be read to its end, the last one has the error that says why.
     """
+    forgiving = _of_gold(path)
     try:
         for number, line in iter_filled(path):
-            yield scan_line(path, number, line)
+            yield scan_line(path, number, line, forgiving=forgiving)
     except ConversionError as error:
         yield BankLine(error.line, error=error)
 
@@ -176,20 +207,18 @@ def read_bank_queries(path: Path) -> Iterator[Query]:
         ConversionError: as `read_bank`.
     """
     seen: set[str] = set()
-    for number, row in iter_objects(path):
-        text: Any = row.get("query_text")
-        form = _form(row)
-        if form is not None:
-            query_id, text = form.query(path, number, row)
-        else:
-            query_id = an_id(path, number, row, ("query_id",))
-        if isinstance(text, str) and text.strip() and query_id not in seen:
-            seen.add(query_id)
-            yield Query(query_id, text)
+    for line in scan_bank(path):
+        if line.error is not None and not line.query_id and not line.forgiving:
+            raise line.error
+        if line.query_text.strip() and line.query_id not in seen:
+            seen.add(line.query_id)
+            yield Query(line.query_id, line.query_text)
 
 
 def write_bank(items: Iterable[Item], file: BinaryIO) -> None:
-    """Writes a line a query, in order of first appearance; of questions with their block nothing but these.
+    """Writes a line a query, in order of first appearance, and one more for its gold outputs.
+
+    Of a question with its block it writes nothing else.
 
     Raises:
         ValueError: an item's importance is none; or items of the kinds truthfulness and relevance are not the
@@ -221,25 +250,40 @@ def write_bank(items: Iterable[Item], file: BinaryIO) -> None:
                 **({"origin": item.origin._asdict()} if item.origin else {}),
             }
             for item in group
+            if item.kind != GOLD
         ]
-        file.write(orjson.dumps({"query_id": query_id, "items": rows}) + b"\n")
+        if rows:
+            file.write(orjson.dumps({"query_id": query_id, "items": rows}) + b"\n")
+        for item in group:
+            if item.kind == GOLD:
+                file.write(orjson.dumps(gold_line(item)) + b"\n")
 
 
-def scan_line(path: Path, number: int, line: bytes) -> BankLine:
-    """A line of a bank, whatever is wrong with it."""
-    found = BankLine(number)
+def scan_line(path: Path, number: int, line: bytes, *, forgiving: bool = False) -> BankLine:
+    """A line of a bank, whatever is wrong with it.
+
+    Args:
+        forgiving: what holds for a line that does not tell what it is: those around it are gold outputs.
+    """
+    found = BankLine(number, forgiving=forgiving)
     items: list[Item] = []
     try:
         row = parse_object(path, number, line)
         form = _form(row)
+        if form is not None:
+            forgiving = form.forgiving
+        elif any(key in row for key in _ITEM_KEYS):
+            forgiving = False
+        found = BankLine(number, forgiving=forgiving)
         text: Any = row.get("query_text")
         if form is not None:
             query_id, text = form.query(path, number, row)
         else:
             query_id = an_id(path, number, row, ("query_id",))
-        found = BankLine(
-            number, query_id, text if isinstance(text, str) else "", has_nuggets(row), has_question(row)
-        )
+        text = text if isinstance(text, str) else ""
+        found = BankLine(number, query_id, text, has_nuggets(row), has_question(row), forgiving=forgiving)
+        if form is None and forgiving:
+            raise ConversionError(path, number, f"query '{query_id}' has no gold outputs: left out")
         for item in form.items(path, number, row) if form is not None else _items(path, number, row):
             items.append(item)
     except ConversionError as error:
@@ -342,11 +386,11 @@ def _sniff(start: Head) -> bool:
         return False
     if has_nuggets(row):
         return any(key in row for key in (*QUERY_KEYS, "query")) and not is_assigned(row)
-    if has_question(row):
+    if has_question(row) or is_gold(row):
         return True
-    return "query_id" in row and any(
-        key in row for key in ("questions", "items", "question", "question_text", "nugget", "nugget_text")
-    )
+    return "query_id" in row and any(key in row for key in _ITEM_KEYS)
 
 
-FORMAT = Format("bank", (".jsonl",), "test bank, JSONL", EXAMPLE, _sniff, read_bank, write_bank)
+FORMAT = Format(
+    "bank", (".jsonl",), "test bank: questions, nuggets, gold outputs", EXAMPLE, _sniff, read_bank, write_bank
+)

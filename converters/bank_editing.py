@@ -28,6 +28,7 @@ from converters.bank import (
 )
 from converters.errors import ConversionError
 from converters.fields import made_id
+from converters.gold import KIND as GOLD
 from converters.json_splice import dumped, elements, member, with_element, with_member
 from converters.nuggets import ITEM_KEYS as NUGGET_ID_KEYS
 from converters.nuggets import TEXT_KEYS as NUGGET_TEXT_KEYS
@@ -52,7 +53,7 @@ class _Line(NamedTuple):
 class _Place(NamedTuple):
     """Where an item stands: the line's index, and where in its text the item's object begins.
 
-    `ids` and `texts` are the keys that may hold its id and text there.
+    `ids` and `texts` are the keys that may hold its id and text there; gold outputs have none.
     """
 
     line: int
@@ -84,6 +85,10 @@ def with_text(content: bytes, path: Path, item_id: str, text: str, note: Mapping
     """
     lines = _lines(content, path)
     place = _find(lines, path, item_id)
+    if not place.texts:
+        raise ConversionError(
+            path, place.line + 1, f"item '{item_id}' is a list of gold outputs: edit the file by hand"
+        )
     line, key = lines[place.line].text, place.texts[0]
     for one in place.texts:
         found = member(line, place.start, one)
@@ -198,7 +203,7 @@ def _lines(content: bytes, path: Path) -> list[_Line]:
     for number, (part, end) in enumerate(zip(parts, ends, strict=True), 1):
         line = part.rstrip(b"\r")
         found = scan_line(path, number, line) if line.strip() else None
-        if found is not None and found.error is not None:
+        if found is not None and found.error is not None and not found.forgiving:
             raise found.error
         lines.append(_Line(line.decode(), part[len(line) :] + end, found))
     return lines
@@ -221,6 +226,8 @@ def _places(lines: list[_Line], query_id: str) -> Iterator[_Place]:
                 keys = ("question_id",), ("question",)
             elif line.found.nuggets:
                 keys = NUGGET_ID_KEYS, NUGGET_TEXT_KEYS
+            elif item.kind == GOLD:
+                keys = (), ()
             elif listing is None:
                 keys = SINGLE_ID_KEYS[item.kind], SINGLE_TEXT_KEYS[item.kind]
             else:

@@ -65,9 +65,9 @@ class Origin(NamedTuple):
 
 
 class Item(NamedTuple):
-    """One entry of a test bank: an exam question or a nugget (key fact).
+    """One entry of a test bank: an exam question, a nugget (key fact), or a query's gold outputs.
 
-    `kind` is "question" or "nugget". `gold_answers` is the answer key, empty where the bank has none.
+    `kind` is "question", "nugget" or "gold". `gold_answers` is the answer key, empty where the bank has none.
     `choices` are the candidates of a multiple-choice question as (letter, text) pairs. `query_text` is
     set by trecexam where the grader is told the query as well; files have none. `importance` is "vital" or
     "okay" as TREC's assessors say it of nuggets, "" where nobody did; no grader is told it. A `retired`

@@ -51,7 +51,24 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_exams(folder)
     for name in ("judged.jsonl", "blocks.jsonl"):
         shutil.copy(ROOT / "examples" / "ragval" / name, folder)
+    write_erag(folder)
     return folder
+
+
+def write_erag(folder: Path) -> None:
+    """gold.jsonl, outputs.jsonl of every document of bm25.run, and end-to-end.tsv."""
+    queries = [line.split("\t") for line in (folder / "queries.tsv").read_text().splitlines()]
+    golds = [{"query_id": q, "outputs": [" ".join(text.split()[-3:]), text]} for q, text in queries]
+    (folder / "gold.jsonl").write_text("".join(json.dumps(row) + "\n" for row in golds))
+    ranked = [line.split() for line in (folder / "runs" / "bm25.run").read_text().splitlines()]
+    outputs = [
+        {"query_id": q, "doc_id": d, "output": golds[n % len(golds)]["outputs"][0]}
+        for n, (q, _, d, *_) in enumerate(ranked)
+    ]
+    (folder / "outputs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in outputs))
+    (folder / "end-to-end.tsv").write_text(
+        "".join(f"bm25\t{q}\t{n % 3}\n" for n, (q, _) in enumerate(queries))
+    )
 
 
 def write_exams(folder: Path) -> None:

@@ -15,6 +15,7 @@ from trecexam.track import TrackFolder
 from trecexam.track_methods.banks import Banks
 from trecexam.track_methods.checking import Checking
 from trecexam.track_methods.comparing import Comparing
+from trecexam.track_methods.downstream import Downstream
 from trecexam.track_methods.exam_making import ExamMaking
 from trecexam.track_methods.exams import Exams
 from trecexam.track_methods.filling import Filling
@@ -44,7 +45,7 @@ def open_track(root: Path | str, *, grader: Grader | None = None) -> Track:
     return Track(TrackFolder.open(root), grader)
 
 
-class Track(Comparing, Filling, Checking, Banks, Exams, ExamMaking, Ragval):
+class Track(Comparing, Filling, Checking, Banks, Exams, ExamMaking, Downstream, Ragval):
     """One track folder. What is read and computed is kept, so asking twice is cheap.
 
     The methods that read (`leaderboard`, `qrels` ...) use the grades that are in the store and never

@@ -172,9 +172,9 @@ class Daemon:
 
 
 def _settings(folder: TrackFolder) -> tuple[object, object]:
-    """Changes when trecexam.toml or the prompt file that it names changes."""
-    prompt = folder.prompt()
-    return stamp(folder.config_path), prompt and stamp(prompt)
+    """Changes when trecexam.toml, or the file of a prompt or a metric that it names, changes."""
+    own = folder.prompt(), folder.metric()
+    return stamp(folder.config_path), tuple(path and stamp(path) for path in own)
 
 
 def describe(update: Update) -> str:
@@ -184,6 +184,8 @@ def describe(update: Update) -> str:
         f"{update.runs} runs",
         f"{update.graded:,} cells graded" if update.graded else "nothing to grade",
     ]
+    if update.cut:
+        parts.append(f"{update.cut:,} texts cut at the end to fit the model")
     if counts.missing:
         parts.append(f"{counts.missing:,} of {counts.cells:,} without a grade")
     for name in ("unparsed", "refused", "error"):

@@ -139,6 +139,11 @@ class Pipeline:
             return None, None
 
     @property
+    def not_taken(self) -> tuple[Rejected, ...]:
+        """Inputs that were not taken, and documents without a text."""
+        return self._not_taken
+
+    @property
     def rejected(self) -> tuple[Rejected, ...]:
         """Inputs that were not taken, and items that cannot be graded."""
         where = self.folder.bank(optional=True)
@@ -156,6 +161,7 @@ class Pipeline:
         hold: Collection[Path] = (),
         depth: int | None = None,
         bank_files: Sequence[Path] | None = None,
+        choose: Callable[[Snapshot], Snapshot] | None = None,
     ) -> Snapshot:
         """Reads what changed and builds the pool; grades nothing.
 
@@ -163,12 +169,15 @@ class Pipeline:
             hold: run files that are being written now.
             depth: ranks of each run that are pooled; None for the track's.
             bank_files: None for the track's. What the track's measures need is asked of its own bank alone.
+            choose: gives the inputs with the runs that are meant, in place of all of the track.
 
         Raises:
             TrecexamError, ConversionError: the bank or the passages are missing or unreadable.
         """
         check_measures(self.config, self.folder.config_path)
         snapshot = self.inputs.read(hold, bank_files)
+        if choose is not None:
+            snapshot = choose(snapshot)
         if bank_files is None:
             check_importance(self.config.measures(), snapshot.bank, snapshot.bank_files)
         pooled = pool(snapshot.runs.values(), snapshot.bank.query_ids, depth or self.config.track.depth)
@@ -180,7 +189,7 @@ class Pipeline:
         self.overrides = resolve(snapshot.human, where, snapshot.bank, pooled, texts, best)
         self.gradebook.set_overrides(self.overrides)
         self.snapshot = snapshot
-        self.digests = self.inputs.digests(hold)
+        self.digests = self.inputs.digests(hold, bank_files)
         self._not_taken = (*snapshot.rejected, *bad_passages, *self.overrides.rejected, *untold)
         self._left_out = ()
         return snapshot
@@ -361,14 +370,14 @@ class Pipeline:
         self.inputs.forget_missing()
         self.open_to_write()
         runs = len(self.load(hold).runs)
-        graded, complete, why = self.grade(progress, stop)
+        graded, complete, why, cut = self.grade(progress, stop)
         counts = self.gradebook.counts()
         self._left_out = tuple(left_out(self.folder, self.gradebook, counts)) if complete else ()
         written = outputs.write(self, counts, complete=complete)
         if complete:
             outputs.remember(seen, runs, counts, self.rejected)
         return Update(
-            True, graded, runs, counts, self.rejected, complete, tuple(written.files), written.entry, why
+            True, graded, runs, counts, self.rejected, complete, tuple(written.files), written.entry, why, cut
         )
 
     def _fingerprint(self, hold: Collection[Path]) -> str:

@@ -104,6 +104,10 @@ class TrackFolder:
             return None
         return self.root / name
 
+    def metric(self) -> Path | None:
+        """The file of the user's own metric, where it is in the track's folder."""
+        return metric_file(self.config.grader.metric, self.root)
+
     def bank(self, *, optional: bool = False) -> tuple[Path, ...]:
         """The bank's files, sorted.
 
@@ -183,3 +187,10 @@ class TrackFolder:
         return next((path for path in here if path.exists()), None) or next(
             (path for path in here if path.is_symlink()), None
         )
+
+
+def metric_file(name: str | None, folder: Path) -> Path | None:
+    """The file in a folder that has the metric `module:function`; None where it has none."""
+    module, colon, _ = (name or "").partition(":")
+    path = folder.joinpath(*module.split(".")).with_suffix(".py")
+    return path if colon and module and path.is_file() else None

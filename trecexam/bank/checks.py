@@ -116,6 +116,9 @@ def _alone(item: Item, query_text: str | None, max_words: int | None) -> Iterato
     if not item.text.strip():
         yield "empty text"
         return
+    if item.kind not in MAX_WORDS:
+        # What a task wants is as long as it is, and may well read like the query.
+        return
     junk = junk_in(item.text)
     if junk is not None:
         yield junk

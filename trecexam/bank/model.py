@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from converters.gold import KIND as GOLD
 from converters.records import Item
 
 
@@ -70,12 +71,26 @@ def _by_query(grouped: Mapping[str, list[Item]]) -> dict[str, tuple[Item, ...]]:
     return {query_id: tuple(grouped[query_id]) for query_id in sorted(grouped)}
 
 
+def asked_digest(item: Item) -> bytes:
+    """sha256 of what a model is asked about an item, for the key of its grades.
+
+    Of gold outputs that is the query alone: these are what its answer is compared with afterwards.
+    """
+    if item.kind == GOLD:
+        return hashlib.sha256(_canonical([GOLD, item.query_text])).digest()
+    return item_digest(item)
+
+
 def item_digest(item: Item) -> bytes:
-    """sha256 of what a grader is asked about an item: its text, kind and answer key (not its id)."""
+    """sha256 of what an item is: its text, kind and answer key (not its id)."""
     asked = [item.kind, item.text, list(item.gold_answers), [list(choice) for choice in item.choices]]
     if item.query_text:
         asked.append(item.query_text)
-    return hashlib.sha256(json.dumps(asked, ensure_ascii=False, separators=(",", ":")).encode()).digest()
+    return hashlib.sha256(_canonical(asked)).digest()
+
+
+def _canonical(asked: object) -> bytes:
+    return json.dumps(asked, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def passage_digest(text: str) -> bytes:

@@ -10,14 +10,15 @@ from pydantic import BaseModel, ValidationError
 
 from trecexam.config import GraderSection, RaySection
 from trecexam.graders import available
+from trecexam.graders.erag import erag_prompt
 from trecexam.graders.prompts import named
 from trecexam.scaffold import Sources, make_track
 from trecexam.track import PROMPT_SUFFIXES
 
 FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
-#: Those that ask a server, or may.
-SERVED = ("openai", "ragval")
-LANGUAGE_MODELS = ("seq2seq", "causal", "openai")
+LANGUAGE_MODELS = ("seq2seq", "causal", "openai", "erag")
+#: Graders whose model may be behind a server.
+SERVED = ("openai", "erag", "ragval")
 ANY = click.Path(path_type=Path, exists=True)
 
 
@@ -28,7 +29,10 @@ ANY = click.Path(path_type=Path, exists=True)
 @click.argument("track", type=click.Path(path_type=Path, file_okay=False), metavar="TRACK")
 @click.option("--queries", type=FILE, help="Queries: `query_id<TAB>text`, or JSONL.")
 @click.option(
-    "--bank", type=FILE, multiple=True, help="Test bank, JSONL: questions or nuggets. May be repeated."
+    "--bank",
+    type=FILE,
+    multiple=True,
+    help="Test bank, JSONL: questions, nuggets or gold outputs. May be repeated.",
 )
 @click.option("--passages", type=FILE, help="Passages: JSONL with docid and text.")
 @click.option("--qrels", type=FILE, help="Official judgments, to compare with.")
@@ -48,7 +52,7 @@ ANY = click.Path(path_type=Path, exists=True)
     "--model", metavar="DIR|ID", help="The grader's model: a folder, a hub id, or what the server calls it."
 )
 @click.option(
-    "--base-url", metavar="URL", help="The server of --grader openai or ragval: http://localhost:8000/v1."
+    "--base-url", metavar="URL", help="The server of --grader openai, erag, ragval: http://localhost:8000/v1."
 )
 @click.option("--key-env", metavar="NAME", help="The environment variable with that server's key.")
 @click.option("--ray", metavar="ADDRESS", help="Run its model on a Ray cluster: auto, or HOST:PORT.")
@@ -56,6 +60,9 @@ ANY = click.Path(path_type=Path, exists=True)
     "--prompt",
     metavar="NAME|FILE",
     help="What a language model is asked: see `trecexam graders --prompts`, or a .toml or .jinja file.",
+)
+@click.option(
+    "--metric", metavar="NAME", help="Of --grader erag: em, f1, rouge-l, accuracy or module:function."
 )
 @click.option("--link", is_flag=True, help="Link the files instead of copying them.")
 def init(
@@ -73,6 +80,7 @@ def init(
     key_env: str | None,
     ray: str | None,
     prompt: str | None,
+    metric: str | None,
     link: bool,
 ) -> None:
     """Make the folder TRACK: the given files, a drop folder runs/, and a commented trecexam.toml."""
@@ -81,7 +89,11 @@ def init(
     server = {"base_url": base_url, "key_env": key_env}
     settings = {key: value for key, value in server.items() if value is not None}
     if settings and grader not in SERVED:
-        raise click.UsageError(f"--base-url and --key-env are for --grader {' and '.join(SERVED)}")
+        raise click.UsageError(f"--base-url and --key-env are for --grader {', '.join(SERVED)}")
+    if metric is not None:
+        if grader != "erag":
+            raise click.UsageError("--metric is for --grader erag")
+        settings["metric"] = metric
     _check(GraderSection, settings)
     cluster = {} if ray is None else {"address": ray}
     _check(RaySection, cluster, {"address": "--ray"})
@@ -91,14 +103,17 @@ def init(
     # A folder is meant from where the command runs, but the settings are read from the track's folder.
     if model is not None and Path(model).is_dir():
         model = str(Path(model).resolve())
-    elif model is not None and base_url is None and grader != "openai" and model.startswith(("/", ".", "~")):
+    elif model is not None and grader != "openai" and not base_url and model.startswith(("/", ".", "~")):
         raise click.BadParameter(f"no such folder: {model}", param_hint="--model")
     asked: str | Path | None = prompt
     if prompt is not None:
         if grader not in LANGUAGE_MODELS:
             raise click.UsageError(f"--prompt is for --grader {', '.join(LANGUAGE_MODELS)}")
         # Read now: a prompt that cannot be used is said before a folder is made.
-        named(prompt, Path())
+        if grader == "erag":
+            erag_prompt(Path(prompt))
+        else:
+            named(prompt, Path())
         asked = Path(prompt) if Path(prompt).suffix.lower() in PROMPT_SUFFIXES else prompt
     sources = Sources(
         queries,

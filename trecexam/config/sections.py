@@ -69,14 +69,21 @@ class GraderSection(LanguageModelSection):
         examples=["google/flan-t5-large"],
         description="A folder or hub id. embedding: a sentence-transformers model (unset: the extra "
         "'offline'). seq2seq: a T5 (unset: google/flan-t5-large). causal: a decoder-only model. openai: what "
-        "the server calls it. recorded: which model's grades to take, where the recording has several.",
+        "the server calls it. erag: as one of these three. recorded: which model's grades to take, where the "
+        "recording has several.",
     )
     prompt: str | None = Field(
         None,
         examples=["QuestionSelfRatedUnanswerablePromptWithChoices"],
         description="seq2seq, causal, openai: one of `trecexam graders --prompts`, or a .toml or .jinja file "
         "here (unset: the paper's self-rating of questions and of nuggets). recorded: which prompt's grades "
-        "to take.",
+        "to take. erag: a file with {query} and {document} (unset: ours).",
+    )
+    metric: str | None = Field(
+        None,
+        examples=["f1"],
+        description="erag: how an output is compared with the gold outputs: em, f1, rouge-l, accuracy, or a "
+        "function of your own as module:function, (output, gold outputs) -> 0..1. Unset: em.",
     )
     decode: Literal["choices", "beam"] | None = Field(
         None,
@@ -86,7 +93,7 @@ class GraderSection(LanguageModelSection):
     )
     beams: int = Field(5, ge=1, description='Beams of `decode = "beam"`.')
     max_new_tokens: int = Field(
-        512, ge=1, description='Tokens that an answer may have: `decode = "beam"`, openai.'
+        512, ge=1, description='Tokens that an answer may have: `decode = "beam"`, openai, erag.'
     )
     max_length: int | None = Field(
         None,

@@ -31,6 +31,7 @@ BUILT_IN = {
     "causal": "trecexam.graders.causal:FACTORY",
     "openai": "trecexam.graders.openai:FACTORY",
     "ragval": "trecexam.graders.ragval:FACTORY",
+    "erag": "trecexam.graders.erag:FACTORY",
 }
 #: The kinds of items there are in banks.
 ITEM_KINDS = frozenset({"question", "nugget"})

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from trecexam.bank.model import item_digest, passage_digest
+from trecexam.bank.model import asked_digest, passage_digest
 from trecexam.errors import StoreError
 from trecexam.store import GradeStore
 
@@ -64,7 +64,7 @@ def of_passage(path: Path, view: View, state: QueryState, place: int) -> Answers
         with GradeStore(path, write=False, patience=PATIENCE) as store:
             grader = store.grader_id(view.grader_digest)
             (passage,) = store.passage_ids([passage_digest(text)])
-            items = store.item_ids([item_digest(item) for item in state.items])
+            items = store.item_ids([asked_digest(item) for item in state.items])
             for item, row in zip(state.items, items, strict=True):
                 if grader is None or passage is None or row is None:
                     continue
@@ -88,7 +88,7 @@ def of_item(path: Path, view: View, state: QueryState, column: int, places: list
     try:
         with GradeStore(path, write=False, patience=PATIENCE) as store:
             grader = store.grader_id(view.grader_digest)
-            (row,) = store.item_ids([item_digest(state.items[column])])
+            (row,) = store.item_ids([asked_digest(state.items[column])])
             texts = {place: state.texts[place] for place in places if state.gradable[place]}
             passages = store.passage_ids([passage_digest(text or "") for text in texts.values()])
             for place, passage in zip(texts, passages, strict=True):

@@ -183,8 +183,8 @@ class Reader:
             TrecexamError: they are wrong, or there is no track.
         """
         folder = TrackFolder.open(self._root)
-        prompt = folder.prompt()
-        settings = stamp(folder.config_path), prompt and stamp(prompt)
+        own = folder.prompt(), folder.metric()
+        settings = stamp(folder.config_path), *(path and stamp(path) for path in own)
         if self._pipeline is None or settings != self._settings:
             self.close()
             self._pipeline, self._settings = Pipeline(folder), settings

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 #: Kind of item -> the folder of out/ that is its own, and the function that gives what stands in it:
 #: pipeline -> (name in the folder, content) pairs.
-MAKERS: dict[str, tuple[str, str]] = {"truthfulness": ("ragval", "trecexam.stages.ragval.judged:files")}
+MAKERS: dict[str, tuple[str, str]] = {
+    "gold": ("erag", "trecexam.stages.erag.beside:files"),
+    "truthfulness": ("ragval", "trecexam.stages.ragval.judged:files"),
+}
 #: The folders, which may have one of plots.
 FOLDERS = tuple(place for folder, _ in MAKERS.values() for place in (folder, f"{folder}/plots"))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from converters.records import HumanRating, Item
-from trecexam.bank.model import Bank, item_digest, passage_digest
+from trecexam.bank.model import Bank, asked_digest, item_digest, passage_digest
 from trecexam.graders.base import Answer, Cell, Usage, identity_digest, identity_json
 from trecexam.stages.overrides import Overrides
 from trecexam.store import GradeRow, GradeStore
@@ -125,11 +125,11 @@ class Gradebook:
         Args:
             only: query_id -> the doc_ids whose cells are meant; None for all.
         """
-        uses = Counter(item_digest(item) for sheet in self._sheets.values() for item in sheet.items)
+        uses = Counter(asked_digest(item) for sheet in self._sheets.values() for item in sheet.items)
         asked: set[tuple[str, bytes]] = set()
         for query_id, sheet in self._sheets.items():
             seen: set[str] = set()
-            digests = [item_digest(item) for item in sheet.items]
+            digests = [asked_digest(item) for item in sheet.items]
             meant = None if only is None else frozenset(only.get(query_id, ()))
             for row, text in enumerate(sheet.texts):
                 if text is None or text in seen or (meant is not None and sheet.doc_ids[row] not in meant):
@@ -150,7 +150,7 @@ class Gradebook:
         items = list(dict.fromkeys(cell.item for cell, _ in batch))
         texts = list(dict.fromkeys(cell.text for cell, _ in batch))
         grader_id = self._store.add_grader(identity_digest(self._identity), identity_json(self._identity))
-        item_rows = dict(zip(items, self._store.add_items([item_digest(i) for i in items]), strict=True))
+        item_rows = dict(zip(items, self._store.add_items([asked_digest(i) for i in items]), strict=True))
         passage_rows = dict(
             zip(texts, self._store.add_passages([passage_digest(t) for t in texts]), strict=True)
         )
@@ -385,7 +385,7 @@ class Gradebook:
         return str(self._identity.get("prompt") or "")
 
     def _item_rows(self, items: Sequence[Item]) -> list[int | None]:
-        return self._store.item_ids([item_digest(item) for item in items])
+        return self._store.item_ids([asked_digest(item) for item in items])
 
 
 def _human(row: HumanRating | None) -> dict[str, Any]:

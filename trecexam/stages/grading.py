@@ -45,7 +45,7 @@ class Grading:
             GraderError: the grader cannot go on; what it graded is stored.
         """
         total = book.counts().missing if cells is None else cells
-        graded, complete, why = 0, True, ""
+        graded, complete, why, cut = 0, True, "", getattr(self._grader, "cut", 0)
         self._used = Usage()
         if not total:
             return Graded(0)
@@ -78,7 +78,7 @@ class Grading:
                 close()
             self._note_usage(book, meter)
             book.refresh()
-        return Graded(graded, complete, why)
+        return Graded(graded, complete, why, getattr(self._grader, "cut", 0) - cut)
 
     def usage(self, book: Gradebook) -> dict[str, Any] | None:
         """What it used in the last run and in all; None where that is not counted."""

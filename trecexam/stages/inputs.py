@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import converters
 from converters.bank import read_bank, read_bank_queries
 from converters.errors import ConversionError
+from converters.gold import KIND as GOLD
 from converters.lines import iter_lines
 from converters.overrides import read_overrides
 from converters.ragval import AnswerRow
@@ -81,8 +82,8 @@ class Inputs:
         self._dataset_queries: dict[str, str] | None = None
         self._dataset_qrels: tuple[Qrel, ...] | None = None
 
-    def stamps(self) -> dict[Path, Stamp]:
-        """The stamp of every input file that is there now."""
+    def stamps(self, bank_files: Sequence[Path] | None = None) -> dict[Path, Stamp]:
+        """The stamp of every input file that is there now; `bank_files` are in place of the track's own."""
         folder = self.folder
         optional = (
             folder.queries(),
@@ -91,10 +92,11 @@ class Inputs:
             folder.official_leaderboard(),
             folder.recorded(),
             folder.prompt(),
+            folder.metric(),
             folder.overrides(),
         )
         paths = [
-            *folder.bank(optional=self._bankless),
+            *(folder.bank(optional=self._bankless) if bank_files is None else bank_files),
             *(p for p in optional if p is not None),
             *folder.run_files(),
             folder.config_path,
@@ -147,6 +149,13 @@ class Inputs:
             ConversionError: they cannot be read.
         """
         return self._bank(files, [])[0]
+
+    def own_queries(self) -> frozenset[str]:
+        """The queries that the track's file or dataset names; empty where it has neither that can be read."""
+        texts = self._optional(self.folder.queries(), "queries", _read_queries, []) or {}
+        if self.folder.queries() is None and self.folder.config.track.dataset is not None:
+            texts = self._dataset({}, (), [])[0]
+        return frozenset(texts)
 
     def query_texts(self) -> dict[str, str]:
         """query_id -> text of every query of the track, whether it has a bank or not.
@@ -247,6 +256,11 @@ class Inputs:
             raise TrackError(
                 "this prompt names {query}, and no query of the bank has a text: put queries.tsv here",
                 path=self.folder.root,
+            )
+        if GOLD in self.kinds:
+            raise TrackError(
+                'no gold outputs in it: a line is {"query_id": ..., "outputs": [...]}, or KILT\'s',
+                path=files[0],
             )
         raise TrackError(
             f"this prompt asks about {' and '.join(f'{kind}s' for kind in sorted(self.kinds))}, and the bank "
@@ -383,13 +397,15 @@ class Inputs:
         result: T = known[1]
         return result
 
-    def digests(self, hold: Collection[Path] = ()) -> dict[str, str]:
+    def digests(
+        self, hold: Collection[Path] = (), bank_files: Sequence[Path] | None = None
+    ) -> dict[str, str]:
         """sha256 (hex) of every input file, by its shown path; computed once until the file changes.
 
         Of files that are being written it is that of the content that counts, none where none counts yet.
         """
         found = {}
-        for path in self.stamps():
+        for path in self.stamps(bank_files):
             if path in hold and ("sha256", path) not in self._cache:
                 continue
             # A file may be removed at any moment.

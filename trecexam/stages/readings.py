@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from converters.gold import KIND as GOLD
 from trecexam.errors import TrecexamError
+from trecexam.graders.base import asks_of
 from trecexam.reports.tables import Table
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ def difference(pipeline: Pipeline, compat: str, measures: Sequence[str] | None =
     """
     from trecexam.pipeline import Pipeline
 
-    if not hasattr(pipeline.grader, "read"):
+    if not hasattr(pipeline.grader, "read") or GOLD in asks_of(pipeline.grader):
         raise TrecexamError(
             f"the `{pipeline.grader.identity['grader']}` grader's answers can be read in one way only; "
             "--compat is for language models"

@@ -11,11 +11,15 @@ from trecexam.stages.gradebook import Counts
 
 
 class Graded(NamedTuple):
-    """Cells graded, whether all were asked for, and why not ("" where it was stopped)."""
+    """Cells graded, whether all were asked for, and why not ("" where it was stopped).
+
+    `cut` counts the texts that were too long for the model, as far as the grader counts them.
+    """
 
     cells: int
     complete: bool = True
     why: str = ""
+    cut: int = 0
 
 
 class Progress(NamedTuple):
@@ -37,6 +41,7 @@ class Update:
         rejected: inputs that were not taken.
         complete: False where it ended before all cells were asked for.
         why: what ended it; "" where it was stopped.
+        cut: texts whose end was cut, as they were too long for the model; as far as the grader counts them.
         written: output files that changed.
         entry: the number of the entry that the history got; None where nothing moved.
     """
@@ -50,3 +55,4 @@ class Update:
     written: tuple[Path, ...]
     entry: int | None = None
     why: str = ""
+    cut: int = 0

@@ -145,4 +145,6 @@ def recipe_of(grader: Grader, settings: GraderSection, root: Path) -> GraderReci
         path = root / settings.prompt
         changed["prompt"] = path.name
         files[path.name] = path.read_bytes()
+    # What outputs are worth is read here, where the user's function is.
+    changed["metric"] = None
     return GraderRecipe(settings.model_copy(update=changed), files, dict(grader.identity))

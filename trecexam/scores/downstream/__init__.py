@@ -1,1 +1,1 @@
-"""Scores of what systems make of the passages they retrieve: answers, and their judgments."""
+"""Scores of what a model makes of retrieved documents: eRAG's ranked lists, RAGVAL's judged answers."""

@@ -1,0 +1,262 @@
+"""`trecexam erag` by outputs made elsewhere: what a user gets, and bad inputs named."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from erag_track import GOLD, RUNS, SAYS, erag_track, jsonl, outputs_file
+from support import write_run
+
+import trecexam
+from converters import preflight
+from trecexam.cli.main import run
+from trecexam.errors import TrecexamError
+
+Capture = pytest.CaptureFixture[str]
+EM = {("q1", "d1"): 1, ("q1", "d2"): 0, ("q2", "d3"): 1, ("q2", "d4"): 0, ("q2", "d6"): 0, ("q3", "d5"): 0}
+
+
+@pytest.fixture
+def track(tmp_path: Path) -> Path:
+    """Without passages, a bank or a model."""
+    return erag_track(tmp_path / "track")
+
+
+def erag(track: Path, *more: str, gold: Path | None = None) -> int:
+    words = ["erag", str(track), "--gold", str(gold or track / "gold.jsonl"), "-o", str(track / "got")]
+    if "--outputs" not in more:
+        words += ["--outputs", str(outputs_file(track / "outputs.jsonl"))]
+    return run([*words, *more])
+
+
+def rows(path: Path) -> list[list[str]]:
+    _, *lines = path.read_text().splitlines()
+    return [line.split("\t") for line in lines]
+
+
+def test_labels_scores_and_qrels_are_written(track: Path, capsys: Capture) -> None:
+    assert erag(track, "--metric", "em", "-m", "P@2", "-m", "Hit", "-m", "MAP", "-m", "nDCG@5") == 0
+    got = track / "got"
+    assert (got / "labels.tsv").read_text().startswith("query_id\tdoc_id\tlabel\n")
+    assert {(q, d): int(label) for q, d, label in rows(got / "labels.tsv")} == EM
+    assert (got / "labels.qrels").read_text().splitlines() == [
+        f"{q} 0 {d} {label}" for (q, d), label in sorted(EM.items())
+    ]
+    for version in (9, 10):
+        assert preflight.takes(preflight.check_qrels(got / "labels.qrels"), version)
+    values = {(name, measure, q): float(value) for name, measure, q, value in rows(got / "scores.tsv")}
+    assert list(dict.fromkeys(measure for _, measure, _ in values)) == ["P@2", "Hit", "MAP", "nDCG@5"]
+    assert values["one", "P@2", "q2"] == 0.5
+    assert values["one", "MAP", "q2"] == 0.5
+    assert values["one", "nDCG@5", "q2"] == pytest.approx(1 / math.log2(3), abs=1e-6)
+    assert values["two", "MAP", "q1"] == 0.5
+    # The run has nothing for q3, which counts.
+    assert values["two", "Hit", "q3"] == 0
+    assert values["two", "Hit", "all"] == pytest.approx(2 / 3, abs=1e-6)
+    out, err = capsys.readouterr()
+    assert out.splitlines()[0] == "run\tP@2\tHit\tMAP\tnDCG@5"
+    assert [line.split("\t")[0] for line in out.splitlines()[1:]] == ["one", "two"]
+    assert "1 empty output, scored by the metric like others" in err
+    assert "6 labels by em (0 or 1), 3 queries" in err
+    assert sorted(path.name for path in got.iterdir()) == ["labels.qrels", "labels.tsv", "scores.tsv"]
+
+
+def test_fractions_are_written_as_such_and_rounded_for_qrels(track: Path, capsys: Capture) -> None:
+    erag(track, "--metric", "em")
+    assert erag(track, "--metric", "f1", "-m", "P", "-m", "Hit@1", "-m", "MRR", "-m", "R@5") == 1
+    got = track / "got"
+    assert [row[2] for row in rows(got / "labels.tsv")] == [
+        "1.000000", "0.000000", "1.000000", "0.000000", "0.000000", "0.800000",
+    ]  # fmt: skip
+    assert (got / "labels.graded.qrels").read_text().splitlines()[-1] == "q3 0 d5 4"
+    assert not (got / "labels.qrels").exists()
+    values = {tuple(row[:3]): float(row[3]) for row in rows(got / "scores.tsv")}
+    assert values["one", "P", "q2"] == pytest.approx(1 / 3, abs=1e-6)
+    assert values["one", "Hit@1", "q3"] == 0.8
+    assert {measure for _, measure, _ in values} == {"P", "Hit@1"}
+    err = capsys.readouterr().err
+    assert "MRR needs labels of 0 and 1, and some are fractions; P, Hit and nDCG take these" in err
+    assert "R@5 needs" in err
+    # Where no measure is named, what fractions allow is no failure.
+    assert erag(track, "--metric", "f1") == 0
+    assert {row[1] for row in rows(got / "scores.tsv")} == {"P@10", "nDCG@10", "Success@10"}
+
+
+def test_one_run_by_name_by_file_and_from_elsewhere(track: Path, tmp_path: Path, capsys: Capture) -> None:
+    assert erag(track, "--run", "two") == 0
+    assert {row[0] for row in rows(track / "got" / "scores.tsv")} == {"two"}
+    assert {(q, d) for q, d, _ in rows(track / "got" / "labels.tsv")} == {
+        ("q1", "d1"),
+        ("q1", "d2"),
+        ("q2", "d3"),
+    }
+    alone = (track / "got" / "scores.tsv").read_bytes()
+    assert erag(track, "--run", str(track / "runs" / "two.run")) == 0
+    assert (track / "got" / "scores.tsv").read_bytes() == alone
+    # The run has nothing for q3, which is the track's, with a file of queries and without.
+    (track / "queries.tsv").unlink()
+    assert erag(track, "--run", "two") == 0
+    assert (track / "got" / "scores.tsv").read_bytes() == alone
+    other = write_run(tmp_path / "other.run", {"q3": ["d5"], "q8": ["d1"]})
+    assert erag(track, "--run", "one", "--run", str(other), "-m", "Hit") == 1
+    assert {row[0] for row in rows(track / "got" / "scores.tsv")} == {"one", "other"}
+    assert "1 of its 2 queries without gold outputs, left out: 'q8'" in capsys.readouterr().err
+    assert erag(track, "--run", "oen") == 2
+    assert "no run 'oen' in the track, and no such file; did you mean 'one'?" in capsys.readouterr().err
+
+
+def test_bad_outputs_are_named_and_the_others_count(track: Path, capsys: Capture) -> None:
+    outputs = jsonl(
+        track / "o.jsonl",
+        {"query_id": "q1", "doc_id": "d1", "output": "Paris"},
+        {"query_id": "q1", "doc_id": "d1", "output": "Rome"},
+        {"query_id": "q8", "doc_id": "d1", "output": "x"},
+        {"query_id": "q1", "doc_id": "d99", "output": "x"},
+        {"query_id": "q1", "doc_id": "d2"},
+        {"query_id": "q1", "doc_id": "d2", "output": None},
+        {"doc_id": "d2", "output": "x"},
+        "{",
+        {"query_id": "q2", "doc_id": "d4", "output": " "},
+    )
+    assert erag(track, "--metric", "em", "--outputs", str(outputs)) == 1
+    err = capsys.readouterr().err
+    rejected = {int(line): reason for _, line, reason in rows(track / "got" / "rejected.tsv")}
+    assert "has an output already (line 1); the first one counts" in rejected[2]
+    assert rejected[3] == "query 'q8' has no gold outputs, or is not in the track"
+    assert rejected[4] == "document 'd99' of query 'q1' is in no run"
+    assert rejected[5].endswith("is missing")
+    assert rejected[6].endswith("is no text")
+    assert 'no "query_id"' in rejected[7]
+    assert "not valid JSON" in rejected[8]
+    assert sorted(rejected) == [2, 3, 4, 5, 6, 7, 8]
+    assert rows(track / "got" / "labels.tsv") == [["q1", "d1", "1"], ["q2", "d4", "0"]]
+    assert rows(track / "got" / "unlabelled.tsv") == [
+        [q, d, "missing", "no output in the file"]
+        for q, d in (("q1", "d2"), ("q2", "d3"), ("q2", "d6"), ("q3", "d5"))
+    ]
+    assert (
+        "4 documents without a label, counted as 0 (4: no output in the file), 'd2' of query 'q1' first"
+        in err
+    )
+
+
+def test_missing_outputs_alone_are_no_failure(track: Path) -> None:
+    outputs = jsonl(track / "o.jsonl", {"query_id": "q1", "doc_id": "d1", "output": "Paris"})
+    assert erag(track, "--outputs", str(outputs), "-m", "Hit@1") == 0
+
+
+def test_gold_outputs_of_unknown_queries_and_bad_lines_are_left_out(track: Path, capsys: Capture) -> None:
+    gold = jsonl(
+        track / "g.jsonl",
+        {"query_id": "q1", "outputs": GOLD["q1"]},
+        {"query_id": "q9", "outputs": ["x"]},
+        {"query_id": "q2", "outputs": []},
+        {"query_id": "q1", "outputs": ["Rome"]},
+    )
+    assert erag(track, "-m", "Hit", gold=gold) == 1
+    assert {row[2] for row in rows(track / "got" / "scores.tsv")} == {"q1", "all"}
+    err = capsys.readouterr().err
+    assert "g.jsonl: 1 of its 2 queries not in the track, left out: 'q9'" in err
+    assert "g.jsonl:3: query 'q2' has no gold outputs: left out" in err
+    assert "g.jsonl:4: query 'q1' stands twice (first on line 1); the first one counts" in err
+    nothing = jsonl(track / "g.jsonl", {"query_id": "q9", "outputs": ["x"]})
+    assert erag(track, gold=nothing) == 2
+    assert "no run to evaluate: runs/one.run:1: none of its queries is in the bank" in capsys.readouterr().err
+    assert erag(track, gold=jsonl(track / "g.jsonl", {"query_id": "q1", "outputs": []})) == 2
+    assert "no gold outputs can be read: g.jsonl:1: query 'q1' has no gold outputs" in capsys.readouterr().err
+    assert erag(track, gold=jsonl(track / "g.jsonl", {"query_id": "q1", "question": "who?"})) == 2
+    assert "g.jsonl: no gold outputs in it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("raise KeyError('x')", "the metric raised KeyError: 'x'"),
+        ("return float('nan')", "the metric gave NaN, and not a number from 0 to 1"),
+        ("return 7", "the metric gave 7, and not a number from 0 to 1"),
+        ("return 'good'", "the metric gave str, and not a number from 0 to 1"),
+    ],
+)
+def test_a_metric_that_fails_on_some_outputs_leaves_these_without_a_label(
+    track: Path, capsys: Capture, body: str, reason: str
+) -> None:
+    (track / "mine.py").write_text(
+        f"def metric(output, gold):\n    if output == 'London':\n        {body}\n    return output in gold\n"
+    )
+    assert erag(track, "--metric", "mine:metric", "-m", "Hit") == 1
+    assert rows(track / "got" / "unlabelled.tsv") == [["q1", "d2", "unparsed", reason]]
+    assert ["q1", "d2"] not in [row[:2] for row in rows(track / "got" / "labels.tsv")]
+    assert f"1 document without a label, counted as 0 (1: {reason})" in capsys.readouterr().err
+
+
+def test_end_to_end_scores_are_correlated_query_by_query(track: Path, capsys: Capture) -> None:
+    scores = track / "end.tsv"
+    lines = ["run\tquery_id\tscore", "one\tq1\t1", "one\tq2\t0.4", "one\tq3\t0", "two\tq1\t1", "two\tq2\t1"]
+    scores.write_text("\n".join(lines) + "\n")
+    assert erag(track, "-m", "MAP", "-m", "Hit@1", "--end-to-end", str(scores)) == 0
+    header = (track / "got" / "correlation.tsv").read_text().splitlines()[0]
+    assert header == "run\tmeasure\tn_queries\tkendall_tau\tspearman_rho"
+    assert rows(track / "got" / "correlation.tsv") == [
+        ["one", "MAP", "3", "1.000000", "1.000000"],
+        ["one", "Hit@1", "3", "0.816497", "0.866025"],
+        ["two", "MAP", "2", "", ""],
+        ["two", "Hit@1", "2", "", ""],
+    ]
+    assert "two: no correlation: the end-to-end score is 1 for every query" in capsys.readouterr().err
+    scores.write_text(
+        "\n".join([*lines, "one\tq1\t2", "x\tq1\t1", "one\tq9\t1", "one\tq3\tnan", "one"]) + "\n"
+    )
+    assert erag(track, "-m", "MAP", "--end-to-end", str(scores)) == 1
+    assert sorted(int(row[1]) for row in rows(track / "got" / "rejected.tsv")) == [7, 8, 9, 10, 11]
+    # Scores of runs that were not asked for are nothing to speak of.
+    scores.write_text("\n".join(lines) + "\n")
+    assert erag(track, "-m", "MAP", "--run", "one", "--end-to-end", str(scores)) == 0
+
+
+def test_json_and_python_say_the_same(track: Path, capsys: Capture) -> None:
+    assert erag(track, "--metric", "em", "-m", "MRR", "--json") == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["binary"] is True
+    with trecexam.open_track(track) as opened:
+        found = opened.erag(track / "gold.jsonl", "em", measures=["MRR"], outputs=track / "outputs.jsonl")
+    assert {row["run"]: row["MRR"] for row in said["runs"]} == {
+        name: found.mean(name, "MRR") for name in RUNS
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--metric", "bleu"], "no metric 'bleu'; known are em, f1, rouge-l, accuracy"),
+        (["-m", "ndcg@5"], "did you mean NDCG@5?"),
+        (["--prompt", "gold.jsonl"], "--prompt is what a model is asked"),
+        (["--depth", "0"], "not in the range"),
+    ],
+)
+def test_mistakes_are_one_line_and_write_nothing(
+    track: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, words: list[str], reason: str
+) -> None:
+    monkeypatch.chdir(track)
+    assert erag(track, *words) == 2
+    err = capsys.readouterr().err
+    assert reason in err
+    assert err.count("\n") == 1
+    assert not (track / "got").exists()
+
+
+def test_depth_cuts_the_lists(track: Path) -> None:
+    assert erag(track, "--depth", "1", "-m", "P") == 0
+    values = {tuple(row[:3]): float(row[3]) for row in rows(track / "got" / "scores.tsv")}
+    assert (values["one", "P", "q1"], values["one", "P", "q2"]) == (1, 0)
+    assert len(rows(track / "got" / "labels.tsv")) == 5
+
+
+def test_a_track_without_runs_says_so(track: Path) -> None:
+    for path in (track / "runs").iterdir():
+        path.unlink()
+    with trecexam.open_track(track) as opened, pytest.raises(TrecexamError, match="no run to evaluate"):
+        opened.erag(track / "gold.jsonl", outputs=outputs_file(track / "o.jsonl"))
+    assert SAYS

@@ -1,0 +1,177 @@
+"""How good an output is, 0..1, given the gold outputs: any of them is right, so the best one counts."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import re
+import string
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+from trecexam.errors import GraderError
+from trecexam.track import metric_file
+
+#: (output, gold outputs) -> 0..1.
+Metric = Callable[[str, tuple[str, ...]], float]
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_WORDS = re.compile(r"[^\W_]+")
+
+
+class MetricError(ValueError):
+    """A metric gave no score for an output; the message says why."""
+
+
+def normalised(text: str) -> str:
+    """As SQuAD's evaluation compares texts: lower case, without punctuation, articles and extra blanks.
+
+    Rajpurkar et al., "SQuAD: 100,000+ Questions for Machine Comprehension of Text", EMNLP 2016, section 6.1.
+    """
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+
+
+def exact_match(output: str, gold: Sequence[str]) -> float:
+    """1 where the output is a gold output, both normalised; else 0. An empty output is none."""
+    found = normalised(output)
+    return float(bool(output.strip()) and any(found == normalised(one) for one in gold))
+
+
+def accuracy(output: str, gold: Sequence[str]) -> float:
+    """1 where the output is a gold output, letter by letter but for blanks at its ends; else 0.
+
+    So KILT's evaluation has it, which eRAG's experiments use for labels such as SUPPORTS and REFUTES (Petroni
+    et al., "KILT: a Benchmark for Knowledge Intensive Language Tasks", NAACL 2021).
+    """
+    return float(output.strip() in {one.strip() for one in gold})
+
+
+def token_f1(output: str, gold: Sequence[str]) -> float:
+    """The harmonic mean of precision and recall of the output's words, both normalised (as SQuAD)."""
+    if not output.strip():
+        return 0.0
+    found = Counter(normalised(output).split())
+    return max(_f(found, Counter(normalised(one).split())) for one in gold)
+
+
+def _f(found: Counter[str], wanted: Counter[str]) -> float:
+    same = (found & wanted).total()
+    # Articles alone are no words: then the other side must have none either, as in SQuAD 2.
+    if not found or not wanted:
+        return float(found == wanted)
+    return 2 * same / (found.total() + wanted.total())
+
+
+def rouge_l(output: str, gold: Sequence[str]) -> float:
+    """ROUGE-L: the harmonic mean of the shares that the longest common subsequence has of both texts.
+
+    Lin, "ROUGE: A Package for Automatic Evaluation of Summaries", 2004, section 3.1. Counted are words:
+    runs of letters and digits, in lower case and not stemmed. So does the package rouge-score, by default,
+    but that it drops all letters other than a to z.
+    """
+    from rapidfuzz.distance import LCSseq
+
+    found = _WORDS.findall(output.lower())
+    best = 0.0
+    for one in gold:
+        wanted = _WORDS.findall(one.lower())
+        if found and wanted:
+            common = LCSseq.similarity(found, wanted)
+            best = max(best, 2 * common / (len(found) + len(wanted)))
+    return best
+
+
+METRICS: dict[str, Metric] = {
+    "em": exact_match,
+    "f1": token_f1,
+    "rouge-l": rouge_l,
+    "accuracy": accuracy,
+}
+
+
+def metric_of(name: str, root: Path) -> Metric:
+    """The metric of this name, or the callable that `module:function` names.
+
+    A module is looked for in the track's folder, then in the working directory, then where Python finds
+    modules. A file of the track is read anew each time, so that an edit counts.
+
+    Raises:
+        GraderError: there is none; or it cannot be loaded, or needs a package; the message says what to do.
+    """
+    if ":" not in name:
+        if name == "rouge-l" and importlib.util.find_spec("rapidfuzz") is None:
+            raise GraderError("metric `rouge-l` needs rapidfuzz: pip install 'trecexam[erag]'")
+        if name not in METRICS:
+            known = ", ".join(METRICS)
+            raise GraderError(f"no metric '{name}'; known are {known}, or your own as module:function")
+        return METRICS[name]
+    module_name, _, attribute = name.partition(":")
+    try:
+        found: Any = _module(module_name, root)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except (Exception, SystemExit) as error:
+        # What it imports is a program of the user's: it can fail in any way.
+        raise GraderError(f"metric '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
+    if not callable(found):
+        raise GraderError(f"metric '{name}' is no function")
+    own: Metric = found
+    return own
+
+
+def _module(name: str, root: Path) -> Any:
+    path = metric_file(f"{name}:", root) or metric_file(f"{name}:", Path())
+    if path is None:
+        return import_module(name)
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # What stands beside it can be imported by it, and classes in it know where they are.
+    beside, known = str(path.parent.absolute()), sys.modules.get(name)
+    sys.path.insert(0, beside)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        sys.modules.pop(name)
+        if known is not None:
+            sys.modules[name] = known
+        raise
+    finally:
+        sys.path.remove(beside)
+    return module
+
+
+def scored(metric: Metric, output: str, gold: tuple[str, ...]) -> float:
+    """What the metric gives.
+
+    Raises:
+        MetricError: it raised, or gave what is no number from 0 to 1.
+    """
+    try:
+        value: Any = metric(output, gold)
+    except (Exception, SystemExit) as error:
+        # Whatever goes wrong in a function of the user's, the other outputs still have a score.
+        raise MetricError(f"the metric raised {type(error).__name__}: {error}"[:200]) from None
+    number = _number(value)
+    if number is None:
+        raise MetricError(f"the metric gave {type(value).__name__}, and not a number from 0 to 1")
+    if not 0 <= number <= 1:
+        shown = "NaN" if math.isnan(number) else f"{number:g}"
+        raise MetricError(f"the metric gave {shown}, and not a number from 0 to 1")
+    return number
+
+
+def _number(value: Any) -> float | None:
+    """A number, also one of numpy, torch and kin; None where it is none."""
+    try:
+        return float(value if isinstance(value, Real) else value.item())
+    except Exception:
+        return None

@@ -1,0 +1,187 @@
+"""Ranked lists scored by their documents' labels in 0..1, as eRAG has it.
+
+Salemi and Zamani, "Evaluating Retrieval Quality in Retrieval-Augmented Generation", SIGIR 2024, section 3.
+Where all labels are 0 or 1, `ir_measures` computes all. Where one is not, with l(i) the label at rank i:
+
+    P@k    = (l(1) + ... + l(k)) / k
+    Hit@k  = max(l(1), ..., l(k))                         (ir_measures: Success)
+    nDCG@k = sum of l(i) / log2(i + 1), over the same sum of the query's labels in falling order
+
+and no other measure is defined. P and Hit are eRAG's; on labels of 0 and 1 all three are the usual measures.
+
+A document without a label counts as 0. A list shorter than k is as if such documents followed: P@k divides by
+k. A measure without a cutoff is of the whole list: P divides by its length. Of an empty list all are 0.
+What can be found (R, AP, nDCG) is what has a label, whichever run retrieved it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from ir_measures import Measure
+
+from converters.records import Qrel
+from trecexam.scores.evaluate import Evaluate, OfficialJudgments, Rankings
+from trecexam.scores.measures import COVER, DIVERSITY, measure
+
+#: query_id -> doc_id -> label, 0..1.
+Labels = Mapping[str, Mapping[str, float]]
+#: Names of eRAG's measures beside those of ir_measures.
+ALIASES = {"MAP": "AP", "MRR": "RR", "NDCG": "nDCG", "Hit": "Success", "Precision": "P", "Recall": "R"}
+#: Measures that are defined for fractional labels.
+FRACTIONAL = ("P", "Hit", "nDCG")
+_BY_CASE = {name.lower(): name for name in (*ALIASES.values(), *ALIASES)}
+_NAME = re.compile(r"\s*([A-Za-z_]+)(.*)", re.S)
+#: ir_measures has these with a cutoff alone.
+_CUT = frozenset(("P", "R", "Success"))
+_FRACTIONAL = frozenset(("P", "Success", "nDCG"))
+
+
+@dataclass(frozen=True)
+class RetrievalMeasure:
+    """A measure of ranked lists.
+
+    Attributes:
+        name: as the user wrote it where that is an alias, else as ir_measures prints it.
+        of: the measure; of a bare P, R or Success the one at 1, in place of which each list's length counts.
+        whole: whether that is so.
+    """
+
+    name: str
+    of: Measure
+    whole: bool = False
+
+    @property
+    def takes_fractions(self) -> bool:
+        """Whether it is defined where labels are not all 0 or 1."""
+        return self.of.NAME in _FRACTIONAL and self.of.params.keys() <= {"cutoff"}
+
+    @property
+    def cutoff(self) -> int | None:
+        """None where the whole list counts."""
+        found: int | None = None if self.whole else self.of.params.get("cutoff")
+        return found
+
+
+def retrieval_measure(name: str | Measure) -> RetrievalMeasure:
+    """The measure of this name: one of ir_measures', or an alias: MAP, MRR, NDCG, Hit, Precision, Recall.
+
+    Raises:
+        ValueError: there is none, or it needs items of a test bank; with the reason.
+    """
+    if isinstance(name, Measure):
+        name = str(name)
+    found = _NAME.fullmatch(name)
+    base, rest = (found[1], found[2].rstrip()) if found else (name, "")
+    own = ALIASES.get(base, base)
+    whole = own in _CUT and "@" not in rest and "cutoff" not in rest
+    try:
+        one = measure(f"{own}{rest}@1" if whole else f"{own}{rest}")
+    except ValueError:
+        meant = _BY_CASE.get(base.lower())
+        if meant is None or base in (*ALIASES, *ALIASES.values()):
+            raise
+        raise ValueError(f"unknown measure {name!r}; did you mean {meant}{rest}?") from None
+    if one.NAME in COVER or one.NAME in DIVERSITY:
+        raise ValueError(f"{one} needs a test bank's items, and a document's label is one number")
+    printed = str(one).removesuffix("@1") if whole else str(one)
+    return RetrievalMeasure(printed if own == base else name.strip(), one, whole)
+
+
+def is_binary(labels: Labels) -> bool:
+    """Whether all labels are 0 or 1; also where there are none."""
+    return all(label in (0, 1) for found in labels.values() for label in found.values())
+
+
+def retrieval_values(
+    labels: Labels, rankings: Rankings, measures: Sequence[RetrievalMeasure], query_ids: Sequence[str]
+) -> dict[str, dict[str, float]]:
+    """`retrieval_evaluator` of one run."""
+    return retrieval_evaluator(labels, measures, query_ids)(rankings)
+
+
+def retrieval_evaluator(
+    labels: Labels, measures: Sequence[RetrievalMeasure], query_ids: Sequence[str]
+) -> Evaluate:
+    """Gives a run's values: query_id -> measure -> value, exactly for these queries and measures.
+
+    A query that the run skips has 0.
+
+    Raises:
+        ValueError: a measure is not defined for fractional labels, and there are such.
+    """
+    if is_binary(labels):
+        return _binary(labels, measures, query_ids)
+    for one in measures:
+        if not one.takes_fractions:
+            raise ValueError(fractions_refused(one))
+
+    def evaluate(rankings: Rankings) -> dict[str, dict[str, float]]:
+        return {
+            query_id: {
+                one.name: _fractional(one, rankings.get(query_id, ()), labels.get(query_id, {}))
+                for one in measures
+            }
+            for query_id in query_ids
+        }
+
+    return evaluate
+
+
+def fractions_refused(one: RetrievalMeasure) -> str:
+    """Why a measure cannot be computed where labels are fractions."""
+    able = " and ".join((", ".join(FRACTIONAL[:-1]), FRACTIONAL[-1]))
+    return f"{one.name} needs labels of 0 and 1, and some are fractions; {able} take these"
+
+
+def _binary(labels: Labels, measures: Sequence[RetrievalMeasure], query_ids: Sequence[str]) -> Evaluate:
+    judged = OfficialJudgments(
+        Qrel(query_id, doc_id, int(label))
+        for query_id, found in labels.items()
+        for doc_id, label in found.items()
+    )
+    plain = judged.evaluator([one.of for one in measures if not one.whole], query_ids)
+
+    @cache
+    def of_length(length: int) -> Evaluate:
+        """The measures of whole lists, for lists of this length."""
+        return judged.evaluator([_at(one, length) for one in measures if one.whole], query_ids)
+
+    def evaluate(rankings: Rankings) -> dict[str, dict[str, float]]:
+        lengths = {query_id: len(rankings.get(query_id, ())) for query_id in query_ids}
+        values = plain(rankings)
+        for length in set(lengths.values()) if any(one.whole for one in measures) else ():
+            same = {q: rankings.get(q, ()) for q in query_ids if lengths[q] == length}
+            found = of_length(length)(same)
+            for query_id in same:
+                values[query_id] |= found[query_id]
+        return {
+            query_id: {one.name: values[query_id][str(_at(one, lengths[query_id]))] for one in measures}
+            for query_id in query_ids
+        }
+
+    return evaluate
+
+
+def _at(one: RetrievalMeasure, length: int) -> Measure:
+    """The measure, of a list of this length."""
+    return type(one.of)(**{**one.of.params, "cutoff": max(1, length)}) if one.whole else one.of
+
+
+def _fractional(one: RetrievalMeasure, ranking: Sequence[str], labels: Mapping[str, float]) -> float:
+    gains = [float(labels.get(doc_id, 0)) for doc_id in ranking[: one.cutoff]]
+    if one.of.NAME == "Success":
+        return max(gains, default=0.0)
+    if one.of.NAME == "P":
+        length = one.cutoff or len(gains)
+        return math.fsum(gains) / length if length else 0.0
+    ideal = _dcg(sorted(labels.values(), reverse=True)[: one.cutoff])
+    return _dcg(gains) / ideal if ideal else 0.0
+
+
+def _dcg(gains: Sequence[float]) -> float:
+    return math.fsum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1))

@@ -1,0 +1,1 @@
+"""eRAG: from gold outputs, runs and outputs by document to labels, scores and files."""

@@ -1,0 +1,234 @@
+"""`trecexam erag`: runs evaluated by what a model makes of each document, asked here or elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from converters.downstream import read_outputs
+from converters.errors import ConversionError
+from converters.gold import KIND
+from trecexam.errors import TrecexamError
+from trecexam.graders.base import Grader
+from trecexam.graders.erag import EragGrader, Label, erag_prompt
+from trecexam.graders.erag.grader import DEFAULT_METRIC
+from trecexam.graders.erag.metrics import MetricError, metric_of, scored
+from trecexam.reports.reasons import plural
+from trecexam.stages.erag import labels
+from trecexam.stages.erag.evaluation import Evaluation, correlated, evaluated, measures_of
+from trecexam.stages.erag.runs import Chosen, counted_queries, lists
+from trecexam.stages.files import Rejected
+from trecexam.stages.inputs import Inputs, Snapshot
+from trecexam.track import TrackFolder
+
+if TYPE_CHECKING:
+    from converters.records import Item
+    from trecexam.pipeline import Pipeline
+    from trecexam.stages.updates import Graded
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be evaluated.
+
+    Attributes:
+        gold: the file of gold outputs; None for the track's own bank.
+        metric: a metric's name; None for that of [grader], else em.
+        runs: names or files; none for all runs of the track.
+        measures: None for those at 10.
+        outputs: a file of outputs by document, in place of a model; None has the model answer.
+        end_to_end: a file of `run query_id score`; None for no correlation.
+        depth: documents of each list that count; None for the track's depth, with `outputs` for all.
+        prompt: a file of the user's own; None for that of [grader] where it is `erag`, else ours.
+    """
+
+    gold: Path | None = None
+    metric: str | None = None
+    runs: tuple[str, ...] = ()
+    measures: tuple[str, ...] | None = None
+    outputs: Path | None = None
+    end_to_end: Path | None = None
+    depth: int | None = None
+    prompt: Path | None = None
+
+    def metric_of(self, folder: TrackFolder) -> str:
+        """The metric's name."""
+        return self.metric or folder.config.grader.metric or DEFAULT_METRIC
+
+
+def erag_grader(folder: TrackFolder, wanted: Wanted) -> Grader:
+    """The downstream model: that of [grader] where its name is `erag`, else the one that writes test banks.
+
+    Raises:
+        GraderError: there is none, or it cannot run here; or there is no such metric or prompt.
+    """
+    from trecexam.graders import create
+    from trecexam.graders.writing import create_writer
+
+    config, metric = folder.config, wanted.metric_of(folder)
+    if config.grader.name == "erag":
+        changed: dict[str, Any] = {"metric": metric}
+        if wanted.prompt is not None:
+            changed["prompt"] = str(wanted.prompt.absolute())
+        return create(config.grader.model_copy(update=changed), folder.root, config.ray)
+    prompt = erag_prompt(wanted.prompt)
+    metric_function = metric_of(metric, folder.root)
+    return EragGrader(create_writer(config, folder.root), metric_function, prompt)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A pipeline whose pool is what is to be evaluated."""
+
+    pipeline: Pipeline
+    chosen: Chosen
+    wanted: Wanted
+    query_ids: tuple[str, ...]
+    unknown: Rejected | None
+
+    @property
+    def missing(self) -> int:
+        """Documents that the model has to answer from."""
+        return self.pipeline.count_missing(self.only)
+
+    @property
+    def only(self) -> dict[str, tuple[str, ...]]:
+        """The documents that count: query_id -> doc_ids."""
+        return {query_id: self.pipeline.gradebook.pooled(query_id) for query_id in self.query_ids}
+
+
+def load(pipeline: Pipeline, wanted: Wanted) -> Loaded:
+    """Reads what is to be evaluated; asks no model.
+
+    Raises:
+        TrecexamError, ConversionError: what stands in the way.
+    """
+    if wanted.measures is not None:
+        measures_of(wanted.measures)
+    folder = pipeline.folder
+    chosen = Chosen(folder, wanted.runs)
+    snapshot = pipeline.load(depth=wanted.depth, bank_files=_gold_files(folder, wanted), choose=chosen)
+    query_ids, unknown = _counted(snapshot, pipeline.inputs, chosen)
+    return Loaded(pipeline, chosen, wanted, tuple(query_ids), unknown)
+
+
+def from_model(loaded: Loaded, graded: Graded | None) -> Evaluation:
+    """The evaluation by what the model wrote, as far as it did.
+
+    Args:
+        graded: what came of asking it now; None where nothing was missing.
+    """
+    pipeline, wanted = loaded.pipeline, loaded.wanted
+    assert pipeline.snapshot is not None
+    label: Any = getattr(pipeline.grader, "label")  # noqa: B009 - a cluster's grader has it from the inner one
+    depth = wanted.depth or pipeline.config.track.depth
+    ranked = lists(pipeline.snapshot, loaded.query_ids, depth)
+    labelled = labels.from_grades(pipeline, label, ranked, loaded.query_ids)
+    files = {*pipeline.snapshot.bank_files, *pipeline.snapshot.run_files.values(), pipeline.folder.passages()}
+    shown = {pipeline.folder.shown(path) for path in files if path is not None}
+    shown |= {"the bank", pipeline.folder.shown(pipeline.folder.root)}
+    rejected = [row for row in pipeline.not_taken if row.file in shown]
+    notes = []
+    if graded is not None:
+        notes.append(f"the model answered from {plural(graded.cells, 'document')}")
+        if graded.cut:
+            notes.append(f"{plural(graded.cut, 'document')} cut at the end to fit the model")
+        if graded.why:
+            notes.append(f"ended early: {graded.why}")
+    used = pipeline.usage()
+    if graded is not None and used is not None:
+        notes.append(", ".join(f"{key} {value}" for key, value in used["this_update"].items()))
+    return _finished(
+        loaded.wanted, pipeline.folder, labelled, ranked, loaded.query_ids, loaded.chosen,
+        rejected=[*rejected, loaded.unknown], notes=notes,
+        complete=graded is None or graded.complete or bool(graded.why),
+    )  # fmt: skip
+
+
+def from_outputs(folder: TrackFolder, wanted: Wanted) -> Evaluation:
+    """The evaluation by outputs that were made elsewhere; needs neither passages nor a model.
+
+    Raises:
+        TrecexamError, ConversionError: what stands in the way.
+    """
+    assert wanted.outputs is not None
+    if wanted.measures is not None:
+        measures_of(wanted.measures)
+    metric = metric_of(wanted.metric_of(folder), folder.root)
+
+    def label(item: Item, output: str) -> Label:
+        try:
+            return Label(scored(metric, output, item.gold_answers))
+        except MetricError as error:
+            return Label(None, str(error))
+
+    inputs = Inputs(folder, (KIND,))
+    chosen = Chosen(folder, wanted.runs)
+    snapshot = chosen(inputs.read(bank_files=_gold_files(folder, wanted)))
+    query_ids, unknown = _counted(snapshot, inputs, chosen)
+    ranked = lists(snapshot, query_ids, wanted.depth)
+    known: dict[str, set[str]] = {query_id: set() for query_id in query_ids}
+    for run in (*snapshot.runs.values(), *chosen.others.values()):
+        for query_id, docs in known.items():
+            docs.update(run.ranking(query_id))
+    errors: list[ConversionError] = []
+    golds = {query_id: snapshot.bank.items[query_id][0] for query_id in query_ids}
+    labelled = labels.from_outputs(
+        read_outputs(wanted.outputs, errors.append),
+        golds,
+        label,
+        ranked,
+        {query_id: frozenset(docs) for query_id, docs in known.items()},
+        wanted.outputs,
+        errors.append,
+    )
+    files = {folder.shown(path) for path in (*snapshot.bank_files, *snapshot.run_files.values())}
+    rejected = [row for row in snapshot.rejected if row.file in {*files, "the bank"}]
+    shown = folder.shown(wanted.outputs)
+    refused = [Rejected(shown, error.line, error.reason) for error in sorted(errors, key=_line)]
+    return _finished(
+        wanted, folder, labelled, ranked, query_ids, chosen, rejected=[*rejected, unknown, *refused]
+    )
+
+
+def _finished(
+    wanted: Wanted,
+    folder: TrackFolder,
+    labelled: labels.Labelled,
+    ranked: labels.Ranked,
+    query_ids: Sequence[str],
+    chosen: Chosen,
+    *,
+    rejected: Sequence[Rejected | None],
+    notes: Sequence[str] = (),
+    complete: bool = True,
+) -> Evaluation:
+    measures = None if wanted.measures is None else measures_of(wanted.measures)
+    found = evaluated(wanted.metric_of(folder), labelled, ranked, query_ids, measures)
+    found = replace(
+        found, rejected=tuple(row for row in rejected if row), notes=tuple(notes), complete=complete
+    )
+    if wanted.end_to_end is None:
+        return found
+    return correlated(found, wanted.end_to_end, folder.shown(wanted.end_to_end), frozenset(chosen.others))
+
+
+def _gold_files(folder: TrackFolder, wanted: Wanted) -> tuple[Path, ...]:
+    return folder.bank() if wanted.gold is None else (wanted.gold,)
+
+
+def _counted(snapshot: Snapshot, inputs: Inputs, chosen: Chosen) -> tuple[list[str], Rejected | None]:
+    query_ids, unknown = counted_queries(snapshot, inputs, chosen.others.values())
+    if not query_ids:
+        first = next(iter(snapshot.rejected), None)
+        why = "" if first is None else f" ({first})"
+        raise TrecexamError(
+            f"no query of the track has gold outputs{why}", path=inputs.folder.shown(snapshot.bank_files[0])
+        )
+    return query_ids, unknown
+
+
+def _line(error: ConversionError) -> int:
+    return error.line or 0
