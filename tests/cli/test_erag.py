@@ -247,6 +247,12 @@ def test_mistakes_are_one_line_and_write_nothing(
     assert not (track / "got").exists()
 
 
+def test_the_tracks_own_outputs_are_not_written_over(track: Path, capsys: Capture) -> None:
+    words = ["erag", str(track), "--gold", str(track / "gold.jsonl"), "-o", str(track / "out")]
+    assert run([*words, "--outputs", str(outputs_file(track / "o.jsonl"))]) == 2
+    assert "has the track's own outputs: give another folder" in capsys.readouterr().err
+
+
 def test_depth_cuts_the_lists(track: Path) -> None:
     assert erag(track, "--depth", "1", "-m", "P") == 0
     values = {tuple(row[:3]): float(row[3]) for row in rows(track / "got" / "scores.tsv")}

@@ -24,8 +24,9 @@ from support import ROOT
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.errors import GraderError
+from trecexam.errors import GraderError, LockedError
 from trecexam.graders.server import exchange
+from trecexam.watching.lock import TrackLock
 
 Capture = pytest.CaptureFixture[str]
 
@@ -252,6 +253,20 @@ def test_init_makes_a_track_that_works(tmp_path: Path, server: Scripted, capsys:
     assert "labels.graded.qrels" in files(root / "out" / "erag")
     assert run(["init", str(tmp_path / "x"), "--metric", "f1"]) == 2
     assert "--metric is for --grader erag" in capsys.readouterr().err
+
+
+def test_while_a_daemon_grades_what_is_there_is_evaluated_and_nothing_is_asked(
+    tmp_path: Path, server: Scripted
+) -> None:
+    root = erag_track(tmp_path / "track", server.url)
+    with TrackLock(root / ".trecexam" / "lock"), trecexam.open_track(root) as track:
+        with pytest.raises(LockedError):
+            track.erag()
+        assert not server.bodies
+    with trecexam.open_track(root) as track:
+        track.erag()
+        with TrackLock(root / ".trecexam" / "lock"):
+            assert track.erag(metric="f1").complete
 
 
 def test_without_a_model_it_is_said_what_to_do(tmp_path: Path) -> None:
