@@ -180,10 +180,12 @@ class Pipeline:
             snapshot = choose(snapshot)
         if bank_files is None:
             check_importance(self.config.measures(), snapshot.bank, snapshot.bank_files)
-        pooled = pool(snapshot.runs.values(), snapshot.bank.query_ids, depth or self.config.track.depth)
+        depth = depth or self.config.track.depth
+        pooled = pool(snapshot.runs.values(), snapshot.bank.query_ids, depth)
         wanted = {doc_id for docs in pooled.values() for doc_id in docs}
         texts, bad_passages = self.texts_of(wanted, snapshot)
-        untold = tuple(without_text(self.folder, snapshot, texts)) if wanted - texts.keys() else ()
+        lost = wanted - texts.keys()
+        untold = tuple(without_text(self.folder, snapshot, texts, depth)) if lost else ()
         self.gradebook.set_pool(snapshot.bank, pooled, texts)
         where, best = self.folder.shown(self.folder.overrides()), scale_of(self.grader).max_rating
         self.overrides = resolve(snapshot.human, where, snapshot.bank, pooled, texts, best)

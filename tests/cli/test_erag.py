@@ -104,6 +104,9 @@ def test_one_run_by_name_by_file_and_from_elsewhere(track: Path, tmp_path: Path,
     assert erag(track, "--run", "one", "--run", str(other), "-m", "Hit") == 1
     assert {row[0] for row in rows(track / "got" / "scores.tsv")} == {"one", "other"}
     assert "1 of its 2 queries without gold outputs, left out: 'q8'" in capsys.readouterr().err
+    for name in ("two.run", "runs/two.run"):
+        assert erag(track, "--run", name) == 0
+        assert (track / "got" / "scores.tsv").read_bytes() == alone
     assert erag(track, "--run", "oen") == 2
     assert "no run 'oen' in the track, and no such file; did you mean 'one'?" in capsys.readouterr().err
 
@@ -120,12 +123,13 @@ def test_bad_outputs_are_named_and_the_others_count(track: Path, capsys: Capture
         {"doc_id": "d2", "output": "x"},
         "{",
         {"query_id": "q2", "doc_id": "d4", "output": " "},
+        {"query_id": "q8", "doc_id": "d2", "output": "x"},
     )
     assert erag(track, "--metric", "em", "--outputs", str(outputs)) == 1
     err = capsys.readouterr().err
     rejected = {int(line): reason for _, line, reason in rows(track / "got" / "rejected.tsv")}
     assert "has an output already (line 1); the first one counts" in rejected[2]
-    assert rejected[3] == "query 'q8' has no gold outputs, or is not in the track"
+    assert rejected[3] == "query 'q8' has no gold outputs, or is not in the track (2 such lines)"
     assert rejected[4] == "document 'd99' of query 'q1' is in no run"
     assert rejected[5].endswith("is missing")
     assert rejected[6].endswith("is no text")
@@ -231,7 +235,10 @@ def test_json_and_python_say_the_same(track: Path, capsys: Capture) -> None:
     ("words", "reason"),
     [
         (["--metric", "bleu"], "no metric 'bleu'; known are em, f1, rouge-l, accuracy"),
+        (["--metric", ""], "no metric ''"),
         (["-m", "ndcg@5"], "did you mean NDCG@5?"),
+        (["-m", "Hit Rate@5"], "measure 'Hit Rate@5' cannot be read"),
+        (["-o", "runs"], "is where runs are dropped: give another folder"),
         (["--prompt", "gold.jsonl"], "--prompt is what a model is asked"),
         (["--depth", "0"], "not in the range"),
     ],
@@ -245,6 +252,26 @@ def test_mistakes_are_one_line_and_write_nothing(
     assert reason in err
     assert err.count("\n") == 1
     assert not (track / "got").exists()
+
+
+def test_a_file_with_another_tag_is_called_by_its_own_name_too(track: Path) -> None:
+    (track / "runs" / "one.run").write_text("q1 Q0 d1 1 1 tag\n")
+    outputs = jsonl(track / "o.jsonl", {"query_id": "q1", "doc_id": "d1", "output": "Paris"})
+    assert erag(track, "--run", "one", "--outputs", str(outputs)) == 0
+    assert {row[0] for row in rows(track / "got" / "scores.tsv")} == {"tag"}
+
+
+def test_a_run_that_was_left_out_is_not_said_to_be_absent_alone(track: Path, capsys: Capture) -> None:
+    gold = jsonl(track / "other.jsonl", {"query_id": "q9", "outputs": ["x"]})
+    assert erag(track, "--run", "one", gold=gold) == 2
+    err = capsys.readouterr().err
+    assert "it has none (not taken: runs/one.run:1: none of its queries is in the bank: 'q1'" in err
+
+
+def test_without_gold_outputs_it_is_said_how_to_name_them(track: Path, capsys: Capture) -> None:
+    outputs = str(outputs_file(track / "outputs.jsonl"))
+    assert run(["erag", str(track), "--outputs", outputs, "-o", str(track / "got")]) == 2
+    assert "no gold outputs: name their file with --gold" in capsys.readouterr().err
 
 
 def test_the_tracks_own_outputs_are_not_written_over(track: Path, capsys: Capture) -> None:

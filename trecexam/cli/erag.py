@@ -103,8 +103,8 @@ def erag(
     The model is that of [grader] where its name is erag, else that of [generator], else the language model of
     [grader].
 
-    Exit status: 0, or 1 when an input was not taken, the model or the metric failed for a document, or a
-    measure is not defined for fractional labels.
+    Exit status: 0, or 1 when an input was not taken, the model did not answer or the metric failed for a
+    document, or a measure is not defined for fractional labels.
     """
     from trecexam.api import open_track
     from trecexam.cli import show

@@ -9,12 +9,34 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from converters.records import Item
+from trecexam.config import GraderSection
+from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Estimate, Scale, Usage
 from trecexam.graders.prompts import Reading
 from trecexam.graders.writing import Fitted, Unwritten, Writer, Written
 
 if TYPE_CHECKING:
     from trecexam.graders.server.meter import Meter
+
+
+def refuse(settings: GraderSection, keys: Iterable[str], why: str) -> None:
+    """Refuses settings that are for other graders, so that none is passed over in silence.
+
+    Raises:
+        GraderError: one of them is set.
+    """
+    for key in keys:
+        if getattr(settings, key) is not None:
+            raise GraderError(f"`{key}` in [grader] is not for `{settings.name}`, which {why}")
+
+
+def missing_packages() -> str:
+    """What is not installed of what a model needs, here or behind a server; "" where either can be asked."""
+    from trecexam.graders.language import loading
+    from trecexam.graders.openai import missing_packages as missing_for_servers
+
+    local, server = loading.missing_packages(), missing_for_servers()
+    return f"{local}; or {server}" if local and server else ""
 
 
 class WritingGrader(ABC):

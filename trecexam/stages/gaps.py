@@ -13,17 +13,20 @@ if TYPE_CHECKING:
     from trecexam.track import TrackFolder
 
 
-def without_text(folder: TrackFolder, snapshot: Snapshot, known: Collection[str]) -> Iterator[Rejected]:
+def without_text(
+    folder: TrackFolder, snapshot: Snapshot, known: Collection[str], depth: int
+) -> Iterator[Rejected]:
     """A row for each run with pooled documents that no passages file has.
 
     Args:
         known: ids of the documents that have a text.
+        depth: ranks of each run that are pooled.
     """
     for name, run in snapshot.runs.items():
         pooled = [
             (query_id, doc_id)
             for query_id in snapshot.bank.query_ids
-            for doc_id in run.ranking(query_id, folder.config.track.depth)
+            for doc_id in run.ranking(query_id, depth)
         ]
         lost = [(query_id, doc_id) for query_id, doc_id in pooled if doc_id not in known]
         if lost:

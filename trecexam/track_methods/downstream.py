@@ -64,8 +64,10 @@ class Downstream(Opened):
         from trecexam.stages.erag.erag import erag_grader, from_model, from_outputs, load
 
         wanted = _wanted(gold, metric, runs, measures, outputs, end_to_end, depth, prompt)
-        if output is not None and Path(output).resolve() == self.folder.out.resolve():
-            raise TrecexamError("has the track's own outputs: give another folder", path=output)
+        own = {self.folder.out: "has the track's own outputs", self.folder.runs: "is where runs are dropped"}
+        for folder, why in own.items():
+            if output is not None and Path(output).resolve() == folder.resolve():
+                raise TrecexamError(f"{why}: give another folder", path=output)
         if wanted.outputs is not None:
             found = from_outputs(self.folder, wanted)
         else:

@@ -115,6 +115,14 @@ def test_a_worker_of_a_cluster_makes_the_same_grader_without_the_users_metric(
     assert {c.doc_id: (a.status, a.raw) for c, a in zip(cells, there, strict=True)} == answers(grader, *cells)
 
 
+@pytest.mark.parametrize(
+    ("key", "value"), [("decode", "beam"), ("passage_first", True), ("structured", "none")]
+)
+def test_settings_of_other_graders_are_refused(tmp_path: Path, key: str, value: object) -> None:
+    with pytest.raises(GraderError, match=f"`{key}` in .* is not for `erag`, which reads free text"):
+        made(tmp_path, **{key: value})
+
+
 def test_without_a_model_it_is_said_what_to_set(tmp_path: Path) -> None:
     with pytest.raises(GraderError, match="`erag` needs a language model: set `model` in"):
         create(GraderSection(name="erag"), tmp_path)

@@ -117,6 +117,19 @@ def test_every_kind_of_number_counts(value: Any) -> None:
     assert scored(lambda output, gold: True, "x", ("x",)) == 1.0
 
 
+@pytest.mark.parametrize(("value", "label"), [(1 + 1e-7, 1.0), (np.float32(1.0000001), 1.0), (-1e-9, 0.0)])
+def test_what_rounding_puts_outside_is_the_bound(value: Any, label: float) -> None:
+    assert scored(lambda output, gold: value, "x", ("x",)) == label
+
+
+def test_what_a_metric_prints_is_not_among_the_tables(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "talks.py").write_text("print('made')\ndef f(o, g):\n    print('asked')\n    return 1\n")
+    assert scored(metric_of("talks:f", tmp_path), "x", ("x",)) == 1
+    assert capsys.readouterr() == ("", "made\nasked\n")
+
+
 def test_a_function_is_found_in_the_track_then_here_then_where_python_looks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,6 +156,9 @@ def test_a_function_is_found_in_the_track_then_here_then_where_python_looks(
         ("mine:NUMBER", "metric 'mine:NUMBER' is no function"),
         ("broken:half", "cannot be loaded: SyntaxError"),
         ("leaves:half", "cannot be loaded: SystemExit"),
+        (":half", "metric ':half' is no module:function"),
+        ("mine:", "metric 'mine:' is no module:function"),
+        ("", "no metric ''"),
     ],
 )
 def test_a_metric_that_is_not_there_is_said(tmp_path: Path, name: str, reason: str) -> None:

@@ -170,6 +170,16 @@ def test_refusals_errors_and_missing_texts_are_named_and_count_as_0(tmp_path: Pa
     assert "3 documents without a label" in capsys.readouterr().err
 
 
+def test_missing_texts_below_the_depth_are_not_named(tmp_path: Path, server: Scripted) -> None:
+    root = erag_track(tmp_path / "track", server.url)
+    jsonl(root / "passages.jsonl", *({"docid": d, "text": f"It says: {SAYS[d]}"} for d in ("d1", "d4", "d5")))
+    words = ["erag", str(root), "--run", "one", "-o", str(tmp_path / "got"), "-m", "Hit"]
+    assert run([*words, "--depth", "1"]) == 0
+    assert not (tmp_path / "got" / "rejected.tsv").exists()
+    assert run([*words, "--depth", "2"]) == 1
+    assert "2 of its 5 pooled passages have no text" in (tmp_path / "got" / "rejected.tsv").read_text()
+
+
 def test_a_server_that_ends_early_leaves_what_it_gave_and_goes_on_later(
     tmp_path: Path, capsys: Capture
 ) -> None:
@@ -183,10 +193,11 @@ def test_a_server_that_ends_early_leaves_what_it_gave_and_goes_on_later(
 
     with serving(script) as server:
         root = erag_track(tmp_path / "track", server.url, retries=0)
-        assert run(["erag", str(root), "-o", str(tmp_path / "got"), "-m", "Hit"]) == 0
+        assert run(["erag", str(root), "-o", str(tmp_path / "got"), "-m", "Hit"]) == 1
         err = capsys.readouterr().err
         assert "ended early" in err
         assert "5: the model has not answered yet" in err
+        assert (tmp_path / "got" / "unlabelled.tsv").read_text().count("\tunanswered\t") == 5
         down[0] = False
         before = len(server.bodies)
         assert run(["erag", str(root), "-o", str(tmp_path / "got"), "-m", "Hit"]) == 0

@@ -18,7 +18,7 @@ from trecexam.graders.base import Cell, Factory
 from trecexam.graders.erag.metrics import Metric, MetricError, metric_of, scored
 from trecexam.graders.prompts import Reading
 from trecexam.graders.writing import Fitted, Instruction, Writer, grading_writer
-from trecexam.graders.written import WritingGrader
+from trecexam.graders.written import WritingGrader, missing_packages, refuse
 from trecexam.templates import checked_slots, filled, read_prompt_file
 from trecexam.track import PROMPT_SUFFIXES
 
@@ -36,6 +36,14 @@ class Label(NamedTuple):
 
     value: float | None
     reason: str = ""
+
+
+def label_of(metric: Metric, item: Item, output: str) -> Label:
+    """What a metric makes of an output, given the item that holds the gold outputs."""
+    try:
+        return Label(scored(metric, output, item.gold_answers or (item.text,)))
+    except MetricError as error:
+        return Label(None, str(error))
 
 
 @dataclass(frozen=True)
@@ -115,10 +123,7 @@ class EragGrader(WritingGrader):
 
     def label(self, item: Item, text: str) -> Label:
         """What the metric makes of an output."""
-        try:
-            return Label(scored(self.metric, text, item.gold_answers or (item.text,)))
-        except MetricError as error:
-            return Label(None, str(error))
+        return label_of(self.metric, item, text)
 
     def read(self, item: Item, text: str) -> Reading:
         label = self.label(item, text).value
@@ -145,13 +150,14 @@ def five(label: float) -> int:
 
 
 def _create(settings: GraderSection, root: Path) -> EragGrader:
-    metric = metric_of(settings.metric or DEFAULT_METRIC, root)
+    refuse(settings, ("decode", "compat", "passage_first", "structured"), "reads free text by a metric")
+    metric = metric_of(DEFAULT_METRIC if settings.metric is None else settings.metric, root)
     prompt = erag_prompt(None if settings.prompt is None else root / settings.prompt)
     return EragGrader(grading_writer(settings, root, Instruction()), metric, prompt)
 
 
 FACTORY = Factory(
     summary="eRAG: a model answers from each document alone, and a metric compares with the gold outputs",
-    missing=lambda: "",
+    missing=missing_packages,
     create=_create,
 )

@@ -9,6 +9,7 @@ import string
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from importlib import import_module
 from numbers import Real
 from pathlib import Path
@@ -23,6 +24,8 @@ Metric = Callable[[str, tuple[str, ...]], float]
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _WORDS = re.compile(r"[^\W_]+")
+#: How far outside 0..1 a score may be by rounding, as cosines in single precision are.
+_ROUNDING = 1e-6
 
 
 class MetricError(ValueError):
@@ -112,8 +115,11 @@ def metric_of(name: str, root: Path) -> Metric:
             raise GraderError(f"no metric '{name}'; known are {known}, or your own as module:function")
         return METRICS[name]
     module_name, _, attribute = name.partition(":")
+    if not module_name or not attribute:
+        raise GraderError(f"metric '{name}' is no module:function")
     try:
-        found: Any = _module(module_name, root)
+        with redirect_stdout(sys.stderr):
+            found: Any = _module(module_name, root)
         for part in attribute.split("."):
             found = getattr(found, part)
     except (Exception, SystemExit) as error:
@@ -150,23 +156,24 @@ def _module(name: str, root: Path) -> Any:
 
 
 def scored(metric: Metric, output: str, gold: tuple[str, ...]) -> float:
-    """What the metric gives.
+    """What the metric gives; what it prints goes to stderr, since stdout is a table.
 
     Raises:
         MetricError: it raised, or gave what is no number from 0 to 1.
     """
     try:
-        value: Any = metric(output, gold)
+        with redirect_stdout(sys.stderr):
+            value: Any = metric(output, gold)
     except (Exception, SystemExit) as error:
         # Whatever goes wrong in a function of the user's, the other outputs still have a score.
         raise MetricError(f"the metric raised {type(error).__name__}: {error}"[:200]) from None
     number = _number(value)
     if number is None:
         raise MetricError(f"the metric gave {type(value).__name__}, and not a number from 0 to 1")
-    if not 0 <= number <= 1:
+    if not -_ROUNDING <= number <= 1 + _ROUNDING:
         shown = "NaN" if math.isnan(number) else f"{number:g}"
         raise MetricError(f"the metric gave {shown}, and not a number from 0 to 1")
-    return number
+    return min(max(number, 0.0), 1.0)
 
 
 def _number(value: Any) -> float | None:

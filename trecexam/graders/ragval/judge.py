@@ -16,12 +16,11 @@ from converters.records import Item
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Cell, Factory
-from trecexam.graders.language import loading
 from trecexam.graders.prompts import Reading
 from trecexam.graders.prompts.parsing import UNPARSED
 from trecexam.graders.ragval.reading import PERMITTED, Scores, read_scores
 from trecexam.graders.writing import Fitted, Instruction, Writer, grading_writer
-from trecexam.graders.written import WritingGrader
+from trecexam.graders.written import WritingGrader, missing_packages, refuse
 from trecexam.templates import filled
 
 #: The kinds of items that it grades; both are answered by one request.
@@ -83,25 +82,15 @@ class Judge(WritingGrader):
 
 
 def _create(settings: GraderSection, root: Path) -> Judge:
-    for key in ("prompt", "decode", "compat", "passage_first"):
-        if getattr(settings, key) is not None:
-            raise GraderError(f"`{key}` in [grader] is not for `ragval`, which has its own prompt")
+    refuse(settings, ("prompt", "decode", "compat", "passage_first"), "has its own prompt")
     if settings.structured == "choice":
         raise GraderError('`ragval` wants two scores: `structured` in [grader] is "json_schema" or "none"')
     held = settings.structured != "none" and settings.base_url is not None
     return Judge(grading_writer(settings, root, Instruction(text_of("system"), SCHEMA if held else None)))
 
 
-def _missing() -> str:
-    from trecexam.graders.openai import missing_packages
-
-    local, server = loading.missing_packages(), missing_packages()
-    # Either will do.
-    return f"{local}; or {server}" if local and server else ""
-
-
 FACTORY = Factory(
     summary="RAGVAL's judge: truthfulness and relevance of answers; a model here or behind a server",
-    missing=_missing,
+    missing=missing_packages,
     create=_create,
 )

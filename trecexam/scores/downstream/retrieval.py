@@ -81,10 +81,10 @@ def retrieval_measure(name: str | Measure) -> RetrievalMeasure:
     whole = own in _CUT and "@" not in rest and "cutoff" not in rest
     try:
         one = measure(f"{own}{rest}@1" if whole else f"{own}{rest}")
-    except ValueError:
+    except ValueError as error:
         meant = _BY_CASE.get(base.lower())
         if meant is None or base in (*ALIASES, *ALIASES.values()):
-            raise
+            raise ValueError(str(error).replace(repr(f"{own}{rest}"), repr(name))) from None
         raise ValueError(f"unknown measure {name!r}; did you mean {meant}{rest}?") from None
     if one.NAME in COVER or one.NAME in DIVERSITY:
         raise ValueError(f"{one} needs a test bank's items, and a document's label is one number")

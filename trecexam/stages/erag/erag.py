@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,19 +13,18 @@ from converters.errors import ConversionError
 from converters.gold import KIND
 from trecexam.errors import TrecexamError
 from trecexam.graders.base import Grader
-from trecexam.graders.erag import EragGrader, Label, erag_prompt
-from trecexam.graders.erag.grader import DEFAULT_METRIC
-from trecexam.graders.erag.metrics import MetricError, metric_of, scored
+from trecexam.graders.erag import EragGrader, erag_prompt
+from trecexam.graders.erag.grader import DEFAULT_METRIC, label_of
+from trecexam.graders.erag.metrics import metric_of
 from trecexam.reports.reasons import plural
 from trecexam.stages.erag import labels
 from trecexam.stages.erag.evaluation import Evaluation, correlated, evaluated, measures_of
-from trecexam.stages.erag.runs import Chosen, counted_queries, lists
+from trecexam.stages.erag.runs import Chosen, counted_queries, lists, refused_lines
 from trecexam.stages.files import Rejected
 from trecexam.stages.inputs import Inputs, Snapshot
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
-    from converters.records import Item
     from trecexam.pipeline import Pipeline
     from trecexam.stages.updates import Graded
 
@@ -55,7 +55,8 @@ class Wanted:
 
     def metric_of(self, folder: TrackFolder) -> str:
         """The metric's name."""
-        return self.metric or folder.config.grader.metric or DEFAULT_METRIC
+        named = folder.config.grader.metric if self.metric is None else self.metric
+        return DEFAULT_METRIC if named is None else named
 
 
 def erag_grader(folder: TrackFolder, wanted: Wanted) -> Grader:
@@ -156,14 +157,7 @@ def from_outputs(folder: TrackFolder, wanted: Wanted) -> Evaluation:
     assert wanted.outputs is not None
     if wanted.measures is not None:
         measures_of(wanted.measures)
-    metric = metric_of(wanted.metric_of(folder), folder.root)
-
-    def label(item: Item, output: str) -> Label:
-        try:
-            return Label(scored(metric, output, item.gold_answers))
-        except MetricError as error:
-            return Label(None, str(error))
-
+    label = partial(label_of, metric_of(wanted.metric_of(folder), folder.root))
     inputs = Inputs(folder, (KIND,))
     chosen = Chosen(folder, wanted.runs)
     snapshot = chosen(inputs.read(bank_files=_gold_files(folder, wanted)))
@@ -186,8 +180,7 @@ def from_outputs(folder: TrackFolder, wanted: Wanted) -> Evaluation:
     )
     files = {folder.shown(path) for path in (*snapshot.bank_files, *snapshot.run_files.values())}
     rejected = [row for row in snapshot.rejected if row.file in {*files, "the bank"}]
-    shown = folder.shown(wanted.outputs)
-    refused = [Rejected(shown, error.line, error.reason) for error in sorted(errors, key=_line)]
+    refused = refused_lines(folder.shown(wanted.outputs), errors)
     return _finished(
         wanted, folder, labelled, ranked, query_ids, chosen, rejected=[*rejected, unknown, *refused]
     )
@@ -216,7 +209,12 @@ def _finished(
 
 
 def _gold_files(folder: TrackFolder, wanted: Wanted) -> tuple[Path, ...]:
-    return folder.bank() if wanted.gold is None else (wanted.gold,)
+    if wanted.gold is not None:
+        return (wanted.gold,)
+    found = folder.bank(optional=True)
+    if not found:
+        raise TrecexamError("no gold outputs: name their file with --gold", path=folder.root)
+    return found
 
 
 def _counted(snapshot: Snapshot, inputs: Inputs, chosen: Chosen) -> tuple[list[str], Rejected | None]:
@@ -228,7 +226,3 @@ def _counted(snapshot: Snapshot, inputs: Inputs, chosen: Chosen) -> tuple[list[s
             f"no query of the track has gold outputs{why}", path=inputs.folder.shown(snapshot.bank_files[0])
         )
     return query_ids, unknown
-
-
-def _line(error: ConversionError) -> int:
-    return error.line or 0

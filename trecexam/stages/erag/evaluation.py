@@ -27,6 +27,7 @@ from trecexam.scores.downstream.retrieval import (
     retrieval_measure,
 )
 from trecexam.stages.erag.labels import Labelled, Ranked, Unlabelled
+from trecexam.stages.erag.runs import refused_lines
 from trecexam.stages.files import Rejected
 
 #: Of the measures that are computed where none is named.
@@ -295,8 +296,8 @@ def correlated(evaluation: Evaluation, path: Path, shown: str, others: frozenset
         }
         for run, values in evaluation.values.items()
     }
-    rejected = tuple(Rejected(shown, error.line, error.reason) for error in errors)
-    return replace(evaluation, correlations=correlations, rejected=(*evaluation.rejected, *rejected))
+    rejected = (*evaluation.rejected, *refused_lines(shown, errors))
+    return replace(evaluation, correlations=correlations, rejected=rejected)
 
 
 def _bytes(table: Table) -> bytes:

@@ -30,8 +30,9 @@ class Labels(Protocol):
 class Unlabelled(NamedTuple):
     """A document of a ranked list that has no label, and counts as 0.
 
-    `status` is "missing" where there is no output; "refused" or "error" where the model gave none; "unparsed"
-    where the metric gave no score.
+    `status` is "missing" where there is no text to answer from, or no output in the file; "unanswered" where
+    the model is still to be asked; "refused" or "error" where it gave no output; "unparsed" where the metric
+    gave no score.
     """
 
     query_id: str
@@ -77,9 +78,9 @@ def from_grades(pipeline: Pipeline, label: Labels, ranked: Ranked, query_ids: Se
 
     def found(query_id: str, doc_id: str) -> _Output:
         if (query_id, doc_id) not in rows:
-            no_text = doc_id in pipeline.gradebook.without_text(query_id)
-            reason = "the document has no text" if no_text else "the model has not answered yet"
-            return _Output(None, "missing", reason)
+            if doc_id in pipeline.gradebook.without_text(query_id):
+                return _Output(None, "missing", "the document has no text")
+            return _Output(None, "unanswered", "the model has not answered yet")
         status, answer = rows[query_id, doc_id]
         return _Output(answer) if status in ("ok", "unparsed") else _Output(None, status, answer)
 

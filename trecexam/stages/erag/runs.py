@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
 from trecexam.reports.reasons import plural
 from trecexam.stages.drops import Dropped, read_dropped
@@ -93,19 +94,31 @@ class Chosen:
         )
 
     def _own(self, name: str, snapshot: Snapshot) -> str | None:
-        """The name of a run of the track, given as that or by its file."""
+        """The name of a run of the track, given as that, by its file, or by the file's name in the track."""
         if name in snapshot.runs:
             return name
         for run, path in snapshot.run_files.items():
             with suppress(OSError):
                 if path.samefile(name):
                     return run
-        return None
+        if Path(name).exists():
+            return None
+        called = [run for run, path in snapshot.run_files.items() if name in self._names(path)]
+        return called[0] if len(called) == 1 else None
+
+    def _names(self, path: Path) -> frozenset[str]:
+        """What a file of the drop folder may be called: with folder and endings, or without."""
+        inside = path.relative_to(self.folder.runs).as_posix()
+        plain = inside.removesuffix(".gz")
+        return frozenset((self.folder.shown(path), inside, plain, plain.removesuffix(Path(plain).suffix)))
 
     def _read(self, path: Path, snapshot: Snapshot) -> Dropped:
         if not path.is_file():
             near = difflib.get_close_matches(str(path), snapshot.runs, n=1)
             hint = f"did you mean '{near[0]}'?" if near else f"it has {', '.join(snapshot.runs) or 'none'}"
+            taken = set(snapshot.run_files.values())
+            lost = {self.folder.shown(file) for file in self.folder.run_files() if file not in taken}
+            hint += next((f" (not taken: {row})" for row in snapshot.rejected if row.file in lost), "")
             raise TrecexamError(f"no run '{path}' in the track, and no such file; {hint}")
         return read_dropped(path, self.folder.config.track.pool, snapshot.query_texts)
 
@@ -121,6 +134,17 @@ def left_out(file: str, query_ids: Collection[str], known: Collection[str], why:
     shown = ", ".join(f"'{query_id}'" for query_id in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
     some = f"{len(unknown):,} of its {plural(len(query_ids), 'query')}"
     return Rejected(file, None, f"{some} {why}, left out: {shown}")
+
+
+def refused_lines(file: str, errors: Iterable[ConversionError]) -> tuple[Rejected, ...]:
+    """The lines of a file that were not taken; those with the same reason are one row, at the first."""
+    lines: dict[str, list[int]] = {}
+    for error in sorted(errors, key=lambda error: error.line or 0):
+        lines.setdefault(error.reason, []).append(error.line or 0)
+    return tuple(
+        Rejected(file, found[0], reason if len(found) == 1 else f"{reason} ({len(found):,} such lines)")
+        for reason, found in lines.items()
+    )
 
 
 def counted_queries(
