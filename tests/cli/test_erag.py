@@ -254,6 +254,19 @@ def test_mistakes_are_one_line_and_write_nothing(
     assert not (track / "got").exists()
 
 
+def test_from_python_the_metric_may_be_a_function(track: Path) -> None:
+    def starts(output: str, gold: tuple[str, ...]) -> bool:
+        return output.lower().startswith("p")
+
+    outputs = outputs_file(track / "outputs.jsonl")
+    with trecexam.open_track(track) as opened:
+        found = opened.erag(track / "gold.jsonl", starts, outputs=outputs)
+    assert found.metric.endswith("starts")
+    assert [(q, d) for q, labels in found.labelled.labels.items() for d in labels if labels[d]] == [
+        ("q1", "d1")
+    ]
+
+
 def test_a_file_with_another_tag_is_called_by_its_own_name_too(track: Path) -> None:
     (track / "runs" / "one.run").write_text("q1 Q0 d1 1 1 tag\n")
     outputs = jsonl(track / "o.jsonl", {"query_id": "q1", "doc_id": "d1", "output": "Paris"})

@@ -14,6 +14,7 @@ from trecexam.watching.lock import TrackLock
 if TYPE_CHECKING:
     from trecexam.graders import Grader
     from trecexam.graders.base import Estimate
+    from trecexam.graders.erag.metrics import Metric
     from trecexam.stages.erag.erag import Wanted
     from trecexam.stages.erag.evaluation import Evaluation
     from trecexam.stages.updates import Progress
@@ -26,7 +27,7 @@ class Downstream(Opened):
     def erag(
         self,
         gold: Path | str | None = None,
-        metric: str | None = None,
+        metric: str | Metric | None = None,
         *,
         runs: Sequence[str | Path] = (),
         measures: Sequence[MeasureLike] | None = None,
@@ -45,7 +46,8 @@ class Downstream(Opened):
 
         Args:
             gold: the gold outputs; None for the track's bank.
-            metric: em, f1, rouge-l, accuracy or module:function; None for the track's, else em.
+            metric: em, f1, rouge-l, accuracy, module:function, or a function of output and gold outputs; None
+                for the track's, else em.
             runs: names of runs of the track, or files; none for all of the track.
             measures: names; None for P, nDCG, Success, R, AP and RR at 10, as far as the labels allow.
             outputs: `query_id, doc_id, output` lines, in place of a model.
@@ -102,7 +104,7 @@ class Downstream(Opened):
 
 def _wanted(
     gold: Path | str | None,
-    metric: str | None,
+    metric: str | Metric | None,
     runs: Sequence[str | Path],
     measures: Sequence[MeasureLike] | None,
     outputs: Path | str | None,

@@ -103,6 +103,9 @@ def test_another_metric_or_mended_gold_outputs_run_no_model(tmp_path: Path, serv
     assert run(["watch", str(root), "--once"]) == 0
     assert "q1 0 d2 1" in (root / "out" / "rubric.qrels").read_text()
     assert "ZeroDivisionError" in files(root / "out" / "erag")["unlabelled.tsv"].decode()
+    with trecexam.open_track(root) as opened:
+        found = opened.erag(metric=lambda output, gold: output == "London")
+    assert [d for labels in found.labelled.labels.values() for d in labels if labels[d]] == ["d2"]
     assert len(server.bodies) == asked
 
 

@@ -15,7 +15,7 @@ from trecexam.errors import TrecexamError
 from trecexam.graders.base import Grader
 from trecexam.graders.erag import EragGrader, erag_prompt
 from trecexam.graders.erag.grader import DEFAULT_METRIC, label_of
-from trecexam.graders.erag.metrics import metric_of
+from trecexam.graders.erag.metrics import Metric, metric_of
 from trecexam.reports.reasons import plural
 from trecexam.stages.erag import labels
 from trecexam.stages.erag.evaluation import Evaluation, correlated, evaluated, measures_of
@@ -35,7 +35,7 @@ class Wanted:
 
     Attributes:
         gold: the file of gold outputs; None for the track's own bank.
-        metric: a metric's name; None for that of [grader], else em.
+        metric: a metric's name, or a function; None for that of [grader], else em.
         runs: names or files; none for all runs of the track.
         measures: None for those at 10.
         outputs: a file of outputs by document, in place of a model; None has the model answer.
@@ -45,7 +45,7 @@ class Wanted:
     """
 
     gold: Path | None = None
-    metric: str | None = None
+    metric: str | Metric | None = None
     runs: tuple[str, ...] = ()
     measures: tuple[str, ...] | None = None
     outputs: Path | None = None
@@ -53,10 +53,20 @@ class Wanted:
     depth: int | None = None
     prompt: Path | None = None
 
-    def metric_of(self, folder: TrackFolder) -> str:
-        """The metric's name."""
+    def metric_name(self, folder: TrackFolder) -> str:
+        """The metric's name; of a function what it is called."""
+        if callable(self.metric):
+            return str(getattr(self.metric, "__qualname__", type(self.metric).__name__))
         named = folder.config.grader.metric if self.metric is None else self.metric
         return DEFAULT_METRIC if named is None else named
+
+    def metric_of(self, folder: TrackFolder) -> Metric:
+        """The metric.
+
+        Raises:
+            GraderError: there is none of this name.
+        """
+        return self.metric if callable(self.metric) else metric_of(self.metric_name(folder), folder.root)
 
 
 def erag_grader(folder: TrackFolder, wanted: Wanted) -> Grader:
@@ -68,15 +78,16 @@ def erag_grader(folder: TrackFolder, wanted: Wanted) -> Grader:
     from trecexam.graders import create
     from trecexam.graders.writing import create_writer
 
-    config, metric = folder.config, wanted.metric_of(folder)
+    config = folder.config
     if config.grader.name == "erag":
-        changed: dict[str, Any] = {"metric": metric}
+        # Of a function the grader need not know: labels are read by it afterwards.
+        changed: dict[str, Any] = {} if callable(wanted.metric) else {"metric": wanted.metric_name(folder)}
         if wanted.prompt is not None:
             changed["prompt"] = str(wanted.prompt.absolute())
         return create(config.grader.model_copy(update=changed), folder.root, config.ray)
     prompt = erag_prompt(wanted.prompt)
-    metric_function = metric_of(metric, folder.root)
-    return EragGrader(create_writer(config, folder.root), metric_function, prompt)
+    metric = wanted.metric_of(folder)
+    return EragGrader(create_writer(config, folder.root), metric, prompt)
 
 
 @dataclass(frozen=True)
@@ -123,7 +134,9 @@ def from_model(loaded: Loaded, graded: Graded | None) -> Evaluation:
     """
     pipeline, wanted = loaded.pipeline, loaded.wanted
     assert pipeline.snapshot is not None
-    label: Any = getattr(pipeline.grader, "label")  # noqa: B009 - a cluster's grader has it from the inner one
+    # A cluster's grader has its label from the inner one.
+    own: Any = getattr(pipeline.grader, "label", None)
+    label: labels.Labels = partial(label_of, wanted.metric) if callable(wanted.metric) else own
     depth = wanted.depth or pipeline.config.track.depth
     ranked = lists(pipeline.snapshot, loaded.query_ids, depth)
     labelled = labels.from_grades(pipeline, label, ranked, loaded.query_ids)
@@ -157,7 +170,7 @@ def from_outputs(folder: TrackFolder, wanted: Wanted) -> Evaluation:
     assert wanted.outputs is not None
     if wanted.measures is not None:
         measures_of(wanted.measures)
-    label = partial(label_of, metric_of(wanted.metric_of(folder), folder.root))
+    label = partial(label_of, wanted.metric_of(folder))
     inputs = Inputs(folder, (KIND,))
     chosen = Chosen(folder, wanted.runs)
     snapshot = chosen(inputs.read(bank_files=_gold_files(folder, wanted)))
@@ -199,7 +212,7 @@ def _finished(
     complete: bool = True,
 ) -> Evaluation:
     measures = None if wanted.measures is None else measures_of(wanted.measures)
-    found = evaluated(wanted.metric_of(folder), labelled, ranked, query_ids, measures)
+    found = evaluated(wanted.metric_name(folder), labelled, ranked, query_ids, measures)
     found = replace(
         found, rejected=tuple(row for row in rejected if row), notes=tuple(notes), complete=complete
     )
