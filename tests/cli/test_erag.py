@@ -272,6 +272,8 @@ def test_a_file_with_another_tag_is_called_by_its_own_name_too(track: Path) -> N
     outputs = jsonl(track / "o.jsonl", {"query_id": "q1", "doc_id": "d1", "output": "Paris"})
     assert erag(track, "--run", "one", "--outputs", str(outputs)) == 0
     assert {row[0] for row in rows(track / "got" / "scores.tsv")} == {"tag"}
+    (track / "runs" / "one.txt").write_text("q1 Q0 d1 1 1 other\n")
+    assert erag(track, "--run", "one", "--outputs", str(outputs)) == 2
 
 
 def test_a_run_that_was_left_out_is_not_said_to_be_absent_alone(track: Path, capsys: Capture) -> None:
