@@ -65,12 +65,11 @@ class LineForm:
     forgiving: bool = False
 
 
+NUGGETS = LineForm(has_nuggets, query_of, nugget_items)
+JUDGED = LineForm(has_question, question_of, question_items)
+GOLDEN = LineForm(is_gold, gold_query, gold_items, forgiving=True)
 #: In the order in which a line is tried.
-FORMS: tuple[LineForm, ...] = (
-    LineForm(has_nuggets, query_of, nugget_items),
-    LineForm(has_question, question_of, question_items),
-    LineForm(is_gold, gold_query, gold_items, forgiving=True),
-)
+FORMS = (NUGGETS, JUDGED, GOLDEN)
 
 
 def _form(row: Mapping[str, Any]) -> LineForm | None:
@@ -94,19 +93,27 @@ class BankLine(NamedTuple):
     """A line of a bank as it stands there.
 
     `number` is None where the whole file is meant; `query_id` and `query_text` are "" where there is none.
-    `nuggets` says whether its form is a list of nuggets, `judged` whether it is a question with its block.
-    `items` are all that could be read before the `error`, if there is one: blank ones and ids that stand
-    twice too. `forgiving`: an error leaves out this line alone.
+    `form` is None where it has none of FORMS. `items` are all that could be read before the `error`, if there
+    is one: blank ones and ids that stand twice too. `forgiving`: an error leaves out this line alone.
     """
 
     number: int | None
     query_id: str = ""
     query_text: str = ""
-    nuggets: bool = False
-    judged: bool = False
+    form: LineForm | None = None
     items: tuple[Item, ...] = ()
     error: ConversionError | None = None
     forgiving: bool = False
+
+    @property
+    def nuggets(self) -> bool:
+        """Whether it is a list of nuggets."""
+        return self.form is NUGGETS
+
+    @property
+    def judged(self) -> bool:
+        """Whether it is a question with its block."""
+        return self.form is JUDGED
 
 
 def read_bank(path: Path, on_error: Callable[[ConversionError], None] | None = None) -> Iterator[Item]:
@@ -274,14 +281,13 @@ def scan_line(path: Path, number: int, line: bytes, *, forgiving: bool = False) 
             forgiving = form.forgiving
         elif any(key in row for key in _ITEM_KEYS):
             forgiving = False
-        found = BankLine(number, forgiving=forgiving)
+        found = BankLine(number, form=form, forgiving=forgiving)
         text: Any = row.get("query_text")
         if form is not None:
             query_id, text = form.query(path, number, row)
         else:
             query_id = an_id(path, number, row, ("query_id",))
-        text = text if isinstance(text, str) else ""
-        found = BankLine(number, query_id, text, has_nuggets(row), has_question(row), forgiving=forgiving)
+        found = found._replace(query_id=query_id, query_text=text if isinstance(text, str) else "")
         if form is None and forgiving:
             raise ConversionError(path, number, f"query '{query_id}' has no gold outputs: left out")
         for item in form.items(path, number, row) if form is not None else _items(path, number, row):

@@ -141,6 +141,7 @@ def test_bad_outputs_are_named_and_the_others_count(track: Path, capsys: Capture
         [q, d, "missing", "no output in the file"]
         for q, d in (("q1", "d2"), ("q2", "d3"), ("q2", "d6"), ("q3", "d5"))
     ]
+    assert "1 empty output, scored by the metric like others" in err
     assert (
         "4 documents without a label, counted as 0 (4: no output in the file), 'd2' of query 'q1' first"
         in err
@@ -265,6 +266,13 @@ def test_from_python_the_metric_may_be_a_function(track: Path) -> None:
     assert [(q, d) for q, labels in found.labelled.labels.items() for d in labels if labels[d]] == [
         ("q1", "d1")
     ]
+
+
+def test_halves_are_rounded_up_for_trec_eval(track: Path) -> None:
+    (track / "mine.py").write_text("def half(output, gold):\n    return 0.5\n")
+    assert erag(track, "--metric", "mine:half", "-m", "P@2") == 0
+    assert (track / "got" / "labels.graded.qrels").read_text().splitlines()[0] == "q1 0 d1 3"
+    assert rows(track / "got" / "labels.tsv")[0][2] == "0.500000"
 
 
 def test_a_file_with_another_tag_is_called_by_its_own_name_too(track: Path) -> None:
