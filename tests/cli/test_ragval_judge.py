@@ -250,21 +250,16 @@ def test_a_persons_rating_stands_in_place_of_the_judges(tmp_path: Path) -> None:
         root = make_track(tmp_path / "track", server.url)
         write_lines(root / "runs" / "a.jsonl", [answer("k1", 4.5, 3)])
         assert run(["watch", str(root), "--once"]) == 0
-        words = [
-            "--doc",
-            "a/k1%2F1",
-            "--item",
-            "k1/1/relevance",
-            "--rating",
-            "5",
-            "--who",
-            "me",
-            "--why",
-            "so",
-        ]
-        assert run(["override", str(root), "--query", "k1/1", *words]) == 0
-        assert run(["watch", str(root), "--once"]) == 0
-    assert table(root) == [["a", "1", "0", "4.5000", "5.0000", "9.5000", "", ""]]
+        by = ["--doc", "a/k1%2F1", "--who", "me", "--why", "so"]
+        # A 0, which the judge does not know, counts as its lowest score.
+        for item, rating, shown in (
+            ("k1/1/relevance", "5", ["4.5000", "5.0000", "9.5000"]),
+            ("k1/1/truthfulness", "0", ["1.0000", "5.0000", "6.0000"]),
+        ):
+            words = ["--item", item, "--rating", rating, *by]
+            assert run(["override", str(root), "--query", "k1/1", *words]) == 0
+            assert run(["watch", str(root), "--once"]) == 0
+            assert table(root) == [["a", "1", "0", *shown, "", ""]]
 
 
 def test_init_makes_a_track_that_judges(tmp_path: Path) -> None:
@@ -345,6 +340,15 @@ def test_without_answers_there_is_nothing_to_judge(
     root = make_track(tmp_path / "track", NOWHERE)
     assert run(["ragval", "judge", str(root)]) == 1
     assert "no answers to judge: drop files of them into" in capsys.readouterr().err
+    usual = {"query_id": "q", "questions": [{"question_id": "q/1", "question_text": "Why?"}]}
+    write_lines(root / "bank.questions.jsonl", [usual])
+    for command in ("judge", "answers"):
+        assert run(["ragval", command, str(root)]) == 2
+        assert "the bank has no questions with their knowledge blocks" in capsys.readouterr().err
+    (root / "bank.questions.jsonl").unlink()
+    for command in ("judge", "answers"):
+        assert run(["ragval", command, str(root)]) == 2
+        assert f"write some: trecexam ragval questions {root}" in capsys.readouterr().err
 
 
 def test_files_of_several_systems_and_of_other_things_are_refused(tmp_path: Path) -> None:
@@ -398,3 +402,18 @@ def test_a_parameter_of_dropped_answers_can_be_swept(
         ("128", "s128", "2.000000"),
         ("512", "s512", "4.000000"),
     ]
+
+
+def test_answers_without_ids_find_their_question_when_its_text_changes(tmp_path: Path) -> None:
+    with serving(judging) as server:
+        root = make_track(tmp_path / "track", server.url)
+        row = answer("k1", 4, 4) | {"question": "What of frost?"}
+        del row["question_id"]
+        write_lines(root / "runs" / "a.jsonl", [row, answer("k2", 3, 3)])
+        with trecexam.open_track(root) as track:
+            track.update()
+            assert [line[1] for line in table(root)] == ["1"]
+            bank = root / "bank.questions.jsonl"
+            bank.write_text(bank.read_text().replace("What of k1?", "What of frost?"))
+            track.update()
+            assert [line[1] for line in table(root)] == ["2"]

@@ -243,6 +243,12 @@ class Inputs:
                 "this prompt names {query}, and no query of the bank has a text: put queries.tsv here",
                 path=self.folder.root,
             )
+        if self.whole_answers:
+            raise TrackError(
+                "the bank has no questions with their knowledge blocks: `trecexam ragval questions` writes "
+                "them",
+                path=self.folder.root,
+            )
         raise TrackError(
             f"this prompt asks about {' and '.join(f'{kind}s' for kind in sorted(self.kinds))}, and the bank "
             "has none; see `prompt` in [grader]",
