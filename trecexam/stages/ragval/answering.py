@@ -161,8 +161,10 @@ def _path(folder: TrackFolder, bound: Bound) -> Path:
 def _prompts(plan: AnswerPlan, bound: Bound, writer: Writer) -> tuple[dict[str, str], int]:
     """What is asked for each question, and how many blocks are cut."""
     prompt = named(bound)
+    # A server does not say how much its model takes; the judge's block is cut there, too.
+    most = plan.folder.config.grader.max_characters if writer.meter is not None else None
     fitted = {
-        item.query_id: question_prompt(prompt, item.text, item.gold_answers[0], writer)
+        item.query_id: question_prompt(prompt, item.text, item.gold_answers[0], writer, most)
         for item in plan.questions
     }
     return {key: each.prompt for key, each in fitted.items()}, sum(each.cut for each in fitted.values())
