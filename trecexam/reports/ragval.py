@@ -65,7 +65,7 @@ def significance_table(comparisons: Iterable[Comparison]) -> Table:
         (one.score, one.run_a, one.run_b, one.n, one.difference, one.low, one.high, one.p, one.p_holm)
         for one in comparisons
     ]
-    return Table(header, tuple(rows))
+    return Table(header, tuple(rows), small=("p", "p_holm"))
 
 
 def bounds_table(places: Iterable[Place]) -> Table:
