@@ -16,8 +16,8 @@ Value = str | int | float | None
 class Table:
     """Column names and rows. A None or NaN is an empty field in TSV, null in JSON.
 
-    `digits` are those of floats in TSV, after the point. In the columns `small` what these would show as 0 and
-    is not has an exponent.
+    `digits` are those of floats in TSV, after the point. In the columns `small` what these would show as 0
+    and is not has an exponent.
     """
 
     header: tuple[str, ...]
