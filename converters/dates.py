@@ -110,7 +110,11 @@ def _parsed(text: str) -> Span:
         )
     if found.hour != other.hour:
         return _days(datetime(found.year, found.month, found.day, tzinfo=UTC), 1)
-    moment = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    try:
+        moment = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except ValueError:
+        # A zone of a day and more.
+        raise ValueError("cannot be read as a date") from None
     return Span(moment, moment)
 
 

@@ -2,6 +2,7 @@
 
 An answer is `{"question_id", "answer", "run_id"?, "question"?, "retrieved"?, "n_input_tokens"?,
 "n_output_tokens"?}`; a judged one has `"truthfulness"` and `"relevance"` as well, 1 to 5, and a `"status"`.
+Numbers, truth values and short texts of an answer's other fields, such as a chunk size, stay with it.
 
 The published files have neither ids nor names. A line without `run_id` is of the system that its file is
 called after. Without `question_id` a question goes by its text; where a run has that text again, the second
@@ -12,9 +13,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -31,7 +33,9 @@ FAILED = ("unparsed", "refused", "error")
 #: Whole numbers above this are not the same in all JSON parsers.
 _MOST_TOKENS = 2**53
 #: Of an answer, what hangs on the file that it was read from.
-_NOT_WRITTEN = ("occurrence", "by_text", "line", "parameter")
+_NOT_WRITTEN = ("occurrence", "by_text", "line", "parameter", "more")
+#: Characters of a text in another field that stays with an answer.
+_SHORT = 100
 _ENDINGS = (".jsonl", ".ndjson", ".json")
 
 
@@ -46,6 +50,7 @@ class AnswerRow:
         retrieved: what the line says of it, as it stands there.
         n_input_tokens, n_output_tokens: None where nobody counted.
         occurrence: 2 for the run's second line with the same question's text and no id, and so on.
+        more: numbers, truth values and short texts of the line's other fields.
         by_text: whether the line has no id, so that the question goes by its text.
         line: where it stands in its file; 0 where it comes from none.
     """
@@ -58,6 +63,7 @@ class AnswerRow:
     n_input_tokens: int | None = None
     n_output_tokens: int | None = None
     occurrence: int = 1
+    more: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
     by_text: bool = field(default=False, compare=False, kw_only=True)
     line: int = field(default=0, compare=False, kw_only=True)
 
@@ -80,6 +86,7 @@ class JudgedAnswer(AnswerRow):
 
 
 _Row = TypeVar("_Row", bound=AnswerRow)
+_KNOWN = frozenset(each.name for each in fields(JudgedAnswer)) - {"parameter", "more"}
 
 
 def read_answers(
@@ -91,8 +98,9 @@ def read_answers(
         on_error: takes the error of a line that is left out; None raises it.
 
     Raises:
-        ConversionError: with the line: no JSON, no answer, a token count that is none, or a question that
-            the run has answered before, in whichever file; the first answer stays.
+        ConversionError: with the line: no JSON, no answer, or a question that the run has answered before, in
+            whichever file; the first answer stays. Of a token count that is none it is told, too, but the
+            answer stays, without the count.
     """
     return _read(paths, _answer, on_error)
 
@@ -139,8 +147,8 @@ def write_judged(rows: Iterable[JudgedAnswer], file: BinaryIO) -> None:
     import orjson
 
     for row in rows:
-        fields = {key: value for key, value in asdict(row).items() if key not in _NOT_WRITTEN}
-        file.write(orjson.dumps(fields) + b"\n")
+        own = {key: value for key, value in asdict(row).items() if key not in _NOT_WRITTEN}
+        file.write(orjson.dumps({**row.more, **own} if row.more else own) + b"\n")
 
 
 def file_names(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
@@ -189,8 +197,6 @@ def _read(
                     "run_id": run_id,
                     "question": _optional_text(path, number, row, "question"),
                     "retrieved": row.get("retrieved"),
-                    "n_input_tokens": _tokens(path, number, row, "n_input_tokens"),
-                    "n_output_tokens": _tokens(path, number, row, "n_output_tokens"),
                 }
                 given = None
                 if row.get("question_id") is not None:
@@ -201,13 +207,15 @@ def _read(
             except ConversionError as error:
                 refused(error)
                 continue
+            found: dict[str, Any] = {}
+            for key in ("n_input_tokens", "n_output_tokens"):
+                try:
+                    found[key] = _tokens(path, number, row, key)
+                except ConversionError as error:
+                    refused(ConversionError(path, number, f"{error.reason}; the answer counts without it"))
             if occurrence > 1:
-                fields = vars(made) | {
-                    "question_id": f"{made.question} ({occurrence})",
-                    "occurrence": occurrence,
-                }
-                made = type(made)(**fields)
-            yield made
+                found |= {"question_id": f"{made.question} ({occurrence})", "occurrence": occurrence}
+            yield replace(made, **found)
 
 
 class _Counted:
@@ -243,17 +251,32 @@ def _answer(path: str, number: int, row: dict[str, Any], **of: Any) -> AnswerRow
         raise ConversionError(path, number, 'no "question_id" in it')
     if "answer" in row and row["answer"] is None:
         # The system gave none.
-        return AnswerRow(answer="", **of)
-    return AnswerRow(answer=a_text(path, number, row, ("answer",), "an answer", blank=True), **of)
+        return AnswerRow(answer="", more=_more(row), **of)
+    text = a_text(path, number, row, ("answer",), "an answer", blank=True)
+    return AnswerRow(answer=text, more=_more(row), **of)
+
+
+def _more(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if key not in _KNOWN and _is_short(value)}
+
+
+def _is_short(value: Any) -> bool:
+    if isinstance(value, str):
+        return len(value) <= _SHORT
+    return isinstance(value, bool) or (isinstance(value, int | float) and math.isfinite(value))
 
 
 def _object(path: str, number: int, line: bytes) -> dict[str, Any]:
     try:
         return parse_object(path, number, line)
     except ConversionError:
+        import orjson
+
         # Python's json writes NaN and Infinity, and reads them; it takes longer.
-        with contextlib.suppress(ValueError, RecursionError):
+        with contextlib.suppress(ValueError, TypeError, RecursionError):
             row = json.loads(line)
+            # It reads half characters, too, which no file can hold.
+            orjson.dumps(row)
             if isinstance(row, dict):
                 return row
         raise

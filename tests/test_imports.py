@@ -23,6 +23,7 @@ LAYERS = (
     ("trecexam.reports",),
     ("trecexam.stages.run_names", "trecexam.stages.files"),
     ("trecexam.stages.texts", "trecexam.stages.drops", "trecexam.stages.whole_answers"),
+    ("trecexam.stages.file_cache", "trecexam.stages.dropped_runs"),
     ("trecexam.stages.inputs", "trecexam.stages.scoring", "trecexam.stages.overrides"),
     ("trecexam.stages.gradebook",),
     ("trecexam.pipeline", "trecexam.stages"),

@@ -121,9 +121,14 @@ class TrackFolder:
         if patterns is None:
             found = {path for pattern in BANK_PATTERNS for path in self.root.glob(pattern)}
             if not found and not optional:
+                judged = self.config.grader.name == "ragval"
                 raise TrackError(
-                    "no test bank: put bank.<name>.jsonl here, one line a query with its questions, or have "
-                    f"a language model write one: trecexam bank generate {self.root}",
+                    "no questions with their knowledge blocks: put bank.<name>.jsonl here, one line a "
+                    "question, or have a language model write some: "
+                    f"trecexam ragval questions {self.root} --blocks F"
+                    if judged
+                    else "no test bank: put bank.<name>.jsonl here, one line a query with its questions, or "
+                    f"have a language model write one: trecexam bank generate {self.root}",
                     path=self.root,
                 )
             return tuple(sorted(found))

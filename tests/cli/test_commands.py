@@ -166,7 +166,10 @@ def test_errors_are_one_line_with_path_and_line(tmp_path: Path, capsys: pytest.C
         (["leaderbord", "x"], "No such command 'leaderbord'"),
         (["watch", ".", "--onse"], "No such option"),
         (["export", "qrels", ".", "--min-rating", "9"], "9 is not in the range 1<=x<=5"),
-        (["init", "x", "--grader", "gpt"], "'gpt'; known here: causal, embedding, "),
+        (
+            ["init", "x", "--grader", "gpt"],
+            "'gpt'; known here: causal, embedding, erag, openai, ragval, recorded, seq2seq",
+        ),
     ],
 )
 def test_wrong_usage_is_one_line_and_status_2(

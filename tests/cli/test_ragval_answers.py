@@ -151,3 +151,14 @@ def test_a_bank_without_blocks_cannot_be_answered(
     )
     assert run(["ragval", "answers", str(small_track)]) == 2
     assert "no questions with their knowledge blocks: `trecexam ragval questions`" in capsys.readouterr().err
+
+
+def test_a_servers_oracle_is_shown_as_much_of_a_block_as_the_judge(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(script) as server:
+        root = make_track(tmp_path / "track", server.url, max_characters=18)
+        assert run(["ragval", "answers", str(root), "--oracle"]) == 0
+        shown = sorted(body["messages"][-1]["content"].partition("block: ")[2] for body in server.bodies)
+    assert shown == ["Fans move air.", "Frost settles on", "Heat pumps move"]
+    assert "2 blocks cut at the end" in capsys.readouterr().err

@@ -136,7 +136,7 @@ def test_lines_that_cannot_be_judged_are_named_and_the_rest_is_taken(
         assert run(["ragval", "judge", str(root)]) == 1
         assert len(server.bodies) == 2
     said = capsys.readouterr().err
-    assert "1 answers are empty: not judged, and counted as unparsed" in said
+    assert "1 empty answer: not judged, and counted as unparsed" in said
     assert table(root) == [["sys", "3", "2", "5.0000", "5.0000", "10.0000", "", ""]]
     found = [(file, line, reason[:40]) for file, line, reason in rejected(root)]
     assert [(file, line) for file, line, _ in found] == [
@@ -238,7 +238,7 @@ def test_judging_stops_at_a_budget_and_goes_on(tmp_path: Path, capsys: pytest.Ca
         assert asked < 3
         said = capsys.readouterr().err
         assert "`budget_tokens` = 450" in said
-        assert "answers are not judged yet, and not in the report" in said
+        assert "answers not judged yet, and not in the report" in said
         (root / "trecexam.toml").write_text(settings.replace("1200", "90000"))
         assert run(["ragval", "judge", str(root)]) == 0
         assert len(server.bodies) == 3
@@ -250,21 +250,16 @@ def test_a_persons_rating_stands_in_place_of_the_judges(tmp_path: Path) -> None:
         root = make_track(tmp_path / "track", server.url)
         write_lines(root / "runs" / "a.jsonl", [answer("k1", 4.5, 3)])
         assert run(["watch", str(root), "--once"]) == 0
-        words = [
-            "--doc",
-            "a/k1%2F1",
-            "--item",
-            "k1/1/relevance",
-            "--rating",
-            "5",
-            "--who",
-            "me",
-            "--why",
-            "so",
-        ]
-        assert run(["override", str(root), "--query", "k1/1", *words]) == 0
-        assert run(["watch", str(root), "--once"]) == 0
-    assert table(root) == [["a", "1", "0", "4.5000", "5.0000", "9.5000", "", ""]]
+        by = ["--doc", "a/k1%2F1", "--who", "me", "--why", "so"]
+        # A 0, which the judge does not know, counts as its lowest score.
+        for item, rating, shown in (
+            ("k1/1/relevance", "5", ["4.5000", "5.0000", "9.5000"]),
+            ("k1/1/truthfulness", "0", ["1.0000", "5.0000", "6.0000"]),
+        ):
+            words = ["--item", item, "--rating", rating, *by]
+            assert run(["override", str(root), "--query", "k1/1", *words]) == 0
+            assert run(["watch", str(root), "--once"]) == 0
+            assert table(root) == [["a", "1", "0", *shown, "", ""]]
 
 
 def test_init_makes_a_track_that_judges(tmp_path: Path) -> None:
@@ -345,17 +340,29 @@ def test_without_answers_there_is_nothing_to_judge(
     root = make_track(tmp_path / "track", NOWHERE)
     assert run(["ragval", "judge", str(root)]) == 1
     assert "no answers to judge: drop files of them into" in capsys.readouterr().err
+    usual = {"query_id": "q", "questions": [{"question_id": "q/1", "question_text": "Why?"}]}
+    write_lines(root / "bank.questions.jsonl", [usual])
+    for command in ("judge", "answers"):
+        assert run(["ragval", command, str(root)]) == 2
+        assert "the bank has no questions with their knowledge blocks" in capsys.readouterr().err
+    (root / "bank.questions.jsonl").unlink()
+    for command in ("judge", "answers"):
+        assert run(["ragval", command, str(root)]) == 2
+        assert f"write some: trecexam ragval questions {root}" in capsys.readouterr().err
 
 
 def test_files_of_several_systems_and_of_other_things_are_refused(tmp_path: Path) -> None:
     root = make_track(tmp_path / "track", NOWHERE)
-    rows: list[Any] = [answer("k1", 5, 5, run_id="a"), answer("k2", 5, 5, run_id="b")]
+    rows: list[Any] = [answer("k1", 5, 5, run_id="a"), answer("k1", 5, 5, run_id="b")]
     write_lines(root / "runs" / "two.jsonl", rows)
+    (root / "runs" / "passages.run").write_text("k1/1 Q0 d1 1 2.0 trec\n")
     write_lines(root / "runs" / "none.jsonl", [{"hello": "world"}])
     (root / "runs" / "empty.jsonl").write_text("")
     assert run(["watch", str(root), "--once"]) == 1
     reasons = {file: reason for file, _, reason in rejected(root)}
+    assert len(rejected(root)) == 4
     assert "2 runs" in reasons["runs/two.jsonl"]
+    assert "a run of passages, and this track has none" in reasons["runs/passages.run"]
     assert "no" in reasons["runs/none.jsonl"]
     assert "empty" in reasons["runs/empty.jsonl"]
 
@@ -369,8 +376,44 @@ def test_blocks_that_are_cut_are_counted_and_said_also_later(
         for _ in range(2):
             assert run(["ragval", "judge", str(root)]) == 0
             said = capsys.readouterr().err
-            assert "2 answers were judged by a knowledge block that was cut at its end" in said
+            assert "2 answers judged by a knowledge block that was cut at its end" in said
         assert any(
             "Knowledge block: Heat pumps move\n" in body["messages"][-1]["content"] for body in server.bodies
         )
     assert json.loads((root / "out/ragval/judging.json").read_bytes())["blocks_cut"] == 2
+
+
+def test_a_parameter_of_dropped_answers_can_be_swept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(judging) as server:
+        root = make_track(tmp_path / "track", server.url)
+        for size, score in ((512, 4), (128, 2)):
+            row = answer("k1", score, score, chunk_size=size, n_input_tokens="many")
+            write_lines(root / "runs" / f"s{size}.jsonl", [row])
+        assert run(["ragval", "judge", str(root)]) == 1
+    said = capsys.readouterr()
+    assert '"n_input_tokens" is "many": a whole number needed' in said.err
+    assert [line.split("\t")[1] for line in said.out.splitlines()[1:]] == ["1", "1"]
+    found = root / "out" / "ragval" / "judged.jsonl"
+    assert run(["ragval", "report", str(found), "--sweep", "chunk_size", "-o", str(tmp_path / "r")]) == 0
+    rows = [line.split("\t") for line in (tmp_path / "r" / "sweep.tsv").read_text().splitlines()[1:]]
+    assert [(row[1], row[3], row[6]) for row in rows] == [
+        ("128", "s128", "2.000000"),
+        ("512", "s512", "4.000000"),
+    ]
+
+
+def test_answers_without_ids_find_their_question_when_its_text_changes(tmp_path: Path) -> None:
+    with serving(judging) as server:
+        root = make_track(tmp_path / "track", server.url)
+        row = answer("k1", 4, 4) | {"question": "What of frost?"}
+        del row["question_id"]
+        write_lines(root / "runs" / "a.jsonl", [row, answer("k2", 3, 3)])
+        with trecexam.open_track(root) as track:
+            track.update()
+            assert [line[1] for line in table(root)] == ["1"]
+            bank = root / "bank.questions.jsonl"
+            bank.write_text(bank.read_text().replace("What of k1?", "What of frost?"))
+            track.update()
+            assert [line[1] for line in table(root)] == ["2"]

@@ -50,6 +50,8 @@ def test_a_moment_is_read_in_many_forms(value: object) -> None:
     [
         ("2023", day(2023, 1, 1), day(2024, 1, 1)),
         (2023, day(2023, 1, 1), day(2024, 1, 1)),
+        # Milliseconds: as seconds it would be in the year 31969.
+        (946684800000, day(2000, 1, 1), day(2000, 1, 1)),
         ("2023-12", day(2023, 12, 1), day(2024, 1, 1)),
         ("February 2023", day(2023, 2, 1), day(2023, 3, 1)),
         ("02/2023", day(2023, 2, 1), day(2023, 3, 1)),

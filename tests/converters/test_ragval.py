@@ -59,11 +59,7 @@ def test_files_of_the_same_name_are_told_apart_by_their_folders(tmp_path: Path) 
     [
         (json.dumps(GOOD)[:-4], "not valid JSON"),
         ("[4, 5]", "not a JSON object"),
-        ({**GOOD, "n_input_tokens": -1}, '"n_input_tokens" is -1: a whole number'),
-        ({**GOOD, "n_output_tokens": 1.5}, '"n_output_tokens" is 1.5: a whole number'),
-        ({**GOOD, "n_output_tokens": "12"}, '"n_output_tokens" is "12": a whole number'),
-        ({**GOOD, "n_output_tokens": float("nan")}, '"n_output_tokens" is NaN: a whole number'),
-        ({**GOOD, "n_output_tokens": False}, '"n_output_tokens" is false: a whole number'),
+        (json.dumps({**GOOD, "answer": "\ud800", "k": float("nan")}), "not valid JSON"),
         ({**GOOD, "question_id": " "}, '"question_id" is no id'),
         ({**GOOD, "run_id": ["x"]}, '"run_id" is no id'),
         ({**GOOD, "answer": 3}, '"answer" is no text: 3'),
@@ -160,8 +156,33 @@ def test_a_question_answered_before_is_refused_whichever_file_it_is_in(tmp_path:
     assert f"question 'b1' was answered by run 'x' before, at {first}:1" in reason
 
 
+@pytest.mark.parametrize("count", [-1, 1.5, "12", float("nan"), False])
+def test_an_answer_with_a_token_count_that_is_none_is_named_and_stays(tmp_path: Path, count: Any) -> None:
+    path = put(tmp_path, {**GOOD, "n_input_tokens": 3, "n_output_tokens": count}, {**GOOD, "question_id": 2})
+    rows, ((_, number, said),) = judged(path)
+    assert [(row.n_input_tokens, row.n_output_tokens, row.relevance) for row in rows] == [
+        (3, None, 5.0),
+        (None, None, 5.0),
+    ]
+    assert number == 1
+    assert said.startswith(f'"n_output_tokens" is {json.dumps(count)}: a whole number')
+    with pytest.raises(ConversionError, match=r"sys\.jsonl:1: "):
+        list(read_answers([path]))
+
+
+def test_short_fields_stay_with_an_answer_and_long_ones_do_not(tmp_path: Path) -> None:
+    short = {"chunk_size": 128, "model": "m", "hot": True, "heat": 0.5}
+    path = put(tmp_path, {**GOOD, **short, "context": "long " * 99, "origin": {"a": 1}, "none": None})
+    (row,) = read_answers([path])
+    assert row.more == short
+    file = io.BytesIO()
+    write_judged([JudgedAnswer("b1", "so", "sys", more={**row.more, "status": "mine"})], file)
+    assert json.loads(file.getvalue()).items() >= {**short, "status": "unparsed"}.items()
+    assert b"more" not in file.getvalue()
+
+
 def test_a_line_refused_for_something_else_has_answered_nothing(tmp_path: Path) -> None:
-    rows, errors = judged(put(tmp_path, {**GOOD, "n_input_tokens": -1}, GOOD))
+    rows, errors = judged(put(tmp_path, {**GOOD, "question": 1}, GOOD))
     assert [row.truthfulness for row in rows] == [4.5]
     assert len(errors) == 1
 
@@ -253,8 +274,11 @@ def test_each_line_is_either_an_answer_or_an_error(tmp_path: Path, lines: list[b
     rows, errors = judged(tmp_path / "f.jsonl")
     filled = sum(bool(line.strip()) for line in lines) + 1
     if (tmp_path / "f.jsonl").read_bytes()[:2] != b"\x1f\x8b":
-        unscored = sum(reason.endswith("the answer counts as unparsed") for _, _, reason in errors)
-        assert len(rows) + len(errors) - unscored == filled
+        lesser = sum(
+            reason.endswith(("the answer counts as unparsed", "the answer counts without it"))
+            for _, _, reason in errors
+        )
+        assert len(rows) + len(errors) - lesser == filled
     assert all(line is not None for _, line, _ in errors)
     for row in rows:
         assert (row.status == "ok") == (row.truthfulness is not None) == (row.relevance is not None)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from trecexam.reports.reasons import plural
 from trecexam.reports.tables import Table, Value
 from trecexam.scores.downstream.answers import BINS, SCORES
 
@@ -64,7 +65,7 @@ def significance_table(comparisons: Iterable[Comparison]) -> Table:
         (one.score, one.run_a, one.run_b, one.n, one.difference, one.low, one.high, one.p, one.p_holm)
         for one in comparisons
     ]
-    return Table(header, tuple(rows))
+    return Table(header, tuple(rows), small=("p", "p_holm"))
 
 
 def bounds_table(places: Iterable[Place]) -> Table:
@@ -108,6 +109,7 @@ def systems_json(systems: Sequence[System]) -> list[dict[str, Any]]:
             "without_input_tokens": one.input_tokens.missing,
             "without_output_tokens": one.output_tokens.missing,
             "repeated_questions": one.repeated,
+            "unanswered_questions": one.unanswered,
         }
         for row, one in zip(report_table(systems).records(), systems, strict=True)
     ]
@@ -128,6 +130,11 @@ def remarks(systems: Sequence[System]) -> Iterator[str]:
             yield (
                 f"{one.run_id}: {one.repeated:,} of {one.n:,} answers are to a question that was answered "
                 "before (by its text: there are no ids); each counts"
+            )
+        if one.unanswered:
+            yield (
+                f"{one.run_id}: no answer to {plural(one.unanswered, 'question')} that others answered; its "
+                "means are over its own answers"
             )
         unknown = sum(not question for question in one.questions)
         if unknown and len(systems) > 1:

@@ -16,12 +16,14 @@ Value = str | int | float | None
 class Table:
     """Column names and rows. A None or NaN is an empty field in TSV, null in JSON.
 
-    `digits` are those of floats in TSV, after the point.
+    `digits` are those of floats in TSV, after the point. In the columns `small` what these would show as 0
+    and is not has an exponent.
     """
 
     header: tuple[str, ...]
     rows: tuple[tuple[Value, ...], ...]
     digits: int = 6
+    small: tuple[str, ...] = ()
 
     def records(self) -> list[dict[str, Value]]:
         """The rows as JSON-ready objects."""
@@ -34,13 +36,13 @@ def to_tsv(table: Table) -> str:
     What could steer a terminal is escaped: see `trecexam.reports.terminal.printable`.
     """
     lines = ["\t".join(map(printable, table.header))]
-    lines += ["\t".join(_text(value, table.digits) for value in row) for row in table.rows]
+    lines += ["\t".join(fields) for fields in _fields(table, table.digits)]
     return "\n".join(lines) + "\n"
 
 
 def to_aligned(table: Table) -> str:
     """Columns padded with spaces, numbers to the right; floats with four digits."""
-    cells = [list(map(printable, table.header))] + [[_text(value, 4) for value in row] for row in table.rows]
+    cells = [list(map(printable, table.header)), *_fields(table, 4)]
     widths = [max(columns(row[column]) for row in cells) for column in range(len(table.header))]
     numeric = [
         any(isinstance(row[column], int | float) for row in table.rows) for column in range(len(table.header))
@@ -60,11 +62,20 @@ def to_json(value: Any) -> str:
     return printable_json(json.dumps(_clean(value), indent=1, ensure_ascii=False, allow_nan=False)) + "\n"
 
 
-def _text(value: Value, digits: int) -> str:
+def _fields(table: Table, digits: int) -> list[list[str]]:
+    small = [name in table.small for name in table.header]
+    return [
+        [_text(value, digits, small=may) for value, may in zip(row, small, strict=True)] for row in table.rows
+    ]
+
+
+def _text(value: Value, digits: int, *, small: bool = False) -> str:
     value = _finite(value)
     if value is None:
         return ""
     if isinstance(value, float):
+        if small and value and abs(value) < 0.5 * 10**-digits:
+            return f"{value:.1e}"
         # z: a rounding below 0 is no "-0.000000".
         return f"{value:z.{digits}f}"
     return printable(value) if isinstance(value, str) else str(value)

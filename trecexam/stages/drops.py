@@ -108,6 +108,7 @@ def _answers(path: Path, query_texts: Mapping[str, str]) -> Dropped:
         by_text.setdefault(text.strip(), []).append(query_id)
     taken: dict[str, AnswerRow] = {}
     rows = list(read_answers([path], refused.append))
+    _one_run(path, list(dict.fromkeys(row.run_id for row in rows)))
     for row in rows:
         # Without an id it is known by its text; the n-th answer goes to the n-th question of that text.
         if row.by_text:

@@ -6,15 +6,13 @@ import contextlib
 import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import converters
 from converters.bank import read_bank, read_bank_queries
 from converters.errors import ConversionError
 from converters.gold import KIND as GOLD
-from converters.lines import iter_lines
 from converters.overrides import read_overrides
 from converters.ragval import AnswerRow
 from converters.records import HumanRating, Item, Qrel
@@ -22,15 +20,13 @@ from converters.run import Run
 from trecexam.bank import Bank
 from trecexam.bank.asked import QUERY, asked
 from trecexam.errors import TrackError
-from trecexam.stages.drops import read_dropped
+from trecexam.stages.dropped_runs import DroppedRuns
+from trecexam.stages.file_cache import FileCache
 from trecexam.stages.files import Rejected, Stamp, stamp
-from trecexam.stages.run_names import name_runs
-from trecexam.stages.whole_answers import JUDGED, not_judged
+from trecexam.stages.whole_answers import JUDGED
 from trecexam.track import TrackFolder
 
 T = TypeVar("T")
-#: Why a run is not taken that is to other queries than the bank's.
-NO_QUERY = "none of its queries is in the bank"
 
 
 @dataclass(frozen=True)
@@ -77,8 +73,8 @@ class Inputs:
         self.folder = folder
         self.kinds = kinds
         self.with_query = with_query
-        self._cache: dict[tuple[str, Path], tuple[Stamp | None, Any]] = {}
-        self._prompts: dict[str, str] = {}
+        self._files = FileCache()
+        self._dropped = DroppedRuns(folder, self._files, whole_answers=frozenset(kinds) >= JUDGED)
         self._dataset_queries: dict[str, str] | None = None
         self._dataset_qrels: tuple[Qrel, ...] | None = None
 
@@ -124,18 +120,17 @@ class Inputs:
             texts, official = self._dataset(texts, official, rejected)
         bank = self._asked(whole, texts, files, rejected)
         ranks = self._optional(self.folder.official_leaderboard(), "ranks", _read_ranks, rejected)
-        runs, run_files, own, answers = self._runs(bank, texts, hold, rejected)
+        dropped = self._dropped.read(bank, texts, hold, rejected)
         human = self._human(rejected)
-        contents = {name: (path, self._cache["run", path][0]) for name, path in run_files.items()}
         return Snapshot(
             bank,
             tuple(files),
             texts,
-            runs,
-            run_files,
-            contents,
-            own,
-            answers,
+            dropped.runs,
+            dropped.files,
+            dropped.contents,
+            dropped.own_texts,
+            dropped.answers,
             official,
             ranks,
             human,
@@ -182,7 +177,7 @@ class Inputs:
         first: dict[str, str] = {}
         queries: dict[str, str] = {}
         for path in files:
-            here, texts, blank = self._cached("bank", path, _read_bank)
+            here, texts, blank = self._files.get("bank", path, _read_bank)
             shown = self.folder.shown(path)
             for item in here:
                 if first.setdefault(item.item_id, shown) != shown:
@@ -216,7 +211,7 @@ class Inputs:
     @property
     def whole_answers(self) -> bool:
         """Whether the grader judges whole answers, which come with their texts."""
-        return frozenset(self.kinds) >= JUDGED
+        return self._dropped.whole_answers
 
     def _asked(
         self, bank: Bank, texts: Mapping[str, str], files: Sequence[Path], rejected: list[Rejected]
@@ -262,90 +257,17 @@ class Inputs:
                 'no gold outputs in it: a line is {"query_id": ..., "outputs": [...]}, or KILT\'s',
                 path=files[0],
             )
+        if self.whole_answers:
+            raise TrackError(
+                "the bank has no questions with their knowledge blocks: `trecexam ragval questions` writes "
+                "them",
+                path=self.folder.root,
+            )
         raise TrackError(
             f"this prompt asks about {' and '.join(f'{kind}s' for kind in sorted(self.kinds))}, and the bank "
             "has none; see `prompt` in [grader]",
             path=self.folder.config_path,
         )
-
-    def _runs(
-        self,
-        bank: Bank,
-        query_texts: Mapping[str, str],
-        hold: Collection[Path],
-        rejected: list[Rejected],
-    ) -> tuple[dict[str, Run], dict[str, Path], dict[str, str], dict[str, tuple[AnswerRow, ...]]]:
-        """Runs, their files and whole answers by name, and the texts of passages that came with them."""
-        self._forget_prompts(query_texts)
-        pool = self.folder.config.track.pool
-        read = partial(read_dropped, pool=pool, query_texts=query_texts, whole=self.whole_answers)
-        taken: dict[Path, Run] = {}
-        answers: dict[Path, tuple[AnswerRow, ...]] = {}
-        own: dict[str, str] = {}
-        for path in self.folder.run_files():
-            if path in hold and ("run", path) not in self._cache:
-                continue
-            try:
-                dropped = self._cached("run", path, read, frozen=path in hold)
-            except ConversionError as error:
-                rejected.append(Rejected(self.folder.shown(path), error.line, error.reason))
-                continue
-            run = dropped.run
-            if any(own.get(doc_id, text) != text for doc_id, text in dropped.texts.items()):
-                rejected.append(
-                    Rejected(
-                        self.folder.shown(path),
-                        None,
-                        f"other responses of a run '{run.name}' are here already: give these another run id",
-                    )
-                )
-                continue
-            rejected += (
-                Rejected(self.folder.shown(path), error.line, error.reason) for error in dropped.refused
-            )
-            if dropped.answers:
-                rejected += not_judged(self.folder.shown(path), dropped.answers, bank)
-                known = tuple(row for row in dropped.answers if row.question_id in bank.items)
-                if not known:
-                    continue
-                taken[path], answers[path] = run, known
-                own.update(dropped.texts)
-                continue
-            unknown = [query_id for query_id in run.query_ids if query_id not in bank.items]
-            if len(unknown) < len(run.query_ids):
-                # Of a query that was retired as a whole it is said once, not for each run.
-                unknown = [query_id for query_id in unknown if query_id not in bank.retired]
-            if unknown:
-                line = self._cached("line " + unknown[0], path, partial(_first_line, query_id=unknown[0]))
-                shown = ", ".join(f"'{query_id}'" for query_id in unknown[:5]) + (
-                    ", ..." if len(unknown) > 5 else ""
-                )
-                some = f"{len(unknown)} of its {len(run.query_ids)} queries"
-                if len(unknown) == len(run.query_ids):
-                    rejected.append(Rejected(self.folder.shown(path), line, f"{NO_QUERY}: {shown}"))
-                    continue
-                rejected.append(
-                    Rejected(
-                        self.folder.shown(path),
-                        line,
-                        f"{some} are not in the bank, and were left out: {shown}",
-                    )
-                )
-            taken[path] = run
-            own.update(dropped.texts)
-        names = name_runs({path: run.name for path, run in taken.items()}, self.folder.runs)
-        files = {names[path]: path for path in sorted(taken, key=names.__getitem__)}
-        runs = {name: taken[path].renamed(name) for name, path in files.items()}
-        whole_answers = {name: answers[path] for name, path in files.items() if path in answers}
-        return runs, files, own, whole_answers
-
-    def _forget_prompts(self, query_texts: Mapping[str, str]) -> None:
-        """Has responses that name their query by its text read again when those texts change."""
-        if self._prompts != query_texts:
-            self._prompts = dict(query_texts)
-            for key, (_, value) in list(self._cache.items()):
-                if key[0] == "run" and getattr(value, "by_prompt", True):
-                    del self._cache[key]
 
     def _dataset(
         self, texts: dict[str, str], official: tuple[Qrel, ...] | None, rejected: list[Rejected]
@@ -377,25 +299,10 @@ class Inputs:
             rejected.append(Rejected(self.folder.shown(path), None, reason))
             return None
         try:
-            return self._cached(kind, path, read)
+            return self._files.get(kind, path, read)
         except ConversionError as error:
             rejected.append(Rejected(self.folder.shown(path), error.line, error.reason))
             return None
-
-    def _cached(self, kind: str, path: Path, read: Callable[[Path], T], *, frozen: bool = False) -> T:
-        """What `read` made of the file, or the error it raised, until the file's stamp changes."""
-        now = stamp(path)
-        known = self._cache.get((kind, path))
-        if known is None or (known[0] != now and not frozen):
-            try:
-                value: Any = read(path)
-            except ConversionError as error:
-                value = error
-            known = self._cache[(kind, path)] = (now, value)
-        if isinstance(known[1], ConversionError):
-            raise known[1]
-        result: T = known[1]
-        return result
 
     def digests(
         self, hold: Collection[Path] = (), bank_files: Sequence[Path] | None = None
@@ -406,17 +313,16 @@ class Inputs:
         """
         found = {}
         for path in self.stamps(bank_files):
-            if path in hold and ("sha256", path) not in self._cache:
+            if path in hold and not self._files.has("sha256", path):
                 continue
             # A file may be removed at any moment.
             with contextlib.suppress(OSError):
-                found[self.folder.shown(path)] = self._cached("sha256", path, _sha256, frozen=path in hold)
+                found[self.folder.shown(path)] = self._files.get("sha256", path, _sha256, frozen=path in hold)
         return dict(sorted(found.items()))
 
     def forget_missing(self) -> None:
         """Drops what is cached of files that are gone."""
-        for key in [key for key in self._cache if not key[1].exists()]:
-            del self._cache[key]
+        self._files.forget_missing()
 
 
 def _sha256(path: Path) -> str:
@@ -445,11 +351,6 @@ def _read_qrels(path: Path) -> tuple[Qrel, ...]:
 def _read_overrides(path: Path) -> tuple[tuple[tuple[int, HumanRating], ...], list[ConversionError]]:
     refused: list[ConversionError] = []
     return tuple(read_overrides(path, refused.append)), refused
-
-
-def _first_line(path: Path, query_id: str) -> int | None:
-    first = query_id.encode()
-    return next((number for number, line in iter_lines(path) if line.split(None, 1)[:1] == [first]), None)
 
 
 def _row_key(row: Rejected) -> tuple[str, int, str]:

@@ -22,6 +22,8 @@ def fails(row: dict[str, Any], **given: Any) -> list[str]:
         ("2023-06-01T00:30:00+01:00", ["after"]),
         ("2023-08-31T23:59:59Z", []),
         ("2023-09-01", ["before"]),
+        # From August 28 to September 3.
+        ("2023-W35", ["before"]),
         ("2023-09-01T00:00:00Z", ["before"]),
         ("2023-07", []),
         ("2023-06", []),

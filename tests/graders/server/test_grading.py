@@ -240,6 +240,9 @@ def test_a_passage_is_cut_at_a_word_and_speaks_no_control_tokens(make: Make) -> 
     assert shortened("one two three", 7) == "one two"
     assert shortened("abcdefgh", 3) == "abc"
     assert shortened("one", 3) == "one"
+    # Scripts without spaces, and a blank long before.
+    assert shortened("1 " + "\u6f22" * 300, 200) == "1 " + "\u6f22" * 198
+    assert shortened(f"{'x' * 200} {'y' * 98} end", 300) == f"{'x' * 200} {'y' * 98}"
     with serving() as server:
         one(
             make(server.url, max_characters=40), ask("<|im_end|> [/INST] </s> <b> word " + "more " * 20, "q?")

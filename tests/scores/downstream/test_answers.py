@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from converters.ragval import JudgedAnswer
+from trecexam.reports.ragval import remarks
 from trecexam.scores.downstream.answers import BINS, SCORES, System, compare, places, systems_of
 
 
@@ -198,3 +199,13 @@ def test_the_order_of_lines_makes_no_difference_and_nothing_is_lost(
         found = [one.mean(name).mean for name in SCORES]
         if not math.isnan(found[2]):
             assert found[2] == pytest.approx(found[0] + found[1])
+
+
+def test_questions_that_only_others_answered_are_counted_and_said() -> None:
+    rows = [answer("a", "q1", 5, 5), answer("b", "q1", 4, 4), answer("b", "q2", None, None)]
+    rows += [answer("c", "", 2, 2), answer("b", "q3", 1, 1)]
+    systems = systems_of(rows)
+    assert {one.run_id: one.unanswered for one in systems} == {"a": 2, "b": 0, "c": 0}
+    assert "a: no answer to 2 questions that others answered; its means are over its own answers" in list(
+        remarks(systems)
+    )

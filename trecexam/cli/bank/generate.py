@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trecexam.cli.options import track_argument
+from trecexam.cli.working import show_estimate, used, working
 
 if TYPE_CHECKING:
     from trecexam.stages.bank_making.generate import Generated
@@ -64,34 +65,26 @@ def generate(
     Exit status: 0, or 1 when a query has got no items or not all, or it ended early.
     """
     from trecexam.api import open_track
-    from trecexam.cli import show
-    from trecexam.cli.watch import signals
-    from trecexam.reports.tables import Table
 
     with open_track(track) as opened:
         if estimate:
             found = opened.estimate_bank(
                 prompt, query_ids=query_ids, subtopics=subtopics, again=again, output=output
             )
-            show.table(Table(("prompts", *found._fields[1:]), (tuple(found),)))
-            return 0
-        stopped: list[bool] = []
-        with (
-            show.grading("asking", "asked", "prompts") as shown,
-            signals(lambda: stopped.append(True)) as caught,
-        ):
+            return show_estimate(found)
+        with working() as work:
             made = opened.generate_bank(
                 prompt,
                 query_ids=query_ids,
                 subtopics=subtopics,
                 again=again,
                 output=output,
-                progress=show.steps(shown),
-                stop=lambda: bool(stopped),
+                progress=work.progress,
+                stop=work.stop,
             )
     _say(made)
-    if caught:
-        return 128 + caught[0]
+    if work.caught:
+        return 128 + work.caught[0]
     return 0 if made.complete else 1
 
 
@@ -104,13 +97,7 @@ def _say(made: Generated) -> None:
         click.echo(f"ended early: {made.why}", err=True)
     if str(made.dropped):
         click.echo(f"left out: {made.dropped}", err=True)
-    if made.used.requests:
-        cost = "" if made.cost is None else f", cost {made.cost:.4g}"
-        click.echo(
-            f"{made.used.requests:,} requests, {made.used.tokens_in:,} tokens in, "
-            f"{made.used.tokens_out:,} out{cost}",
-            err=True,
-        )
+    used(made.used, made.cost)
     if not made.written:
         what = "nothing is missing" if made.complete else "no new items"
         click.echo(f"{what}; {made.output} is as it was", err=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trecexam.cli.options import track_argument
+from trecexam.cli.working import show_estimate, used, working
 
 if TYPE_CHECKING:
     from trecexam.stages.exams.generating import GeneratedExam
@@ -65,20 +66,12 @@ def generating(
     Exit status: 0, or 1 when a passage was not asked about, or no question could be read.
     """
     from trecexam.api import open_track
-    from trecexam.cli import show
-    from trecexam.cli.watch import signals
-    from trecexam.reports.tables import Table
 
     with open_track(track) as opened:
         if estimate:
             found = opened.estimate_exam(domain, passages=passages, output=output, prompt=prompt, limit=limit)
-            show.table(Table(("prompts", *found._fields[1:]), (tuple(found),)))
-            return 0
-        stopped: list[bool] = []
-        with (
-            show.grading("asking", "asked", "prompts") as shown,
-            signals(lambda: stopped.append(True)) as caught,
-        ):
+            return show_estimate(found)
+        with working() as work:
             made = opened.generate_exam(
                 domain,
                 passages=passages,
@@ -86,12 +79,12 @@ def generating(
                 prompt=prompt,
                 shuffle_seed=shuffle_seed,
                 limit=limit,
-                progress=show.steps(shown),
-                stop=lambda: bool(stopped),
+                progress=work.progress,
+                stop=work.stop,
             )
     _say(made)
-    if caught:
-        return 128 + caught[0]
+    if work.caught:
+        return 128 + work.caught[0]
     return 0 if made.complete and made.questions else 1
 
 
@@ -104,13 +97,7 @@ def _say(made: GeneratedExam) -> None:
         click.echo(f"ended early: {made.why}", err=True)
     for reason, number in made.badly_parsed.items():
         click.echo(f"{number:,} answers are no questions: {reason}", err=True)
-    if made.used.requests:
-        cost = "" if made.cost is None else f", cost {made.cost:.4g}"
-        click.echo(
-            f"{made.used.requests:,} requests, {made.used.tokens_in:,} tokens in, "
-            f"{made.used.tokens_out:,} out{cost}",
-            err=True,
-        )
+    used(made.used, made.cost)
     click.echo(
         f"{len(made.questions):,} questions ({made.asked:,} answers are new): {made.output}; "
         f"next: trecexam exam filter {made.output} -o DIR",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trecexam.cli.options import track_argument
-from trecexam.cli.ragval.saying import used
+from trecexam.cli.working import show_estimate, used, working
 
 if TYPE_CHECKING:
     from trecexam.stages.ragval.answering import Answered, Bound
@@ -30,9 +30,6 @@ def answering(track: Path, closed_book: bool, oracle: bool, estimate: bool) -> i
     Exit status: 0, or 1 when a question has got no answer.
     """
     from trecexam.api import open_track
-    from trecexam.cli import show
-    from trecexam.cli.watch import signals
-    from trecexam.reports.tables import Table
 
     chosen: list[Bound] = []
     if closed_book or not oracle:
@@ -42,21 +39,16 @@ def answering(track: Path, closed_book: bool, oracle: bool, estimate: bool) -> i
     with open_track(track) as opened:
         if estimate:
             found = opened.estimate_answers(chosen)
-            show.table(Table(("prompts", *found._fields[1:]), (tuple(found),)))
-            return 0
-        stopped: list[bool] = []
-        with (
-            show.grading("asking", "asked", "prompts") as shown,
-            signals(lambda: stopped.append(True)) as caught,
-        ):
-            made = opened.answer_questions(chosen, progress=show.steps(shown), stop=lambda: bool(stopped))
+            return show_estimate(found)
+        with working() as work:
+            made = opened.answer_questions(chosen, progress=work.progress, stop=work.stop)
     for one in made.bounds:
         _say(one)
     if made.why:
         click.echo(f"ended early: {made.why}", err=True)
     used(made.used, made.cost)
-    if caught:
-        return 128 + caught[0]
+    if work.caught:
+        return 128 + work.caught[0]
     return 0 if made.complete else 1
 
 

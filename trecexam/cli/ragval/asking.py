@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trecexam.cli.options import track_argument
-from trecexam.cli.ragval.saying import used
+from trecexam.cli.working import show_estimate, used, working
 
 if TYPE_CHECKING:
     from trecexam.stages.ragval.questions import Questions
@@ -72,22 +72,14 @@ def asking(
     Exit status: 0, or 1 when a block was not asked about, or no answer is a question.
     """
     from trecexam.api import open_track
-    from trecexam.cli import show
-    from trecexam.cli.watch import signals
-    from trecexam.reports.tables import Table
 
     with open_track(track) as opened:
         if estimate:
             found = opened.estimate_questions(
                 blocks, output=output, prompt=prompt, per_block=per_block, seed=seed, limit=limit
             )
-            show.table(Table(("prompts", *found._fields[1:]), (tuple(found),)))
-            return 0
-        stopped: list[bool] = []
-        with (
-            show.grading("asking", "asked", "prompts") as shown,
-            signals(lambda: stopped.append(True)) as caught,
-        ):
+            return show_estimate(found)
+        with working() as work:
             made = opened.write_questions(
                 blocks,
                 output=output,
@@ -95,12 +87,12 @@ def asking(
                 per_block=per_block,
                 seed=seed,
                 limit=limit,
-                progress=show.steps(shown),
-                stop=lambda: bool(stopped),
+                progress=work.progress,
+                stop=work.stop,
             )
     _say(made)
-    if caught:
-        return 128 + caught[0]
+    if work.caught:
+        return 128 + work.caught[0]
     return 0 if made.complete and (made.questions or made.plan.there) else 1
 
 

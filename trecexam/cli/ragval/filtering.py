@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trecexam.cli.options import json_option
-from trecexam.cli.ragval.saying import used
+from trecexam.cli.working import show_estimate, used, working
 
 if TYPE_CHECKING:
     from trecexam.bank.knowledge.choosing import Conditions
@@ -143,9 +143,6 @@ def _known(
     found: FilteredBlocks, track: Path, *, structured: bool, estimate: bool, caught: list[int]
 ) -> FilteredBlocks | None:
     """What is left when the model has been asked; None where only an estimate was wanted."""
-    from trecexam.cli import show
-    from trecexam.cli.watch import signals
-    from trecexam.reports.tables import Table
     from trecexam.stages.bank_making.answers import KeptAnswers
     from trecexam.stages.ragval import filtering as stage
     from trecexam.track import TrackFolder
@@ -156,16 +153,11 @@ def _known(
     with TrackLock(folder.state / "generate.lock", "asking this track's model"):
         answers = KeptAnswers(folder.state / "generated.jsonl", writer.identity)
         if estimate:
-            wanted = stage.estimate(found, writer, answers)
-            show.table(Table(("prompts", *wanted._fields[1:]), (tuple(wanted),)))
+            show_estimate(stage.estimate(found, writer, answers))
             return None
-        stopped: list[bool] = []
-        with (
-            show.grading("asking", "asked", "prompts") as shown,
-            signals(lambda: stopped.append(True)) as signalled,
-        ):
-            asked = stage.without_known(found, writer, answers, show.steps(shown), lambda: bool(stopped))
-        caught += signalled
+        with working() as work:
+            asked = stage.without_known(found, writer, answers, work.progress, work.stop)
+        caught += work.caught
         return asked
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trecexam.cli.options import json_option, track_argument
-from trecexam.cli.ragval.saying import used
+from trecexam.cli.working import used
 
 if TYPE_CHECKING:
     from trecexam.stages.ragval.judging import Judging

@@ -17,6 +17,9 @@ from trecexam.graders.server.meter import Meter, Prices, guessed
 from trecexam.graders.server.secret import Secret
 from trecexam.graders.server.session import AHEAD, Queue, Server, session
 
+#: Characters; what has no blank for longer is no word.
+_LONGEST_WORD = 100
+
 
 class ServerGrader:
     """Grades by asking an OpenAI-compatible server.
@@ -178,12 +181,15 @@ class ServerGrader:
 
 
 def shortened(text: str, limit: int) -> str:
-    """The text's first `limit` characters at most, without a word that would be cut; all of a longer word."""
+    """The text's first `limit` characters at most, without a word that would be cut.
+
+    Scripts without spaces are cut between any two characters, and so are words of more than a hundred.
+    """
     if len(text) <= limit:
         return text
     part = text[: limit + 1]
     end = max(part.rfind(blank) for blank in " \n\t")
-    return part[: end if end > 0 else limit].rstrip()
+    return part[: end if end > max(0, limit - _LONGEST_WORD) else limit].rstrip()
 
 
 def _texts(prompt: Prompt) -> list[str]:

@@ -10,7 +10,7 @@ questions that both have scores for, adjusted with Holm over all pairs of system
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -64,6 +64,8 @@ class System:
         questions: of the answers that have scores; "" where it is not known which.
         scores: of the same, in the order of `SCORES`; shape (n - unparsed, 3).
         repeated: how many answers are to a question, told by its text, that it had answered before.
+        unanswered: how many questions that other systems answered it gave no answer to; 0 where it is not
+            known which it answered.
         parameters: the values that its lines have of a parameter.
     """
 
@@ -74,6 +76,7 @@ class System:
     input_tokens: Tokens
     output_tokens: Tokens
     repeated: int = 0
+    unanswered: int = 0
     parameters: tuple[str, ...] = ()
 
     @property
@@ -142,7 +145,8 @@ def systems_of(rows: Iterable[JudgedAnswer]) -> tuple[System, ...]:
         if row.run_id not in gathered:
             gathered[row.run_id] = _Gathered()
         gathered[row.run_id].add(row)
-    found = [one.system(run_id) for run_id, one in gathered.items()]
+    asked = {question for one in gathered.values() for question in one.answered if question}
+    found = [one.system(run_id, asked) for run_id, one in gathered.items()]
     return tuple(sorted(found, key=_order))
 
 
@@ -220,6 +224,7 @@ def _order(system: System) -> tuple[float, str]:
 
 class _Gathered:
     def __init__(self) -> None:
+        self.answered: set[str] = set()
         self._n = 0
         self._questions: list[str] = []
         self._scores: list[tuple[float, float, float]] = []
@@ -228,6 +233,7 @@ class _Gathered:
         self._parameters: dict[str, None] = {}
 
     def add(self, row: JudgedAnswer) -> None:
+        self.answered.add(row.question_id)
         self._n += 1
         self._repeated += row.occurrence > 1
         if row.truthfulness is not None and row.relevance is not None:
@@ -239,7 +245,7 @@ class _Gathered:
         if row.parameter is not None:
             self._parameters[row.parameter] = None
 
-    def system(self, run_id: str) -> System:
+    def system(self, run_id: str, asked: Set[str]) -> System:
         given, made = (Tokens(sum(known) if known else None, self._n - len(known)) for known in self._tokens)
         scores = np.array(self._scores, np.float64).reshape(-1, len(SCORES))
         return System(
@@ -250,5 +256,6 @@ class _Gathered:
             given,
             made,
             self._repeated,
+            0 if "" in self.answered else len(asked - self.answered),
             tuple(self._parameters),
         )

@@ -4,13 +4,71 @@ from __future__ import annotations
 
 import datetime
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
+from typing import NamedTuple
 
-from trecexam.graders.base import Usage
+from trecexam.errors import TrecexamError
+from trecexam.graders.base import UngradedError, Usage
 from trecexam.graders.writing import Unwritten, Writer
 from trecexam.stages.bank_making.answers import Kept, KeptAnswers
 from trecexam.stages.grading import LAST_ANSWERS
+
+
+class Asked(NamedTuple):
+    """What came of asking.
+
+    Attributes:
+        new: prompts that were answered now; `reused` those that had been before.
+        unwritten: prompts that the model wrote nothing to, with the reason.
+        why: why it ended early, "" where it did not.
+    """
+
+    new: int
+    reused: int
+    unwritten: Mapping[str, str]
+    why: str
+
+
+def unanswered(prompts: Iterable[str], answers: KeptAnswers) -> list[str]:
+    """The prompts that have no answer yet, each once."""
+    return [text for text in dict.fromkeys(prompts) if answers.get(text) is None]
+
+
+def ask_all(
+    writer: Writer,
+    prompts: Collection[str],
+    answers: KeptAnswers,
+    progress: Callable[[int, int], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+    save: Callable[[], object] | None = None,
+) -> Asked:
+    """Asks about those that have no answer yet, until all have one or it is to stop.
+
+    Args:
+        progress, stop: as for `ask`.
+        save: called before an error goes on: what was paid for gets into its file, whatever ended it.
+
+    Raises:
+        GraderError: the model cannot be asked at all; what it had answered is kept.
+    """
+    known = set(prompts)
+    missing = unanswered(prompts, answers)
+    unwritten: dict[str, str] = {}
+    why = ""
+    try:
+        for _ in ask(writer, missing, answers, unwritten, progress, stop):
+            pass
+    except UngradedError as error:
+        why = error.reason
+    except TrecexamError:
+        if save is not None:
+            save()
+        raise
+    if not why and stop is not None and stop():
+        why = "stopped"
+    new = sum(answers.get(text) is not None for text in missing)
+    return Asked(new, len(known) - len(missing), unwritten, why)
 
 
 def ask(

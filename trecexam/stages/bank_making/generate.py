@@ -13,11 +13,11 @@ from trecexam.bank.generation.making import Dropped, items_of, known_texts
 from trecexam.bank.generation.prompts import ItemPrompt, Wanted
 from trecexam.bank.generation.reading import read_items
 from trecexam.errors import TrecexamError
-from trecexam.graders.base import Estimate, UngradedError, Usage
+from trecexam.graders.base import Estimate, Usage
 from trecexam.graders.writing import Writer
 from trecexam.reports.files import replace as replace_file
 from trecexam.stages.bank_making.answers import Kept, KeptAnswers
-from trecexam.stages.bank_making.asking import ask
+from trecexam.stages.bank_making.asking import ask_all, unanswered
 from trecexam.stages.bank_making.plan import Plan
 
 
@@ -77,8 +77,8 @@ def prompts_of(plan: Plan, prompt: ItemPrompt, writer: Writer) -> dict[Wanted, s
 
 def estimate(plan: Plan, prompt: ItemPrompt, writer: Writer, answers: KeptAnswers) -> Estimate:
     """What it would take; prompts that were answered before take nothing. Asks nobody."""
-    texts = dict.fromkeys(prompts_of(plan, prompt, writer).values())
-    return writer.estimate([text for text in texts if answers.get(text) is None], answers.used)
+    texts = prompts_of(plan, prompt, writer)
+    return writer.estimate(unanswered(texts.values(), answers), answers.used)
 
 
 def generate(
@@ -103,33 +103,27 @@ def generate(
         TrecexamError: the file was changed meanwhile, or cannot be written.
     """
     texts = prompts_of(plan, prompt, writer)
-    missing = [text for text in dict.fromkeys(texts.values()) if answers.get(text) is None]
-    reused = len(set(texts.values())) - len(missing)
-    unwritten: dict[str, str] = {}
-    asking = ask(writer, missing, answers, unwritten, progress, stop)
-    why = ""
-    try:
-        for _ in asking:
-            pass
-    except UngradedError as error:
-        why = error.reason
-    except TrecexamError:
-        # What was paid for goes into the file, whatever ended it.
-        _write(plan, _made(plan, prompt, writer, texts, answers)[0])
-        raise
-    if not why and stop is not None and stop():
-        why = "stopped"
+    asked = ask_all(
+        writer,
+        texts.values(),
+        answers,
+        progress,
+        stop,
+        lambda: _write(plan, _made(plan, prompt, writer, texts, answers)[0]),
+    )
     made, failures, dropped = _made(plan, prompt, writer, texts, answers)
     failures += [
-        Failure(wanted, f"the model {unwritten[text]}") for wanted, text in texts.items() if text in unwritten
+        Failure(wanted, f"the model {asked.unwritten[text]}")
+        for wanted, text in texts.items()
+        if text in asked.unwritten
     ]
     order = {wanted: place for place, wanted in enumerate(plan.wanted)}
     written, replaced = _write(plan, made)
     return Generated(
         plan.output,
         written,
-        sum(answers.get(text) is not None for text in missing),
-        reused,
+        asked.new,
+        asked.reused,
         len({one.wanted.query_id for one in made if one.items}),
         sum(len(one.items) for one in made),
         replaced,
@@ -137,7 +131,7 @@ def generate(
         tuple(sorted(failures, key=lambda failure: order[failure.wanted])),
         writer.used,
         writer.cost(writer.used),
-        why,
+        asked.why,
     )
 
 

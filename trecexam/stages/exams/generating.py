@@ -14,12 +14,12 @@ from converters.fields import made_id
 from trecexam.bank.exams.prompts import QuestionPrompt
 from trecexam.bank.exams.reading import Unread, read_question, shuffled
 from trecexam.errors import TrecexamError
-from trecexam.graders.base import Estimate, UngradedError, Usage
+from trecexam.graders.base import Estimate, Usage
 from trecexam.graders.writing import Writer
 from trecexam.reports.files import replace_together, sha256
 from trecexam.reports.tables import to_json
 from trecexam.stages.bank_making.answers import Kept, KeptAnswers
-from trecexam.stages.bank_making.asking import ask
+from trecexam.stages.bank_making.asking import ask_all, unanswered
 from trecexam.stages.exams.filtering import GENERATION
 
 
@@ -103,8 +103,7 @@ def plan(
 
 def estimate(plan: ExamPlan, writer: Writer, answers: KeptAnswers) -> Estimate:
     """What it would take; prompts that were answered before take nothing. Asks nobody."""
-    texts = dict.fromkeys(plan.prompts(writer).values())
-    return writer.estimate([text for text in texts if answers.get(text) is None], answers.used)
+    return writer.estimate(unanswered(plan.prompts(writer).values(), answers), answers.used)
 
 
 def generate(
@@ -123,36 +122,24 @@ def generate(
         TrecexamError: the files cannot be written.
     """
     texts = plan.prompts(writer)
-    missing = [text for text in dict.fromkeys(texts.values()) if answers.get(text) is None]
-    reused = len(set(texts.values())) - len(missing)
-    unwritten: dict[str, str] = {}
-    why = ""
-    try:
-        for _ in ask(writer, missing, answers, unwritten, progress, stop):
-            pass
-    except UngradedError as error:
-        why = error.reason
-    except TrecexamError:
-        # What was paid for goes into the file, whatever ended it.
-        _write(plan, writer, texts, answers)
-        raise
-    if not why and stop is not None and stop():
-        why = "stopped"
+    asked = ask_all(
+        writer, texts.values(), answers, progress, stop, lambda: _write(plan, writer, texts, answers)
+    )
     questions, badly_parsed = _write(plan, writer, texts, answers)
     return GeneratedExam(
         plan.output,
-        sum(answers.get(text) is not None for text in missing),
-        reused,
+        asked.new,
+        asked.reused,
         questions,
         badly_parsed,
         tuple(
-            (source.doc_id, f"the model {unwritten[text]}")
+            (source.doc_id, f"the model {asked.unwritten[text]}")
             for source, text in texts.items()
-            if text in unwritten
+            if text in asked.unwritten
         ),
         writer.used,
         writer.cost(writer.used),
-        why,
+        asked.why,
     )
 
 

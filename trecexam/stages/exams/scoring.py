@@ -15,12 +15,11 @@ from converters.trec_run import read_run
 from trecexam.bank.exams.asking import ContextKind, candidates, examples_for, prompt
 from trecexam.bank.exams.reading import read_choice
 from trecexam.errors import TrecexamError
-from trecexam.graders.base import UngradedError
 from trecexam.graders.causal import CausalBackend
 from trecexam.graders.language.truncation import NoRoomError, fitted
 from trecexam.graders.writing import Writer
 from trecexam.stages.bank_making.answers import KeptAnswers
-from trecexam.stages.bank_making.asking import ask
+from trecexam.stages.bank_making.asking import ask_all
 
 CLOSED_BOOK, ORACLE = "closed-book", "oracle"
 How = Literal["likelihood", "letter"]
@@ -263,16 +262,7 @@ def by_writer(
         )
         for question in questions
     }
-    missing = [text for text in dict.fromkeys(prompts.values()) if answers.get(text) is None]
-    unwritten: dict[str, str] = {}
-    why = ""
-    try:
-        for _ in ask(writer, missing, answers, unwritten, progress, stop):
-            pass
-    except UngradedError as error:
-        why = error.reason
-    if not why and stop is not None and stop():
-        why = "stopped"
+    asked = ask_all(writer, prompts.values(), answers, progress, stop)
     found = {}
     for question in questions:
         kept = answers.get(prompts[question.question_id])
@@ -281,11 +271,11 @@ def by_writer(
             found[question.question_id] = Answered(place, {"raw": kept.text})
     unread = sum(answer.chosen is None for answer in found.values())
     notes = [f"{unread:,} answers name no candidate, and count as wrong"] if unread else []
-    if unwritten:
-        reason = next(iter(unwritten.values()))
-        notes.append(f"{len(unwritten):,} questions have no answer: the model {reason}")
+    if asked.unwritten:
+        reason = next(iter(asked.unwritten.values()))
+        notes.append(f"{len(asked.unwritten):,} questions have no answer: the model {reason}")
     notes += _unread_documents(retriever, questions, texts)
-    return Examinee(_components(model, retriever, examples), found, tuple(notes), why)
+    return Examinee(_components(model, retriever, examples), found, tuple(notes), asked.why)
 
 
 def _components(model: str, retriever: Retriever, examples: int) -> dict[str, str]:

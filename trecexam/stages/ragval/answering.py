@@ -15,11 +15,11 @@ from converters.records import Item
 from trecexam.bank.generation.reading import without_thoughts
 from trecexam.bank.knowledge.prompts import BlockPrompt, named
 from trecexam.errors import TrecexamError
-from trecexam.graders.base import Estimate, UngradedError, Usage
+from trecexam.graders.base import Estimate, Usage
 from trecexam.graders.writing import Writer
 from trecexam.reports.files import replace, replace_together, sha256
 from trecexam.stages.bank_making.answers import Kept, KeptAnswers
-from trecexam.stages.bank_making.asking import ask
+from trecexam.stages.bank_making.asking import ask_all, unanswered
 from trecexam.stages.inputs import Inputs
 from trecexam.stages.ragval.prompting import question_prompt
 from trecexam.track import TrackFolder
@@ -109,8 +109,7 @@ def plan(folder: TrackFolder, bounds: Sequence[Bound]) -> AnswerPlan:
 def estimate(plan: AnswerPlan, writer: Writer, answers: KeptAnswers) -> Estimate:
     """What it would take; prompts that were answered before take nothing. Asks nobody."""
     prompts = [text for bound in plan.bounds for text in _prompts(plan, bound, writer)[0].values()]
-    missing = [text for text in dict.fromkeys(prompts) if answers.get(text) is None]
-    return writer.estimate(missing, answers.used)
+    return writer.estimate(unanswered(prompts, answers), answers.used)
 
 
 def answer(
@@ -129,22 +128,14 @@ def answer(
         TrecexamError: a file cannot be written.
     """
     prompts = {bound: _prompts(plan, bound, writer) for bound in plan.bounds}
-    texts = dict.fromkeys(text for found, _ in prompts.values() for text in found.values())
-    missing = [text for text in texts if answers.get(text) is None]
-    unwritten: dict[str, str] = {}
-    why = ""
-    try:
-        for _ in ask(writer, missing, answers, unwritten, progress, stop):
-            pass
-    except UngradedError as error:
-        why = error.reason
-    except TrecexamError:
-        # What was paid for goes into the files, whatever ended it.
+    texts = [text for found, _ in prompts.values() for text in found.values()]
+    missing = unanswered(texts, answers)
+
+    def save() -> None:
         for bound in plan.bounds:
             _write(plan, bound, prompts[bound][0], writer, answers)
-        raise
-    if not why and stop is not None and stop():
-        why = "stopped"
+
+    asked = ask_all(writer, texts, answers, progress, stop, save)
     bounds = tuple(
         Answered(
             _path(plan.folder, bound),
@@ -153,14 +144,14 @@ def answer(
             _write(plan, bound, found, writer, answers),
             cut,
             tuple(
-                (question_id, f"the model {unwritten[text]}")
+                (question_id, f"the model {asked.unwritten[text]}")
                 for question_id, text in found.items()
-                if text in unwritten
+                if text in asked.unwritten
             ),
         )
         for bound, (found, cut) in prompts.items()
     )
-    return Answers(bounds, writer.used, writer.cost(writer.used), why)
+    return Answers(bounds, writer.used, writer.cost(writer.used), asked.why)
 
 
 def _path(folder: TrackFolder, bound: Bound) -> Path:
@@ -170,8 +161,10 @@ def _path(folder: TrackFolder, bound: Bound) -> Path:
 def _prompts(plan: AnswerPlan, bound: Bound, writer: Writer) -> tuple[dict[str, str], int]:
     """What is asked for each question, and how many blocks are cut."""
     prompt = named(bound)
+    # A server does not say how much its model takes; the judge's block is cut there, too.
+    most = plan.folder.config.grader.max_characters if writer.meter is not None else None
     fitted = {
-        item.query_id: question_prompt(prompt, item.text, item.gold_answers[0], writer)
+        item.query_id: question_prompt(prompt, item.text, item.gold_answers[0], writer, most)
         for item in plan.questions
     }
     return {key: each.prompt for key, each in fitted.items()}, sum(each.cut for each in fitted.values())

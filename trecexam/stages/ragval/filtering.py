@@ -14,12 +14,12 @@ from trecexam.bank.knowledge.prompts import MOST_CHARACTERS, named
 from trecexam.bank.knowledge.reading import read_known
 from trecexam.config import TrackConfig
 from trecexam.errors import TrecexamError
-from trecexam.graders.base import Estimate, UngradedError, Usage
+from trecexam.graders.base import Estimate, Usage
 from trecexam.graders.writing import Instruction, Writer, create_writer
 from trecexam.reports.files import replace_together
 from trecexam.reports.tables import Table, to_json
 from trecexam.stages.bank_making.answers import KeptAnswers
-from trecexam.stages.bank_making.asking import ask
+from trecexam.stages.bank_making.asking import ask_all, unanswered
 from trecexam.stages.ragval.prompting import block_prompt
 
 DUPLICATES, KNOWN = "duplicates", "known"
@@ -124,8 +124,7 @@ def knowing_writer(config: TrackConfig, root: Path, *, structured: bool = True) 
 def estimate(found: FilteredBlocks, writer: Writer, answers: KeptAnswers) -> Estimate:
     """What it would take to ask about the blocks that are left; asks nobody."""
     prompts, _ = _prompts(found, writer)
-    missing = [prompt for prompt in dict.fromkeys(prompts.values()) if answers.get(prompt) is None]
-    return writer.estimate(missing, answers.used)
+    return writer.estimate(unanswered(prompts.values(), answers), answers.used)
 
 
 def without_known(
@@ -141,17 +140,7 @@ def without_known(
         GraderError: the model cannot be asked at all; what it answered is kept.
     """
     prompts, cut = _prompts(found, writer)
-    missing = [prompt for prompt in dict.fromkeys(prompts.values()) if answers.get(prompt) is None]
-    reused = len(set(prompts.values())) - len(missing)
-    unwritten: dict[str, str] = {}
-    why = ""
-    try:
-        for _ in ask(writer, missing, answers, unwritten, progress, stop):
-            pass
-    except UngradedError as error:
-        why = error.reason
-    if not why and stop is not None and stop():
-        why = "stopped"
+    asked = ask_all(writer, prompts.values(), answers, progress, stop)
     said: dict[str, bool | None] = {}
     for block_id, prompt in prompts.items():
         kept = answers.get(prompt)
@@ -160,13 +149,17 @@ def without_known(
     knowing = Knowing(
         said,
         cut,
-        tuple((each, f"the model {unwritten[text]}") for each, text in prompts.items() if text in unwritten),
-        sum(answers.get(prompt) is not None for prompt in missing),
-        reused,
+        tuple(
+            (each, f"the model {asked.unwritten[text]}")
+            for each, text in prompts.items()
+            if text in asked.unwritten
+        ),
+        asked.new,
+        asked.reused,
         writer.used,
         writer.cost(writer.used),
         writer.model,
-        why,
+        asked.why,
     )
     fails = tuple(
         {KNOWN: f"{writer.model} says that it knows it"} if not fail and said.get(block.block_id) else fail

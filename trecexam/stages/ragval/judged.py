@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from converters.ragval import AnswerRow, JudgedAnswer, write_judged
 from trecexam.graders.base import Cell
 from trecexam.graders.ragval.reading import Scores, read_scores
+from trecexam.reports.reasons import plural
 from trecexam.reports.tables import to_json
 from trecexam.stages.ragval.reporting import report_files
 from trecexam.stages.report.drawings import Drawings
@@ -43,13 +44,13 @@ class Judged:
     def remarks(self) -> Iterator[str]:
         """What one must know of them, a line each."""
         if self.empty:
-            yield f"{self.empty:,} answers are empty: not judged, and counted as unparsed"
+            yield f"{plural(self.empty, 'empty answer')}: not judged, and counted as unparsed"
         if self.waiting:
-            yield f"{self.waiting:,} answers are not judged yet, and not in the report"
+            yield f"{plural(self.waiting, 'answer')} not judged yet, and not in the report"
         if self.cut:
-            yield f"{self.cut:,} answers were judged by a knowledge block that was cut at its end"
+            yield f"{plural(self.cut, 'answer')} judged by a knowledge block that was cut at its end"
         if self.human:
-            yield f"{self.human:,} answers have a score that a person gave in place of the judge's"
+            yield f"{plural(self.human, 'answer')} with a score that a person gave in place of the judge's"
 
     def as_json(self) -> dict[str, Any]:
         """The counts."""
@@ -155,6 +156,7 @@ def _judged(row: AnswerRow, run_id: str, question: str, scores: Scores | None, s
         row.retrieved,
         row.n_input_tokens,
         row.n_output_tokens,
+        more=row.more,
         truthfulness=None if scores is None else scores.truthfulness,
         relevance=None if scores is None else scores.relevance,
         status=status,

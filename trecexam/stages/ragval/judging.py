@@ -11,8 +11,8 @@ from trecexam.errors import GraderError
 from trecexam.graders.base import Estimate, asks_of
 from trecexam.pipeline import Pipeline
 from trecexam.reports import files
+from trecexam.stages.dropped_runs import NO_QUERY
 from trecexam.stages.files import Rejected
-from trecexam.stages.inputs import NO_QUERY
 from trecexam.stages.ragval.judged import FOLDER, Judged, files_of, judged
 from trecexam.stages.ragval.reporting import RagvalReport, report_of
 from trecexam.stages.updates import Progress

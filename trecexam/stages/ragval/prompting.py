@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from converters.knowledge import Block
 from trecexam.bank.knowledge.prompts import BlockPrompt
+from trecexam.graders.server.grader import shortened
 from trecexam.graders.writing import Fitted, Writer
 
 
@@ -19,9 +20,17 @@ def block_prompt(prompt: BlockPrompt, block: Block, writer: Writer, most: int) -
     return fitted._replace(cut=fitted.cut or len(block.content) > most)
 
 
-def question_prompt(prompt: BlockPrompt, question: str, content: str, writer: Writer) -> Fitted:
-    """The prompt on a question, with its block where the prompt names it."""
+def question_prompt(
+    prompt: BlockPrompt, question: str, content: str, writer: Writer, most: int | None = None
+) -> Fitted:
+    """The prompt on a question, with its block where the prompt names it.
+
+    Args:
+        most: characters of the block; None for as many as the model takes.
+    """
     values = {"question": writer.plain(question)}
     if "{text}" not in prompt.template:
         return Fitted(prompt.text(values), cut=False)
-    return writer.fitted(lambda part: prompt.text({**values, "text": part}), content)
+    part = content if most is None else shortened(content, most)
+    fitted = writer.fitted(lambda part: prompt.text({**values, "text": part}), part)
+    return fitted._replace(cut=fitted.cut or len(part) < len(content))

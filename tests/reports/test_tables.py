@@ -1,0 +1,16 @@
+from __future__ import annotations
+
+from trecexam.reports.tables import Table, to_aligned, to_tsv
+
+
+def test_a_small_p_is_not_shown_as_0_and_another_small_number_is() -> None:
+    rows = ((1e-17, 4.31e-49), (0.0, 0.0), (0.5, 0.00012), (None, float("nan")))
+    table = Table(("mean", "p"), rows, small=("p",))
+    assert to_tsv(table).splitlines() == [
+        "mean\tp",
+        "0.000000\t4.3e-49",
+        "0.000000\t0.000000",
+        "0.500000\t0.000120",
+        "\t",
+    ]
+    assert to_aligned(table).splitlines()[1].split() == ["0.0000", "4.3e-49"]

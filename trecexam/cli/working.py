@@ -1,0 +1,59 @@
+"""Commands that have a model write: their progress, the signals that stop them, and what it took."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+if TYPE_CHECKING:
+    from trecexam.graders.base import Estimate, Usage
+
+
+class Working(NamedTuple):
+    """What a command gives to what it starts.
+
+    Attributes:
+        progress: to be told how many of how many prompts are answered.
+        stop: whether it is to stop.
+        caught: the signals that said so.
+    """
+
+    progress: Callable[[int, int], None]
+    stop: Callable[[], bool]
+    caught: list[int]
+
+
+@contextmanager
+def working() -> Iterator[Working]:
+    """Shows how far asking is, and stops it on SIGINT and SIGTERM."""
+    from trecexam.cli import show
+    from trecexam.cli.watch import signals
+
+    stopped: list[bool] = []
+    with (
+        show.grading("asking", "asked", "prompts") as shown,
+        signals(lambda: stopped.append(True)) as caught,
+    ):
+        yield Working(show.steps(shown), lambda: bool(stopped), caught)
+
+
+def show_estimate(found: Estimate) -> int:
+    """Shows what asking would take; the exit status."""
+    from trecexam.cli import show
+    from trecexam.reports.tables import Table
+
+    show.table(Table(("prompts", *found._fields[1:]), (tuple(found),)))
+    return 0
+
+
+def used(usage: Usage, cost: float | None) -> None:
+    """Says what asking took, where that is counted."""
+    if usage.requests:
+        money = "" if cost is None else f", cost {cost:.4g}"
+        click.echo(
+            f"{usage.requests:,} requests, {usage.tokens_in:,} tokens in, {usage.tokens_out:,} out{money}",
+            err=True,
+        )
