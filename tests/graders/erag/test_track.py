@@ -346,3 +346,24 @@ def _stored(path: Path) -> int:
             db.close()
     except sqlite3.Error:
         return 0
+
+
+def test_the_daemons_lists_end_at_the_tracks_depth(tmp_path: Path, server: Scripted) -> None:
+    root = erag_track(tmp_path / "track", server.url)
+    setting(root, "depth = 5", "depth = 1")
+    assert run(["watch", str(root), "--once"]) == 0
+    labels = (root / "out" / "erag" / "labels.tsv").read_text().splitlines()[1:]
+    assert [tuple(line.split("\t")[:2]) for line in labels] == [
+        ("q1", "d1"), ("q1", "d2"), ("q2", "d3"), ("q2", "d4"), ("q3", "d5"),
+    ]  # fmt: skip
+    assert not (root / "out" / "erag" / "unlabelled.tsv").exists()
+
+
+def test_what_was_stopped_writes_nothing(tmp_path: Path, server: Scripted) -> None:
+    root = erag_track(tmp_path / "track", server.url)
+    with trecexam.open_track(root) as opened:
+        found = opened.erag(output=tmp_path / "got", stop=lambda: True)
+        assert not found.complete
+        assert not (tmp_path / "got").exists()
+        assert opened.erag(output=tmp_path / "got").complete
+    assert (tmp_path / "got" / "labels.tsv").exists()
