@@ -63,7 +63,11 @@ class TrackSection(Section):
 class GraderSection(LanguageModelSection):
     """Who grades, and with what. Only settings that can change an answer enter the grader's identity."""
 
-    name: str = Field("embedding", description="One of `trecexam graders`.")
+    name: str = Field(
+        "embedding",
+        description="One of `trecexam graders`. erag and ragval take the settings of openai where base_url is "
+        "set, else those of causal and seq2seq.",
+    )
     model: str | None = Field(
         None,
         examples=["google/flan-t5-large"],

@@ -114,6 +114,9 @@ class Grader(Protocol):
       `estimate(cells) -> Estimate`.
     - `compat` and `read(item, raw answer) -> Reading`: where `compat` is set, ratings are read anew from
       the stored answers, so that changing it never runs a model.
+    - `free_text`: the same `read` always counts, as what the model wrote is what is stored.
+    - `label(item, raw answer)`: a label between 0 and 1 that is finer than a rating; `cut`: how many texts
+      were too long for its model, since it was made.
     """
 
     @property
