@@ -65,8 +65,8 @@ class GraderSection(LanguageModelSection):
 
     name: str = Field(
         "embedding",
-        description="One of `trecexam graders`. erag and ragval take openai's settings where base_url is set, "
-        "else those of causal and seq2seq.",
+        description="One of `trecexam graders`. erag and ragval take openai's settings where base_url is "
+        "set, else those of causal and seq2seq.",
     )
     model: str | None = Field(
         None,
