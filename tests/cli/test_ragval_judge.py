@@ -380,7 +380,13 @@ def test_blocks_that_are_cut_are_counted_and_said_also_later(
         assert any(
             "Knowledge block: Heat pumps move\n" in body["messages"][-1]["content"] for body in server.bodies
         )
-    assert json.loads((root / "out/ragval/judging.json").read_bytes())["blocks_cut"] == 2
+        assert json.loads((root / "out/ragval/judging.json").read_bytes())["blocks_cut"] == 2
+        assert run(["watch", str(root), "--once"]) == 0
+    page = (root / "out" / "report.html").read_text()
+    assert page.index('id="beside-section">Judged answers<') < page.index('id="leaderboard-section">')
+    assert "2 answers judged by a knowledge block that was cut at its end." in page
+    assert 'href="ragval/plots/means.tsv"' in page
+    assert ">n_output_tokens</th>" in page
 
 
 def test_a_parameter_of_dropped_answers_can_be_swept(

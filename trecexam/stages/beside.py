@@ -3,33 +3,42 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from trecexam.graders.base import asks_of
 
 if TYPE_CHECKING:
     from trecexam.pipeline import Pipeline
+    from trecexam.reports.page.model import Beside
 
-#: Kind of item -> the folder of out/ that is its own, and the function that gives what stands in it:
-#: pipeline -> (name in the folder, content) pairs.
+#: Kind of item -> the folder of out/ that is its own, and the function that gives what stands in it and on
+#: the report's page: pipeline -> `Made`.
 MAKERS: dict[str, tuple[str, str]] = {
-    "gold": ("erag", "trecexam.stages.erag.beside:files"),
-    "truthfulness": ("ragval", "trecexam.stages.ragval.judged:files"),
+    "gold": ("erag", "trecexam.stages.erag.beside:made"),
+    "truthfulness": ("ragval", "trecexam.stages.ragval.beside:made"),
 }
 #: The folders, which may have one of plots.
 FOLDERS = tuple(place for folder, _ in MAKERS.values() for place in (folder, f"{folder}/plots"))
 
 
-def files_beside(pipeline: Pipeline) -> Iterator[tuple[str, bytes]]:
-    """(name in out/, content) of each."""
+class Made(NamedTuple):
+    """What a maker gives: files by their names in its folder, and its part of the report's page."""
+
+    files: Mapping[str, bytes]
+    section: Beside | None = None
+
+
+def made_beside(pipeline: Pipeline) -> Made:
+    """What the maker of the grader's items gives, if there is one; files by their names in out/."""
     for kind, (folder, target) in MAKERS.items():
         if kind in asks_of(pipeline.grader):
             module, _, function = target.partition(":")
-            for name, content in getattr(import_module(module), function)(pipeline):
-                yield f"{folder}/{name}", content
+            made: Made = getattr(import_module(module), function)(pipeline)
+            return Made({f"{folder}/{name}": content for name, content in made.files.items()}, made.section)
+    return Made({})
 
 
 def written_beside(manifest: Path) -> frozenset[str]:

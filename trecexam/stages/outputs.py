@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from converters.trec_qrels import write_qrels
 from trecexam.reports import files, results
 from trecexam.reports.tables import Table, to_json, to_tsv
-from trecexam.stages.beside import FOLDERS, files_beside, written_beside
+from trecexam.stages.beside import FOLDERS, made_beside, written_beside
 from trecexam.stages.change_log.history import History
 from trecexam.stages.change_log.standing import labels_of
 from trecexam.stages.files import Rejected, stamp
@@ -177,7 +177,8 @@ class Outputs:
             yield "outliers.tsv", to_tsv(outliers.table()).encode()
         rejected = Table(("file", "line", "reason"), tuple(tuple(row) for row in pipeline.rejected))
         yield "rejected.tsv", to_tsv(rejected).encode()
-        yield from files_beside(pipeline)
+        beside = made_beside(pipeline)
+        yield from beside.files.items()
 
         if pipeline.config.report.write:
             from trecexam.stages.report.findings import Findings
@@ -186,7 +187,17 @@ class Outputs:
             yield from report_files(
                 pipeline,
                 Findings(
-                    board, compared, outliers, agreed, holes, human, rejected, counts, complete, _versions()
+                    board,
+                    compared,
+                    outliers,
+                    agreed,
+                    holes,
+                    human,
+                    rejected,
+                    counts,
+                    complete,
+                    _versions(),
+                    beside.section,
                 ),
             )
 

@@ -69,6 +69,18 @@ def test_a_watched_track_gets_the_usual_outputs_and_those_of_erag(tmp_path: Path
     assert files(tmp_path / "got") == files(root / "out" / "erag")
 
 
+def test_the_page_of_such_a_track_begins_with_the_means_by_label(tmp_path: Path, server: Scripted) -> None:
+    root = erag_track(tmp_path / "track", server.url, metric="em")
+    config = root / "trecexam.toml"
+    config.write_text(config.read_text().replace("[report]\nwrite = false\n", ""))
+    assert run(["watch", str(root), "--once"]) == 0
+    page = (root / "out" / "report.html").read_text()
+    assert page.index('id="beside-section">eRAG<') < page.index('id="leaderboard-section">')
+    assert "6 labels by em (0 or 1); means over 3 queries." in page
+    assert ">P@10</th>" in page
+    assert "with a test bank" not in page
+
+
 def test_the_model_sees_query_and_document_and_no_gold_output(tmp_path: Path, server: Scripted) -> None:
     root = erag_track(tmp_path / "track", server.url)
     assert run(["watch", str(root), "--once"]) == 0

@@ -38,6 +38,28 @@ class Listed:
 
 
 @dataclass(frozen=True)
+class Beside:
+    """What stands at the head of the page where a grader's items have scores of their own.
+
+    Attributes:
+        folder: of out/, where its files are.
+        title: of its section.
+        lead: what was done, in place of what the page says of test banks.
+        after: how the sections that follow are to be read here.
+        lines: what one must know of the table.
+        pictures: by name.
+    """
+
+    folder: str
+    title: str
+    lead: str
+    after: str
+    lines: tuple[str, ...]
+    table: Excerpt
+    pictures: Mapping[str, Picture]
+
+
+@dataclass(frozen=True)
 class Provenance:
     """What the numbers come from.
 
@@ -73,6 +95,7 @@ class Report:
         items: lists of items to look at.
         holes: by run; `hole_lines` say it of the whole pool.
         human: people's ratings, and what became of them.
+        beside: None where the grader's items have no scores of their own.
     """
 
     title: str
@@ -91,3 +114,4 @@ class Report:
     rejected: Excerpt
     human: Excerpt | None
     provenance: Provenance
+    beside: Beside | None = None

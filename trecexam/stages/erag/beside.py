@@ -2,25 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from trecexam.graders.erag.grader import DEFAULT_METRIC
-from trecexam.stages.erag.evaluation import evaluated
+from trecexam.reports.page.excerpts import excerpt
+from trecexam.reports.page.model import Beside
+from trecexam.reports.reasons import plural
+from trecexam.stages.beside import Made
+from trecexam.stages.erag.evaluation import Evaluation, evaluated
 from trecexam.stages.erag.labels import from_grades
 from trecexam.stages.erag.runs import counted_queries, lists
 
 if TYPE_CHECKING:
     from trecexam.pipeline import Pipeline
 
+#: Runs that the page shows.
+_ROWS = 50
 
-def files(pipeline: Pipeline) -> Iterator[tuple[str, bytes]]:
-    """(name, content) of each, on the default measures; none where another grader asks about gold outputs."""
+
+def made(pipeline: Pipeline) -> Made:
+    """Its files on the default measures; none where another grader asks about gold outputs."""
     label = getattr(pipeline.grader, "label", None)
     if label is None or pipeline.snapshot is None:
-        return
+        return Made({})
     query_ids, _ = counted_queries(pipeline.snapshot, pipeline.inputs)
     ranked = lists(pipeline.snapshot, query_ids, pipeline.config.track.depth)
     labelled = from_grades(pipeline, label, ranked, query_ids)
     metric = pipeline.config.grader.metric or DEFAULT_METRIC
-    yield from evaluated(metric, labelled, ranked, query_ids, None).contents().items()
+    found = evaluated(metric, labelled, ranked, query_ids, None)
+    return Made(found.contents(), _section(found) if found.values else None)
+
+
+def _section(found: Evaluation) -> Beside:
+    kind = "0 or 1" if found.binary else "fractions"
+    number = plural(sum(map(len, found.labelled.labels.values())), "label")
+    lines = (f"{number} by {found.metric} ({kind}); means over {plural(len(found.query_ids), 'query')}",)
+    return Beside(
+        "erag",
+        "eRAG",
+        "Runs are scored by what the system's own language model makes of each document alone: its output is "
+        "compared with gold outputs, and that is the document's label.",
+        "In the sections below a document's rating is 5 times its label, rounded.",
+        tuple(f"{line}." for line in (*lines, found.unlabelled()) if line),
+        excerpt(found.means(), _ROWS, "erag/scores.tsv"),
+        {},
+    )

@@ -1,20 +1,16 @@
-"""What a judge made of the whole answers of a track: rows for the report, and the files of out/ragval/."""
+"""What a judge made of the whole answers of a track: rows for the report."""
 
 from __future__ import annotations
 
-import io
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from converters.ragval import AnswerRow, JudgedAnswer, write_judged
+from converters.ragval import AnswerRow, JudgedAnswer
 from trecexam.graders.base import Cell
 from trecexam.graders.ragval.reading import Scores, read_scores
 from trecexam.reports.reasons import plural
-from trecexam.reports.tables import to_json
-from trecexam.stages.ragval.reporting import report_files
-from trecexam.stages.report.drawings import Drawings
 
 if TYPE_CHECKING:
     from trecexam.pipeline import Pipeline
@@ -105,30 +101,6 @@ def judged(pipeline: Pipeline) -> Judged:
             question = snapshot.query_texts.get(row.question_id, "")
             found.append(_judged(row, run_id, question, scores, status))
     return Judged(tuple(found), **counted)
-
-
-def files(pipeline: Pipeline) -> Iterator[tuple[str, bytes]]:
-    """The files of out/ragval/ by name: judged.jsonl, judging.json and the report's. None without answers."""
-    found = judged(pipeline)
-    if found.rows or found.waiting:
-        yield from files_of(found, pipeline)
-
-
-def files_of(found: Judged, pipeline: Pipeline) -> Iterator[tuple[str, bytes]]:
-    """The files of what was judged, by name."""
-    buffer = io.BytesIO()
-    write_judged(found.rows, buffer)
-    yield "judged.jsonl", buffer.getvalue()
-    yield "judging.json", to_json({**found.as_json(), "judge": dict(pipeline.grader.identity)}).encode()
-    if not found.rows:
-        return
-    if not pipeline.config.report.write:
-        yield from report_files(found.rows)
-        return
-    folder = pipeline.folder
-    drawings = Drawings(folder.out / FOLDER, folder.state / "ragval-plots.json")
-    yield from report_files(found.rows, None, drawings.of)
-    drawings.remember()
 
 
 def _scores(stored: list[dict[str, Any]]) -> tuple[Scores | None, str, bool]:

@@ -13,7 +13,8 @@ from trecexam.pipeline import Pipeline
 from trecexam.reports import files
 from trecexam.stages.dropped_runs import NO_QUERY
 from trecexam.stages.files import Rejected
-from trecexam.stages.ragval.judged import FOLDER, Judged, files_of, judged
+from trecexam.stages.ragval.beside import made_of
+from trecexam.stages.ragval.judged import FOLDER, Judged, judged
 from trecexam.stages.ragval.reporting import RagvalReport, report_of
 from trecexam.stages.updates import Progress
 from trecexam.stages.whole_answers import JUDGED
@@ -120,7 +121,7 @@ def _write(pipeline: Pipeline, found: Judged) -> None:
     out = pipeline.folder.out / FOLDER
     contents = {}
     if found.rows or found.waiting:
-        contents = {out / name: content for name, content in files_of(found, pipeline)}
+        contents = {out / name: content for name, content in made_of(found, pipeline).files.items()}
     for folder in (out, out / "plots"):
         files.sweep(folder)
         for path in folder.glob("*.*"):

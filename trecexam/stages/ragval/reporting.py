@@ -216,17 +216,6 @@ def report_of(rows: Iterable[JudgedAnswer], asked: Asked | None = None) -> Ragva
     )
 
 
-def report_files(
-    rows: Iterable[JudgedAnswer], asked: Asked | None = None, draw: Callable[[Plot], Drawing] | None = None
-) -> Iterator[tuple[str, bytes]]:
-    """The report's files on judged answers, by name: `files_of` of `report_of`.
-
-    Raises:
-        TrecexamError: as `report_of`.
-    """
-    yield from files_of(report_of(rows, asked), draw)
-
-
 def files_of(
     report: RagvalReport, draw: Callable[[Plot], Drawing] | None = None
 ) -> Iterator[tuple[str, bytes]]:

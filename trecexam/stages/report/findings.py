@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from trecexam.reports.tables import Table
 
 if TYPE_CHECKING:
+    from trecexam.reports.page.model import Beside
     from trecexam.scores.leaderboard import Leaderboard
     from trecexam.stages.gradebook import Counts
     from trecexam.stages.organizing.agreement import Agreements
@@ -23,6 +24,7 @@ class Findings:
     Attributes:
         human: out/human.tsv.
         versions: package -> version.
+        beside: what the grader's items have of scores of their own.
     """
 
     board: Leaderboard
@@ -35,3 +37,4 @@ class Findings:
     counts: Counts
     complete: bool
     versions: Mapping[str, str | None] = field(default_factory=dict)
+    beside: Beside | None = None

@@ -96,6 +96,7 @@ def page_of(
         rejected=excerpt(found.rejected, _ROWS, "rejected.tsv"),
         human=None if found.human is None else excerpt(found.human, _ROWS, "human.tsv"),
         provenance=_provenance(pipeline, found),
+        beside=found.beside,
     )
 
 
