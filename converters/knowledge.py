@@ -14,12 +14,12 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 from converters.errors import ConversionError
 from converters.fields import a_flag, a_text, an_id, an_origin, made_id
-from converters.lines import Head, first_object, iter_objects
+from converters.lines import Head, first_object, iter_filled, parse_object
 from converters.records import Item
 from converters.registry import Format
 
@@ -44,25 +44,39 @@ class Block(NamedTuple):
     number: int
 
 
-def read_blocks(path: Path) -> Iterator[Block]:
+def read_blocks(path: Path, on_error: Callable[[ConversionError], None] | None = None) -> Iterator[Block]:
     """The blocks of a file, in its order; one may stand in it several times.
+
+    Args:
+        on_error: takes the error of a line that is left out; None raises it.
 
     Raises:
         ConversionError: with the line: bad JSON, no content, an id that is none, or that another content has.
+            Without one: there is no block, or the file cannot be read.
     """
     first: dict[str, Block] = {}
-    for number, row in iter_objects(path):
-        content = a_text(path, number, row, CONTENT_KEYS, "the block")
-        block = Block(block_id_of(path, number, row), content, row, number)
-        before = first.setdefault(block.block_id, block)
-        if before.content != content:
-            raise ConversionError(
-                path,
-                number,
-                f"block '{block.block_id}' stands on line {before.number} with another content; ids must "
-                "differ",
-            )
+    for number, line in iter_filled(path):
+        try:
+            block = _block(path, number, parse_object(path, number, line))
+            before = first.setdefault(block.block_id, block)
+            if before.content != block.content:
+                raise ConversionError(
+                    path,
+                    number,
+                    f"block '{block.block_id}' stands on line {before.number} with another content; ids must "
+                    "differ",
+                )
+        except ConversionError as error:
+            if on_error is None:
+                raise
+            on_error(error)
+            continue
         yield block
+
+
+def _block(path: Path, number: int, row: Mapping[str, Any]) -> Block:
+    content = a_text(path, number, row, CONTENT_KEYS, "the block")
+    return Block(block_id_of(path, number, row), content, row, number)
 
 
 def write_blocks(blocks: Iterable[Block], file: BinaryIO) -> None:

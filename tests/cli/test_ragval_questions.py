@@ -214,3 +214,13 @@ def test_without_blocks_one_is_told_where_to_put_them(
     (root / "blocks.jsonl").unlink()
     assert run(["ragval", "questions", str(root)]) == 2
     assert "no knowledge blocks: put blocks.jsonl here, or give --blocks F" in capsys.readouterr().err
+
+
+def test_a_line_that_is_no_block_is_named_and_the_others_are_asked_about(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(asked) as server:
+        root = track(tmp_path / "track", server.url, [BLOCKS[0], {"title": "nothing"}, BLOCKS[1]])
+        assert run(["ragval", "questions", str(root)]) == 1
+    assert len(lines(root / "bank.questions.jsonl")) == 2
+    assert f"not taken: {root / 'blocks.jsonl'}:2: the block has no" in capsys.readouterr().err

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 if TYPE_CHECKING:
+    from converters.errors import ConversionError
     from trecexam.graders.base import Estimate, Usage
+
+#: Of the lines that were not taken, so many are named.
+_NAMED = 20
 
 
 class Working(NamedTuple):
@@ -47,6 +51,16 @@ def show_estimate(found: Estimate) -> int:
 
     show.table(Table(("prompts", *found._fields[1:]), (tuple(found),)))
     return 0
+
+
+def not_taken(errors: Sequence[ConversionError]) -> None:
+    """Names the lines that were not taken; of many the first."""
+    from trecexam.reports.terminal import printable
+
+    for error in errors[:_NAMED]:
+        click.echo(printable(f"not taken: {error}"), err=True)
+    if len(errors) > _NAMED:
+        click.echo(f"not taken: {len(errors) - _NAMED:,} more lines", err=True)
 
 
 def used(usage: Usage, cost: float | None) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trecexam.cli.options import track_argument
-from trecexam.cli.working import show_estimate, used, working
+from trecexam.cli.working import not_taken, show_estimate, used, working
 
 if TYPE_CHECKING:
     from trecexam.stages.ragval.questions import Questions
@@ -69,7 +69,7 @@ def asking(
     that have one get no other. Answers that are no question go to questions.unread.jsonl, with the reason.
     Answers are kept in TRACK/.trecexam, so that none is asked for twice.
 
-    Exit status: 0, or 1 when a block was not asked about, or no answer is a question.
+    Exit status: 0, or 1 when a block was not asked about, a line is no block, or no answer is a question.
     """
     from trecexam.api import open_track
 
@@ -93,7 +93,8 @@ def asking(
     _say(made)
     if work.caught:
         return 128 + work.caught[0]
-    return 0 if made.complete and (made.questions or made.plan.there) else 1
+    whole = made.complete and not made.plan.rejected
+    return 0 if whole and (made.questions or made.plan.there) else 1
 
 
 def _say(made: Questions) -> None:
@@ -101,6 +102,7 @@ def _say(made: Questions) -> None:
     from trecexam.reports.terminal import printable
     from trecexam.stages.ragval.questions import unread_file
 
+    not_taken(made.plan.rejected)
     for block_id, reason in made.unwritten:
         click.echo(printable(f"block {block_id}: {reason}"), err=True)
     if made.why:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trecexam.cli.options import json_option
-from trecexam.cli.working import show_estimate, used, working
+from trecexam.cli.working import not_taken, show_estimate, used, working
 
 if TYPE_CHECKING:
     from trecexam.bank.knowledge.choosing import Conditions
@@ -86,8 +86,8 @@ def filtering(
     (04/05/2023), is dropped, each with its own reason. A block that stands twice is kept once.
 
     A block about which the model says neither yes nor no is kept, and counted. Prints for each filter how
-    many blocks it takes out, and how many no other one does. Exit status 1: no block is left, or not all were
-    asked about.
+    many blocks it takes out, and how many no other one does. Exit status 1: no block is left, not all were
+    asked about, or a line is no block.
     """
     from trecexam.cli import show
     from trecexam.stages.ragval.filtering import filter_blocks, write_filtered
@@ -116,7 +116,7 @@ def filtering(
     if caught:
         return 128 + caught[0]
     whole = found.knowing is None or not (found.knowing.why or found.knowing.unwritten)
-    return 0 if found.n_kept and whole else 1
+    return 0 if found.n_kept and whole and not found.rejected else 1
 
 
 def _conditions(after: str | None, before: str | None, field: str, where: tuple[str, ...]) -> Conditions:
@@ -164,6 +164,7 @@ def _known(
 def _say(found: FilteredBlocks, output: Path) -> None:
     if found.knowing is not None:
         _say_known(found.knowing)
+    not_taken(found.rejected)
     stats = found.stats()
     click.echo(
         f"{stats['blocks']:,} blocks: {stats['dropped']:,} dropped, {stats['kept']:,} kept: {output}",

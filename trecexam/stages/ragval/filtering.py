@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from converters.errors import ConversionError
 from converters.knowledge import Block, line_of, read_blocks
 from trecexam.bank.knowledge.choosing import Conditions
 from trecexam.bank.knowledge.prompts import MOST_CHARACTERS, named
@@ -61,6 +62,7 @@ class FilteredBlocks:
 
     Attributes:
         fails: of each block, the filters that it does not pass, and why of each.
+        rejected: lines that are no blocks.
     """
 
     path: Path
@@ -68,6 +70,7 @@ class FilteredBlocks:
     fails: tuple[Mapping[str, str], ...]
     conditions: Conditions
     knowing: Knowing | None = None
+    rejected: tuple[ConversionError, ...] = ()
 
     @property
     def n_kept(self) -> int:
@@ -83,6 +86,7 @@ class FilteredBlocks:
             "blocks": len(self.blocks),
             "dropped": len(self.blocks) - self.n_kept,
             "kept": self.n_kept,
+            "rejected": len(self.rejected),
             "filters": {name: {"dropped": dropped[name], "alone": alone[name]} for name in names},
             "known": None if self.knowing is None else _known_json(self.knowing),
         }
@@ -97,16 +101,29 @@ def filter_blocks(path: Path, conditions: Conditions) -> FilteredBlocks:
     """Which blocks fulfil the conditions; asks no model, writes nothing. Of a block that stands twice, one.
 
     Raises:
-        ConversionError: a line is no block.
+        ConversionError: no line is a block.
     """
-    blocks = tuple(read_blocks(path))
+    blocks, rejected = some_blocks(path)
     first: dict[str, int] = {}
     fails = []
     for block in blocks:
         line = first.setdefault(block.block_id, block.number)
         twice = {} if line == block.number else {DUPLICATES: f"the same as line {line}"}
         fails.append({**twice, **conditions.fails(block.row)})
-    return FilteredBlocks(path, blocks, tuple(fails), conditions)
+    return FilteredBlocks(path, blocks, tuple(fails), conditions, rejected=rejected)
+
+
+def some_blocks(path: Path) -> tuple[tuple[Block, ...], tuple[ConversionError, ...]]:
+    """The blocks of a file, and the lines that are none.
+
+    Raises:
+        ConversionError: no line is a block.
+    """
+    rejected: list[ConversionError] = []
+    blocks = tuple(read_blocks(path, rejected.append))
+    if rejected and not blocks:
+        raise rejected[0]
+    return blocks, tuple(rejected)
 
 
 def knowing_writer(config: TrackConfig, root: Path, *, structured: bool = True) -> Writer:
@@ -165,7 +182,7 @@ def without_known(
         {KNOWN: f"{writer.model} says that it knows it"} if not fail and said.get(block.block_id) else fail
         for block, fail in zip(found.blocks, found.fails, strict=True)
     )
-    return FilteredBlocks(found.path, found.blocks, fails, found.conditions, knowing)
+    return replace(found, fails=fails, knowing=knowing)
 
 
 def write_filtered(found: FilteredBlocks, folder: Path, settings: Mapping[str, Any]) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from converters.bank import scan_bank
-from converters.knowledge import ID_KEYS, Block, block_id_of, has_question, line_of, read_blocks
+from converters.errors import ConversionError
+from converters.knowledge import ID_KEYS, Block, block_id_of, has_question, line_of
 from converters.lines import iter_objects
 from trecexam.bank.generation.lines import lines_of
 from trecexam.bank.knowledge.prompts import MOST_CHARACTERS, BlockPrompt
@@ -23,6 +24,7 @@ from trecexam.reports.files import replace_together
 from trecexam.stages.bank_making.answers import Kept, KeptAnswers
 from trecexam.stages.bank_making.asking import ask
 from trecexam.stages.bank_making.plan import check_target
+from trecexam.stages.ragval.filtering import some_blocks
 from trecexam.stages.ragval.prompting import block_prompt
 from trecexam.track import TrackFolder
 
@@ -54,6 +56,7 @@ class QuestionPlan:
         texts: (block_id, text) of the questions that the file has.
         there: how many of the wanted questions the file had.
         twice: blocks that stand again in the file of blocks.
+        rejected: lines of it that are no blocks.
     """
 
     wanted: tuple[Wanted, ...]
@@ -64,6 +67,7 @@ class QuestionPlan:
     texts: frozenset[tuple[str, str]]
     there: int
     twice: int
+    rejected: tuple[ConversionError, ...]
 
 
 @dataclass(frozen=True)
@@ -170,7 +174,7 @@ def plan(
                 raise line.error
             known.add(line.query_id)
     have, texts = _written(target) if content.strip() else (frozenset(), frozenset())
-    found = list(read_blocks(source))
+    found, rejected = some_blocks(source)
     once = list({block.block_id: block for block in reversed(found)}.values())[::-1][:limit]
     wanted = [Wanted(block, place) for block in once for place in range(len(seeds))]
     missing = tuple(one for one in wanted if (one.block.block_id, seeds[one.place]) not in have)
@@ -183,6 +187,7 @@ def plan(
         texts,
         len(wanted) - len(missing),
         len(found) - len({block.block_id for block in found}),
+        rejected,
     )
 
 
