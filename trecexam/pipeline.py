@@ -16,8 +16,6 @@ from trecexam.config import CONFIG_NAME, TrackConfig
 from trecexam.errors import TrecexamError
 from trecexam.graders import Grader, create
 from trecexam.graders.base import (
-    Answer,
-    Cell,
     Estimate,
     asks_of,
     identity_json,
@@ -45,7 +43,6 @@ if TYPE_CHECKING:
     from trecexam.scores.leaderboard import Leaderboard
     from trecexam.scores.ratings import QueryRatings
 
-Batches = Iterator[Sequence[tuple[Cell, Answer]]]
 #: Sets of measures beside the track's own whose values are kept from one update to the next.
 _OTHERS = 4
 
