@@ -16,7 +16,8 @@ import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from converters.bank import (
+from converters.bank import taken
+from converters.bank_lines import (
     ID_KEYS,
     SINGLE_ID_KEYS,
     SINGLE_TEXT_KEYS,
@@ -24,7 +25,6 @@ from converters.bank import (
     BankLine,
     Path,
     scan_line,
-    taken,
 )
 from converters.errors import ConversionError
 from converters.fields import made_id

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support import SHARED
 
-from converters.bank import scan_bank
+from converters.bank_lines import scan_bank
 from trecexam.bank.checks import Checked, check_lines
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from converters.bank import BankLine
+from converters.bank_lines import BankLine
 from converters.records import Item
 from trecexam.bank.junk import junk_in
 from trecexam.bank.likeness import copies, folded

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from converters.bank import read_bank, scan_bank
+from converters.bank import read_bank
+from converters.bank_lines import scan_bank
 from converters.records import Item, Origin
 from trecexam.bank.generation.lines import item_line, merged, replaceable
 from trecexam.bank.generation.making import Dropped, items_of, known_texts

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from converters.bank import BankLine
+from converters.bank_lines import BankLine
 from converters.records import Item
 
 

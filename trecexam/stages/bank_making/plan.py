@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from converters.bank import BankLine, scan_bank
+from converters.bank_lines import BankLine, scan_bank
 from converters.records import Item
 from converters.subtopics import read_subtopics
 from trecexam.bank.generation.lines import lines_of, replaceable

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import converters
-from converters.bank import BankLine, scan_bank
+from converters.bank_lines import BankLine, scan_bank
 from converters.lines import open_bytes
 from trecexam.bank.checks import Checked, check_lines
 from trecexam.errors import TrecexamError

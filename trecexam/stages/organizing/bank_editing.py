@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import converters
-from converters.bank import scan_bank
 from converters.bank_editing import edits_of, items_of, new_id, with_item, with_retired, with_text
+from converters.bank_lines import scan_bank
 from converters.errors import ConversionError
 from converters.nuggets import IMPORTANCES
 from converters.records import Item

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from converters.bank import scan_bank
+from converters.bank_lines import scan_bank
 from converters.errors import ConversionError
 from converters.knowledge import ID_KEYS, Block, block_id_of, has_question, line_of
 from converters.lines import iter_objects

@@ -1,0 +1,228 @@
+"""The lines of test banks, one at a time: which form each has, its items, and what is wrong with it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from converters.errors import ConversionError
+from converters.fields import a_flag, a_text, an_id, an_origin, made_id
+from converters.gold import gold_items, gold_query, is_gold
+from converters.knowledge import has_question, question_items, question_of
+from converters.lines import Head, first_object, head, iter_filled, parse_object
+from converters.nuggets import has_nuggets, importance_of, nugget_items, query_of
+from converters.records import Item
+
+#: By kind, which keys hold an item's id and text; the first one that has a value counts.
+ID_KEYS = {"question": ("question_id", "item_id", "id"), "nugget": ("nugget_id", "item_id", "id")}
+TEXT_KEYS = {"question": ("question_text", "text"), "nugget": ("nugget_text", "text")}
+#: The same of a line that holds one item alone.
+SINGLE_ID_KEYS = {"question": ("qid", "question_id"), "nugget": ("nugget_id",)}
+SINGLE_TEXT_KEYS = {"question": ("question", "question_text"), "nugget": ("nugget", "nugget_text")}
+#: What a line of questions or nuggets has, beside a query's id.
+LINE_KEYS = ("questions", "items", "question", "question_text", "nugget", "nugget_text")
+Path = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class LineForm:
+    """A form of bank lines beside questions and nuggets.
+
+    Attributes:
+        claims: whether a line has it.
+        query: (path, line number, line) -> the query's id, and its text or "".
+        items: the same -> the line's items.
+        forgiving: what is wrong with a line leaves out that line, and the others are read.
+    """
+
+    claims: Callable[[Mapping[str, Any]], bool]
+    query: Callable[[Path, int, Mapping[str, Any]], tuple[str, str]]
+    items: Callable[[Path, int, Mapping[str, Any]], Iterable[Item]]
+    forgiving: bool = False
+
+
+NUGGETS = LineForm(has_nuggets, query_of, nugget_items)
+JUDGED = LineForm(has_question, question_of, question_items)
+GOLDEN = LineForm(is_gold, gold_query, gold_items, forgiving=True)
+#: In the order in which a line is tried.
+FORMS = (NUGGETS, JUDGED, GOLDEN)
+
+
+def _form(row: Mapping[str, Any]) -> LineForm | None:
+    return next((form for form in FORMS if form.claims(row)), None)
+
+
+def _of_gold(path: Path) -> bool:
+    """Whether a file holds gold outputs: the first line that tells what it is does."""
+    with contextlib.suppress(ConversionError):
+        start = head(path)
+        for line in start.lines:
+            row = first_object(Head(start.name, (line,))) or {}
+            if (form := _form(row)) is not None:
+                return form.forgiving
+            if any(key in row for key in LINE_KEYS):
+                return False
+    return False
+
+
+class BankLine(NamedTuple):
+    """A line of a bank as it stands there.
+
+    `number` is None where the whole file is meant; `query_id` and `query_text` are "" where there is none.
+    `form` is None where it has none of FORMS. `items` are all that could be read before the `error`, if there
+    is one: blank ones and ids that stand twice too. `forgiving`: an error leaves out this line alone.
+    """
+
+    number: int | None
+    query_id: str = ""
+    query_text: str = ""
+    form: LineForm | None = None
+    items: tuple[Item, ...] = ()
+    error: ConversionError | None = None
+    forgiving: bool = False
+
+    @property
+    def nuggets(self) -> bool:
+        """Whether it is a list of nuggets."""
+        return self.form is NUGGETS
+
+    @property
+    def judged(self) -> bool:
+        """Whether it is a question with its block."""
+        return self.form is JUDGED
+
+
+def scan_bank(path: Path) -> Iterator[BankLine]:
+    """Every line of a bank that is not blank, whatever is wrong with it: nothing stops it. For checks.
+
+    Of a file that cannot be read to its end, the last one has the error that says why.
+    """
+    forgiving = _of_gold(path)
+    try:
+        for number, line in iter_filled(path):
+            yield scan_line(path, number, line, forgiving=forgiving)
+    except ConversionError as error:
+        yield BankLine(error.line, error=error)
+
+
+def scan_line(path: Path, number: int, line: bytes, *, forgiving: bool = False) -> BankLine:
+    """A line of a bank, whatever is wrong with it.
+
+    Args:
+        forgiving: what holds for a line that does not tell what it is: those around it are gold outputs.
+    """
+    found = BankLine(number, forgiving=forgiving)
+    items: list[Item] = []
+    try:
+        row = parse_object(path, number, line)
+        form = _form(row)
+        if form is not None:
+            forgiving = form.forgiving
+        elif any(key in row for key in LINE_KEYS):
+            forgiving = False
+        found = BankLine(number, form=form, forgiving=forgiving)
+        text: Any = row.get("query_text")
+        if form is not None:
+            query_id, text = form.query(path, number, row)
+        else:
+            query_id = an_id(path, number, row, ("query_id",))
+        found = found._replace(query_id=query_id, query_text=text if isinstance(text, str) else "")
+        if form is None and forgiving:
+            raise ConversionError(path, number, f"query '{query_id}' has no gold outputs: left out")
+        for item in form.items(path, number, row) if form is not None else _items(path, number, row):
+            items.append(item)
+    except ConversionError as error:
+        found = found._replace(error=error)
+    return found._replace(items=tuple(items))
+
+
+def _items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[Item]:
+    query_id = an_id(path, number, row, ("query_id",))
+    listed = row.get("questions") if row.get("questions") is not None else row.get("items")
+    if listed is None:
+        yield _single(path, number, row, query_id)
+        return
+    if not isinstance(listed, list) or not listed:
+        raise ConversionError(path, number, f"query '{query_id}' has no questions or items")
+    for entry in listed:
+        if not isinstance(entry, dict):
+            raise ConversionError(path, number, f"an item of query '{query_id}' is no JSON object")
+        kind = "nugget" if "nugget_text" in entry or "nugget_id" in entry else "question"
+        kind = entry["kind"] if entry.get("kind") in ID_KEYS else kind
+        text = a_text(path, number, entry, TEXT_KEYS[kind], f"an item of query '{query_id}'", blank=True)
+        facet = entry.get("facet_id") if entry.get("facet_id") is not None else row.get("facet_id")
+        yield Item(
+            query_id,
+            _item_id(path, number, entry, ID_KEYS[kind], query_id, text),
+            text,
+            kind,
+            _answers(path, number, entry.get("gold_answers")),
+            _facet(path, number, facet),
+            _choices(path, number, entry.get("choices")),
+            importance=importance_of(path, number, entry, query_id),
+            retired=a_flag(path, number, entry, "retired"),
+            origin=an_origin(path, number, entry),
+        )
+
+
+def _single(path: Path, number: int, row: Mapping[str, Any], query_id: str) -> Item:
+    kind = "nugget" if any(key in row for key in SINGLE_TEXT_KEYS["nugget"]) else "question"
+    what = f"a {kind} of query '{query_id}'"
+    text = a_text(path, number, row, SINGLE_TEXT_KEYS[kind], what, blank=True)
+    answers = row.get("correct") if row.get("correct") is not None else row.get("gold_answers")
+    return Item(
+        query_id,
+        _item_id(path, number, row, SINGLE_ID_KEYS[kind], query_id, text),
+        text,
+        kind,
+        _answers(path, number, answers),
+        _facet(path, number, row.get("facet_id")),
+        _choices(path, number, row.get("choices")),
+        importance=importance_of(path, number, row, query_id),
+        retired=a_flag(path, number, row, "retired"),
+        origin=an_origin(path, number, row),
+    )
+
+
+def _item_id(
+    path: Path, number: int, row: Mapping[str, Any], keys: tuple[str, ...], query_id: str, text: str
+) -> str:
+    if all(row.get(key) is None for key in keys):
+        return made_id(query_id, text)
+    return an_id(path, number, row, keys)
+
+
+def _answers(path: Path, number: int, value: Any) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    values = value if isinstance(value, list) else [value]
+    if not all(isinstance(v, str) for v in values):
+        raise ConversionError(path, number, f"the gold answer is no text: {value!r}"[:200])
+    return tuple(values)
+
+
+def _facet(path: Path, number: int, value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    raise ConversionError(path, number, f'"facet_id" is no id: {value!r}'[:200])
+
+
+def _choices(path: Path, number: int, value: Any) -> tuple[tuple[str, str], ...]:
+    if value is None:
+        return ()
+    if isinstance(value, dict):
+        pairs = list(value.items())
+    elif isinstance(value, list):
+        pairs = [
+            tuple(v) if isinstance(v, list) else (chr(ord("A") + i), v) for i, v in enumerate(value[:26])
+        ]
+    else:
+        pairs = [("", None)]
+    if not all(len(pair) == 2 and all(isinstance(part, str) for part in pair) for pair in pairs):
+        raise ConversionError(path, number, '"choices" is neither {letter: text} nor a list of texts')
+    return tuple(pairs)
