@@ -71,7 +71,7 @@ def read_exam(path: str | os.PathLike[str]) -> Iterator[ExamQuestion]:
         first = lines.setdefault(question.question_id, number)
         if first != number:
             raise ConversionError(
-                path, number, f"question id '{question.question_id}' stands twice, first on line {first}"
+                path, number, f"question id '{question.question_id[:80]}' stands twice, first on line {first}"
             )
         yield question
 
@@ -93,7 +93,7 @@ def _tsv_id(path: str | os.PathLike[str], number: int, row: Mapping[str, Any], k
 
 def _question(path: str | os.PathLike[str], number: int, row: Mapping[str, Any]) -> ExamQuestion:
     question_id = _tsv_id(path, number, row, ("question_id",))
-    what = f"question '{question_id}'"
+    what = f"question '{question_id[:80]}'"
     choices = row.get("choices")
     if (
         not isinstance(choices, list)
@@ -141,7 +141,7 @@ def read_sources(path: str | os.PathLike[str]) -> Iterator[Source]:
     lines: dict[str, int] = {}
     for number, row in iter_objects(path):
         doc_id = _tsv_id(path, number, row, ID_KEYS)
-        what = f"passage '{doc_id}'"
+        what = f"passage '{doc_id[:80]}'"
         first = lines.setdefault(doc_id, number)
         if first != number:
             raise ConversionError(path, number, f"{what} stands twice, first on line {first}")
