@@ -80,7 +80,7 @@ class ServerGrader:
             "prompts": [prompt.identity() for prompt in prompts],
             "decode": self.form.identity(_texts(prompt) for prompt in prompts),
             "max_characters": self._max_characters,
-            "truncation": "end of passage, at a word",
+            "truncation": f"end of passage, at a word of at most {_LONGEST_WORD} characters",
         }
 
     def read(self, item: Item, text: str) -> Reading:
