@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trecexam.cli.exam.options import is_track, model_options, out_folder, settings_of
+from trecexam.cli.exam.options import is_track, model_options, out_folder, refuse_for_matrix, settings_of
 from trecexam.cli.options import json_option
 
 if TYPE_CHECKING:
@@ -82,9 +82,7 @@ def fit(
             *([("correlation.tsv", exam.correlations())] if exam.official else []),
         ]
     else:
-        for value, name in ((min_rating, "--min-rating"), (depth, "--depth")):
-            if value is not None:
-                raise click.UsageError(f"{name} is for a TRACK: a matrix says itself what is right")
+        refuse_for_matrix(min_rating, depth)
         found = fitting.fitted(from_file(source, LabelFiles(components, groups)), settings)
     why = fitting.write_fit(found, where, plots=plots, more=more)
     say(found, where, remark, why)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trecexam.cli.exam.options import is_track, model_options, out_folder, settings_of
+from trecexam.cli.exam.options import is_track, model_options, out_folder, refuse_for_matrix, settings_of
 from trecexam.cli.options import json_option
 
 if TYPE_CHECKING:
@@ -113,9 +113,7 @@ def improve(
             show.human(opened)
             show.missing(opened)
     else:
-        for value, name in ((min_rating, "--min-rating"), (depth, "--depth")):
-            if value is not None:
-                raise click.UsageError(f"{name} is for a TRACK: a matrix says itself what is right")
+        refuse_for_matrix(min_rating, depth)
         found = fitting.improve_exam(
             source,
             settings,

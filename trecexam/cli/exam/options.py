@@ -112,6 +112,17 @@ def is_track(source: Path) -> bool:
     return (source / CONFIG_NAME).is_file()
 
 
+def refuse_for_matrix(min_rating: int | None, depth: int | None) -> None:
+    """Refuses what says which responses of a track are right.
+
+    Raises:
+        click.UsageError: one of them is given.
+    """
+    for value, name in ((min_rating, "--min-rating"), (depth, "--depth")):
+        if value is not None:
+            raise click.UsageError(f"{name} is for a TRACK: a matrix says itself what is right")
+
+
 def settings_of(
     model: ModelName | None,
     *,
