@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from support import SHARED, HashGrader, make_small_track
 
-from trecexam.reports.plots.model import Drawing
+from trecexam.tables.plots.model import Drawing
 
 #: What takes longest begins first, so that one process is not left alone with it at the end.
 LONGEST = ("tests/graders/cluster", "tests/test_docs.py", "tests/faults", "tests/cli", "tests/graders")
@@ -64,7 +64,7 @@ def quick_plots(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     """Every test's updates make the whole report, but only those with the mark `plots` have it drawn."""
     if request.node.get_closest_marker("plots") is None:
         monkeypatch.setattr(
-            "trecexam.reports.plots.canvas._drawn",
+            "trecexam.tables.plots.canvas._drawn",
             lambda plot: Drawing(f'<svg id="{plot.name}"></svg>'.encode(), b"not drawn in this test"),
         )
 

@@ -14,9 +14,9 @@ import trecexam
 from converters.bank import read_bank
 from converters.errors import ConversionError
 from trecexam.errors import ItemConflictError, LockedError, TrecexamError
-from trecexam.stages.organizing.bank_editing import Edited, items_to_edit
-from trecexam.stages.overrides import digest_of
-from trecexam.watching.lock import TrackLock
+from trecexam.features.banks.editing import Edited, items_to_edit
+from trecexam.files.track_lock import TrackLock
+from trecexam.line.overrides import digest_of
 
 BANK = "bank.questions.jsonl"
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from trecexam.cli.main import run
-from trecexam.scores.agreement import Agreement, Crosstab, Thresholds, agreement, pair
+from trecexam.features.agreement.arithmetic import Agreement, Crosstab, Thresholds, agreement, pair
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import QueryRatings
 

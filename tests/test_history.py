@@ -15,8 +15,8 @@ from support import HashGrader, make_small_track, write_run
 
 import trecexam
 from trecexam.errors import TrecexamError
-from trecexam.reports import files
-from trecexam.scores.history import Entry
+from trecexam.features.history.arithmetic import Entry
+from trecexam.files import atomic as files
 
 CONFIG = "[track]\ndepth = 8\n"
 
@@ -329,7 +329,7 @@ def test_a_history_that_cannot_be_written_leaves_the_outputs_as_they_were(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("trecexam.reports.files.os.fsync", full)
+        patch.setattr("trecexam.files.atomic.os.fsync", full)
         with pytest.raises(TrecexamError, match=r"history/000002\.json: cannot be written: No space left"):
             update(logged)
     assert outputs() == before
@@ -363,7 +363,7 @@ def test_killed_between_any_two_writes_an_entry_is_neither_lost_nor_there_twice(
             return replace(path, content)
 
         with monkeypatch.context() as patch:
-            patch.setattr("trecexam.reports.files.replace", until_killed)
+            patch.setattr("trecexam.files.atomic.replace", until_killed)
             try:
                 update(root)
             except _Killed:

@@ -16,16 +16,16 @@ LAYERS = (
     ("trecexam.config",),
     ("trecexam.track",),
     ("trecexam.bank",),
-    ("trecexam.pool", "trecexam.store", "trecexam.scaffold"),
+    ("trecexam.line.pool", "trecexam.line.store", "trecexam.scaffold"),
     ("trecexam.graders",),
     ("trecexam.irt",),
     ("trecexam.scores",),
     ("trecexam.reports",),
-    ("trecexam.stages.run_names", "trecexam.stages.files"),
-    ("trecexam.stages.texts", "trecexam.stages.drops", "trecexam.stages.whole_answers"),
-    ("trecexam.stages.file_cache", "trecexam.stages.dropped_runs"),
-    ("trecexam.stages.inputs", "trecexam.stages.scoring", "trecexam.stages.overrides"),
-    ("trecexam.stages.gradebook",),
+    ("trecexam.line.run_names", "trecexam.files.stamps"),
+    ("trecexam.line.texts", "trecexam.line.dropped_files", "trecexam.line.judged_answers"),
+    ("trecexam.files.cache", "trecexam.line.dropped_runs"),
+    ("trecexam.line.inputs", "trecexam.line.value_cache", "trecexam.line.overrides"),
+    ("trecexam.line.gradebook",),
     ("trecexam.pipeline", "trecexam.stages"),
     ("trecexam.watching",),
     ("trecexam.track_methods",),
@@ -35,10 +35,16 @@ LAYERS = (
 )
 #: What these may not know of, though it is upstream.
 FORBIDDEN = {
-    "trecexam.irt": ("converters", "trecexam.graders", "trecexam.store", "trecexam.config", "trecexam.track"),
-    "trecexam.scores": ("trecexam.graders", "trecexam.store", "trecexam.config", "trecexam.track"),
-    "trecexam.graders": ("trecexam.store", "trecexam.pool"),
-    "trecexam.reports": ("trecexam.store", "trecexam.graders", "trecexam.config"),
+    "trecexam.irt": (
+        "converters",
+        "trecexam.graders",
+        "trecexam.line.store",
+        "trecexam.config",
+        "trecexam.track",
+    ),
+    "trecexam.scores": ("trecexam.graders", "trecexam.line.store", "trecexam.config", "trecexam.track"),
+    "trecexam.graders": ("trecexam.line.store", "trecexam.line.pool"),
+    "trecexam.reports": ("trecexam.line.store", "trecexam.graders", "trecexam.config"),
 }
 MODULES = sorted(path for package in ("converters", "trecexam") for path in (ROOT / package).rglob("*.py"))
 

@@ -8,7 +8,7 @@ from support import HashGrader
 
 import trecexam
 from trecexam.errors import RatingConflictError
-from trecexam.stages.organizing.overriding import seen_token
+from trecexam.features.override.overriding import seen_token
 
 CELL = ("q1", "q1-d03")
 

@@ -11,8 +11,8 @@ from support import HashGrader, hashed_rating, make_small_track, write_run
 import trecexam
 from converters.errors import ConversionError
 from trecexam.errors import ConfigError, LockedError, TrackError, TrecexamError
+from trecexam.files.track_lock import TrackLock
 from trecexam.graders import Answer, Cell
-from trecexam.watching.lock import TrackLock
 
 
 def update(root: Path, grader: HashGrader) -> trecexam.pipeline.Update:  # type: ignore[name-defined]
@@ -391,7 +391,7 @@ def test_an_output_that_cannot_be_written_is_said_and_the_old_one_stays(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("trecexam.reports.files.os.fsync", full)
+        patch.setattr("trecexam.files.atomic.os.fsync", full)
         with pytest.raises(TrecexamError, match="No space left on device; the old file is as it was"):
             update(small_track, hash_grader)
     assert outputs(small_track) == before

@@ -15,9 +15,9 @@ import pytest
 from support import HashGrader, make_small_track, write_run
 
 import trecexam
-from trecexam.reports.plots import canvas
-from trecexam.reports.plots.model import Drawing, Plot
-from trecexam.stages.updates import Update
+from trecexam.line.updates import Update
+from trecexam.tables.plots import canvas
+from trecexam.tables.plots.model import Drawing, Plot
 
 PLOTS = ("coverage", "grades", "grades_by_item", "items", "leaderboard", "scatter", "thresholds")
 OFFICIAL = {"scatter", "thresholds"}

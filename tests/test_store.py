@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from trecexam.errors import StoreError
-from trecexam.store import MIGRATIONS, GradeRow, GradeStore
+from trecexam.line.store import MIGRATIONS, GradeRow, GradeStore
 
 
 def test_a_grade_is_found_again_after_reopening(tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ from trecexam.errors import TrecexamError
 
 if TYPE_CHECKING:
     from trecexam.api import Track, open_track
-    from trecexam.stages.exams.filtering import filter_exam
-    from trecexam.stages.exams.fitting import fit_exam, improve_exam
-    from trecexam.stages.ragval.reporting import ragval_report
+    from trecexam.features.exams.filtering import filter_exam
+    from trecexam.features.exams.fitting import fit_exam, improve_exam
+    from trecexam.features.ragval.reporting import ragval_report
 
 __version__ = "0.1.0"
 __all__ = [
@@ -38,15 +38,15 @@ def __getattr__(name: str) -> Any:
 
         return getattr(api, name)
     if name in {"fit_exam", "improve_exam"}:
-        from trecexam.stages.exams import fitting
+        from trecexam.features.exams import fitting
 
         return getattr(fitting, name)
     if name == "filter_exam":
-        from trecexam.stages.exams import filtering
+        from trecexam.features.exams import filtering
 
         return filtering.filter_exam
     if name == "ragval_report":
-        from trecexam.stages.ragval import reporting
+        from trecexam.features.ragval import reporting
 
         return reporting.ragval_report
     raise AttributeError(f"module 'trecexam' has no attribute {name!r}")

@@ -7,10 +7,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trecexam.features.leaderboard.readings import Difference, difference
+from trecexam.files.track_lock import TrackLock, holder
 from trecexam.graders.base import identity_digest
-from trecexam.stages.gradebook import Counts
-from trecexam.stages.readings import Difference, difference
-from trecexam.stages.updates import Progress, Update
+from trecexam.line.gradebook import Counts
+from trecexam.line.updates import Progress, Update
 from trecexam.track import TrackFolder
 from trecexam.track_methods.banks import Banks
 from trecexam.track_methods.checking import Checking
@@ -21,7 +22,6 @@ from trecexam.track_methods.exams import Exams
 from trecexam.track_methods.filling import Filling
 from trecexam.track_methods.opened import names_of
 from trecexam.track_methods.ragval import Ragval
-from trecexam.watching.lock import TrackLock, holder
 
 if TYPE_CHECKING:
     from converters.pooled import PooledPassage
@@ -79,7 +79,7 @@ class Track(Comparing, Filling, Checking, Banks, Exams, ExamMaking, Downstream, 
         Raises:
             LockedError: a daemon is running on this track.
         """
-        from trecexam.stages.outputs import Outputs
+        from trecexam.outputs.outputs import Outputs
 
         with TrackLock(self.folder.lock_path):
             Outputs(self.folder).forget()
@@ -147,7 +147,7 @@ class Track(Comparing, Filling, Checking, Banks, Exams, ExamMaking, Downstream, 
 
     def pool(self) -> Iterator[PooledPassage]:
         """The pool as the Rubric workbench has it: texts, ranks in the runs, official judgments, grades."""
-        from trecexam.stages.pooled import pooled_passages
+        from trecexam.features.exporting.pooled import pooled_passages
 
         return pooled_passages(self._loaded())
 

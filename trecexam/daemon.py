@@ -10,12 +10,12 @@ from pathlib import Path
 from converters.errors import ConversionError
 from trecexam.config import CONFIG_NAME
 from trecexam.errors import TrecexamError
+from trecexam.files.stamps import Rejected, stamp
+from trecexam.files.track_lock import TrackLock
+from trecexam.line.updates import Progress, Update
 from trecexam.pipeline import Pipeline
-from trecexam.stages.files import Rejected, stamp
-from trecexam.stages.updates import Progress, Update
 from trecexam.track import TrackFolder
 from trecexam.watching.events import Hints, watching
-from trecexam.watching.lock import TrackLock
 from trecexam.watching.settle import Settler
 
 #: Seconds until an update that failed is tried again though nothing changed (a full disk may be mended).

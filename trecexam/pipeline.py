@@ -14,29 +14,22 @@ import trecexam
 from converters.errors import ConversionError
 from trecexam.config import CONFIG_NAME, TrackConfig
 from trecexam.errors import TrecexamError
+from trecexam.features.correlation.paired_scores import not_computable
+from trecexam.files.stamps import Rejected, fingerprint, stamp
 from trecexam.graders import Grader, create
-from trecexam.graders.base import (
-    Estimate,
-    asks_of,
-    identity_json,
-    scale_of,
-    scores_of,
-    told_query,
-)
-from trecexam.pool import pool
-from trecexam.stages.files import Rejected, fingerprint, stamp
-from trecexam.stages.gaps import left_out, without_text
-from trecexam.stages.gradebook import Gradebook
-from trecexam.stages.grading import Grading
-from trecexam.stages.inputs import Inputs, Snapshot
-from trecexam.stages.measures import check_importance, check_measures
-from trecexam.stages.organizing.official import official as official_of
-from trecexam.stages.organizing.sides import not_computable
-from trecexam.stages.overrides import Overrides, resolve
-from trecexam.stages.scoring import ValueCache, Values
-from trecexam.stages.texts import Texts
-from trecexam.stages.updates import Graded, Progress, Update
-from trecexam.store import GradeStore
+from trecexam.graders.base import Estimate, asks_of, identity_json, scale_of, scores_of, told_query
+from trecexam.line.diagnostics import left_out, without_text
+from trecexam.line.gradebook import Gradebook
+from trecexam.line.grading import Grading
+from trecexam.line.inputs import Inputs, Snapshot
+from trecexam.line.measures import check_importance, check_measures
+from trecexam.line.official import official as official_of
+from trecexam.line.overrides import Overrides, resolve
+from trecexam.line.pool import pool
+from trecexam.line.store import GradeStore
+from trecexam.line.texts import Texts
+from trecexam.line.updates import Graded, Progress, Update
+from trecexam.line.value_cache import ValueCache, Values
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
@@ -359,7 +352,7 @@ class Pipeline:
         Raises:
             TrecexamError, ConversionError: what stands in the way; outputs are as they were.
         """
-        from trecexam.stages.outputs import Outputs
+        from trecexam.outputs.outputs import Outputs
 
         outputs = Outputs(self.folder)
         seen = self._fingerprint(hold)

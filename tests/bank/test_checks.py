@@ -8,7 +8,7 @@ import pytest
 from support import SHARED
 
 from converters.bank_lines import scan_bank
-from trecexam.bank.checks import Checked, check_lines
+from trecexam.features.banks.checks import Checked, check_lines
 
 
 def checked(folder: Path, *rows: dict[str, Any] | str, **more: Any) -> Checked:

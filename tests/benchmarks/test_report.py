@@ -11,7 +11,7 @@ import pytest
 from big_track import make_big_track
 
 import trecexam
-from trecexam.stages.report import gather
+from trecexam.outputs.report import gather
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.plots]
 

@@ -13,7 +13,7 @@ import pytest
 from support import ROOT, HashGrader, write_run
 
 import trecexam
-from trecexam.reports.plots.model import Drawing
+from trecexam.tables.plots.model import Drawing
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -149,7 +149,7 @@ def test_a_plot_that_failed_leaves_the_page_in_order(
     def draw(plot: object) -> Drawing:
         raise RuntimeError("</p><script>alert(1)</script>")
 
-    monkeypatch.setattr("trecexam.reports.plots.canvas._drawn", draw)
+    monkeypatch.setattr("trecexam.tables.plots.canvas._drawn", draw)
     with trecexam.open_track(small_track, grader=HashGrader()) as track:
         track.update()
     page.goto((small_track / "out" / "report.html").as_uri())

@@ -15,7 +15,7 @@ from support import HashGrader, write_run
 import trecexam
 from trecexam.cli.main import run
 from trecexam.config import CONFIG_NAME
-from trecexam.scores.history.banks import BankDiff
+from trecexam.features.history.arithmetic.banks import BankDiff
 
 Capture = pytest.CaptureFixture[str]
 Rows = list[dict[str, Any]]

@@ -404,7 +404,7 @@ def test_ctrl_c_waits_a_moment_for_answers_on_their_way(track: Callable[..., Pat
 
 
 def test_two_at_once_are_refused_and_a_daemon_is_no_hindrance(track: Callable[..., Path]) -> None:
-    from trecexam.watching.lock import TrackLock
+    from trecexam.files.track_lock import TrackLock
 
     with serving(asked) as server:
         root = track(server.url)

@@ -13,7 +13,7 @@ from support import RECORDED, ROOT, make_small_track, write_run
 
 from trecexam.cli.main import COMMANDS, run
 from trecexam.config import load_config
-from trecexam.watching.lock import TrackLock
+from trecexam.files.track_lock import TrackLock
 
 
 def out(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 0) -> str:

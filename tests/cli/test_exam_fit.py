@@ -14,8 +14,8 @@ from support import RECORDED, HashGrader, make_small_track, write_run
 
 import trecexam
 from trecexam.cli.main import run
+from trecexam.features.exams import fitting
 from trecexam.irt import Settings, probability
-from trecexam.stages.exams import fitting
 from trecexam.track_methods.exams import Exams
 
 

@@ -21,14 +21,14 @@ from support import SHARED, write_run
 from tiny_models import save_llama
 
 from converters.exam import ExamQuestion, read_exam
-from trecexam.bank.exams.asking import examples_for, prompt
-from trecexam.bank.exams.reading import read_choice
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
+from trecexam.features.exams.matrices import write_examinees
+from trecexam.features.exams.questions.asking import examples_for, prompt
+from trecexam.features.exams.questions.reading import read_choice
+from trecexam.features.exams.scoring import Answered, Examinee
+from trecexam.files.exclusive_lock import alone
 from trecexam.graders.server import exchange
-from trecexam.stages.exams.matrices import write_examinees
-from trecexam.stages.exams.scoring import Answered, Examinee
-from trecexam.stages.organizing.alone import alone
 
 STEMS = ("What is moved by a pump?", "What is on the coil in winter?", "Which power is used?")
 

@@ -21,10 +21,10 @@ from support import RECORDED, ROOT, HashGrader, hashed_rating, make_small_track,
 import trecexam
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
+from trecexam.features.fill.arithmetic.scale_map import fitted
+from trecexam.files.track_lock import TrackLock
 from trecexam.graders import Answer, Cell
-from trecexam.scores.filling.scale_map import fitted
-from trecexam.store import GradeStore
-from trecexam.watching.lock import TrackLock
+from trecexam.line.store import GradeStore
 
 Labels = dict[tuple[str, str], int]
 

@@ -17,7 +17,7 @@ import trecexam
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
 from trecexam.graders import Answer, Cell
-from trecexam.store import GradeStore
+from trecexam.line.store import GradeStore
 
 EFFECTS = ("expected_swaps", "expected_change", "p_change", "from", "runs")
 PASSAGE = ["place", "query_id", "doc_id", "label", *EFFECTS, "text"]

@@ -392,7 +392,7 @@ def test_the_correlation_names_people(graded: Path, capsys: pytest.CaptureFixtur
 def test_while_a_daemon_watches_nobody_is_told_to_start_another(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from trecexam.watching.lock import TrackLock
+    from trecexam.files.track_lock import TrackLock
 
     query_id, doc_id = next(iter(labels(graded)))
     with TrackLock(graded / ".trecexam" / "lock"):

@@ -15,7 +15,7 @@ import trecexam
 from converters.ragval import read_judged
 from trecexam import TrecexamError
 from trecexam.cli.main import run
-from trecexam.stages.ragval.reporting import Asked, files_of, report_of
+from trecexam.features.ragval.reporting import Asked, files_of, report_of
 
 EXAMPLE = ROOT / "examples" / "ragval" / "judged.jsonl"
 HEADER = "run_id\tn\tunparsed\ttruthfulness\trelevance\tsum\tn_input_tokens\tn_output_tokens"

@@ -402,7 +402,7 @@ def test_text_keeps_to_the_width(
 def test_a_grid_of_many_items_is_broken_into_blocks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from trecexam.reports.verification_text import grid_lines
+    from trecexam.features.verification.text import grid_lines
 
     root = make_small_track(tmp_path / "t", queries=1, items=40)
     with trecexam.open_track(root, grader=HashGrader()) as track:

@@ -22,7 +22,7 @@ from support import HashGrader  # noqa: E402
 
 import trecexam  # noqa: E402
 from trecexam.graders import Answer, Cell  # noqa: E402
-from trecexam.stages.measures import check_measures  # noqa: E402
+from trecexam.line.measures import check_measures  # noqa: E402
 
 
 class SlowGrader(HashGrader):

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.reports.history import LogRow, entry_json, log_rows_of, log_table, overview_table
-from trecexam.reports.tables import to_tsv
-from trecexam.reports.terminal import printable
+from trecexam.features.history.tables import LogRow, entry_json, log_rows_of, log_table, overview_table
+from trecexam.tables.table import to_tsv
+from trecexam.tables.terminal import printable
 
 words = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Z")), max_size=5).map(printable)
 means = st.none() | st.integers(0, 10**6).map(lambda n: n / 10**6)

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from trecexam.reports.latex import agreement_latex, escape
-from trecexam.scores.agreement import Agreement, Thresholds, agreement, pair
+from trecexam.features.agreement.arithmetic import Agreement, Thresholds, agreement, pair
+from trecexam.features.agreement.latex import agreement_latex, escape
 from trecexam.scores.kappa import Kappa
 
 

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from trecexam.reports.reasons import cause, reason
-from trecexam.scores.history import (
+from trecexam.features.history.arithmetic import (
     BoardChange,
     Counting,
     Entry,
@@ -15,6 +14,7 @@ from trecexam.scores.history import (
     QueryMove,
     RunChange,
 )
+from trecexam.features.history.reasons import cause, reason
 
 BOARD = BoardChange(("P(rel=4)@5",), ("P(rel=4)@5",), Counting(rel=4, local=True), 5, ())
 RUN = RunChange("a", None, "moved", 3, 2, {"P(rel=4)@5": (0.5, 0.6)})

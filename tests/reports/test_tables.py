@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from trecexam.reports.tables import Table, to_aligned, to_tsv
+from trecexam.tables.table import Table, to_aligned, to_tsv
 
 
 def test_a_small_p_is_not_shown_as_0_and_another_small_number_is() -> None:

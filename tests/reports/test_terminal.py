@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.reports.tables import Table, to_aligned, to_json, to_tsv
-from trecexam.reports.terminal import columns, cut, padded, printable, wrapped
+from trecexam.tables.table import Table, to_aligned, to_json, to_tsv
+from trecexam.tables.terminal import columns, cut, padded, printable, wrapped
 
 HOSTILE = "\x1b]0;title\x07 \x1b[31mred \x9b2J \u202egnp.exe \ud800 \U000e0041"
 #: What a terminal may act upon, or cannot be encoded.

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.scores.agreement import Agreement, Crosstab, Thresholds, agreement, pair
+from trecexam.features.agreement.arithmetic import Agreement, Crosstab, Thresholds, agreement, pair
 from trecexam.scores.kappa import kappa
 
 #: (query, label, judgment) of a passage.

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ir_measures import Judged
 
-from trecexam.scores.holes import Holes, contributed_alone, holes, total
+from trecexam.features.holes.arithmetic import Holes, contributed_alone, holes, total
 
 docs = st.lists(st.sampled_from([f"d{n}" for n in range(12)]), unique=True)
 

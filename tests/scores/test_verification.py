@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from converters.records import Item
-from trecexam.scores.ratings import QueryRatings
-from trecexam.scores.verification import (
+from trecexam.features.verification.arithmetic import (
     GradedCell,
     ItemReach,
     best_first,
@@ -19,6 +18,7 @@ from trecexam.scores.verification import (
     relevant_passages,
     worst_first,
 )
+from trecexam.scores.ratings import QueryRatings
 
 N_ITEMS = 3
 ITEMS = [Item("q1", f"i{number}", f"item {number}") for number in range(N_ITEMS)]

@@ -12,8 +12,8 @@ from starlette.testclient import TestClient
 
 import trecexam
 from converters.bank import read_bank
+from trecexam.line.overrides import digest_of
 from trecexam.serving import urls
-from trecexam.stages.overrides import digest_of
 
 Post = Callable[..., Any]
 PAGE = urls.bank("q1")

@@ -10,10 +10,10 @@ import pytest
 from served import graded_track
 
 import trecexam
+from trecexam.files.track_lock import TrackLock
+from trecexam.line.updates import Progress
 from trecexam.serving import child
 from trecexam.serving.grading import Busy, Grading, Line, Regrader, Told, grade
-from trecexam.stages.updates import Progress
-from trecexam.watching.lock import TrackLock
 
 
 @contextmanager

@@ -11,9 +11,9 @@ from served import client_of, csrf_of
 from starlette.testclient import TestClient
 
 import trecexam
+from trecexam.features.override.overriding import seen_token
 from trecexam.serving import urls
 from trecexam.serving.view import QueryState
-from trecexam.stages.organizing.overriding import seen_token
 
 Post = Callable[..., Any]
 CELL = {"query": "q1", "doc": "q1-d00", "item": "q1/0"}

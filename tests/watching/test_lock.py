@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from trecexam.errors import LockedError, TrecexamError
-from trecexam.watching.lock import TrackLock, holder
+from trecexam.files.track_lock import TrackLock, holder
 
 
 def test_a_second_holder_is_refused_and_told_the_pid(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_a_full_disk_is_named_and_leaves_no_lock_behind(
 def test_kill_9_frees_the_lock(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     code = (
-        "import sys, time, pathlib; from trecexam.watching.lock import TrackLock\n"
+        "import sys, time, pathlib; from trecexam.files.track_lock import TrackLock\n"
         "with TrackLock(pathlib.Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
     )
     with subprocess.Popen(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trecexam.stages.files import Stamp
+from trecexam.files.stamps import Stamp
 from trecexam.watching.settle import Settler
 
 A = Path("runs/a.run")

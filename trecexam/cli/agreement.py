@@ -11,13 +11,13 @@ import click
 from trecexam.api import open_track
 from trecexam.cli import show
 from trecexam.cli.options import json_option, track_argument
-from trecexam.reports import files
-from trecexam.reports.agreement import agreement_crosstabs
-from trecexam.reports.latex import agreement_latex
-from trecexam.reports.tables import to_json, to_tsv
+from trecexam.features.agreement.latex import agreement_latex
+from trecexam.features.agreement.tables import agreement_crosstabs
+from trecexam.files import atomic as files
+from trecexam.tables.table import to_json, to_tsv
 
 if TYPE_CHECKING:
-    from trecexam.stages.organizing.agreement import Agreements
+    from trecexam.features.agreement.agreement import Agreements
 
 
 @click.command(epilog="Example: trecexam agreement mytrack --min-answers 2 --min-relevant 2 --latex")

@@ -21,8 +21,8 @@ from converters.records import Qrel
 from trecexam.cli import show
 from trecexam.cli.options import json_option
 from trecexam.errors import TrecexamError
-from trecexam.reports import files
-from trecexam.reports.tables import Table
+from trecexam.files import atomic as files
+from trecexam.tables.table import Table
 from trecexam.track import TrackFolder
 
 HEADER = ("line", "severity", "trec_eval", "reason")

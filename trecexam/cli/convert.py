@@ -16,7 +16,7 @@ from converters.convert import TARGETS, converted
 from trecexam.cli import show
 from trecexam.cli.options import json_option
 from trecexam.errors import TrecexamError
-from trecexam.reports.tables import Table
+from trecexam.tables.table import Table
 
 
 @click.command(

@@ -10,7 +10,7 @@ from trecexam.api import open_track
 from trecexam.cli import show
 from trecexam.cli.options import json_option, measure_option, track_argument
 from trecexam.cli.scores import bad_measures, say_what_is_missing
-from trecexam.stages.organizing.comparison import Comparison, Outliers, SwappedPairs
+from trecexam.features.correlation.comparison import Comparison, Outliers, SwappedPairs
 
 
 @click.command(epilog="Example: trecexam correlate mytrack -m 'P(rel=4)@20' --official-measure nDCG@10")

@@ -11,7 +11,7 @@ from trecexam.cli.options import json_option, track_argument
 
 if TYPE_CHECKING:
     from trecexam.api import Track
-    from trecexam.stages.erag.evaluation import Evaluation
+    from trecexam.features.erag.evaluation import Evaluation
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 #: Inputs not taken that are named before the rest is counted.
@@ -109,7 +109,7 @@ def erag(
     from trecexam.api import open_track
     from trecexam.cli import show
     from trecexam.cli.watch import signals
-    from trecexam.reports.tables import Table
+    from trecexam.tables.table import Table
 
     with open_track(track) as opened:
         if estimate:
@@ -146,8 +146,8 @@ def erag(
 
 
 def _say(track: Track, done: Evaluation, output: Path) -> None:
-    from trecexam.reports.reasons import plural
-    from trecexam.reports.terminal import printable
+    from trecexam.features.history.reasons import plural
+    from trecexam.tables.terminal import printable
 
     def say(line: str) -> None:
         click.echo(printable(line), err=True)

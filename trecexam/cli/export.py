@@ -14,7 +14,7 @@ from converters.trec_qrels import write_qrels
 from trecexam.api import Track, open_track
 from trecexam.cli import show
 from trecexam.cli.options import track_argument
-from trecexam.reports import files
+from trecexam.files import atomic as files
 
 
 @click.group(epilog="Example: trecexam export qrels mytrack --binary -o rubric.qrels")

@@ -10,11 +10,11 @@ import click
 from trecexam.api import open_track
 from trecexam.cli import show
 from trecexam.cli.options import cuts_of, thresholds_option, track_argument
-from trecexam.stages.organizing.official import sources_beside
+from trecexam.line.official import sources_beside
 
 if TYPE_CHECKING:
-    from trecexam.scores.filling.scale_map import RuleName
-    from trecexam.stages.organizing.fill import Filled, Found
+    from trecexam.features.fill.arithmetic.scale_map import RuleName
+    from trecexam.features.fill.fill import Filled, Found
 
 
 @click.command(epilog="Example: trecexam fill mytrack --qrels official.qrels -o merged.qrels")

@@ -8,7 +8,7 @@ from trecexam.cli import show
 from trecexam.cli.options import json_option
 from trecexam.graders import available
 from trecexam.graders.cluster import missing_packages
-from trecexam.reports.tables import Table
+from trecexam.tables.table import Table
 
 
 @click.command(epilog="Example: trecexam graders")

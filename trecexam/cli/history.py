@@ -10,7 +10,7 @@ from trecexam.api import open_track
 from trecexam.cli import show
 from trecexam.cli.options import json_option, track_argument
 from trecexam.errors import TrecexamError
-from trecexam.reports import history as rendering
+from trecexam.features.history import tables as rendering
 
 
 @click.command(epilog="Example: trecexam history mytrack  then  trecexam history mytrack 3 --labels")

@@ -14,7 +14,7 @@ from trecexam.cli import show
 from trecexam.cli.options import json_option, track_argument
 
 if TYPE_CHECKING:
-    from trecexam.stages.organizing.judge_next import NextJudgments
+    from trecexam.features.judge_next.judge_next import NextJudgments
 
 
 @click.command(epilog="Example: trecexam judge-next mytrack -m nDCG@10 --top 50")

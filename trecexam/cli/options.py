@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from trecexam.scores.filling.scale_map import RuleName
+    from trecexam.features.fill.arithmetic.scale_map import RuleName
 
 track_argument = click.argument("track", type=click.Path(path_type=Path, file_okay=False), metavar="TRACK")
 json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")

@@ -9,8 +9,8 @@ import click
 from trecexam.api import open_track
 from trecexam.cli import show
 from trecexam.cli.options import json_option, track_argument
-from trecexam.reports.terminal import printable
-from trecexam.watching.lock import holder
+from trecexam.files.track_lock import holder
+from trecexam.tables.terminal import printable
 
 
 @click.command(

@@ -10,7 +10,7 @@ from trecexam.api import Track, open_track
 from trecexam.cli import show
 from trecexam.cli.options import json_option, measure_option, track_argument
 from trecexam.errors import TrecexamError
-from trecexam.reports import results
+from trecexam.features.leaderboard import tables as results
 
 #: What `Track.said` gives where nobody rated anything.
 NOBODY = {"cells": 0, "passages": 0, "who": []}

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trecexam.reports.tables import Table, to_aligned, to_json, to_tsv
-from trecexam.reports.terminal import printable
-from trecexam.stages.updates import Progress
+from trecexam.line.updates import Progress
+from trecexam.tables.table import Table, to_aligned, to_json, to_tsv
+from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:
     from trecexam.api import Track

@@ -13,7 +13,7 @@ from trecexam.cli import show
 from trecexam.cli.options import cuts_of, json_option, thresholds_option, track_argument
 
 if TYPE_CHECKING:
-    from trecexam.scores.filling.scale_map import RuleName
+    from trecexam.features.fill.arithmetic.scale_map import RuleName
 
 F = TypeVar("F", bound=Callable[..., Any])
 

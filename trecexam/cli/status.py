@@ -10,7 +10,7 @@ import click
 from trecexam.api import open_track
 from trecexam.cli import show
 from trecexam.cli.options import json_option, track_argument
-from trecexam.reports.tables import Table
+from trecexam.tables.table import Table
 
 
 @click.command(epilog="Example: trecexam status mytrack")

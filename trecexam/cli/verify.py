@@ -90,7 +90,8 @@ def grading(
     The rating is the one that counts in the scores. The status says what became of the answer: ok, unparsed,
     refused, error; missing where there is none, no_text where the passage has no text to grade.
     """
-    from trecexam.reports import verification, verification_text
+    from trecexam.features.verification import tables as verification
+    from trecexam.features.verification import text as verification_text
 
     with open_track(track) as opened:
         queries = opened.verify_grading(
@@ -135,7 +136,8 @@ def grid(
     Passages in the order of their official judgment, then of their label. `reached` counts the items with
     --min-rating or better. In TSV the column item.N is the query's N-th item, so queries share their columns.
     """
-    from trecexam.reports import verification, verification_text
+    from trecexam.features.verification import tables as verification
+    from trecexam.features.verification import text as verification_text
 
     with open_track(track) as opened:
         grids = opened.verify_grid(
@@ -182,7 +184,8 @@ def missing(
     Relevant passages that could reach none (no rating, no text, not in the pool) are counted apart. Needs
     official judgments.
     """
-    from trecexam.reports import verification, verification_text
+    from trecexam.features.verification import tables as verification
+    from trecexam.features.verification import text as verification_text
 
     with open_track(track) as opened:
         found = opened.verify_missing(
@@ -244,7 +247,8 @@ def spurious(
     nothing, below 0 it speaks for non-relevant passages. discrimination is the item's a of `exam fit`: how
     well it tells able runs from others, whatever the judgments say. Needs official judgments.
     """
-    from trecexam.reports import verification, verification_text
+    from trecexam.features.verification import tables as verification
+    from trecexam.features.verification import text as verification_text
 
     with open_track(track) as opened:
         found = opened.verify_spurious(

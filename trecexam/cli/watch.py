@@ -14,7 +14,7 @@ from trecexam.api import open_track
 from trecexam.cli import show
 from trecexam.cli.options import track_argument
 from trecexam.daemon import Daemon, describe
-from trecexam.reports.tables import Table
+from trecexam.tables.table import Table
 
 
 @click.command(epilog="Example: trecexam watch mytrack --once")

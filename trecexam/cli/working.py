@@ -47,7 +47,7 @@ def working() -> Iterator[Working]:
 def show_estimate(found: Estimate) -> int:
     """Shows what asking would take; the exit status."""
     from trecexam.cli import show
-    from trecexam.reports.tables import Table
+    from trecexam.tables.table import Table
 
     show.table(Table(("prompts", *found._fields[1:]), (tuple(found),)))
     return 0
@@ -55,7 +55,7 @@ def show_estimate(found: Estimate) -> int:
 
 def not_taken(errors: Sequence[ConversionError]) -> None:
     """Names the lines that were not taken; of many the first."""
-    from trecexam.reports.terminal import printable
+    from trecexam.tables.terminal import printable
 
     for error in errors[:_NAMED]:
         click.echo(printable(f"not taken: {error}"), err=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from trecexam.bank.model import asked_digest, passage_digest
 from trecexam.errors import StoreError
-from trecexam.store import GradeStore
+from trecexam.line.store import GradeStore
 
 if TYPE_CHECKING:
     from pathlib import Path

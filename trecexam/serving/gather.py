@@ -11,8 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from trecexam.errors import TrecexamError
+from trecexam.features.agreement.agreement import agreements_if_any
+from trecexam.features.holes.arithmetic import holes
+from trecexam.features.verification import verification
+from trecexam.files.stamps import stamp
 from trecexam.graders.base import identity_digest, scale_of
-from trecexam.scores.holes import holes
+from trecexam.line.gradebook import MISSING
+from trecexam.line.official import Official, official
 from trecexam.scores.labels import labels
 from trecexam.serving.view import (
     HoleCounts,
@@ -27,21 +32,16 @@ from trecexam.serving.view import (
     Settings,
     View,
 )
-from trecexam.stages.files import stamp
-from trecexam.stages.gradebook import MISSING
-from trecexam.stages.organizing import verification
-from trecexam.stages.organizing.agreement import agreements_if_any
-from trecexam.stages.organizing.official import Official, official
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from converters.records import HumanRating
+    from trecexam.features.verification.arithmetic import ItemReach
+    from trecexam.line.value_cache import Values
     from trecexam.pipeline import Pipeline
     from trecexam.scores.leaderboard import Leaderboard
     from trecexam.scores.ratings import QueryRatings
-    from trecexam.scores.verification import ItemReach
-    from trecexam.stages.scoring import Values
 
 
 class _Gathered(NamedTuple):

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 from trecexam.daemon import Daemon
 from trecexam.errors import LockedError, TrecexamError
+from trecexam.line.updates import Progress
 from trecexam.serving import child
-from trecexam.stages.updates import Progress
 
 #: Seconds until it is tried again where another process grades, or where grading failed; and that the batch
 #: in hand has when it is to end: what is not stored by then is graded another time.

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 
 from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
+from trecexam.features.judge_next.judge_next import Level, Search
 from trecexam.pipeline import opened
 from trecexam.serving import child
-from trecexam.stages.organizing.judge_next import Level, Search
 
 #: Judgments of a query that are kept: who judged these has changed what the others are worth.
 KEPT = 50
@@ -62,7 +62,7 @@ class Key(NamedTuple):
 
 
 class ToJudge(NamedTuple):
-    """A judgment that could change the ranking: see `trecexam.scores.judging.next_judgments.Suggestion`.
+    """A judgment that could change the ranking: see `judge_next.arithmetic.Suggestion`.
 
     `now` is the passage's label, or the cell's rating.
     """
@@ -356,7 +356,7 @@ def _ordered(query_ids: Collection[str], known: Collection[str]) -> list[str]:
 
 
 def _found(search: Search, query_ids: list[str], snapshot: Any) -> Iterator[Found]:
-    from trecexam.scores.judging.next_judgments import ranked
+    from trecexam.features.judge_next.arithmetic.next_judgments import ranked
 
     for one in search.looks(query_ids):
         items = snapshot.bank.items[one.query_id]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from trecexam.features.override import overriding
+from trecexam.line.gradebook import REFUSED, UNPARSED
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MISSING, QueryRatings
-from trecexam.stages.gradebook import REFUSED, UNPARSED
-from trecexam.stages.organizing import overriding
 
 if TYPE_CHECKING:
     from trecexam.serving.view import QueryState, View

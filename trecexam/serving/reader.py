@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
+from trecexam.files.stamps import Stamp, stamp
+from trecexam.files.track_lock import holder
 from trecexam.pipeline import Pipeline
 from trecexam.serving.child import Look
 from trecexam.serving.gather import Gatherer
 from trecexam.serving.view import Part, View
-from trecexam.stages.files import Stamp, stamp
 from trecexam.track import TrackFolder
-from trecexam.watching.lock import holder
 from trecexam.watching.settle import Settler
 
 #: Seconds between two looks at the folder.

@@ -11,12 +11,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 from trecexam.errors import TrecexamError
-from trecexam.reports.terminal import printable
 from trecexam.serving.grading import Regrader
 from trecexam.serving.judging import JudgeNext
 from trecexam.serving.live import LiveTrack
 from trecexam.serving.rendering import warm_up
 from trecexam.serving.server import Server, bound
+from trecexam.tables.terminal import printable
 from trecexam.track import TrackFolder
 
 

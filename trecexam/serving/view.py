@@ -13,9 +13,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from converters.records import HumanRating, Item
+from trecexam.files.stamps import Rejected
+from trecexam.line.gradebook import Counts
 from trecexam.scores.leaderboard import Leaderboard
-from trecexam.stages.files import Rejected
-from trecexam.stages.gradebook import Counts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -133,7 +133,7 @@ class JudgedTable:
 
 @dataclass(frozen=True)
 class ItemLine:
-    """How well an item tells relevant from non-relevant passages: see `trecexam.scores.verification`."""
+    """How well an item tells relevant from non-relevant passages: see `features.verification.arithmetic`."""
 
     query_id: str
     index: int
@@ -156,7 +156,7 @@ class QueryState:
         doc_ids: the pooled passages, sorted; rows of `ratings` and `codes`, whose columns are the items.
         texts: None where the track has no text; `gradable` is False where it has none or a too short one.
         ratings: as they count, people's in the grader's place; -1 where there is none.
-        codes: the grader's alone: 0..5, or a code of `trecexam.stages.gradebook` (missing, unparsed ...).
+        codes: the grader's alone: 0..5, or a code of `trecexam.line.gradebook` (missing, unparsed ...).
         labels: of each passage, None where it has none.
         judgments: doc_id -> official judgment, of passages outside of the pool too.
         human: (doc_id, item_id or "" for the passage as a whole) -> the rating that counts.

@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import GraderError
+from trecexam.files.track_lock import TrackLock
 from trecexam.track_methods.opened import Opened, names_of
-from trecexam.watching.lock import TrackLock
 
 if TYPE_CHECKING:
-    from trecexam.bank.checks import Checked
-    from trecexam.bank.generation.prompts import ItemPrompt
+    from trecexam.features.banks.checks import Checked
+    from trecexam.features.banks.editing import Edited
+    from trecexam.features.banks.generation.generate import Generated
+    from trecexam.features.banks.generation.plan import Plan
+    from trecexam.features.banks.generation.prompts import ItemPrompt
+    from trecexam.features.history.arithmetic.banks import BankDiff
     from trecexam.graders.base import Estimate
     from trecexam.graders.writing import Writer
-    from trecexam.scores.history.banks import BankDiff
-    from trecexam.stages.bank_making.answers import KeptAnswers
-    from trecexam.stages.bank_making.generate import Generated
-    from trecexam.stages.bank_making.plan import Plan
-    from trecexam.stages.organizing.bank_editing import Edited
+    from trecexam.graders.writing.kept_answers import KeptAnswers
     from trecexam.track_methods.opened import MeasureLike
 
 
@@ -55,7 +55,7 @@ class Banks(Opened):
             LockedError: another process is writing the track's bank.
             TrecexamError, ConversionError: what stands in the way.
         """
-        from trecexam.stages.bank_making.generate import generate
+        from trecexam.features.banks.generation.generate import generate
 
         with TrackLock(self.folder.root / ".trecexam" / "generate.lock", "writing this track's bank"):
             making = self._making(prompt, query_ids, subtopics, again, output, writer)
@@ -72,7 +72,7 @@ class Banks(Opened):
         writer: Writer | None = None,
     ) -> Estimate:
         """What `generate_bank` would take, in prompts ("cells"), tokens and money; asks nobody."""
-        from trecexam.stages.bank_making.generate import estimate
+        from trecexam.features.banks.generation.generate import estimate
 
         return estimate(*self._making(prompt, query_ids, subtopics, again, output, writer))
 
@@ -85,11 +85,11 @@ class Banks(Opened):
         output: Path | str | None,
         writer: Writer | None,
     ) -> tuple[Plan, ItemPrompt, Writer, KeptAnswers]:
-        from trecexam.bank.generation.prompts import named
-        from trecexam.bank.generation.reading import missing_packages
+        from trecexam.features.banks.generation.plan import plan
+        from trecexam.features.banks.generation.prompts import named
+        from trecexam.features.banks.generation.reading import missing_packages
         from trecexam.graders.writing import create_writer
-        from trecexam.stages.bank_making.answers import KeptAnswers
-        from trecexam.stages.bank_making.plan import plan
+        from trecexam.graders.writing.kept_answers import KeptAnswers
 
         missing = missing_packages()
         if missing:
@@ -128,7 +128,7 @@ class Banks(Opened):
             TrecexamError, ConversionError: the text is empty or the query has it already, the query is not
                 the track's, or the bank cannot be read or written.
         """
-        from trecexam.stages.organizing.bank_editing import add_item
+        from trecexam.features.banks.editing import add_item
 
         with self._editing():
             return add_item(self.folder, query_id, text, who, kind=kind, importance=importance, why=why)
@@ -139,14 +139,14 @@ class Banks(Opened):
         """Gives an item another text; `update` grades it, and it alone. Its id and its answer key stay.
 
         Args:
-            seen: `trecexam.stages.overrides.digest_of` the item that the person saw; None to change it
+            seen: `trecexam.line.overrides.digest_of` the item that the person saw; None to change it
                 whatever it is by now.
 
         Raises:
             ItemConflictError: the item is another one by now, or gone; nothing was written.
             LockedError, TrecexamError, ConversionError: as `add_item`, or there is no such item.
         """
-        from trecexam.stages.organizing.bank_editing import edit_item
+        from trecexam.features.banks.editing import edit_item
 
         with self._editing():
             return edit_item(self.folder, item_id, text, who, seen=seen, why=why)
@@ -162,7 +162,7 @@ class Banks(Opened):
         Raises:
             ItemConflictError, LockedError, TrecexamError, ConversionError: as `edit_item`.
         """
-        from trecexam.stages.organizing.bank_editing import retire_item
+        from trecexam.features.banks.editing import retire_item
 
         with self._editing():
             return retire_item(self.folder, item_id, who, retired=retired, seen=seen, why=why)
@@ -173,13 +173,13 @@ class Banks(Opened):
         Raises:
             TrecexamError, ConversionError: the bank cannot be read.
         """
-        from trecexam.stages.organizing.bank_editing import edits
+        from trecexam.features.banks.editing import edits
 
         return edits(self.folder, query_id)
 
     @contextmanager
     def _editing(self) -> Iterator[None]:
-        from trecexam.stages.organizing.alone import alone
+        from trecexam.files.exclusive_lock import alone
 
         # Who has a model write a bank holds the second one for as long as that takes.
         with (
@@ -197,7 +197,7 @@ class Banks(Opened):
         Raises:
             TrecexamError, ConversionError: there is no bank, or a file cannot be read at all.
         """
-        from trecexam.stages.organizing.bank_check import check_track
+        from trecexam.features.banks.check import check_track
 
         return check_track(self.folder, max_words)
 
@@ -214,6 +214,6 @@ class Banks(Opened):
         Raises:
             TrecexamError, ConversionError: a bank cannot be read, or has no item that is asked about.
         """
-        from trecexam.stages.organizing.bank_diff import bank_diff
+        from trecexam.features.banks.diff import bank_diff
 
         return bank_diff(self._pipeline, Path(old), Path(new), names_of(measures))

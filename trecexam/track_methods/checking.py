@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING
 
-from trecexam.stages.change_log.history import History
-from trecexam.stages.organizing import verification
+from trecexam.features.history.history import History
+from trecexam.features.verification import verification
 from trecexam.track_methods.opened import Opened
 
 if TYPE_CHECKING:
-    from trecexam.reports.history import LogRow
-    from trecexam.reports.tables import Table
-    from trecexam.scores.history import Entry
-    from trecexam.scores.judging.next_judgments import By
-    from trecexam.scores.verification import Grids, Missing, Order, QueryGrading, Spurious
-    from trecexam.stages.files import Rejected
-    from trecexam.stages.organizing.judge_next import Level, NextJudgments
-    from trecexam.stages.organizing.overriding import Overridden
+    from trecexam.features.history.arithmetic import Entry
+    from trecexam.features.history.tables import LogRow
+    from trecexam.features.judge_next.arithmetic.next_judgments import By
+    from trecexam.features.judge_next.judge_next import Level, NextJudgments
+    from trecexam.features.override.overriding import Overridden
+    from trecexam.features.verification.arithmetic import Grids, Missing, Order, QueryGrading, Spurious
+    from trecexam.files.stamps import Rejected
+    from trecexam.tables.table import Table
     from trecexam.track_methods.opened import MeasureLike
 
 
@@ -132,7 +132,7 @@ class Checking(Opened):
             TrecexamError: fewer than two runs, nothing graded, a measure that cannot be computed or that
                 does not see what would be judged, an unknown query.
         """
-        from trecexam.stages.organizing.judge_next import next_judgments
+        from trecexam.features.judge_next.judge_next import next_judgments
 
         return next_judgments(
             self._loaded(),
@@ -163,20 +163,20 @@ class Checking(Opened):
             rating: 0..5; None withdraws what was said before.
             item: an item's id or its index from 1; "" for the passage as a whole.
             who, why: part of every rating.
-            seen: `trecexam.stages.organizing.overriding.seen_token` of the rating that counted when the
+            seen: `trecexam.features.override.overriding.seen_token` of the rating that counted when the
                 person looked; None to add this one in any case.
 
         Raises:
             RatingConflictError: another rating counts by now than the one that was seen; nothing was written.
             TrecexamError: the query, passage or item is not in the track, or the rating not on the scale.
         """
-        from trecexam.stages.organizing.overriding import override
+        from trecexam.features.override.overriding import override
 
         return override(self._loaded(), query_id, doc_id, item, rating, who, why, seen)
 
     def human_ratings(self) -> Table:
         """The ratings that people gave, beside the grader's, and which of them count."""
-        from trecexam.stages.organizing.overriding import human_table
+        from trecexam.features.override.overriding import human_table
 
         return human_table(self._loaded())
 

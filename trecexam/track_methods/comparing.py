@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError
-from trecexam.graders.base import scale_of
-from trecexam.stages.organizing.agreement import Agreements, agreements
-from trecexam.stages.organizing.comparison import (
+from trecexam.features.agreement.agreement import Agreements, agreements
+from trecexam.features.correlation.comparison import (
     Comparison,
     Outliers,
     SwappedPairs,
@@ -16,7 +15,8 @@ from trecexam.stages.organizing.comparison import (
     outlying,
     swapped,
 )
-from trecexam.stages.organizing.sides import nothing_to_compare
+from trecexam.features.correlation.paired_scores import nothing_to_compare
+from trecexam.graders.base import scale_of
 from trecexam.track_methods.opened import Opened, names_of
 
 if TYPE_CHECKING:

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError
+from trecexam.files.track_lock import TrackLock
 from trecexam.pipeline import Pipeline
 from trecexam.track_methods.opened import Opened, names_of
-from trecexam.watching.lock import TrackLock
 
 if TYPE_CHECKING:
+    from trecexam.features.erag.erag import Wanted
+    from trecexam.features.erag.evaluation import Evaluation
     from trecexam.graders import Grader
     from trecexam.graders.base import Estimate
     from trecexam.graders.erag.metrics import Metric
-    from trecexam.stages.erag.erag import Wanted
-    from trecexam.stages.erag.evaluation import Evaluation
-    from trecexam.stages.updates import Progress
+    from trecexam.line.updates import Progress
     from trecexam.track_methods.opened import MeasureLike
 
 
@@ -63,7 +63,7 @@ class Downstream(Opened):
             LockedError: another process grades this track, and there is something to ask.
             TrecexamError, ConversionError: what stands in the way.
         """
-        from trecexam.stages.erag.erag import erag_grader, from_model, from_outputs, load
+        from trecexam.features.erag.erag import erag_grader, from_model, from_outputs, load
 
         wanted = _wanted(gold, metric, runs, measures, outputs, end_to_end, depth, prompt)
         own = {self.folder.out: "has the track's own outputs", self.folder.runs: "is where runs are dropped"}
@@ -94,7 +94,7 @@ class Downstream(Opened):
         prompt: Path | str | None = None,
     ) -> Estimate:
         """What `erag` would have to ask the model, in documents ("cells"), tokens and money; asks nobody."""
-        from trecexam.stages.erag.erag import erag_grader, load
+        from trecexam.features.erag.erag import erag_grader, load
 
         wanted = _wanted(gold, None, runs, None, None, None, depth, prompt)
         with Pipeline(self.folder, erag_grader(self.folder, wanted)) as pipeline:
@@ -112,7 +112,7 @@ def _wanted(
     depth: int | None,
     prompt: Path | str | None,
 ) -> Wanted:
-    from trecexam.stages.erag.erag import Wanted
+    from trecexam.features.erag.erag import Wanted
 
     def path(given: Path | str | None) -> Path | None:
         return None if given is None else Path(given)

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError
+from trecexam.files.track_lock import TrackLock
 from trecexam.track_methods.opened import Opened
-from trecexam.watching.lock import TrackLock
 
 if TYPE_CHECKING:
+    from trecexam.features.exams.generating import ExamPlan, GeneratedExam
     from trecexam.graders.base import Estimate
     from trecexam.graders.writing import Writer
-    from trecexam.stages.bank_making.answers import KeptAnswers
-    from trecexam.stages.exams.generating import ExamPlan, GeneratedExam
+    from trecexam.graders.writing.kept_answers import KeptAnswers
 
 
 class ExamMaking(Opened):
@@ -50,7 +50,7 @@ class ExamMaking(Opened):
             LockedError: another process is writing the track's bank or exam.
             TrecexamError, ConversionError: what stands in the way.
         """
-        from trecexam.stages.exams.generating import generate
+        from trecexam.features.exams.generating import generate
 
         with TrackLock(self.folder.root / ".trecexam" / "generate.lock", "writing this track's bank or exam"):
             making = self._exam(task_domain, passages, output, prompt, shuffle_seed, limit, writer)
@@ -67,7 +67,7 @@ class ExamMaking(Opened):
         writer: Writer | None = None,
     ) -> Estimate:
         """What `generate_exam` would take, in prompts ("cells"), tokens and money; asks nobody."""
-        from trecexam.stages.exams.generating import estimate
+        from trecexam.features.exams.generating import estimate
 
         return estimate(*self._exam(task_domain, passages, output, prompt, 0, limit, writer))
 
@@ -81,10 +81,10 @@ class ExamMaking(Opened):
         limit: int | None,
         writer: Writer | None,
     ) -> tuple[ExamPlan, Writer, KeptAnswers]:
-        from trecexam.bank.exams.prompts import load_prompt, published
+        from trecexam.features.exams.generating import plan
+        from trecexam.features.exams.questions.prompts import load_prompt, published
         from trecexam.graders.writing import create_writer
-        from trecexam.stages.bank_making.answers import KeptAnswers
-        from trecexam.stages.exams.generating import plan
+        from trecexam.graders.writing.kept_answers import KeptAnswers
 
         root = self.folder.root
         source = self.folder.passages() if passages is None else Path(passages)

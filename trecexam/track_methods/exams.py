@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from trecexam.track_methods.opened import Opened
 
 if TYPE_CHECKING:
+    from trecexam.features.exams.fitting import ImprovedExam
+    from trecexam.features.exams.rubric import TrackExam
     from trecexam.irt.improvement import Step
     from trecexam.irt.settings import Settings
-    from trecexam.stages.exams.fitting import ImprovedExam
-    from trecexam.stages.exams.rubric import TrackExam
 
 
 class Exams(Opened):
@@ -39,8 +39,8 @@ class Exams(Opened):
         Raises:
             TrecexamError, ConversionError: nothing is graded, or no model can be fitted.
         """
-        from trecexam.stages.exams.rubric import fit_track
-        from trecexam.stages.exams.taken import LabelFiles
+        from trecexam.features.exams.rubric import fit_track
+        from trecexam.features.exams.taken import LabelFiles
 
         return fit_track(
             self._loaded(), settings, LabelFiles(components, groups), min_rating=min_rating, depth=depth
@@ -69,9 +69,9 @@ class Exams(Opened):
         Raises:
             TrecexamError: as `fit_exam`.
         """
-        from trecexam.stages.exams.fitting import improved
-        from trecexam.stages.exams.rubric import default_settings
-        from trecexam.stages.exams.taken import LabelFiles, from_track
+        from trecexam.features.exams.fitting import improved
+        from trecexam.features.exams.rubric import default_settings
+        from trecexam.features.exams.taken import LabelFiles, from_track
 
         return improved(
             from_track(self._loaded(), LabelFiles(components, groups), min_rating=min_rating, depth=depth),

@@ -7,24 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trecexam.errors import GraderError
-from trecexam.stages.organizing.fill import (
-    Filled,
-    Found,
-    Wanted,
-    check_outputs,
-    find_holes,
-    merged,
-)
-from trecexam.stages.organizing.holes import HolesReport, holes_report
-from trecexam.stages.organizing.official import sources_beside
-from trecexam.stages.organizing.simulation import Steps, simulate_removal, simulate_runs
-from trecexam.stages.updates import Progress
+from trecexam.features.fill.fill import Filled, Found, Wanted, check_outputs, find_holes, merged
+from trecexam.features.fill.simulation import Steps, simulate_removal, simulate_runs
+from trecexam.features.holes.holes import HolesReport, holes_report
+from trecexam.files.track_lock import TrackLock
+from trecexam.line.official import sources_beside
+from trecexam.line.updates import Progress
 from trecexam.track_methods.opened import Opened, names_of
-from trecexam.watching.lock import TrackLock
 
 if TYPE_CHECKING:
-    from trecexam.reports.simulations import RemovalReport, RunsReport
-    from trecexam.scores.filling.scale_map import RuleName
+    from trecexam.features.fill.arithmetic.scale_map import RuleName
+    from trecexam.features.fill.simulation_tables import RemovalReport, RunsReport
     from trecexam.track_methods.opened import MeasureLike
 
 

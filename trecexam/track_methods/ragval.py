@@ -6,18 +6,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trecexam.files.track_lock import TrackLock
+from trecexam.line.updates import Progress
 from trecexam.pipeline import Pipeline
-from trecexam.stages.updates import Progress
 from trecexam.track_methods.opened import Opened
-from trecexam.watching.lock import TrackLock
 
 if TYPE_CHECKING:
+    from trecexam.features.ragval.answering import AnswerPlan, Answers, Bound
+    from trecexam.features.ragval.judging import Judging
+    from trecexam.features.ragval.questions import QuestionPlan, Questions
     from trecexam.graders.base import Estimate
     from trecexam.graders.writing import Writer
-    from trecexam.stages.bank_making.answers import KeptAnswers
-    from trecexam.stages.ragval.answering import AnswerPlan, Answers, Bound
-    from trecexam.stages.ragval.judging import Judging
-    from trecexam.stages.ragval.questions import QuestionPlan, Questions
+    from trecexam.graders.writing.kept_answers import KeptAnswers
 
 
 class Ragval(Opened):
@@ -41,8 +41,8 @@ class Ragval(Opened):
             LockedError: a daemon is running on this track.
             TrecexamError, ConversionError: what stands in the way.
         """
-        from trecexam.stages.ragval.judged import judged
-        from trecexam.stages.ragval.judging import judge, judging_folder, result
+        from trecexam.features.ragval.judged import judged
+        from trecexam.features.ragval.judging import judge, judging_folder, result
 
         folder = judging_folder(self.folder, model)
         with TrackLock(self.folder.lock_path):
@@ -61,7 +61,7 @@ class Ragval(Opened):
 
     def estimate_judging(self, *, model: dict[str, str] | None = None) -> Estimate:
         """What `judge_answers` would take, in answers ("cells"), tokens and money; asks nobody."""
-        from trecexam.stages.ragval.judging import estimate, judging_folder
+        from trecexam.features.ragval.judging import estimate, judging_folder
 
         with Pipeline(judging_folder(self.folder, model)) as pipeline:
             return estimate(pipeline)
@@ -94,7 +94,7 @@ class Ragval(Opened):
             LockedError: another process is writing the track's bank.
             TrecexamError, ConversionError: what stands in the way.
         """
-        from trecexam.stages.ragval.questions import write_questions
+        from trecexam.features.ragval.questions import write_questions
 
         with self._generating("bank"):
             made = self._questions(blocks, output, prompt, per_block, seed, limit)
@@ -111,7 +111,7 @@ class Ragval(Opened):
         limit: int | None = None,
     ) -> Estimate:
         """What `write_questions` would take, in prompts ("cells"), tokens and money; asks nobody."""
-        from trecexam.stages.ragval.questions import estimate
+        from trecexam.features.ragval.questions import estimate
 
         return estimate(*self._questions(blocks, output, prompt, per_block, seed, limit))
 
@@ -131,14 +131,14 @@ class Ragval(Opened):
             LockedError: another process is writing answers or the track's bank.
             TrecexamError, ConversionError: what stands in the way.
         """
-        from trecexam.stages.ragval.answering import answer
+        from trecexam.features.ragval.answering import answer
 
         with self._generating("answers"):
             return answer(*self._answering(bounds), progress, stop)
 
     def estimate_answers(self, bounds: Sequence[Bound] = ("closed-book", "oracle")) -> Estimate:
         """What `answer_questions` would take, in prompts ("cells"), tokens and money; asks nobody."""
-        from trecexam.stages.ragval.answering import estimate
+        from trecexam.features.ragval.answering import estimate
 
         return estimate(*self._answering(bounds))
 
@@ -146,7 +146,7 @@ class Ragval(Opened):
         return TrackLock(self.folder.state / "generate.lock", f"writing this track's {what}")
 
     def _kept(self, writer: Writer) -> KeptAnswers:
-        from trecexam.stages.bank_making.answers import KeptAnswers
+        from trecexam.graders.writing.kept_answers import KeptAnswers
 
         return KeptAnswers(self.folder.state / "generated.jsonl", writer.identity)
 
@@ -159,8 +159,8 @@ class Ragval(Opened):
         seed: int | None,
         limit: int | None,
     ) -> tuple[QuestionPlan, list[Writer], list[KeptAnswers]]:
-        from trecexam.bank.knowledge.prompts import load_prompt, named
-        from trecexam.stages.ragval.questions import plan, question_writers
+        from trecexam.features.ragval.knowledge.prompts import load_prompt, named
+        from trecexam.features.ragval.questions import plan, question_writers
 
         writers = question_writers(self.folder.config, self.folder.root, per_block, seed)
         todo = plan(
@@ -174,8 +174,8 @@ class Ragval(Opened):
         return todo, writers, [self._kept(writer) for writer in writers]
 
     def _answering(self, bounds: Sequence[Bound]) -> tuple[AnswerPlan, Writer, KeptAnswers]:
+        from trecexam.features.ragval.answering import plan
         from trecexam.graders.writing import create_writer
-        from trecexam.stages.ragval.answering import plan
 
         writer = create_writer(self.folder.config, self.folder.root)
         return plan(self.folder, bounds), writer, self._kept(writer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from trecexam.stages.files import Stamp
+from trecexam.files.stamps import Stamp
 
 
 class Settler:

@@ -16,11 +16,17 @@ from support import SHARED
 pytest.importorskip("rapidfuzz")
 
 from converters.exam import ExamQuestion
-from trecexam.bank.exams import filters, similarity
-from trecexam.bank.exams.filters import apply, chosen_threshold, read_patterns
-from trecexam.bank.exams.statistics import Kind, description, filter_counts, fixed_answer, longest_answer
 from trecexam.config import ExamSection
 from trecexam.errors import TrecexamError
+from trecexam.features.exams.questions import filters, similarity
+from trecexam.features.exams.questions.filters import apply, chosen_threshold, read_patterns
+from trecexam.features.exams.questions.statistics import (
+    Kind,
+    description,
+    filter_counts,
+    fixed_answer,
+    longest_answer,
+)
 
 ALL = ExamSection.model_validate({})
 #: Five words to make texts of that often share some.

@@ -11,7 +11,7 @@ from exams import CHOICES, STEM
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from trecexam.bank.exams.reading import Read, Unread, read_question, shuffled
+from trecexam.features.exams.questions.reading import Read, Unread, read_question, shuffled
 
 RIGHT = Read(STEM, CHOICES, 1)
 BODY = f"{STEM}\nA) {CHOICES[0]}\nB) {CHOICES[1]}\nC) {CHOICES[2]}\nD) {CHOICES[3]}\n"

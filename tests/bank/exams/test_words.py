@@ -7,7 +7,7 @@ from support import SHARED
 
 pytest.importorskip("simplemma")
 
-from trecexam.bank.exams.words import bloom_levels, bloom_words, question_type, question_types
+from trecexam.features.exams.questions.words import bloom_levels, bloom_words, question_type, question_types
 
 
 @pytest.mark.parametrize(

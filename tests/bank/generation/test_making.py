@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from converters.bank import read_bank
 from converters.bank_lines import scan_bank
 from converters.records import Item, Origin
-from trecexam.bank.generation.lines import item_line, merged, replaceable
-from trecexam.bank.generation.making import Dropped, items_of, known_texts
-from trecexam.bank.generation.prompts import ItemPrompt, Wanted, load_prompt, published
-from trecexam.bank.generation.reading import Found
+from trecexam.bank.lines import item_line, merged, replaceable
 from trecexam.errors import GraderError
+from trecexam.features.banks.generation.making import Dropped, items_of, known_texts
+from trecexam.features.banks.generation.prompts import ItemPrompt, Wanted, load_prompt, published
+from trecexam.features.banks.generation.reading import Found
 
 ORIGIN = Origin("questions", "m", 7, "2026-11-21T10:00:00Z", "")
 WANTED = Wanted("q1", "cost of nuclear power")

@@ -12,7 +12,7 @@ pytest.importorskip("json_repair")
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.bank.generation.reading import Found, read_items, tidy
+from trecexam.features.banks.generation.reading import Found, read_items, tidy
 
 TWO = ("What is the cost?", "Who pays for it?")
 PLAIN = json.dumps({"questions": list(TWO)})

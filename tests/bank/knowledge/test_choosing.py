@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from converters.dates import span
-from trecexam.bank.knowledge.choosing import Conditions, Where
+from trecexam.features.ragval.knowledge.choosing import Conditions, Where
 
 
 def fails(row: dict[str, Any], **given: Any) -> list[str]:

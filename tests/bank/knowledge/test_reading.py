@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.bank.knowledge.reading import LONGEST, Unread, read_known, read_question
+from trecexam.features.ragval.knowledge.reading import LONGEST, Unread, read_known, read_question
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,8 @@ from support import ROOT
 import trecexam
 from trecexam.cli.main import run
 from trecexam.errors import GraderError, LockedError
+from trecexam.files.track_lock import TrackLock
 from trecexam.graders.server import exchange
-from trecexam.watching.lock import TrackLock
 
 Capture = pytest.CaptureFixture[str]
 

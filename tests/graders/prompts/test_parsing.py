@@ -7,13 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trecexam.graders.prompts import Reading, published
-from trecexam.graders.prompts.parsing import (
-    UNPARSED,
-    read_answer,
-    read_final_score,
-    read_rating,
-    read_yes_no,
-)
+from trecexam.graders.prompts.parsing import UNPARSED, read_answer, read_final_score, read_rating, read_yes_no
 from trecexam.graders.prompts.wording import UNANSWERABLE, says_unanswerable
 
 LABELS = published()["QuestionSelfRatedUnanswerablePromptWithChoices"].labels

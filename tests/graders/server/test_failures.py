@@ -28,7 +28,7 @@ from trecexam.graders import Answer, Cell
 from trecexam.graders.server import client, exchange
 from trecexam.graders.server.grader import ServerGrader
 from trecexam.graders.server.secret import HIDDEN, Secret
-from trecexam.stages import grading
+from trecexam.line import grading
 
 Make = Callable[..., ServerGrader]
 MakeTrack = Callable[..., Path]

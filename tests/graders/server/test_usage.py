@@ -183,8 +183,8 @@ def test_what_is_on_its_way_counts_until_it_is_there() -> None:
 
 
 def test_an_older_store_is_read_and_taken_along(track: MakeTrack, monkeypatch: pytest.MonkeyPatch) -> None:
-    from trecexam import store
-    from trecexam.store import GradeStore
+    from trecexam.line import store
+    from trecexam.line.store import GradeStore
 
     with serving(Exchange.say) as server:
         root = track(server.url)

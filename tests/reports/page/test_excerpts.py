@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import math
 
-from trecexam.reports.page.excerpts import excerpt, shown
-from trecexam.reports.tables import Table
+from trecexam.tables.excerpt import excerpt, shown
+from trecexam.tables.table import Table
 
 TABLE = Table(
     ("run", "n", "value", "reason"),

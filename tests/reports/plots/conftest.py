@@ -8,16 +8,16 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from trecexam.reports.plots.coverage import coverage_plot
-from trecexam.reports.plots.grades import GRADES, grades_by_item_plot, grades_plot
-from trecexam.reports.plots.items import ItemQuality, items_plot
-from trecexam.reports.plots.leaderboard import leaderboard_plot
-from trecexam.reports.plots.model import Plot
-from trecexam.reports.plots.scatter import scatter_plot
-from trecexam.reports.plots.thresholds import thresholds_plot
+from trecexam.features.correlation.scatter_plot import scatter_plot
+from trecexam.features.correlation.thresholds_plot import thresholds_plot
+from trecexam.features.items.coverage_plot import coverage_plot
+from trecexam.features.items.grades_plot import GRADES, grades_by_item_plot, grades_plot
+from trecexam.features.items.items_plot import ItemQuality, items_plot
+from trecexam.features.leaderboard.plot import leaderboard_plot
 from trecexam.scores.correlation import correlate
 from trecexam.scores.leaderboard import leaderboard
 from trecexam.scores.rank_correlation.outliers import find_outliers
+from trecexam.tables.plots.model import Plot
 
 #: Markup, mathematics, an unclosed dollar, right to left, emoji, another script, controls, half a letter.
 HOSTILE = (

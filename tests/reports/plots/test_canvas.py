@@ -16,10 +16,10 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 from matplotlib.text import Text
 
-from trecexam.reports.plots.canvas import draw, drawn_by
-from trecexam.reports.plots.model import Drawing, Plot
-from trecexam.reports.plots.scatter import scatter_plot
+from trecexam.features.correlation.scatter_plot import scatter_plot
 from trecexam.scores.rank_correlation.outliers import find_outliers
+from trecexam.tables.plots.canvas import draw, drawn_by
+from trecexam.tables.plots.model import Drawing, Plot
 
 pytestmark = pytest.mark.plots
 NAMES = ("leaderboard", "scatter", "thresholds", "coverage", "grades", "grades_by_item", "items")

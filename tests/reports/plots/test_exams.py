@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from trecexam.features.exams.plots import groups_plot, steps_plot
 from trecexam.irt import Settings, fit, probability
 from trecexam.irt.exam import Exam, FittedExam
 from trecexam.irt.improvement import improve
-from trecexam.reports.plots.exams import groups_plot, steps_plot
-from trecexam.reports.plots.model import Plot
+from trecexam.tables.plots.model import Plot
 
 pytestmark = pytest.mark.plots
 

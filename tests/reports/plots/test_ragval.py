@@ -8,10 +8,10 @@ import pytest
 from matplotlib.image import imread
 
 from converters.ragval import JudgedAnswer
-from trecexam.reports.plots.canvas import draw
-from trecexam.reports.plots.ragval import ragval_plots
+from trecexam.features.ragval.plots import ragval_plots
 from trecexam.scores.downstream.answers import System, systems_of
 from trecexam.scores.downstream.sweep import swept
+from trecexam.tables.plots.canvas import draw
 
 pytestmark = pytest.mark.plots
 HOSTILE = ("<script>alert(1)</script>", r"$\frac{1}{2}$", "a$b", "nul\x00 \x1b[31m \ud800", "x" * 500, "]]>")

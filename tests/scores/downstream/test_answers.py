@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from converters.ragval import JudgedAnswer
-from trecexam.reports.ragval import remarks
+from trecexam.features.ragval.tables import remarks
 from trecexam.scores.downstream.answers import BINS, SCORES, System, compare, places, systems_of
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trecexam.scores.filling.confidence import label_confidences
+from trecexam.features.fill.arithmetic.confidence import label_confidences
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import QueryRatings
 

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from converters.records import Qrel
-from trecexam.scores.filling.fill import UNJUDGED, Machine, holes_of, merge, with_both
-from trecexam.scores.filling.scale_map import IDENTITY, thresholds
+from trecexam.features.fill.arithmetic.merging import UNJUDGED, Machine, holes_of, merge, with_both
+from trecexam.features.fill.arithmetic.scale_map import IDENTITY, thresholds
 
 QUERIES = st.sampled_from(["q1", "q2", "q10"])
 DOCS = st.sampled_from([f"d{n}" for n in range(12)])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.scores.filling.scale_map import IDENTITY, ScaleMap, fitted, thresholds
+from trecexam.features.fill.arithmetic.scale_map import IDENTITY, ScaleMap, fitted, thresholds
 
 
 def brute_kappa(pairs: list[tuple[int, int]], levels: list[int]) -> float:

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import trecexam.scores.filling.simulation as module
-from trecexam.scores.filling.left_out import Shift, Standing, leave_out, shift
-from trecexam.scores.filling.removal import STEPS, remove
-from trecexam.scores.filling.scale_map import IDENTITY, ScaleMap, fitted, thresholds
-from trecexam.scores.filling.simulation import Simulation, ranks
+import trecexam.features.fill.arithmetic.simulation as module
+from trecexam.features.fill.arithmetic.left_out import Shift, Standing, leave_out, shift
+from trecexam.features.fill.arithmetic.removal import STEPS, remove
+from trecexam.features.fill.arithmetic.scale_map import IDENTITY, ScaleMap, fitted, thresholds
+from trecexam.features.fill.arithmetic.simulation import Simulation, ranks
 
 #: a is good, b is a less so, c found a relevant passage that nobody else has, in each query.
 RANKINGS = {

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.scores.history import (
+from trecexam.features.history.arithmetic import (
     BoardChange,
     Counting,
     ItemKey,

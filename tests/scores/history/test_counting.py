@@ -5,8 +5,8 @@ import random
 import numpy as np
 import pytest
 
+from trecexam.features.history.arithmetic import Counting, LabelChange, counting
 from trecexam.scores.evaluate import RubricJudgments
-from trecexam.scores.history import Counting, LabelChange, counting
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import QueryRatings
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from trecexam.scores.history import FieldChange, HumanLabel, Origin, OriginChange, origin_change
+from trecexam.features.history.arithmetic import FieldChange, HumanLabel, Origin, OriginChange, origin_change
 
 ORIGIN = Origin(
     {"runs/a.run": "1", "bank.jsonl": "2"}, {"[scores] min_rating": 4}, {"grader": "g"}, {"x": "1"}

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.scores.history import ItemKey, QueryState, label_changes
+from trecexam.features.history.arithmetic import ItemKey, QueryState, label_changes
 
 DOCS = ["d1", "d2", "d3", "d4"]
 

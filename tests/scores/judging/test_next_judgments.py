@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from trecexam.features.judge_next.arithmetic.next_judgments import Suggestion, ranked, suggestions
+from trecexam.features.judge_next.arithmetic.what_if import Asked, Board, Scoring
+from trecexam.scores.chances import Chances
 from trecexam.scores.evaluate import measure
-from trecexam.scores.judging.chances import Chances
-from trecexam.scores.judging.next_judgments import Suggestion, ranked, suggestions
-from trecexam.scores.judging.what_if import Asked, Board, Scoring
 from trecexam.scores.ratings import QueryRatings
 
 

@@ -10,10 +10,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from trecexam.features.judge_next.arithmetic import what_if
+from trecexam.features.judge_next.arithmetic.what_if import Asked, Board, Scoring, expected_effects
+from trecexam.scores.chances import Chances
 from trecexam.scores.evaluate import RubricJudgments, measure
-from trecexam.scores.judging import what_if
-from trecexam.scores.judging.chances import Chances
-from trecexam.scores.judging.what_if import Asked, Board, Scoring, expected_effects
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import QueryRatings
 

@@ -30,12 +30,12 @@ def check(paths: tuple[Path, ...], max_words: int | None, edited: bool, as_json:
     and punctuation), or have remains of a model's answer around them. Of a TRACK also queries without items
     or text. Exit status 0: nothing was found; 1: something was.
     """
-    from trecexam.bank.checks import Finding
     from trecexam.cli import show
     from trecexam.errors import TrecexamError
-    from trecexam.reports.reasons import plural
-    from trecexam.reports.tables import Table
-    from trecexam.stages.organizing.bank_check import check_files, check_track
+    from trecexam.features.banks.check import check_files, check_track
+    from trecexam.features.banks.checks import Finding
+    from trecexam.features.history.reasons import plural
+    from trecexam.tables.table import Table
     from trecexam.track import TrackFolder
 
     folders = [path for path in paths if path.is_dir()]

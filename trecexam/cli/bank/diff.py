@@ -43,8 +43,8 @@ def diff(
     from trecexam.api import open_track
     from trecexam.cli import show
     from trecexam.cli.scores import bad_measures
-    from trecexam.reports import bank_diff as rendering
-    from trecexam.reports.terminal import printable
+    from trecexam.features.banks import diff_tables as rendering
+    from trecexam.tables.terminal import printable
 
     if labels and items:
         raise click.UsageError("--labels and --items are two tables: give one")

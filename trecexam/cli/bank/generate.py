@@ -11,7 +11,7 @@ from trecexam.cli.options import track_argument
 from trecexam.cli.working import show_estimate, used, working
 
 if TYPE_CHECKING:
-    from trecexam.stages.bank_making.generate import Generated
+    from trecexam.features.banks.generation.generate import Generated
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -89,7 +89,7 @@ def generate(
 
 
 def _say(made: Generated) -> None:
-    from trecexam.reports.terminal import printable
+    from trecexam.tables.terminal import printable
 
     for failure in made.failures:
         click.echo(printable(f"query {failure.wanted}: {failure.reason}"), err=True)

@@ -11,7 +11,7 @@ from trecexam.cli.options import json_option
 
 if TYPE_CHECKING:
     from trecexam.config import ExamSection
-    from trecexam.stages.exams.filtering import FilteredExam
+    from trecexam.features.exams.filtering import FilteredExam
 
 
 @click.command(
@@ -96,7 +96,7 @@ def filtering(exam: Path, output: Path, track: Path | None, as_json: bool, **giv
     for retrieval. Exit status 1: no question is left.
     """
     from trecexam.cli import show
-    from trecexam.stages.exams.filtering import filter_exam, write_filtered
+    from trecexam.features.exams.filtering import filter_exam, write_filtered
 
     settings = _settings(track, given)
     found = filter_exam(exam, settings, track)

@@ -13,7 +13,7 @@ from trecexam.cli.options import json_option
 if TYPE_CHECKING:
     from trecexam.irt.exam import FittedExam
     from trecexam.irt.settings import ModelName
-    from trecexam.reports.tables import Table
+    from trecexam.tables.table import Table
 
 #: Of a track's outputs.
 FOLDER = "exam"
@@ -49,9 +49,9 @@ def fit(
     not converge.
     """
     from trecexam.cli import show
-    from trecexam.reports import exams
-    from trecexam.stages.exams import fitting
-    from trecexam.stages.exams.taken import LabelFiles, from_file
+    from trecexam.features.exams import fitting
+    from trecexam.features.exams import tables as exams
+    from trecexam.features.exams.taken import LabelFiles, from_file
 
     track = is_track(source)
     where = out_folder(out, source, track=track, what=FOLDER)
@@ -68,7 +68,7 @@ def fit(
     remark = None
     if track:
         from trecexam.api import open_track
-        from trecexam.stages.exams.rubric import official_remark
+        from trecexam.features.exams.rubric import official_remark
 
         with open_track(source) as opened:
             exam = opened.fit_exam(
@@ -94,9 +94,9 @@ def fit(
 
 def say(found: FittedExam, where: Path, remark: str | None, why: list[str]) -> None:
     """What one must know of a fit, on stderr."""
-    from trecexam.reports import exams
-    from trecexam.reports.reasons import plural
-    from trecexam.reports.terminal import printable
+    from trecexam.features.exams import tables as exams
+    from trecexam.features.history.reasons import plural
+    from trecexam.tables.terminal import printable
 
     f = found.fit
     for note in found.notes:

@@ -11,7 +11,7 @@ from trecexam.cli.options import track_argument
 from trecexam.cli.working import show_estimate, used, working
 
 if TYPE_CHECKING:
-    from trecexam.stages.exams.generating import GeneratedExam
+    from trecexam.features.exams.generating import GeneratedExam
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -89,7 +89,7 @@ def generating(
 
 
 def _say(made: GeneratedExam) -> None:
-    from trecexam.reports.terminal import printable
+    from trecexam.tables.terminal import printable
 
     for doc_id, reason in made.unwritten:
         click.echo(printable(f"passage {doc_id}: {reason}"), err=True)

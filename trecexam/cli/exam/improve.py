@@ -75,9 +75,9 @@ def improve(
     information curve of every step. Exit status 1: a fit did not converge.
     """
     from trecexam.cli import show
-    from trecexam.reports.reasons import plural
-    from trecexam.reports.terminal import printable
-    from trecexam.stages.exams import fitting
+    from trecexam.features.exams import fitting
+    from trecexam.features.history.reasons import plural
+    from trecexam.tables.terminal import printable
 
     track = is_track(source)
     where = out_folder(out, source, track=track, what=FOLDER)

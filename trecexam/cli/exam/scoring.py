@@ -109,10 +109,10 @@ def scoring(
     _check(by, base_url)
     from trecexam.cli import show
     from trecexam.cli.watch import signals
-    from trecexam.reports.terminal import printable
-    from trecexam.stages.exams import scoring as stage
-    from trecexam.stages.exams.matrices import write_examinees
-    from trecexam.stages.exams.models import create_examinee
+    from trecexam.features.exams import scoring as stage
+    from trecexam.features.exams.matrices import write_examinees
+    from trecexam.features.exams.models import create_examinee
+    from trecexam.tables.terminal import printable
 
     questions = stage.read_questions(exam)
     found = stage.retrievers(named or (stage.CLOSED_BOOK,), documents)

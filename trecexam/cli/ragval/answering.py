@@ -11,7 +11,7 @@ from trecexam.cli.options import track_argument
 from trecexam.cli.working import show_estimate, used, working
 
 if TYPE_CHECKING:
-    from trecexam.stages.ragval.answering import Answered, Bound
+    from trecexam.features.ragval.answering import Answered, Bound
 
 
 @click.command("answers", epilog="Example: trecexam ragval answers mytrack --estimate")
@@ -53,8 +53,8 @@ def answering(track: Path, closed_book: bool, oracle: bool, estimate: bool) -> i
 
 
 def _say(made: Answered) -> None:
-    from trecexam.reports.reasons import plural
-    from trecexam.reports.terminal import printable
+    from trecexam.features.history.reasons import plural
+    from trecexam.tables.terminal import printable
 
     for question_id, reason in made.unwritten:
         click.echo(printable(f"question {question_id}: {reason}"), err=True)

@@ -11,7 +11,7 @@ from trecexam.cli.options import track_argument
 from trecexam.cli.working import not_taken, show_estimate, used, working
 
 if TYPE_CHECKING:
-    from trecexam.stages.ragval.questions import Questions
+    from trecexam.features.ragval.questions import Questions
 
 _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
 
@@ -98,9 +98,9 @@ def asking(
 
 
 def _say(made: Questions) -> None:
-    from trecexam.reports.reasons import plural
-    from trecexam.reports.terminal import printable
-    from trecexam.stages.ragval.questions import unread_file
+    from trecexam.features.history.reasons import plural
+    from trecexam.features.ragval.questions import unread_file
+    from trecexam.tables.terminal import printable
 
     not_taken(made.plan.rejected)
     for block_id, reason in made.unwritten:

@@ -11,8 +11,8 @@ from trecexam.cli.options import json_option
 from trecexam.cli.working import not_taken, show_estimate, used, working
 
 if TYPE_CHECKING:
-    from trecexam.bank.knowledge.choosing import Conditions
-    from trecexam.stages.ragval.filtering import FilteredBlocks, Knowing
+    from trecexam.features.ragval.filtering import FilteredBlocks, Knowing
+    from trecexam.features.ragval.knowledge.choosing import Conditions
 
 
 @click.command(
@@ -90,7 +90,7 @@ def filtering(
     asked about, or a line is no block.
     """
     from trecexam.cli import show
-    from trecexam.stages.ragval.filtering import filter_blocks, write_filtered
+    from trecexam.features.ragval.filtering import filter_blocks, write_filtered
 
     if known != (track is not None):
         raise click.UsageError("--known and --track go together")
@@ -121,7 +121,7 @@ def filtering(
 
 def _conditions(after: str | None, before: str | None, field: str, where: tuple[str, ...]) -> Conditions:
     from converters.dates import span
-    from trecexam.bank.knowledge.choosing import Conditions, Where
+    from trecexam.features.ragval.knowledge.choosing import Conditions, Where
 
     given: dict[str, Any] = {}
     for name, text in (("after", after), ("before", before)):
@@ -143,10 +143,10 @@ def _known(
     found: FilteredBlocks, track: Path, *, structured: bool, estimate: bool, caught: list[int]
 ) -> FilteredBlocks | None:
     """What is left when the model has been asked; None where only an estimate was wanted."""
-    from trecexam.stages.bank_making.answers import KeptAnswers
-    from trecexam.stages.ragval import filtering as stage
+    from trecexam.features.ragval import filtering as stage
+    from trecexam.files.track_lock import TrackLock
+    from trecexam.graders.writing.kept_answers import KeptAnswers
     from trecexam.track import TrackFolder
-    from trecexam.watching.lock import TrackLock
 
     folder = TrackFolder.open(track)
     writer = stage.knowing_writer(folder.config, folder.root, structured=structured)
@@ -173,8 +173,8 @@ def _say(found: FilteredBlocks, output: Path) -> None:
 
 
 def _say_known(knowing: Knowing) -> None:
-    from trecexam.reports.reasons import plural
-    from trecexam.reports.terminal import printable
+    from trecexam.features.history.reasons import plural
+    from trecexam.tables.terminal import printable
 
     for block_id, reason in knowing.unwritten:
         click.echo(printable(f"block {block_id}: {reason}; it is kept"), err=True)

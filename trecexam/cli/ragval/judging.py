@@ -11,7 +11,7 @@ from trecexam.cli.options import json_option, track_argument
 from trecexam.cli.working import used
 
 if TYPE_CHECKING:
-    from trecexam.stages.ragval.judging import Judging
+    from trecexam.features.ragval.judging import Judging
 
 #: Of what was not taken, so many are named.
 _NAMED = 20
@@ -49,7 +49,7 @@ def judging(
     from trecexam.api import open_track
     from trecexam.cli import show
     from trecexam.cli.watch import signals
-    from trecexam.reports.tables import Table
+    from trecexam.tables.table import Table
 
     settings = _model(model, base_url, key_env)
     with open_track(track) as opened:
@@ -92,9 +92,9 @@ def _model(model: str | None, base_url: str | None, key_env: str | None) -> dict
 
 
 def _say(made: Judging, folder: Path) -> None:
+    from trecexam.features.history.reasons import plural
     from trecexam.graders.base import Usage
-    from trecexam.reports.reasons import plural
-    from trecexam.reports.terminal import printable
+    from trecexam.tables.terminal import printable
 
     for row in made.rejected[:_NAMED]:
         click.echo(printable(f"not taken: {row}"), err=True)

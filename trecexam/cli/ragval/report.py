@@ -70,8 +70,8 @@ def report(
     Exit status 1: a line has an error; 2: none can be taken.
     """
     from trecexam.cli import show
-    from trecexam.reports.terminal import printable
-    from trecexam.stages.ragval.reporting import ragval_report
+    from trecexam.features.ragval.reporting import ragval_report
+    from trecexam.tables.terminal import printable
 
     found = ragval_report(*paths, baseline=baseline, oracle=oracle, sweep=sweep, parameters=parameters)
     why = found.write(output, plots=plots) if output else []

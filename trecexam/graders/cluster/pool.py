@@ -21,17 +21,7 @@ from trecexam.config import RaySection
 from trecexam.errors import GraderError
 from trecexam.graders.base import UngradedError
 from trecexam.graders.cluster import missing_packages
-from trecexam.graders.cluster.messages import (
-    Batch,
-    Close,
-    Connected,
-    Done,
-    Ended,
-    GivenUp,
-    Over,
-    Room,
-    Start,
-)
+from trecexam.graders.cluster.messages import Batch, Close, Connected, Done, Ended, GivenUp, Over, Room, Start
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

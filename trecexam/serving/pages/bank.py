@@ -9,10 +9,10 @@ from starlette.routing import Route
 from converters.errors import ConversionError
 from trecexam.api import open_track
 from trecexam.errors import ItemConflictError, TrecexamError
+from trecexam.features.banks.editing import KINDS, items_to_edit
+from trecexam.line.overrides import digest_of
 from trecexam.serving import urls
 from trecexam.serving.rendering import NotFoundError, form_of, go, live_of, remember, render, view_of, who_of
-from trecexam.stages.organizing.bank_editing import KINDS, items_to_edit
-from trecexam.stages.overrides import digest_of
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from trecexam.api import Track
+    from trecexam.features.banks.editing import Edited, ToEdit
     from trecexam.serving.view import View
-    from trecexam.stages.organizing.bank_editing import Edited, ToEdit
 
 #: Seconds that who changed something waits for the new state; a large track takes longer, and is told so.
 SOON = 0.15

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from starlette.routing import Route
 
+from trecexam.features.override.overriding import seen_token
 from trecexam.serving import urls
 from trecexam.serving.answers import of_passage
 from trecexam.serving.judging import Key, Queue, Wish
 from trecexam.serving.marking import marked
 from trecexam.serving.pages.passages import cells_of
 from trecexam.serving.rendering import NotFoundError, go, render, view_of, who_of
-from trecexam.stages.organizing.overriding import seen_token
 
 if TYPE_CHECKING:
     from collections.abc import Collection

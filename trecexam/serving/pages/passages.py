@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from starlette.routing import Route
 
+from trecexam.features.override.overriding import seen_token
+from trecexam.line.gradebook import ERROR, MISSING, REFUSED, UNPARSED
 from trecexam.serving.answers import Said, of_passage
 from trecexam.serving.listing import Address
 from trecexam.serving.marking import marked
 from trecexam.serving.rendering import NotFoundError, query_of, render, view_of, who_of
-from trecexam.stages.gradebook import ERROR, MISSING, REFUSED, UNPARSED
-from trecexam.stages.organizing.overriding import seen_token
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from starlette.routing import Route
 
 from trecexam.errors import RatingConflictError, TrecexamError
+from trecexam.features.override.overriding import seen_token, take
 from trecexam.serving import urls
 from trecexam.serving.judging import Key
 from trecexam.serving.pages import judge
 from trecexam.serving.people import standing, with_people
 from trecexam.serving.rendering import NotFoundError, form_of, go, live_of, remember, render, view_of, who_of
-from trecexam.stages.organizing.overriding import seen_token, take
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.routing import Route
 
+from trecexam.line.gradebook import ERROR, MISSING, REFUSED, UNPARSED
 from trecexam.serving.listing import Address, columns, in_order
 from trecexam.serving.rendering import query_of, render, view_of
-from trecexam.stages.gradebook import ERROR, MISSING, REFUSED, UNPARSED
 
 if TYPE_CHECKING:
     from starlette.requests import Request

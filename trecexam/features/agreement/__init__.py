@@ -1,0 +1,1 @@
+"""How far automatic labels agree with official judgments."""

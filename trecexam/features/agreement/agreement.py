@@ -1,0 +1,158 @@
+"""How far the grader's labels agree with the official judgments: gathers labels, calls the statistics."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from trecexam.errors import TrecexamError
+from trecexam.features.agreement.tables import agreement_json, agreement_table
+from trecexam.graders.base import scale_of
+from trecexam.line.diagnostics import nothing_graded
+from trecexam.line.official import official
+from trecexam.tables.table import Table
+
+if TYPE_CHECKING:
+    from trecexam.features.agreement.arithmetic import Agreement, Thresholds
+    from trecexam.pipeline import Pipeline
+    from trecexam.scores.ratings import QueryRatings
+
+
+class NothingInCommonError(TrecexamError):
+    """No passage has both an automatic and an official label."""
+
+
+@dataclass(frozen=True)
+class Agreements:
+    """The agreement of a track's labels with its official judgments, for each choice of thresholds.
+
+    Attributes:
+        source: the official judgments' file or dataset.
+        cautions: what makes them other than people's judgments of all that they name. Negative labels are
+            left out.
+        grader: what graded: the grader's name and model.
+        n_queries: queries with passages that have both labels.
+        n_both: passages that have both; only these count.
+        n_label_only, n_judgment_only: passages of the bank's queries that have only the one.
+        left_out: people's ratings, which do not count here: `cells`, `passages`, and `who`.
+        found: one for each choice, min_answers within min_rating.
+    """
+
+    source: str
+    cautions: tuple[str, ...]
+    grader: str
+    n_queries: int
+    n_both: int
+    n_label_only: int
+    n_judgment_only: int
+    left_out: Mapping[str, Any]
+    found: tuple[Agreement, ...]
+
+    def table(self) -> Table:
+        """A row for each cell and sum of each table."""
+        return agreement_table(self.found)
+
+    def as_json(self) -> dict[str, Any]:
+        """The tables with full precision, and what they are made from."""
+        return {
+            "official": self.source,
+            "cautions": list(self.cautions),
+            "grader": self.grader,
+            "n_queries": self.n_queries,
+            "n_both": self.n_both,
+            "n_label_only": self.n_label_only,
+            "n_judgment_only": self.n_judgment_only,
+            "human_ratings_left_out": dict(self.left_out),
+            "agreements": [agreement_json(one) for one in self.found],
+        }
+
+
+def agreements(
+    pipeline: Pipeline,
+    min_ratings: Sequence[int] = (),
+    min_answers: Sequence[int] = (),
+    min_relevant: int | None = None,
+) -> Agreements:
+    """Agreement for every min_rating with every min_answers; those of the track where none are given.
+
+    Raises:
+        TrecexamError: there are no official judgments, or a min_rating is beyond the grader's scale.
+        NothingInCommonError: no passage has both labels; it says why.
+    """
+    from trecexam.features.agreement.arithmetic import Thresholds, agreement, pair
+    from trecexam.scores.labels import labels
+
+    scores = pipeline.config.scores
+    judged = official(pipeline)
+    ratings = _machine_ratings(pipeline)
+    # A grader of one's own may go beyond the scale that it names.
+    given = (int(q.ratings.max(initial=0)) for q in ratings)
+    best = max(scale_of(pipeline.grader).max_rating, *given)
+    choices = [
+        Thresholds(
+            rating, answers, scores.min_relevant if min_relevant is None else min_relevant, scores.label
+        )
+        for rating, answers in itertools.product(
+            dict.fromkeys(min_ratings or (scores.min_rating,)),
+            dict.fromkeys(min_answers or (scores.min_answers,)),
+        )
+    ]
+    _refuse_beyond(choices, best)
+    levels = {label for q in ratings for label in judged.judged.get(q.query_id, {}).values()}
+    found = []
+    for choice in choices:
+        own = {q.query_id: labels(q, choice.rule, choice.min_rating, choice.min_answers) for q in ratings}
+        pairs = pair(own, judged.judged)
+        if not len(pairs.query):
+            why = judged.meets({q.query_id: q.doc_ids for q in ratings})
+            if why:
+                raise NothingInCommonError(why)
+            raise NothingInCommonError(_why_none(pipeline, ratings), path=pipeline.folder.root)
+        found.append(agreement(pairs, choice, best, levels))
+    return Agreements(
+        judged.source,
+        judged.cautions(),
+        _name(pipeline.grader.identity),
+        pairs.n_queries,
+        len(pairs.query),
+        pairs.n_label_only,
+        pairs.n_judgment_only,
+        pipeline.said(),
+        tuple(found),
+    )
+
+
+def agreements_if_any(pipeline: Pipeline) -> Agreements | None:
+    """Agreement at the track's thresholds; None where no passage has both labels."""
+    assert pipeline.snapshot is not None
+    if pipeline.snapshot.official is None:
+        return None
+    try:
+        return agreements(pipeline)
+    except NothingInCommonError:
+        return None
+
+
+def _machine_ratings(pipeline: Pipeline) -> list[QueryRatings]:
+    """The grader's own ratings: a person who put a cell right must not count as the grader's agreement."""
+    return pipeline.ratings(human=False)
+
+
+def _refuse_beyond(choices: Sequence[Thresholds], best: int) -> None:
+    for choice in choices:
+        if choice.min_rating > best:
+            raise TrecexamError(f"min_rating {choice.min_rating}: the grader rates 0..{best}")
+
+
+def _why_none(pipeline: Pipeline, ratings: Sequence[QueryRatings]) -> str:
+    if not any(q.doc_ids for q in ratings):
+        return "no passages to compare labels of: drop runs into the track's runs folder"
+    if not any(q.rated.any() for q in ratings):
+        return nothing_graded(pipeline.folder, pipeline.gradebook)
+    return "no passage has both an automatic label and an official judgment"
+
+
+def _name(identity: Mapping[str, Any]) -> str:
+    return " ".join(str(identity[key]) for key in ("grader", "model") if identity.get(key))

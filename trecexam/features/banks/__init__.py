@@ -1,0 +1,1 @@
+"""The test bank: written by a model, checked, compared, edited."""

@@ -1,0 +1,144 @@
+"""Evaluates a track's runs under two banks by the grades in its store; grades nothing, writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trecexam.bank.changes import BankChange, bank_changes
+from trecexam.features.history.arithmetic import QueryState, RunState, Standing, board_change, counting
+from trecexam.features.history.arithmetic.banks import BankDiff, BankSide, MeasureDiff, tau_of
+from trecexam.features.history.snapshot import finite, labels_of, query_states
+from trecexam.scores.leaderboard import Average, leaderboard
+from trecexam.tables.terminal import printable
+
+if TYPE_CHECKING:
+    from converters.run import Run
+    from trecexam.bank import Bank
+    from trecexam.line.value_cache import Values
+    from trecexam.pipeline import Pipeline
+
+
+def bank_diff(pipeline: Pipeline, old: Path, new: Path, measures: Sequence[str] | None = None) -> BankDiff:
+    """What the new bank changes.
+
+    Where one of the two is a bank file of the track, each stands in its place, beside the track's others;
+    else each is the whole bank.
+
+    Args:
+        pipeline: any of the track; `load` must follow before it is used again.
+        measures: None for the track's.
+
+    Raises:
+        TrecexamError, ConversionError: a bank cannot be read, or has no item to ask about; what stands in the
+            way of a leaderboard.
+    """
+    from trecexam.scores.measures import measure
+
+    own = pipeline.folder.bank(optional=True)
+    replaced = [path for path in own if _same(path, old) or _same(path, new)]
+    beside = [path for path in own if path not in replaced] if replaced else []
+    sides = _evaluated(pipeline, (old, *beside), measures), _evaluated(pipeline, (new, *beside), measures)
+    changes = bank_changes(sides[0].whole, sides[1].whole)
+    kinds = pipeline.inputs.kinds
+    queries = sides[0].side.query_ids, sides[1].side.query_ids
+    common = sorted(set(queries[0]) & set(queries[1]))
+    names = [str(measure(name)) for name in (pipeline.config.measures() if measures is None else measures)]
+    return BankDiff(
+        sides[0].side,
+        sides[1].side,
+        changes,
+        frozenset(change[:2] for change in changes if not _asked(change, kinds)),
+        _compared(pipeline, names, sides, queries),
+        () if queries[0] == queries[1] else _compared(pipeline, names, sides, (common, common)),
+        () if replaced or len(own) < 2 else tuple(pipeline.folder.shown(path) for path in own),
+    )
+
+
+def _asked(change: BankChange, kinds: Collection[str]) -> bool:
+    return any(item is not None and item.kind in kinds for item in (change.old, change.new))
+
+
+@dataclass(frozen=True)
+class _Evaluated:
+    """The track under one bank. `whole` are all its items, those that the grader does not ask about too."""
+
+    side: BankSide
+    whole: Bank
+    runs: Mapping[str, Run]
+    digests: Mapping[str, str]
+    values: Values
+    queries: Mapping[str, QueryState]
+
+    def standing(self, measure: str, query_ids: Collection[str], average: Average) -> Standing:
+        """Where the runs stand by one measure over these queries."""
+        answered = {name: [q for q in query_ids if q in run] for name, run in self.runs.items()}
+        board = leaderboard(self.values, [measure], sorted(query_ids), answered, average)
+        runs = {
+            printable(row.run): RunState(
+                self.digests[row.run],
+                (finite(row.scores[0].mean),),
+                {q: finite(self.values[row.run][q][measure]) for q in query_ids},
+            )
+            for row in board.rows
+        }
+        return Standing((measure,), runs, {q: self.queries[q] for q in query_ids})
+
+
+def _evaluated(pipeline: Pipeline, files: Sequence[Path], measures: Sequence[str] | None) -> _Evaluated:
+    shown = [pipeline.folder.shown(path) for path in files]
+    snapshot, book = pipeline.load(bank_files=files), pipeline.gradebook
+    counts = book.counts()
+    side = BankSide(
+        tuple(shown),
+        snapshot.bank.query_ids,
+        len(snapshot.bank),
+        snapshot.bank.n_retired,
+        counts.cells - counts.no_text_cells,
+        {(item.query_id, item.item_id): cells for item, cells in book.ungraded_items()},
+        tuple(str(row) for row in snapshot.rejected if row.file in (*shown, "the bank")),
+        any(_same(path, files[0]) for path in pipeline.folder.bank(optional=True)),
+    )
+    digests = pipeline.digests
+    return _Evaluated(
+        side,
+        pipeline.inputs.whole_bank(files),
+        snapshot.runs,
+        {name: digests.get(pipeline.folder.shown(path), "") for name, path in snapshot.run_files.items()},
+        pipeline.rubric_values(measures),
+        query_states(pipeline, labels_of(pipeline)),
+    )
+
+
+def _compared(
+    pipeline: Pipeline,
+    measures: Sequence[str],
+    sides: tuple[_Evaluated, _Evaluated],
+    query_ids: tuple[Collection[str], Collection[str]],
+) -> tuple[MeasureDiff, ...]:
+    scores, depth = pipeline.config.scores, pipeline.config.track.depth
+    runs = {printable(name): run for name, run in sides[1].runs.items()}
+    found = []
+    for name in measures:
+        before, after = (
+            side.standing(name, queries, scores.average)
+            for side, queries in zip(sides, query_ids, strict=True)
+        )
+        board = board_change(
+            before,
+            after,
+            lambda run, query_id: runs[run].ranking(query_id, depth),
+            counting(name, scores.min_rating, depth),
+            depth,
+        )
+        found.append(MeasureDiff(name, board, tau_of(before, after)))
+    return tuple(found)
+
+
+def _same(one: Path, other: Path) -> bool:
+    with suppress(OSError):
+        return one.samefile(other)
+    return False

@@ -1,0 +1,1 @@
+"""How far the automatic leaderboard agrees with the official one."""

@@ -1,0 +1,240 @@
+"""How far the rubric leaderboard agrees with the official one: gathers values, calls the statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from trecexam.features.correlation.disagreements import outliers_table, swaps_table
+from trecexam.features.correlation.paired_scores import LEADERBOARD, Sides, common_queries, remarks, sides
+from trecexam.features.leaderboard.tables import correlation_table
+from trecexam.tables.table import Table, Value
+
+if TYPE_CHECKING:
+    from trecexam.pipeline import Pipeline
+    from trecexam.scores.correlation import Correlation
+    from trecexam.scores.rank_correlation.outliers import Outlier
+    from trecexam.scores.rank_correlation.swaps import Swaps
+
+Key = tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Correlations of every rubric measure with every official one.
+
+    Attributes:
+        n_queries: queries that both sides have; official values are over these.
+        keys: the names of the parts of each pair's key.
+        pairs: ((rubric measure, official measure[, min_rating][, query_id]), its correlation).
+        rbo_p: the persistence of rank-biased overlap.
+        remarks: lines for people: what was compared, and what was not and why.
+    """
+
+    n_queries: int
+    keys: tuple[str, ...]
+    pairs: tuple[tuple[Key, Correlation], ...]
+    rbo_p: float
+    remarks: tuple[str, ...]
+
+    def table(self) -> Table:
+        """One row a pair."""
+        return correlation_table(self.pairs, self.keys)
+
+    def as_json(self) -> dict[str, Any]:
+        """The table with full precision, the number of queries and RBO's p."""
+        return {"n_queries": self.n_queries, "rbo_p": self.rbo_p, "correlations": self.table().records()}
+
+
+@dataclass(frozen=True)
+class SwappedPairs:
+    """The pairs of runs in opposite orders, of every rubric measure with every official one.
+
+    Attributes:
+        keys: the names of the parts of each key.
+        found: ((rubric measure, official measure[, min_rating]), its swaps).
+        remarks: lines for people: what was compared, and how many pairs are swapped.
+    """
+
+    keys: tuple[str, ...]
+    found: tuple[tuple[Key, Swaps], ...]
+    remarks: tuple[str, ...]
+
+    def table(self) -> Table:
+        """One row a swapped pair."""
+        return swaps_table([(key, swap) for key, swaps in self.found for swap in swaps.swaps], self.keys)
+
+    def as_json(self) -> dict[str, Any]:
+        """The table with full precision, and how many pairs of runs are of each kind."""
+        from trecexam.scores.rank_correlation.swaps import SIGNIFICANCE
+
+        return {
+            "significance": SIGNIFICANCE,
+            "pairs": [
+                dict(zip(self.keys, key, strict=True))
+                | {
+                    "n_pairs": swaps.n_pairs,
+                    "n_swapped": len(swaps.swaps),
+                    "n_tied": swaps.n_tied,
+                    "disagreements": dict(swaps.disagreements),
+                    "agreements": dict(swaps.agreements),
+                }
+                for key, swaps in self.found
+            ],
+            "swaps": self.table().records(),
+        }
+
+
+@dataclass(frozen=True)
+class Outliers:
+    """The runs furthest from the diagonal, of every rubric measure with every official one.
+
+    Attributes:
+        keys: the names of the parts of each key.
+        found: ((rubric measure, official measure[, min_rating]), its runs, furthest first).
+        remarks: lines for people.
+    """
+
+    keys: tuple[str, ...]
+    found: tuple[tuple[Key, tuple[Outlier, ...]], ...]
+    remarks: tuple[str, ...]
+
+    def table(self) -> Table:
+        """One row a run."""
+        return outliers_table([(key, one) for key, runs in self.found for one in runs], self.keys)
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """The table with full precision."""
+        return self.table().records()
+
+
+def compare(
+    pipeline: Pipeline,
+    measures: Sequence[str] | None = None,
+    official_measures: Sequence[str] | None = None,
+    *,
+    min_ratings: Sequence[int] = (),
+    per_query: bool = False,
+    rbo_p: float | None = None,
+) -> Comparison | None:
+    """Compares the two leaderboards over the runs and queries that both have.
+
+    Args:
+        pipeline, measures, official_measures, min_ratings: as in `paired_scores.sides`.
+        per_query: each query by itself, without intervals; an official leaderboard has none.
+        rbo_p: the persistence of rank-biased overlap; None for 0.9.
+
+    Returns:
+        None where there is nothing to compare.
+
+    Raises:
+        TrecexamError, ValueError: as `sides`.
+    """
+    from trecexam.scores.correlation import correlate, per_query_correlations
+    from trecexam.scores.rank_correlation.rbo import DEFAULT_P
+
+    assert pipeline.snapshot is not None
+    p = DEFAULT_P if rbo_p is None else rbo_p
+    found = sides(pipeline, measures, official_measures, min_ratings)
+    if per_query:
+        found = tuple(one for one in found if one.official_measure != LEADERBOARD)
+    if not found:
+        return None
+    pairs: list[tuple[Key, Correlation]] = []
+    for one in found:
+        key = _key(one, min_ratings)
+        if per_query:
+            each = per_query_correlations(one.rubric, one.official, rbo_p=p)
+            pairs += [((*key, query), value) for query, value in zip(one.query_ids, each, strict=True)]
+        else:
+            pairs.append((key, correlate(one.rubric, one.official, rbo_p=p)))
+    keys = (*_keys(min_ratings), "query_id") if per_query else _keys(min_ratings)
+    judged = pipeline.snapshot.official is not None
+    n_queries = len(common_queries(pipeline.snapshot) if judged else pipeline.snapshot.bank.query_ids)
+    return Comparison(n_queries, keys, tuple(pairs), p, remarks(pipeline, found))
+
+
+def swapped(
+    pipeline: Pipeline,
+    measures: Sequence[str] | None = None,
+    official_measures: Sequence[str] | None = None,
+    *,
+    min_ratings: Sequence[int] = (),
+) -> SwappedPairs | None:
+    """The pairs of runs that the two leaderboards order otherwise, with tests.
+
+    Args:
+        pipeline, measures, official_measures, min_ratings: as in `paired_scores.sides`; of
+            measures that are not given, the track's first.
+
+    Returns:
+        None where there is nothing to compare.
+
+    Raises:
+        TrecexamError, ValueError: as `sides`.
+    """
+    from trecexam.scores.rank_correlation.swaps import find_swaps
+
+    found = sides(pipeline, measures, official_measures, min_ratings, first=True)
+    if not found:
+        return None
+    pairs = [(_key(one, min_ratings), find_swaps(one.runs, one.rubric, one.official)) for one in found]
+    lines = (*remarks(pipeline, found), *(_summary(key, swaps) for key, swaps in pairs))
+    return SwappedPairs(_keys(min_ratings), tuple(pairs), lines)
+
+
+def outlying(
+    pipeline: Pipeline,
+    measures: Sequence[str] | None = None,
+    official_measures: Sequence[str] | None = None,
+    *,
+    min_ratings: Sequence[int] = (),
+    most: int | None = None,
+) -> Outliers | None:
+    """The runs furthest from the diagonal.
+
+    Args:
+        pipeline, measures, official_measures, min_ratings: as in `swapped`.
+        most: so many runs of each pair of measures; None for all.
+
+    Returns:
+        None where there is nothing to compare.
+
+    Raises:
+        TrecexamError, ValueError: as `sides`.
+    """
+    from trecexam.scores.rank_correlation.outliers import find_outliers
+
+    found = sides(pipeline, measures, official_measures, min_ratings, first=True)
+    if not found:
+        return None
+    return Outliers(
+        _keys(min_ratings),
+        tuple(
+            (_key(one, min_ratings), find_outliers(one.runs, one.rubric, one.official)[:most])
+            for one in found
+        ),
+        remarks(pipeline, found),
+    )
+
+
+def _keys(min_ratings: Sequence[int]) -> tuple[str, ...]:
+    return ("measure", "official_measure", "min_rating") if min_ratings else ("measure", "official_measure")
+
+
+def _key(one: Sides, min_ratings: Sequence[int]) -> Key:
+    names = one.measure, one.official_measure
+    return (*names, one.min_rating) if min_ratings else names
+
+
+def _summary(key: Key, swaps: Swaps) -> str:
+    kinds = swaps.disagreements
+    measure, official, *rating = key
+    at = f" at min_rating {rating[0]}" if rating and rating[0] is not None else ""
+    tests = ", ".join(f"{count:,} {verdict}" for verdict, count in kinds.items())
+    untested = len(swaps.swaps) - sum(kinds.values())
+    return (
+        f"{measure}{at} and {official}: {len(swaps.swaps):,} of {swaps.n_pairs:,} pairs of runs are swapped "
+        f"({tests}{f', {untested:,} untested' if untested else ''}), {swaps.n_tied:,} tied on a side"
+    )

@@ -1,0 +1,59 @@
+"""The tables of what a rubric leaderboard has otherwise than the official one: swapped pairs, outliers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from trecexam.tables.table import Table, Value
+
+if TYPE_CHECKING:
+    from trecexam.scores.rank_correlation.outliers import Outlier
+    from trecexam.scores.rank_correlation.swaps import Swap
+
+#: The columns after those that say what is compared.
+SWAP_COLUMNS = (
+    "run_a",
+    "run_b",
+    "official_difference",
+    "rubric_difference",
+    "official_p",
+    "rubric_p",
+    "official_p.holm",
+    "rubric_p.holm",
+    "verdict",
+)
+OUTLIER_COLUMNS = ("run", "rubric_rank", "official_rank", "difference", "rubric_mean", "official_mean")
+
+
+def swaps_table(rows: Iterable[tuple[tuple[Value, ...], Swap]], keys: tuple[str, ...]) -> Table:
+    """One row a swapped pair: what is compared (`keys`), then the runs, their differences and the tests."""
+    return Table(
+        (*keys, *SWAP_COLUMNS),
+        tuple(
+            (
+                *key,
+                s.run_a,
+                s.run_b,
+                s.official_difference,
+                s.rubric_difference,
+                s.official_p,
+                s.rubric_p,
+                s.official_p_holm,
+                s.rubric_p_holm,
+                s.verdict,
+            )
+            for key, s in rows
+        ),
+    )
+
+
+def outliers_table(rows: Iterable[tuple[tuple[Value, ...], Outlier]], keys: tuple[str, ...]) -> Table:
+    """One row a run: what is compared (`keys`), then its ranks and means on both sides."""
+    return Table(
+        (*keys, *OUTLIER_COLUMNS),
+        tuple(
+            (*key, o.run, o.rubric_rank, o.official_rank, o.difference, o.rubric_mean, o.official_mean)
+            for key, o in rows
+        ),
+    )

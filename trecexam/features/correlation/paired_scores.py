@@ -1,0 +1,310 @@
+"""What is compared with what: the same runs' values on the rubric labels and on the official side."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from trecexam.errors import TrecexamError
+from trecexam.graders.base import scale_of
+from trecexam.line.official import official as official_of
+from trecexam.line.pool import pool
+
+if TYPE_CHECKING:
+    from trecexam.line.inputs import Snapshot
+    from trecexam.line.value_cache import Values
+    from trecexam.pipeline import Pipeline
+    from trecexam.scores.rank_correlation.ranks import Floats
+
+#: What an official leaderboard file is called beside official measures.
+LEADERBOARD = "official_leaderboard"
+
+
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """The same runs under a rubric measure and under an official one.
+
+    Attributes:
+        min_rating: what the rubric measure was computed at; None where it was not asked for, or has no
+            bearing on the measure.
+        runs, query_ids: what the rows and columns of the values are.
+        rubric: values of shape (n_runs, n_queries).
+        official: values of the same shape; of an official leaderboard, the negated ranks, shape (n_runs,).
+    """
+
+    measure: str
+    official_measure: str
+    min_rating: int | None
+    runs: tuple[str, ...]
+    query_ids: tuple[str, ...]
+    rubric: Floats
+    official: Floats
+
+
+@dataclass(frozen=True)
+class _Variant:
+    """A rubric measure at a min_rating."""
+
+    name: str
+    min_rating: int | None
+    values: Values
+
+
+def sides(
+    pipeline: Pipeline,
+    measures: Sequence[str] | None = None,
+    official_measures: Sequence[str] | None = None,
+    min_ratings: Sequence[int] = (),
+    *,
+    first: bool = False,
+) -> tuple[Sides, ...]:
+    """Every rubric measure with every official one, over the runs and queries that both sides have.
+
+    Args:
+        pipeline: a loaded one.
+        measures: None for the track's own.
+        official_measures: None for the track's own and, where there is one, the official leaderboard; its
+            name among them is `official_leaderboard`.
+        min_ratings: each measure is computed at each of these in place of the track's min_rating; a measure
+            that min_rating has no bearing on stands there once.
+        first: of measures that are not given, take only the track's first.
+
+    Returns:
+        By measure, then official measure, then min_rating, then those with the official leaderboard; none
+        where nothing can be compared.
+
+    Raises:
+        TrecexamError: a min_rating is not on the grader's scale, or there is no official leaderboard and it
+            is asked for.
+        ValueError: a measure cannot be computed.
+    """
+    from trecexam.scores.evaluate import measure
+
+    snapshot = pipeline.snapshot
+    assert snapshot is not None
+    asked = None if official_measures is None else [n for n in official_measures if n != LEADERBOARD]
+    ranked = _ranked(snapshot)
+    if official_measures is not None and LEADERBOARD in official_measures and snapshot.official_ranks is None:
+        raise TrecexamError(
+            "no official leaderboard: put official_leaderboard.json here", path=pipeline.folder.root
+        )
+    queries = common_queries(snapshot)
+    if not snapshot.runs or not (queries or ranked):
+        return ()
+    variants = _variants(pipeline, measures, min_ratings, first=first)
+    found: list[Sides] = []
+    runs = list(snapshot.runs)
+    names = [str(measure(n)) for n in (pipeline.config.official_measures() if asked is None else asked)]
+    if queries and names:
+        theirs = pipeline.official_values(asked, set(queries))
+        for same in variants:
+            for name in names[: 1 if first and asked is None else None]:
+                official = _matrix(theirs, runs, queries, name)
+                found += [
+                    Sides(
+                        one.name,
+                        name,
+                        one.min_rating,
+                        tuple(runs),
+                        tuple(queries),
+                        _matrix(one.values, runs, queries, one.name),
+                        official,
+                    )
+                    for one in same
+                ]
+    if ranked and (LEADERBOARD in official_measures if official_measures else not (first and found)):
+        assert snapshot.official_ranks is not None
+        every = snapshot.bank.query_ids
+        found += [
+            Sides(
+                one.name,
+                LEADERBOARD,
+                one.min_rating,
+                tuple(ranked),
+                tuple(every),
+                _matrix(one.values, ranked, every, one.name),
+                _worth([snapshot.official_ranks[run] for run in ranked]),
+            )
+            for same in variants
+            for one in same
+        ]
+    return tuple(found)
+
+
+def common_queries(snapshot: Snapshot) -> list[str]:
+    """The bank's queries that have official judgments."""
+    judged = {qrel.query_id for qrel in snapshot.official or ()}
+    return [query_id for query_id in snapshot.bank.query_ids if query_id in judged]
+
+
+def not_computable(pipeline: Pipeline) -> str | None:
+    """Why the track's own official measures cannot be computed on its judgments; None where they can."""
+    from trecexam.scores.evaluate import OfficialJudgments
+
+    assert pipeline.snapshot is not None
+    try:
+        OfficialJudgments(pipeline.snapshot.official or ()).evaluator(pipeline.config.official_measures(), ())
+    except ValueError as error:
+        return None if pipeline.snapshot.official is None else str(error)
+    return None
+
+
+def nothing_to_compare(pipeline: Pipeline) -> TrecexamError:
+    """Why `sides` finds nothing, and what to do."""
+    folder, snapshot = pipeline.folder, pipeline.snapshot
+    assert snapshot is not None
+    if not snapshot.runs:
+        return TrecexamError("no runs to compare yet: drop some in here", path=folder.runs)
+    if snapshot.official is None and snapshot.official_ranks is None:
+        refused = next(_refused(pipeline), None)
+        return refused or TrecexamError(
+            "nothing to compare: it needs runs, and official judgments (qrels.txt) or an official "
+            "leaderboard (official_leaderboard.json)",
+            path=folder.root,
+        )
+    reason = next(_strangers(pipeline), "an official leaderboard has no values per query")
+    return TrecexamError(reason, path=folder.root)
+
+
+def remarks(pipeline: Pipeline, found: Sequence[Sides]) -> tuple[str, ...]:
+    """What of a comparison is not in its table, in lines for people: what was compared, and what was not."""
+    snapshot = pipeline.snapshot
+    assert snapshot is not None
+    lines = []
+    if snapshot.official is not None and any(one.official_measure != LEADERBOARD for one in found):
+        lines.append(_compared(snapshot))
+        lines += official_of(pipeline).cautions()
+    lines += [str(error) for error in _refused(pipeline)]
+    lines += _strangers(pipeline)
+    ranked = _ranked(snapshot)
+    out = [run for run in snapshot.runs if run not in ranked]
+    if out and any(one.official_measure == LEADERBOARD for one in found):
+        lines.append(f"not in the official leaderboard, and so not compared with it: {few(out)}")
+    if any(len(one.runs) == 1 for one in found):
+        lines.append("a single run has no correlation: there is nothing to order")
+    tied: dict[str, None] = {}
+    for one in found:
+        if len(one.runs) > 1:
+            named = (one.measure, one.rubric), (f"{one.official_measure} (official)", one.official)
+            tied.update((name, None) for name, values in named if _flat(values))
+    if tied:
+        lines.append(f"no correlation where all runs are tied: on {few(list(tied), 6, quote='')}")
+    return tuple(lines)
+
+
+def few(names: Sequence[str], most: int = 5, quote: str = "'") -> str:
+    """The first of these names, and how many more there are."""
+    shown = ", ".join(f"{quote}{name}{quote}" for name in names[:most])
+    return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
+
+
+def _variants(
+    pipeline: Pipeline, measures: Sequence[str] | None, min_ratings: Sequence[int], *, first: bool
+) -> list[list[_Variant]]:
+    """For each measure, what of it is compared."""
+    from trecexam.scores.evaluate import measure
+    from trecexam.scores.measures import at_min_rating
+
+    given = pipeline.config.measures() if measures is None else measures
+    asked = [measure(name) for name in given][: 1 if first and measures is None else None]
+    if not min_ratings:
+        values = pipeline.rubric_values(measures)
+        return [[_Variant(str(one), None, values)] for one in asked]
+    best = scale_of(pipeline.grader).max_rating
+    for asked_rating in min_ratings:
+        if not 1 <= asked_rating <= best:
+            raise TrecexamError(
+                f"min_rating {asked_rating}: 1..{best} needed, as the grader rates 0..{best}",
+                path=pipeline.folder.config_path,
+            )
+    counts = pipeline.config.scores.label == "count"
+    # Two measures that differ in nothing but `rel` are the same at a min_rating.
+    names: dict[tuple[str, int | None], int] = {}
+    for place, one in enumerate(asked):
+        for min_rating in min_ratings:
+            changed = at_min_rating(one, min_rating, counts=counts)
+            key = (str(one), None) if changed is None else (str(changed), min_rating)
+            names.setdefault(key, place)
+    # Of those that need no labels of their own all are computed in one pass over the runs.
+    passes = {(name, rating): rating if _relabelled(name, counts=counts) else None for name, rating in names}
+    values_at = {
+        at: pipeline.rubric_values(
+            list(dict.fromkeys(name for name, rating in names if passes[name, rating] == at)), min_rating=at
+        )
+        for at in dict.fromkeys(passes.values())
+    }
+    found: list[list[_Variant]] = [[] for _ in asked]
+    for (name, rating), place in names.items():
+        found[place].append(_Variant(name, rating, values_at[passes[name, rating]]))
+    return found
+
+
+def _relabelled(name: str, *, counts: bool) -> bool:
+    """Whether min_rating makes other labels, or subtopics, for this measure to be computed on."""
+    from trecexam.scores.measures import COVER, DIVERSITY, measure
+
+    kind = measure(name).NAME
+    return kind in DIVERSITY or (counts and kind not in COVER)
+
+
+def _compared(snapshot: Snapshot) -> str:
+    queries = common_queries(snapshot)
+    judged = {qrel.query_id for qrel in snapshot.official or ()}
+    unjudged = [query_id for query_id in snapshot.bank.query_ids if query_id not in judged]
+    line = f"compared over {len(queries):,} queries and {len(snapshot.runs):,} runs"
+    if unjudged:
+        line += f"; without official judgments, and left out: {few(unjudged)}"
+    others = len(judged) - len(queries)
+    return line + (f"; {others:,} judged queries are not in the bank" if others else "")
+
+
+def _refused(pipeline: Pipeline) -> Iterator[TrecexamError]:
+    """Why official judgments that are there were not taken."""
+    assert pipeline.snapshot is not None
+    if pipeline.snapshot.official is None and pipeline.folder.qrels() is not None:
+        try:
+            official_of(pipeline)
+        except TrecexamError as error:
+            yield error
+
+
+def _strangers(pipeline: Pipeline) -> Iterator[str]:
+    """Official judgments and leaderboards that have nothing in common with what is here."""
+    snapshot = pipeline.snapshot
+    assert snapshot is not None
+    if snapshot.official is not None:
+        pooled = pool(snapshot.runs.values(), snapshot.bank.query_ids, pipeline.config.track.depth)
+        reason = official_of(pipeline).meets(pooled)
+        if reason:
+            yield reason
+    if snapshot.official_ranks is not None and not _ranked(snapshot):
+        yield (
+            "the official leaderboard names none of the runs here: it has "
+            f"{few(list(snapshot.official_ranks))}, and here are {few(list(snapshot.runs))}"
+        )
+
+
+def _ranked(snapshot: Snapshot) -> list[str]:
+    return [run for run in snapshot.runs if run in (snapshot.official_ranks or ())]
+
+
+def _flat(values: Floats) -> bool:
+    from trecexam.scores.rank_correlation.ranks import official_means
+
+    means = official_means(values)
+    return bool((means == means[0]).all())
+
+
+def _worth(ranks: Sequence[float]) -> Any:
+    import numpy as np
+
+    return -np.array(ranks, dtype=float)
+
+
+def _matrix(values: Values, runs: Sequence[str], queries: Collection[str], measure: str) -> Any:
+    import numpy as np
+
+    return np.array(
+        [[values[run][query][measure] for query in queries] for run in runs], dtype=float
+    ).reshape(len(runs), len(queries))

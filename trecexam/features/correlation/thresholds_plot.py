@@ -1,0 +1,75 @@
+"""Rank correlation with the official side, by the rating from which a passage counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trecexam.features.leaderboard.tables import correlation_table
+from trecexam.tables.plots.model import Plot
+from trecexam.tables.plots.style import BLUE, MUTED, ORANGE, WIDTH, grid
+from trecexam.tables.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from trecexam.scores.correlation import Correlation
+
+#: (the line it belongs to, the measure, the official measure, min_rating), its correlation.
+Point = tuple[tuple[str, str, str, int], "Correlation"]
+_KEYS = ("line", "measure", "official_measure", "min_rating")
+
+
+def thresholds_plot(points: Sequence[Point], min_rating: int) -> Plot:
+    """A line for each measure.
+
+    Args:
+        points: by line, then rising min_rating.
+        min_rating: the track's setting.
+    """
+    table = correlation_table(points, _KEYS)
+    official = points[0][0][2]
+    best = max(points, key=lambda point: np.nan_to_num(point[1].kendall_tau, nan=-2.0))
+    return Plot(
+        "thresholds",
+        f"Rank correlation by rating threshold, against {official}",
+        "Kendall's tau between the automatic and the official leaderboard where ratings count from 1, 2, ... "
+        "on, with 95% bootstrap intervals over queries. The dashed line is the track's min_rating. Choosing "
+        "the threshold that looks best here is fitting it to these judgments.",
+        f"The highest tau is {best[1].kendall_tau:.2f}, of {best[0][1]}, at min_rating {best[0][3]}; the "
+        f"track has min_rating {min_rating}.",
+        Table(table.header, table.rows),
+        _draw,
+        {"min_rating": min_rating},
+    )
+
+
+def _draw(figure: Figure, plot: Plot) -> None:
+    figure.set_size_inches(WIDTH, 3.8)
+    axes = figure.subplots()
+    table = plot.table
+    columns = [
+        table.header.index(n) for n in ("min_rating", "kendall_tau", "kendall_tau.low", "kendall_tau.high")
+    ]
+    lines = list(dict.fromkeys(str(row[0]) for row in table.rows))
+    for number, line in enumerate(lines):
+        rows = [row for row in table.rows if row[0] == line]
+        x, tau, low, high = (np.array([row[c] for row in rows], float) for c in columns)
+        x = x + 0.12 * (number - (len(lines) - 1) / 2)
+        color, marker = ((BLUE, "o"), (ORANGE, "D"))[number % 2]
+        axes.vlines(x, low, high, color=color, linewidth=1.2, alpha=0.6)
+        axes.plot(x, tau, marker=marker, color=color, markersize=5, linewidth=1.2, label=line)
+    axes.axvline(
+        float(plot.settings["min_rating"] or 0), color=MUTED, linewidth=0.8, linestyle="--", zorder=0
+    )
+    ratings = sorted({int(row[columns[0]] or 0) for row in table.rows})
+    axes.set_xticks(ratings, [str(rating) for rating in ratings])
+    axes.set_xlim(ratings[0] - 0.4, ratings[-1] + 0.4)
+    axes.set_ylim(top=min(1.02, axes.get_ylim()[1]) if axes.get_ylim()[1] > 1 else None)
+    axes.set_xlabel("min_rating: a passage counts from this rating (t) on")
+    axes.set_ylabel("Kendall's tau")
+    # Above the picture: the intervals leave no room in it.
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(lines), frameon=False)
+    grid(axes, "y")

@@ -1,0 +1,49 @@
+"""out/erag/: what `trecexam erag` writes, with every update of a track whose grader is `erag`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trecexam.features.erag.evaluation import Evaluation, evaluated
+from trecexam.features.erag.labels import from_grades
+from trecexam.features.erag.runs import counted_queries, lists
+from trecexam.features.history.reasons import plural
+from trecexam.graders.erag.grader import DEFAULT_METRIC
+from trecexam.outputs.beside import Made
+from trecexam.outputs.page.model import Beside
+from trecexam.tables.excerpt import excerpt
+
+if TYPE_CHECKING:
+    from trecexam.pipeline import Pipeline
+
+#: Runs that the page shows.
+_ROWS = 50
+
+
+def made(pipeline: Pipeline) -> Made:
+    """Its files on the default measures; none where another grader asks about gold outputs."""
+    label = getattr(pipeline.grader, "label", None)
+    if label is None or pipeline.snapshot is None:
+        return Made({})
+    query_ids, _ = counted_queries(pipeline.snapshot, pipeline.inputs)
+    ranked = lists(pipeline.snapshot, query_ids, pipeline.config.track.depth)
+    labelled = from_grades(pipeline, label, ranked, query_ids)
+    metric = pipeline.config.grader.metric or DEFAULT_METRIC
+    found = evaluated(metric, labelled, ranked, query_ids, None)
+    return Made(found.contents(), _section(found) if found.values else None)
+
+
+def _section(found: Evaluation) -> Beside:
+    kind = "0 or 1" if found.binary else "fractions"
+    number = plural(sum(map(len, found.labelled.labels.values())), "label")
+    lines = (f"{number} by {found.metric} ({kind}); means over {plural(len(found.query_ids), 'query')}",)
+    return Beside(
+        "erag",
+        "eRAG",
+        "Runs are scored by what the system's own language model makes of each document alone: its output is "
+        "compared with gold outputs, and that is the document's label.",
+        "In the sections below a document's rating is 5 times its label, rounded.",
+        tuple(f"{line}." for line in (*lines, found.unlabelled()) if line),
+        excerpt(found.means(), _ROWS, "erag/scores.tsv"),
+        {},
+    )

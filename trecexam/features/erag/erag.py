@@ -1,0 +1,241 @@
+"""`trecexam erag`: runs evaluated by what a model makes of each document, asked here or elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from converters.downstream import read_outputs
+from converters.errors import ConversionError
+from converters.gold import KIND
+from trecexam.errors import TrecexamError
+from trecexam.features.erag import labels
+from trecexam.features.erag.evaluation import Evaluation, correlated, evaluated, measures_of
+from trecexam.features.erag.runs import Chosen, counted_queries, lists, refused_lines
+from trecexam.features.history.reasons import plural
+from trecexam.files.stamps import Rejected
+from trecexam.graders.base import Grader
+from trecexam.graders.erag import EragGrader, erag_prompt
+from trecexam.graders.erag.grader import DEFAULT_METRIC, label_of
+from trecexam.graders.erag.metrics import Metric, metric_of
+from trecexam.line.inputs import Inputs, Snapshot
+from trecexam.track import TrackFolder
+
+if TYPE_CHECKING:
+    from trecexam.line.updates import Graded
+    from trecexam.pipeline import Pipeline
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be evaluated.
+
+    Attributes:
+        gold: the file of gold outputs; None for the track's own bank.
+        metric: a metric's name, or a function; None for that of [grader], else em.
+        runs: names or files; none for all runs of the track.
+        measures: None for those at 10.
+        outputs: a file of outputs by document, in place of a model; None has the model answer.
+        end_to_end: a file of `run query_id score`; None for no correlation.
+        depth: documents of each list that count; None for the track's depth, with `outputs` for all.
+        prompt: a file of the user's own; None for that of [grader] where it is `erag`, else ours.
+    """
+
+    gold: Path | None = None
+    metric: str | Metric | None = None
+    runs: tuple[str, ...] = ()
+    measures: tuple[str, ...] | None = None
+    outputs: Path | None = None
+    end_to_end: Path | None = None
+    depth: int | None = None
+    prompt: Path | None = None
+
+    def metric_name(self, folder: TrackFolder) -> str:
+        """The metric's name; of a function what it is called."""
+        if callable(self.metric):
+            return str(getattr(self.metric, "__qualname__", type(self.metric).__name__))
+        named = folder.config.grader.metric if self.metric is None else self.metric
+        return DEFAULT_METRIC if named is None else named
+
+    def metric_of(self, folder: TrackFolder) -> Metric:
+        """The metric.
+
+        Raises:
+            GraderError: there is none of this name.
+        """
+        return self.metric if callable(self.metric) else metric_of(self.metric_name(folder), folder.root)
+
+
+def erag_grader(folder: TrackFolder, wanted: Wanted) -> Grader:
+    """The downstream model: that of [grader] where its name is `erag`, else the one that writes test banks.
+
+    Raises:
+        GraderError: there is none, or it cannot run here; or there is no such metric or prompt.
+    """
+    from trecexam.graders import create
+    from trecexam.graders.writing import create_writer
+
+    config = folder.config
+    if config.grader.name == "erag":
+        # Of a function the grader need not know: labels are read by it afterwards.
+        changed: dict[str, Any] = {} if callable(wanted.metric) else {"metric": wanted.metric_name(folder)}
+        if wanted.prompt is not None:
+            changed["prompt"] = str(wanted.prompt.absolute())
+        return create(config.grader.model_copy(update=changed), folder.root, config.ray)
+    prompt = erag_prompt(wanted.prompt)
+    metric = wanted.metric_of(folder)
+    return EragGrader(create_writer(config, folder.root), metric, prompt)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A pipeline whose pool is what is to be evaluated."""
+
+    pipeline: Pipeline
+    chosen: Chosen
+    wanted: Wanted
+    query_ids: tuple[str, ...]
+    unknown: Rejected | None
+
+    @property
+    def missing(self) -> int:
+        """Documents that the model has to answer from."""
+        return self.pipeline.count_missing(self.only)
+
+    @property
+    def only(self) -> dict[str, tuple[str, ...]]:
+        """The documents that count: query_id -> doc_ids."""
+        return {query_id: self.pipeline.gradebook.pooled(query_id) for query_id in self.query_ids}
+
+
+def load(pipeline: Pipeline, wanted: Wanted) -> Loaded:
+    """Reads what is to be evaluated; asks no model.
+
+    Raises:
+        TrecexamError, ConversionError: what stands in the way.
+    """
+    if wanted.measures is not None:
+        measures_of(wanted.measures)
+    folder = pipeline.folder
+    chosen = Chosen(folder, wanted.runs)
+    snapshot = pipeline.load(depth=wanted.depth, bank_files=_gold_files(folder, wanted), choose=chosen)
+    query_ids, unknown = _counted(snapshot, pipeline.inputs, chosen)
+    return Loaded(pipeline, chosen, wanted, tuple(query_ids), unknown)
+
+
+def from_model(loaded: Loaded, graded: Graded | None) -> Evaluation:
+    """The evaluation by what the model wrote, as far as it did.
+
+    Args:
+        graded: what came of asking it now; None where nothing was missing.
+    """
+    pipeline, wanted = loaded.pipeline, loaded.wanted
+    assert pipeline.snapshot is not None
+    # A cluster's grader has its label from the inner one.
+    own: Any = getattr(pipeline.grader, "label", None)
+    label: labels.Labels = partial(label_of, wanted.metric) if callable(wanted.metric) else own
+    depth = wanted.depth or pipeline.config.track.depth
+    ranked = lists(pipeline.snapshot, loaded.query_ids, depth)
+    labelled = labels.from_grades(pipeline, label, ranked, loaded.query_ids)
+    files = {*pipeline.snapshot.bank_files, *pipeline.snapshot.run_files.values(), pipeline.folder.passages()}
+    shown = {pipeline.folder.shown(path) for path in files if path is not None}
+    shown |= {"the bank", pipeline.folder.shown(pipeline.folder.root)}
+    rejected = [row for row in pipeline.not_taken if row.file in shown]
+    notes = []
+    if graded is not None:
+        notes.append(f"the model answered from {plural(graded.cells, 'document')}")
+        if graded.cut:
+            notes.append(f"{plural(graded.cut, 'document')} cut at the end to fit the model")
+        if graded.why:
+            notes.append(f"ended early: {graded.why}")
+    used = pipeline.usage()
+    if graded is not None and used is not None:
+        notes.append(", ".join(f"{key} {value}" for key, value in used["this_update"].items()))
+    return _finished(
+        loaded.wanted, pipeline.folder, labelled, ranked, loaded.query_ids, loaded.chosen,
+        rejected=[*rejected, loaded.unknown], notes=notes,
+        complete=graded is None or graded.complete or bool(graded.why),
+    )  # fmt: skip
+
+
+def from_outputs(folder: TrackFolder, wanted: Wanted) -> Evaluation:
+    """The evaluation by outputs that were made elsewhere; needs neither passages nor a model.
+
+    Raises:
+        TrecexamError, ConversionError: what stands in the way.
+    """
+    assert wanted.outputs is not None
+    if wanted.measures is not None:
+        measures_of(wanted.measures)
+    label = partial(label_of, wanted.metric_of(folder))
+    inputs = Inputs(folder, (KIND,))
+    chosen = Chosen(folder, wanted.runs)
+    snapshot = chosen(inputs.read(bank_files=_gold_files(folder, wanted)))
+    query_ids, unknown = _counted(snapshot, inputs, chosen)
+    ranked = lists(snapshot, query_ids, wanted.depth)
+    known: dict[str, set[str]] = {query_id: set() for query_id in query_ids}
+    for run in (*snapshot.runs.values(), *chosen.others.values()):
+        for query_id, docs in known.items():
+            docs.update(run.ranking(query_id))
+    errors: list[ConversionError] = []
+    golds = {query_id: snapshot.bank.items[query_id][0] for query_id in query_ids}
+    labelled = labels.from_outputs(
+        read_outputs(wanted.outputs, errors.append),
+        golds,
+        label,
+        ranked,
+        {query_id: frozenset(docs) for query_id, docs in known.items()},
+        wanted.outputs,
+        errors.append,
+    )
+    files = {folder.shown(path) for path in (*snapshot.bank_files, *snapshot.run_files.values())}
+    rejected = [row for row in snapshot.rejected if row.file in {*files, "the bank"}]
+    refused = refused_lines(folder.shown(wanted.outputs), errors)
+    return _finished(
+        wanted, folder, labelled, ranked, query_ids, chosen, rejected=[*rejected, unknown, *refused]
+    )
+
+
+def _finished(
+    wanted: Wanted,
+    folder: TrackFolder,
+    labelled: labels.Labelled,
+    ranked: labels.Ranked,
+    query_ids: Sequence[str],
+    chosen: Chosen,
+    *,
+    rejected: Sequence[Rejected | None],
+    notes: Sequence[str] = (),
+    complete: bool = True,
+) -> Evaluation:
+    measures = None if wanted.measures is None else measures_of(wanted.measures)
+    found = evaluated(wanted.metric_name(folder), labelled, ranked, query_ids, measures)
+    found = replace(
+        found, rejected=tuple(row for row in rejected if row), notes=tuple(notes), complete=complete
+    )
+    if wanted.end_to_end is None:
+        return found
+    return correlated(found, wanted.end_to_end, folder.shown(wanted.end_to_end), frozenset(chosen.others))
+
+
+def _gold_files(folder: TrackFolder, wanted: Wanted) -> tuple[Path, ...]:
+    if wanted.gold is not None:
+        return (wanted.gold,)
+    found = folder.bank(optional=True)
+    if not found:
+        raise TrecexamError("no gold outputs: name their file with --gold", path=folder.root)
+    return found
+
+
+def _counted(snapshot: Snapshot, inputs: Inputs, chosen: Chosen) -> tuple[list[str], Rejected | None]:
+    query_ids, unknown = counted_queries(snapshot, inputs, chosen.others.values())
+    if not query_ids:
+        first = next(iter(snapshot.rejected), None)
+        why = "" if first is None else f" ({first})"
+        raise TrecexamError(
+            f"no query of the track has gold outputs{why}", path=inputs.folder.shown(snapshot.bank_files[0])
+        )
+    return query_ids, unknown

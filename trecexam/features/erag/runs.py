@@ -1,0 +1,175 @@
+"""Which runs are evaluated, on which queries, to which depth."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from converters.errors import ConversionError
+from trecexam.errors import TrecexamError
+from trecexam.features.erag.labels import Ranked
+from trecexam.features.history.reasons import plural
+from trecexam.files.stamps import Rejected, Stamp
+from trecexam.line.dropped_files import Dropped, read_dropped
+from trecexam.track import TrackFolder
+
+if TYPE_CHECKING:
+    from converters.run import Run
+    from trecexam.line.inputs import Inputs, Snapshot
+
+
+@dataclass
+class Chosen:
+    """The runs that are meant, out of those of a track and of files elsewhere.
+
+    Attributes:
+        named: names of runs of the track, or paths; none for all of the track.
+        others: the runs of the track that are not meant, by name; known once it was called.
+    """
+
+    folder: TrackFolder
+    named: Sequence[str] = ()
+    others: Mapping[str, Run] = field(default_factory=dict)
+
+    def __call__(self, snapshot: Snapshot) -> Snapshot:
+        """The inputs with these runs alone.
+
+        Raises:
+            TrecexamError: there is no such run, or two have one name.
+            ConversionError: a file is no run.
+        """
+        if not snapshot.bank.query_ids:
+            why = next((f": {row}" for row in snapshot.rejected), "")
+            raise TrecexamError(f"no gold outputs can be read{why}", path=snapshot.bank_files[0])
+        if not snapshot.runs and not self.named:
+            dropped = {self.folder.shown(path) for path in self.folder.run_files()}
+            why = next((f": {row}" for row in snapshot.rejected if row.file in dropped), "")
+            raise TrecexamError(
+                f"no run to evaluate{why}; put runs into the drop folder, or name files with --run",
+                path=self.folder.root,
+            )
+        if not self.named:
+            return snapshot
+        runs: dict[str, Run] = {}
+        files: dict[str, Path] = {}
+        contents: dict[str, tuple[Path, Stamp | None]] = {}
+        texts = dict(snapshot.own_texts)
+        for name in dict.fromkeys(self.named):
+            own = self._own(name, snapshot)
+            if own is not None:
+                runs[own], files[own] = snapshot.runs[own], snapshot.run_files[own]
+                contents[own] = snapshot.run_contents[own]
+                continue
+            path = Path(name)
+            read = self._read(path, snapshot)
+            called = read.run.name
+            if called in runs:
+                called = path.name.removesuffix(".gz").removesuffix(".run")
+            if called in runs:
+                raise TrecexamError(f"another run is called '{called}': rename the file", path=path)
+            runs[called], files[called] = read.run.renamed(called), path
+            contents[called] = path, None
+            texts.update(read.texts)
+        self.others = {name: run for name, run in snapshot.runs.items() if name not in runs}
+        left_out = {self.folder.shown(path) for path in self.folder.run_files()} - {
+            self.folder.shown(path) for path in files.values()
+        }
+        unknown = [
+            self._unknown(run.query_ids, files[name], snapshot.bank.items)
+            for name, run in runs.items()
+            if files[name] != snapshot.run_files.get(name)
+        ]
+        rejected = [row for row in snapshot.rejected if row.file not in left_out]
+        return replace(
+            snapshot,
+            runs=dict(sorted(runs.items())),
+            run_files=files,
+            run_contents=contents,
+            own_texts=texts,
+            rejected=(*rejected, *(row for row in unknown if row is not None)),
+        )
+
+    def _own(self, name: str, snapshot: Snapshot) -> str | None:
+        """The name of a run of the track, given as that, by its file, or by the file's name in the track."""
+        if name in snapshot.runs:
+            return name
+        for run, path in snapshot.run_files.items():
+            with suppress(OSError):
+                if path.samefile(name):
+                    return run
+        if Path(name).exists():
+            return None
+        called = [run for run, path in snapshot.run_files.items() if name in self._names(path)]
+        return called[0] if len(called) == 1 else None
+
+    def _names(self, path: Path) -> frozenset[str]:
+        """What a file of the drop folder may be called: with folder and endings, or without."""
+        inside = path.relative_to(self.folder.runs).as_posix()
+        plain = inside.removesuffix(".gz")
+        return frozenset((self.folder.shown(path), inside, plain, plain.removesuffix(Path(plain).suffix)))
+
+    def _read(self, path: Path, snapshot: Snapshot) -> Dropped:
+        if not path.is_file():
+            near = difflib.get_close_matches(str(path), snapshot.runs, n=1)
+            hint = f"did you mean '{near[0]}'?" if near else f"it has {', '.join(snapshot.runs) or 'none'}"
+            taken = set(snapshot.run_files.values())
+            lost = {self.folder.shown(file) for file in self.folder.run_files() if file not in taken}
+            hint += next((f" (not taken: {row})" for row in snapshot.rejected if row.file in lost), "")
+            raise TrecexamError(f"no run '{path}' in the track, and no such file; {hint}")
+        return read_dropped(path, self.folder.config.track.pool, snapshot.query_texts)
+
+    def _unknown(self, query_ids: Sequence[str], path: Path, known: Collection[str]) -> Rejected | None:
+        return left_out(self.folder.shown(path), query_ids, known, "without gold outputs")
+
+
+def left_out(file: str, query_ids: Collection[str], known: Collection[str], why: str) -> Rejected | None:
+    """That these queries of a file, as far as they are not known, were left out; None where all are known."""
+    unknown = [query_id for query_id in query_ids if query_id not in known]
+    if not unknown:
+        return None
+    shown = ", ".join(f"'{query_id}'" for query_id in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
+    some = f"{len(unknown):,} of its {plural(len(query_ids), 'query')}"
+    return Rejected(file, None, f"{some} {why}, left out: {shown}")
+
+
+def refused_lines(file: str, errors: Iterable[ConversionError]) -> tuple[Rejected, ...]:
+    """The lines of a file that were not taken; those with the same reason are one row, at the first."""
+    lines: dict[str, list[int]] = {}
+    for error in sorted(errors, key=lambda error: error.line or 0):
+        lines.setdefault(error.reason, []).append(error.line or 0)
+    return tuple(
+        Rejected(file, found[0], reason if len(found) == 1 else f"{reason} ({len(found):,} such lines)")
+        for reason, found in lines.items()
+    )
+
+
+def counted_queries(
+    snapshot: Snapshot, inputs: Inputs, others: Iterable[Run] = ()
+) -> tuple[list[str], Rejected | None]:
+    """The gold queries that the track knows: those of its queries' file or dataset, and those of its runs.
+
+    Args:
+        others: runs of the track that are not evaluated.
+
+    Returns:
+        They, sorted; and what is said of the others.
+    """
+    known = set(inputs.own_queries())
+    for run in (*snapshot.runs.values(), *others):
+        known.update(run.query_ids)
+    file = inputs.folder.shown(snapshot.bank_files[0]) if len(snapshot.bank_files) == 1 else "the bank"
+    golds = snapshot.bank.query_ids
+    return [q for q in golds if q in known], left_out(file, golds, known, "not in the track")
+
+
+def lists(snapshot: Snapshot, query_ids: Iterable[str], depth: int | None) -> Ranked:
+    """The runs' lists to this depth, None for all of them."""
+    wanted = list(query_ids)
+    return {
+        name: {query_id: run.ranking(query_id, depth) for query_id in wanted}
+        for name, run in snapshot.runs.items()
+    }

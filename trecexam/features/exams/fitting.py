@@ -1,0 +1,290 @@
+"""Fits of exams from files and tracks, and their improvement; and the files that are written of both."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from converters.response_matrix import ResponseMatrix
+from trecexam.errors import TrecexamError
+from trecexam.features.exams import tables
+from trecexam.features.exams.taken import LabelFiles, Taken, from_file, taken
+from trecexam.files import atomic as files
+from trecexam.irt.exam import Exam, FittedExam
+from trecexam.irt.improvement import LEAST_ITEMS, Improvement, Step, improve
+from trecexam.irt.settings import Settings
+from trecexam.tables.table import Table, to_json, to_tsv
+
+if TYPE_CHECKING:
+    from trecexam.tables.plots.model import Plot
+
+#: What `write_fit` writes only where it applies.
+_OPTIONAL = ("components.tsv", "correlation.tsv", "matrix.tsv")
+_STEP = re.compile(r"step-\d+\Z")
+
+
+@dataclass(frozen=True)
+class ImprovedExam:
+    """An exam's improvement.
+
+    Attributes:
+        steps: the exam that was left after each step, fitted; the first is the whole one.
+    """
+
+    exam: Exam
+    found: Improvement
+    steps: tuple[FittedExam, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def folders(self) -> list[str]:
+        """The name of each step's folder."""
+        digits = len(str(len(self.steps) - 1))
+        return [f"step-{number:0{digits}}" for number in range(len(self.steps))]
+
+    def table(self) -> Table:
+        """A row a step."""
+        return tables.steps_table(self.found, self.exam.items, self.folders)
+
+
+def fit_exam(
+    source: Path | str | ResponseMatrix,
+    settings: Settings | None = None,
+    *,
+    components: Path | None = None,
+    groups: Path | None = None,
+) -> FittedExam:
+    """Fits an item response model to a response matrix.
+
+    Args:
+        source: a TSV or JSON Lines file, a folder of them, or a matrix.
+        settings: None for the 3PL as published.
+        components: a TSV file that says what each examinee is made of; abilities are then their sums.
+        groups: a TSV file that says which groups each question is in.
+
+    Raises:
+        TrecexamError, ConversionError: what stands in the way, with the file and line.
+    """
+    return fitted(_taken(source, LabelFiles(components, groups)), settings or Settings.of())
+
+
+def improve_exam(
+    source: Path | str | ResponseMatrix,
+    settings: Settings | None = None,
+    *,
+    components: Path | None = None,
+    groups: Path | None = None,
+    steps: int = 5,
+    drop: float = 0.1,
+    min_items: int = LEAST_ITEMS,
+    min_gain: float | None = None,
+    progress: Callable[[Step], None] | None = None,
+) -> ImprovedExam:
+    """Drops the least discriminating questions and fits again, step by step.
+
+    Args:
+        source, settings, components, groups: as in `fit_exam`.
+        steps, drop, min_items, min_gain, progress: as in `trecexam.irt.improve`.
+
+    Raises:
+        TrecexamError, ConversionError: as `fit_exam`.
+    """
+    return improved(
+        _taken(source, LabelFiles(components, groups)),
+        settings or Settings.of(),
+        steps=steps,
+        drop=drop,
+        min_items=min_items,
+        min_gain=min_gain,
+        progress=progress,
+    )
+
+
+def _taken(source: Path | str | ResponseMatrix, labels: LabelFiles) -> Taken:
+    return (
+        taken("the matrix", source, labels)
+        if isinstance(source, ResponseMatrix)
+        else from_file(Path(source), labels)
+    )
+
+
+def fitted(exam_taken: Taken, settings: Settings) -> FittedExam:
+    """The exam's fit.
+
+    Raises:
+        TrecexamError: a model cannot be fitted to it.
+    """
+    from trecexam.irt.fitting import fit
+
+    exam = exam_taken.exam
+    try:
+        found = fit(exam.values, settings, exam.components)
+    except ValueError as error:
+        raise TrecexamError(str(error), path=exam_taken.source) from None
+    return FittedExam(exam, found, (*exam_taken.notes, *found.notes))
+
+
+def improved(
+    exam_taken: Taken,
+    settings: Settings,
+    *,
+    steps: int,
+    drop: float,
+    min_items: int = LEAST_ITEMS,
+    min_gain: float | None = None,
+    progress: Callable[[Step], None] | None = None,
+) -> ImprovedExam:
+    """The exam's improvement; arguments as in `trecexam.irt.improve`.
+
+    Raises:
+        TrecexamError: a model cannot be fitted to it, or an argument is impossible.
+    """
+    exam = exam_taken.exam
+    try:
+        found = improve(
+            exam.values,
+            settings,
+            exam.components,
+            steps=steps,
+            drop=drop,
+            min_items=min_items,
+            min_gain=min_gain,
+            progress=progress,
+        )
+    except ValueError as error:
+        raise TrecexamError(str(error), path=exam_taken.source) from None
+    fits = tuple(
+        FittedExam(
+            _part(exam, step.items.tolist()),
+            step.fit,
+            step.fit.notes if number else (*exam_taken.notes, *step.fit.notes),
+        )
+        for number, step in enumerate(found.steps)
+    )
+    return ImprovedExam(exam, found, fits, fits[0].notes)
+
+
+def _part(exam: Exam, places: Sequence[int]) -> Exam:
+    """The exam with these items alone."""
+    new = {place: number for number, place in enumerate(places)}
+    groups = {
+        grouping: {group: kept for group, old in found.items() if (kept := [new[n] for n in old if n in new])}
+        for grouping, found in exam.groups.items()
+    }
+    return replace(
+        exam,
+        items=tuple(exam.items[place] for place in places),
+        values=exam.values[:, list(places)],
+        groups={grouping: found for grouping, found in groups.items() if found},
+    )
+
+
+def write_fit(
+    found: FittedExam, out: Path, *, plots: bool = True, more: Sequence[tuple[str, Table]] = ()
+) -> list[str]:
+    """Writes a fit's files into a folder; what of an earlier fit does not apply to this one is removed.
+
+    Args:
+        more: further tables, by their file names.
+
+    Returns:
+        Why a plot could not be drawn, a line each.
+
+    Raises:
+        TrecexamError: a file cannot be written.
+    """
+    from trecexam.features.exams.plots import exam_plots
+
+    written = {
+        "items.tsv": tables.items_table(found),
+        "examinees.tsv": tables.examinees_table(found),
+        "information.tsv": tables.information_table(found),
+        "item_quality.tsv": tables.quality_table(found),
+        **({"components.tsv": tables.components_table(found)} if found.fit.components else {}),
+        **dict(more),
+    }
+    _make(out)
+    for name in _OPTIONAL:
+        if name not in written:
+            files.remove(out / name)
+    for name, table in written.items():
+        files.replace(out / name, to_tsv(table).encode())
+    files.replace(out / "fit.json", to_json(tables.fit_json(found)).encode())
+    _clear_plots(out)
+    return list(_draw(exam_plots(found).values(), out)) if plots else []
+
+
+def write_improvement(found: ImprovedExam, out: Path, *, plots: bool = True) -> list[str]:
+    """Writes a folder for each step, steps.tsv and the curves of all; an earlier improvement's are removed.
+
+    Returns, Raises:
+        As `write_fit`.
+    """
+    from trecexam.features.exams.plots import steps_plot
+
+    _make(out)
+    for old in sorted(
+        path for path in out.iterdir() if _STEP.match(path.name) and path.name not in found.folders
+    ):
+        _clear(old)
+    why: list[str] = []
+    for folder, step in zip(found.folders, found.steps, strict=True):
+        why += write_fit(step, out / folder, plots=plots)
+    files.replace(out / "steps.tsv", to_tsv(found.table()).encode())
+    files.replace(out / "improve.json", to_json(improvement_json(found)).encode())
+    _clear_plots(out)
+    return why + (list(_draw([steps_plot(found.found)], out)) if plots else [])
+
+
+def improvement_json(found: ImprovedExam) -> dict[str, object]:
+    """The steps with full precision, and why there are no more."""
+    steps = [
+        {
+            **row,
+            "converged": step.fit.converged,
+            "dropped": [found.exam.items[place] for place in step.dropped],
+        }
+        for row, step in zip(found.table().records(), found.found.steps, strict=True)
+    ]
+    return {"stopped": found.found.stopped, "steps": steps, "notes": list(found.notes)}
+
+
+def _draw(plots: Iterable[Plot], out: Path) -> Iterator[str]:
+    from trecexam.tables.plots.canvas import draw
+    from trecexam.tables.plots.drawings import plot_files
+
+    for plot in plots:
+        drawing = draw(plot)
+        for name, content in plot_files(plot, drawing):
+            files.replace(out / name, content)
+        if drawing.why:
+            yield f"plot {plot.name} could not be drawn: {drawing.why}"
+
+
+def _make(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TrecexamError(f"no folder can be made here: {error.strerror}", path=out) from None
+
+
+def _clear_plots(out: Path) -> None:
+    """Removes the plots of an earlier fit: which there are depends on its components and groups."""
+    for path in (out / "plots").glob("*"):
+        if path.suffix in (".svg", ".png", ".tsv"):
+            files.remove(path)
+    with contextlib.suppress(OSError):
+        (out / "plots").rmdir()
+
+
+def _clear(step: Path) -> None:
+    """Removes the folder of a step that is no more, as far as its files are ours."""
+    _clear_plots(step)
+    for name in ("items.tsv", "examinees.tsv", "information.tsv", "item_quality.tsv", "fit.json", *_OPTIONAL):
+        files.remove(step / name)
+    with contextlib.suppress(OSError):
+        step.rmdir()

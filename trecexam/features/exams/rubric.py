@@ -1,0 +1,149 @@
+"""A track's bank as an exam that its runs take: fit, leaderboard of abilities, and the official side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from trecexam.errors import TrecexamError
+from trecexam.features.correlation.paired_scores import LEADERBOARD, few
+from trecexam.features.exams.fitting import fitted
+from trecexam.features.exams.taken import LabelFiles, from_track, item_names
+from trecexam.features.leaderboard.tables import correlation_table
+from trecexam.irt.exam import FittedExam
+from trecexam.irt.settings import Settings
+from trecexam.tables.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from trecexam.pipeline import Pipeline
+    from trecexam.scores.correlation import Correlation
+
+#: With fewer runs an item's discrimination is its prior's, not its own.
+LEAST_RUNS = 5
+
+
+@dataclass(frozen=True)
+class TrackExam:
+    """A track's bank as an exam.
+
+    Attributes:
+        fitted: runs are its examinees.
+        official: ("theta" or "accuracy", official measure, how far the two agree); () without an official
+            side.
+    """
+
+    fitted: FittedExam
+    official: tuple[tuple[str, str, Correlation], ...]
+
+    def correlations(self) -> Table:
+        """One row a pair; no intervals, as an ability has no values per query."""
+        return correlation_table(
+            [((ours, theirs), one) for ours, theirs, one in self.official], ("measure", "official_measure")
+        )
+
+    def matrix(self) -> Table:
+        """The responses: 1, 0, or None."""
+        exam = self.fitted.exam
+        rows = [
+            (name, *(None if value != value else int(value) for value in row))
+            for name, row in zip(exam.examinees, exam.values.tolist(), strict=True)
+        ]
+        return Table(("examinee", *exam.items), tuple(rows))
+
+
+def default_settings() -> Settings:
+    """Of a rubric bank: 2PL, as nothing is guessed, with priors, as runs are few and bounds would decide."""
+    return Settings.of("2pl", priors=True)
+
+
+def fit_track(
+    pipeline: Pipeline,
+    settings: Settings | None = None,
+    labels: LabelFiles | None = None,
+    *,
+    min_rating: int | None = None,
+    depth: int | None = None,
+) -> TrackExam:
+    """Fits a model to a loaded track's runs and items.
+
+    Args:
+        settings: None for `default_settings`.
+        min_rating, depth: as in `trecexam.features.exams.taken.from_track`.
+
+    Raises:
+        TrecexamError, ConversionError: nothing is graded, or no model can be fitted.
+    """
+    found = fitted(
+        from_track(pipeline, labels, min_rating=min_rating, depth=depth), settings or default_settings()
+    )
+    return TrackExam(found, tuple(_against_official(pipeline, found)))
+
+
+def discriminations(pipeline: Pipeline, min_rating: int | None = None) -> Mapping[tuple[str, str], float]:
+    """(query_id, item_id) -> discrimination of the items that tell runs apart; {} where too few runs are.
+
+    Items that all or none of the runs cover have none.
+    """
+    from trecexam.irt.fitting import constant
+
+    assert pipeline.snapshot is not None
+    if len(pipeline.snapshot.runs) < LEAST_RUNS:
+        return {}
+    try:
+        found = fitted(from_track(pipeline, min_rating=min_rating), default_settings())
+    except TrecexamError:
+        # All runs alike, or a single item: then none is known, which an empty column says.
+        return {}
+    same = constant(found.exam.values)
+    known = {
+        name: a
+        for name, a, alike in zip(found.exam.items, found.fit.a.tolist(), same, strict=True)
+        if not alike
+    }
+    names = item_names(pipeline.snapshot.bank)
+    return {key: known[name] for key, name in names.items() if name in known}
+
+
+def _against_official(pipeline: Pipeline, found: FittedExam) -> Iterator[tuple[str, str, Correlation]]:
+    import numpy as np
+
+    from trecexam.line.official import official
+    from trecexam.scores.correlation import correlate
+    from trecexam.scores.evaluate import measure
+
+    snapshot = pipeline.snapshot
+    assert snapshot is not None
+    ours = {
+        name: dict(zip(found.exam.examinees, values.tolist(), strict=True))
+        for name, values in (("theta", found.fit.theta), ("accuracy", found.fit.accuracy))
+    }
+    sides: dict[str, dict[str, float]] = {}
+    if snapshot.official is not None:
+        queries = {qrel.query_id for qrel in official(pipeline).rows}
+        both = [query_id for query_id in snapshot.bank.query_ids if query_id in queries]
+        if both:
+            values = pipeline.official_values(None, set(both))
+            for name in (str(measure(one)) for one in pipeline.config.official_measures()):
+                sides[name] = {
+                    run: float(np.mean([values[run][q][name] for q in both])) for run in snapshot.runs
+                }
+    if snapshot.official_ranks is not None:
+        sides[LEADERBOARD] = {run: -rank for run, rank in snapshot.official_ranks.items()}
+    for theirs, worth in sides.items():
+        runs = [run for run in found.exam.examinees if run in worth]
+        if len(runs) < 2:
+            continue
+        for name, mine in ours.items():
+            both_sides = (
+                np.array([mine[run] for run in runs])[:, None],
+                np.array([worth[run] for run in runs]),
+            )
+            yield name, theirs, correlate(*both_sides, resamples=0)
+
+
+def official_remark(exam: TrackExam) -> str | None:
+    """How the abilities agree with the first official measure and the official leaderboard, in words."""
+    found = [f"{one.kendall_tau:.3f} with {theirs}" for ours, theirs, one in exam.official if ours == "theta"]
+    return f"Kendall's tau of abilities: {few(found, 4, quote='')}" if found else None

@@ -1,0 +1,284 @@
+"""What was responded, in a matrix or by a track's runs to its bank, and what of it is fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from converters.response_matrix import LabelTable, ResponseMatrix, read_components, read_groups, read_matrix
+from trecexam.errors import TrecexamError
+from trecexam.features.correlation.paired_scores import few
+from trecexam.features.exams.questions.words import bloom_words, question_types
+from trecexam.features.history.reasons import plural
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from trecexam.bank.model import Bank
+    from trecexam.irt.components import Components
+    from trecexam.irt.exam import Exam
+    from trecexam.pipeline import Pipeline
+    from trecexam.scores.ratings import QueryRatings
+
+
+@dataclass(frozen=True)
+class Taken:
+    """An exam ready to be fitted.
+
+    Attributes:
+        source: where it comes from, as people know it.
+        notes: what was left out and what else one must know, a line each.
+    """
+
+    source: str
+    exam: Exam
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class LabelFiles:
+    """The tables beside a matrix, where they are given.
+
+    Attributes:
+        components: what each examinee is made of.
+        groups: which groups each item is in.
+    """
+
+    components: Path | None = None
+    groups: Path | None = None
+
+
+def from_file(path: Path, labels: LabelFiles | None = None) -> Taken:
+    """The exam in a matrix file, or in a folder of them.
+
+    Raises:
+        ConversionError: a file cannot be read; with its line.
+        TrecexamError: the tables do not fit the matrix, or nothing is left to be fitted.
+    """
+    matrix = read_matrix(path)
+    components = _own_components(path, matrix) if matrix.components else None
+    return taken(str(path), matrix, labels or LabelFiles(), components=components)
+
+
+def from_track(
+    pipeline: Pipeline,
+    labels: LabelFiles | None = None,
+    *,
+    min_rating: int | None = None,
+    depth: int | None = None,
+) -> Taken:
+    """A loaded track's runs as examinees, and its items as questions.
+
+    A run has an item right where one of its first passages is rated min_rating or better on it, as Cover has
+    it; a query that it skips is wrong. Where nothing is known, as none of those passages has a rating on the
+    item, there is no response. Retired items are not asked. People's ratings count.
+
+    Args:
+        min_rating, depth: in place of the track's; a depth beyond the pool's is refused.
+
+    Raises:
+        TrecexamError: nothing is graded, or nothing is left to be fitted.
+    """
+    import numpy as np
+
+    from trecexam.features.verification.verification import least_rating
+    from trecexam.line.diagnostics import nothing_graded
+
+    snapshot, root = pipeline.snapshot, pipeline.folder.root
+    assert snapshot is not None
+    threshold = least_rating(pipeline, min_rating)
+    pooled = pipeline.config.track.depth
+    if depth is not None and not 1 <= depth <= pooled:
+        raise TrecexamError(
+            f"depth {depth}: 1..{pooled} needed, as the track pools {pooled} ranks", path=root
+        )
+    runs = list(snapshot.runs)
+    if not runs:
+        raise TrecexamError("no runs to take the exam yet: drop some in here", path=pipeline.folder.runs)
+    ratings = pipeline.ratings()
+    if not any((q.ratings >= 0).any() for q in ratings):
+        raise TrecexamError(nothing_graded(pipeline.folder, pipeline.gradebook), path=root)
+    blocks, names, texts, queries = [], [], {}, {}
+    called = item_names(snapshot.bank)
+    for q in ratings:
+        told = pipeline.gradebook.without_text(q.query_id)
+        rankings = [
+            [doc for doc in snapshot.runs[run].ranking(q.query_id, depth or pooled) if doc not in told]
+            for run in runs
+        ]
+        blocks.append(responses(q, rankings, threshold))
+        for item in snapshot.bank.items[q.query_id]:
+            name = called[q.query_id, item.item_id]
+            names.append(name)
+            texts[name], queries[name] = item.text, q.query_id
+    matrix = ResponseMatrix(tuple(runs), tuple(names), np.concatenate(blocks, axis=1), texts)
+    return taken(str(root), matrix, labels or LabelFiles(), queries=queries)
+
+
+def item_names(bank: Bank) -> dict[tuple[str, str], str]:
+    """(query_id, item_id) -> the item's name in the exam: its id, after its query's if not unique."""
+    keys = [(query_id, item.item_id) for query_id, items in bank.items.items() for item in items]
+    unique = len({item_id for _, item_id in keys}) == len(keys)
+    return {(query_id, item_id): item_id if unique else f"{query_id}:{item_id}" for query_id, item_id in keys}
+
+
+def responses(q: QueryRatings, rankings: Sequence[Sequence[str]], min_rating: int) -> NDArray[np.float64]:
+    """1 where a ranking's passages reach an item, 0 where they do not, NaN where none of them has a rating.
+
+    A ranking without passages reaches nothing.
+
+    Args:
+        rankings: the passages that count of each run.
+
+    Returns:
+        Shape (n_rankings, n_items).
+    """
+    import numpy as np
+
+    from trecexam.scores.coverage import covered_items
+
+    known = covered_items(q, rankings, 0)
+    known |= np.array([not ranking for ranking in rankings], np.bool_)[:, None]
+    return np.where(known, covered_items(q, rankings, min_rating).astype(np.float64), np.nan)
+
+
+def taken(
+    source: str,
+    matrix: ResponseMatrix,
+    labels: LabelFiles,
+    *,
+    components: LabelTable | None = None,
+    queries: Mapping[str, str] | None = None,
+) -> Taken:
+    """What of a matrix can be fitted, with its tables.
+
+    Args:
+        components: the matrix's own; a file takes its place.
+
+    Raises:
+        TrecexamError, ConversionError: as `from_file`.
+    """
+    import numpy as np
+
+    from trecexam.irt.exam import Exam
+    from trecexam.irt.fitting import check
+
+    notes = []
+    given = ~np.isnan(matrix.values)
+    rows: NDArray[np.bool_] = np.asarray(given.any(axis=1), np.bool_)
+    columns: NDArray[np.bool_] = np.asarray(given.any(axis=0), np.bool_)
+    for kept, names, what in ((rows, matrix.examinees, "examinees"), (columns, matrix.items, "questions")):
+        if not kept.all():
+            out = [name for name, keep in zip(names, kept, strict=True) if not keep]
+            notes.append(f"without any response, and left out: {what} {few(out)}")
+    examinees = tuple(name for name, keep in zip(matrix.examinees, rows, strict=True) if keep)
+    items = tuple(name for name, keep in zip(matrix.items, columns, strict=True) if keep)
+    values = matrix.values[rows][:, columns]
+    try:
+        check(values)
+    except ValueError as error:
+        raise TrecexamError(str(error), path=source) from None
+    missing = int(np.isnan(values).sum())
+    if missing:
+        notes.append(f"{missing:,} of {values.size:,} responses are missing; they count for nothing")
+    notes += _remarks(values, examinees, items)
+    made_of = _components(labels.components, components, examinees, notes, source)
+    groups = _groups(labels.groups, items, notes)
+    exam = Exam(examinees, items, values, made_of, matrix.texts, groups, queries or {})
+    return Taken(source, exam, tuple(notes))
+
+
+def _remarks(values: NDArray[np.float64], examinees: Sequence[str], items: Sequence[str]) -> list[str]:
+    import numpy as np
+
+    found = []
+    shares = np.nanmean(values, axis=0)
+    for share, who in ((1.0, "everyone"), (0.0, "no one")):
+        same = [item for item, value in zip(items, shares.tolist(), strict=True) if value == share]
+        if same:
+            found.append(
+                f"{plural(len(same), 'question')} that {who} got right cannot tell who is better, nor get a "
+                f"standard error: {few(same, 3)}"
+            )
+    rights = np.nanmean(values, axis=1)
+    for share, what in ((1.0, "everything"), (0.0, "nothing")):
+        same = [name for name, value in zip(examinees, rights.tolist(), strict=True) if value == share]
+        if same:
+            found.append(
+                f"examinees that got {what} right, so that their ability is unlimited: {few(same, 3)}"
+            )
+    alike: dict[bytes, list[str]] = {}
+    for name, row in zip(examinees, np.nan_to_num(values, nan=2.0).astype(np.int8), strict=True):
+        alike.setdefault(row.tobytes(), []).append(name)
+    twins = [names for names in alike.values() if len(names) > 1]
+    if twins:
+        found.append(
+            f"{sum(map(len, twins)):,} examinees responded to everything as another did, such as "
+            f"{few(twins[0], 2)}; each counts, though copies of one system tell no more than it does"
+        )
+    return found
+
+
+def _own_components(path: Path, matrix: ResponseMatrix) -> LabelTable:
+    names = tuple(dict.fromkeys(name for found in matrix.components.values() for name in found))
+    rows = {}
+    for examinee in matrix.examinees:
+        found = matrix.components.get(examinee, {})
+        lacking = [name for name in names if name not in found]
+        if lacking:
+            raise TrecexamError(
+                f"examinee '{examinee}' has no component {few(lacking)}, and others have", path=path
+            )
+        rows[examinee] = tuple(found[name] for name in names)
+    return LabelTable(names, rows)
+
+
+def _components(
+    path: Path | None, own: LabelTable | None, examinees: Sequence[str], notes: list[str], source: str
+) -> Components | None:
+    from trecexam.irt.components import Components
+
+    table = own if path is None else read_components(path)
+    if table is None:
+        return None
+    lacking = [name for name in examinees if name not in table.rows]
+    if lacking:
+        raise TrecexamError(
+            f"no components of examinee {few(lacking)}, which {source} has: add a line for each", path=path
+        )
+    others = [name for name in table.rows if name not in set(examinees)]
+    if others:
+        notes.append(f"examinees with components but without responses, and left out: {few(others)}")
+    found = Components.of(table.names, [table.rows[name] for name in examinees])
+    if len(found.constant) == len(found.names):
+        raise TrecexamError(
+            "every component is the same for all examinees: there is nothing to tell apart",
+            path=path or source,
+        )
+    return found
+
+
+def _groups(path: Path | None, items: Sequence[str], notes: list[str]) -> dict[str, dict[str, list[int]]]:
+    if path is None:
+        return {}
+    table = read_groups(path)
+    if not any(item in table.rows for item in items):
+        raise TrecexamError("none of its items is a question of the exam", path=path)
+    found: dict[str, dict[str, list[int]]] = {name: {} for name in table.names}
+    for place, item in enumerate(items):
+        for name, value in zip(table.names, table.rows.get(item, ()), strict=False):
+            for group in filter(None, (part.strip() for part in value.split("|"))):
+                found[name].setdefault(group, []).append(place)
+    lacking = [item for item in items if item not in table.rows]
+    if lacking:
+        notes.append(f"questions that are in no group: {few(lacking)}")
+    # Levels from the lowest, so that two exams' plots have the same order; others as they come.
+    known = {name.lower(): place for place, name in enumerate((*bloom_words(), *question_types()))}
+    return {
+        name: dict(sorted(groups.items(), key=lambda each: known.get(each[0].lower(), len(known))))
+        for name, groups in found.items()
+        if groups
+    }

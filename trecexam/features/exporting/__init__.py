@@ -1,0 +1,1 @@
+"""The pool in the Rubric workbench's records."""

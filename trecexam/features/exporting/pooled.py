@@ -1,0 +1,117 @@
+"""A track's pool in the records of the Rubric workbench: texts, ranks, judgments, and the grader's grades."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from converters.pooled import DirectGrade, Grading, Judgment, PooledPassage, Ranking, SelfRating
+from trecexam.bank.asked import QUERY
+from trecexam.line.pool import pool
+
+if TYPE_CHECKING:
+    from trecexam.pipeline import Pipeline
+
+Row = Mapping[str, Any]
+#: (query id, document id)
+Place = tuple[str, str]
+
+
+def pooled_passages(pipeline: Pipeline) -> Iterator[PooledPassage]:
+    """The passages of a loaded track's pool, query by query, in the pool's order.
+
+    Ranks count from 1 in trec_eval's order. Cells without a grade are left out; a passage without a text
+    has "", as the workbench takes none without.
+    """
+    snapshot = pipeline.snapshot
+    assert snapshot is not None
+    docs = pool(snapshot.runs.values(), snapshot.bank.query_ids, pipeline.config.track.depth)
+    texts, _ = pipeline.texts_of({doc_id for found in docs.values() for doc_id in found}, snapshot)
+    places = {(query_id, doc_id) for query_id, found in docs.items() for doc_id in found}
+    rankings: dict[Place, list[Ranking]] = {}
+    for run in snapshot.runs.values():
+        for entry in run:
+            place = entry.query_id, entry.doc_id
+            if place in places:
+                rankings.setdefault(place, []).append(
+                    Ranking(run.name, *place, entry.rank, entry.score, entry.query_id)
+                )
+    judgments: dict[Place, list[Judgment]] = {}
+    for qrel in snapshot.official or ():
+        judgments.setdefault((qrel.query_id, qrel.doc_id), []).append(
+            Judgment(qrel.query_id, qrel.doc_id, qrel.relevance, qrel.query_id)
+        )
+    kinds = {item.item_id: item.kind for items in snapshot.bank.items.values() for item in items}
+    rows: dict[Place, list[Row]] = {}
+    for row in pipeline.gradebook.rows():
+        rows.setdefault((row["query_id"], row["doc_id"]), []).append(row)
+    for query_id, found in docs.items():
+        for doc_id in found:
+            place = query_id, doc_id
+            direct, by_item = _grades(rows.get(place, ()), kinds)
+            yield PooledPassage(
+                *place,
+                texts.get(doc_id, ""),
+                tuple(judgments.get(place, ())),
+                tuple(rankings.get(place, ())),
+                by_item,
+                direct,
+                {},
+            )
+
+
+def _grades(
+    rows: Sequence[Row], kinds: Mapping[str, str]
+) -> tuple[tuple[DirectGrade, ...], tuple[Grading, ...]]:
+    """One passage's grades: on the query itself, and item by item for each prompt."""
+    prompts: dict[tuple[str, str, str], list[Row]] = {}
+    direct = []
+    for row in rows:
+        kind = kinds[row["item_id"]]
+        if kind == QUERY:
+            direct.append(_direct(row))
+        else:
+            prompts.setdefault((row["model"], row["prompt"], kind), []).append(row)
+    return tuple(direct), tuple(_grading(*key, found) for key, found in prompts.items())
+
+
+def _direct(row: Row) -> DirectGrade:
+    failed = row["status"] == "error"
+    return DirectGrade(
+        llm=row["model"],
+        prompt_info=_prompt_info(row["prompt"]),
+        answer="" if failed else row["answer"],
+        self_rating=row["rating"],
+        correct=bool(row["rating"]),
+        error=row["answer"] if failed else None,
+        prompt_type="direct_grading",
+        relevance_label=row["rating"],
+    )
+
+
+def _grading(model: str, prompt: str, kind: str, rows: Sequence[Row]) -> Grading:
+    answered = [row for row in rows if row["status"] != "error"]
+    ratings = {row["item_id"]: row["rating"] for row in answered if row["rating"] is not None}
+    # In the workbench, an item is correct from a rating of 1 on.
+    correct = tuple(row["item_id"] for row in answered if row["rating"])
+    return Grading(
+        llm=model,
+        prompt_info=_prompt_info(prompt),
+        answers=tuple((row["item_id"], row["answer"]) for row in answered),
+        self_ratings=tuple(SelfRating(item_id, rating, kind) for item_id, rating in ratings.items()),
+        correct=correct,
+        wrong=tuple(row["item_id"] for row in answered if not row["rating"]),
+        exam_ratio=len(correct) / len(rows),
+        errors={row["item_id"]: _error(row["answer"]) for row in rows if row["status"] == "error"},
+        prompt_type=kind,
+        relevance_label=max(ratings.values(), default=None),
+    )
+
+
+def _prompt_info(prompt: str) -> dict[str, Any]:
+    # The workbench's filters take a grading without a prompt class for one of any.
+    return {**({"prompt_class": prompt} if prompt else {}), "is_self_rated": True}
+
+
+def _error(reason: str) -> dict[str, Any]:
+    return {"response": "", "prompt": "", "failure_reason": reason, "caught_exception": None}

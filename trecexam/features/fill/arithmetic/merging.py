@@ -1,0 +1,130 @@
+"""Filling judgment holes: automatic labels go beside human ones, and change none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from converters.records import Qrel
+
+if TYPE_CHECKING:
+    from trecexam.features.fill.arithmetic.scale_map import ScaleMap
+
+#: What `--as-unjudged` writes: in the pool, not judged. trec_eval takes every negative label for that.
+UNJUDGED = -1
+
+#: query_id -> doc_id -> label
+Labels = Mapping[str, Mapping[str, int]]
+#: (query_id, doc_id) -> (who, why)
+Said = Mapping[tuple[str, str], tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What gave an automatic label: the grader's name, its model and its prompt ("" where it has none)."""
+
+    grader: str
+    model: str = ""
+    prompt: str = ""
+
+
+@dataclass(frozen=True)
+class MergedRow:
+    """A line of merged qrels, and who said it.
+
+    Attributes:
+        qrel: the line.
+        source: "human" (a line of the official judgments), "model", or "override" (a person rated the
+            passage, or items of it, in the grader's place).
+        label: on the official scale. It is the line's own, unless holes are written as unjudged.
+        rating: the automatic label on the rubric's scale; None of a human line.
+        machine: what graded it; None of a human line.
+        confidence: the probability of `rating` after the grader, 0..1; None where it has none.
+        who, why: of an override.
+    """
+
+    qrel: Qrel
+    source: str
+    label: int
+    rating: int | None = None
+    machine: Machine | None = None
+    confidence: float | None = None
+    who: str = ""
+    why: str = ""
+
+
+def holes_of(
+    pool: Mapping[str, Collection[str]], judged: Mapping[str, Collection[str]]
+) -> dict[str, tuple[str, ...]]:
+    """The pooled passages that have no official judgment at all; a negative one is one too.
+
+    Returns:
+        query_id -> doc_ids, in the pool's order; only queries with holes.
+    """
+    found = {
+        query_id: tuple(doc_id for doc_id in doc_ids if doc_id not in judged.get(query_id, ()))
+        for query_id, doc_ids in pool.items()
+    }
+    return {query_id: doc_ids for query_id, doc_ids in found.items() if doc_ids}
+
+
+def with_both(automatic: Labels, official: Labels) -> tuple[list[int], list[int]]:
+    """The labels of the passages that have both, automatic ones and official ones, in the same order."""
+    both = [
+        (label, official[query_id][doc_id])
+        for query_id, labels in automatic.items()
+        if query_id in official
+        for doc_id, label in labels.items()
+        if doc_id in official[query_id]
+    ]
+    return [label for label, _ in both], [judgment for _, judgment in both]
+
+
+def merge(
+    official: Sequence[Qrel],
+    holes: Mapping[str, Sequence[str]],
+    automatic: Labels,
+    rule: ScaleMap,
+    machines: Mapping[str, Machine],
+    *,
+    confidences: Mapping[str, Mapping[str, float]] | None = None,
+    overridden: Said | None = None,
+    as_unjudged: bool = False,
+) -> tuple[MergedRow, ...]:
+    """The official lines as they are, then a line for each hole that has an automatic label.
+
+    Args:
+        official: the judgments, in their order, which is kept.
+        holes: query_id -> doc_ids that no line of `official` judges; others must not be among them.
+        automatic: labels on the rubric's scale; holes without one stay holes.
+        rule: gives official labels for automatic ones.
+        machines: query_id -> what graded it.
+        confidences: query_id -> doc_id -> probability of the automatic label.
+        overridden: the passages on which people rated in the grader's place.
+        as_unjudged: the new lines' label is UNJUDGED; what it would have been is in `label` alone.
+
+    Returns:
+        Official rows in their order, then new ones by query and document. New ones have the iteration "0".
+    """
+    said, sure = overridden or {}, confidences or {}
+    rows = [MergedRow(qrel, "human", qrel.relevance) for qrel in official]
+    for query_id in sorted(holes):
+        labels = automatic.get(query_id, {})
+        for doc_id in sorted(holes[query_id]):
+            if doc_id not in labels:
+                continue
+            label = rule(labels[doc_id])
+            person = said.get((query_id, doc_id))
+            rows.append(
+                MergedRow(
+                    Qrel(query_id, doc_id, UNJUDGED if as_unjudged else label),
+                    "override" if person else "model",
+                    label,
+                    labels[doc_id],
+                    machines[query_id],
+                    None if person else sure.get(query_id, {}).get(doc_id),
+                    *(person or ("", "")),
+                )
+            )
+    return tuple(rows)

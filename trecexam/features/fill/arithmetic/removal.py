@@ -1,0 +1,117 @@
+"""Removal at random: leaderboards on ever fewer judgments, with holes and filled.
+
+See `scores.filling.simulation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from trecexam.features.fill.arithmetic.simulation import Floats, Outcome, Simulation
+from trecexam.scores.rank_correlation.tau import tau_ap, tau_b_columns
+
+#: Per cent of the judgments that are removed, step by step.
+STEPS = (10, 20, 30, 40, 50, 60, 70, 80, 90)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How leaderboards on fewer judgments agree with that on all, over the repeats of a step.
+
+    Attributes:
+        tau: mean of Kendall's tau-b over the repeats, -1..1.
+        low, high: its percentiles 2.5 and 97.5 over the repeats.
+        tau_ap: mean of tau_AP with the full leaderboard as the truth, -1..1.
+        difference: mean over repeats and runs of the absolute difference of the run's mean value.
+
+    A tau is NaN where it is undefined in every repeat: fewer than two runs, or all of them tied.
+    """
+
+    tau: float
+    low: float
+    high: float
+    tau_ap: float
+    difference: float
+
+
+@dataclass(frozen=True)
+class Removed:
+    """One step and official measure.
+
+    Attributes:
+        measure: as ir_measures prints it.
+        removed: per cent of the judgments.
+        n_removed: how many judgments that are, in each repeat.
+        filled: how many of them have an automatic label; mean over the repeats.
+        unfitted: in how many repeats no rule could be fitted, so that the identity stood in.
+        holes, fill: agreement without the removed judgments, and with these filled.
+    """
+
+    measure: str
+    removed: int
+    n_removed: int
+    filled: float
+    unfitted: int
+    holes: Agreement
+    fill: Agreement
+
+
+def remove(
+    simulation: Simulation,
+    repeats: int = 10,
+    seed: int = 0,
+    steps: Sequence[int] = STEPS,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[Removed, ...]:
+    """Removes shares of all judgments at random.
+
+    Every judgment is as likely to go as any other. In each repeat the steps are nested: what is gone after
+    10% is gone after 20% too.
+
+    Args:
+        repeats: how often judgments are drawn; at least 1.
+        seed: of the random numbers; the same seed gives the same draws, whatever the labels.
+        steps: per cent of the judgments, 0..100.
+        progress: called with how many (repeat, step) are done, and of how many.
+
+    Returns:
+        Measure by measure, step by step.
+    """
+    places = simulation.places
+    rng = np.random.default_rng(seed)
+    outcomes: dict[int, list[Outcome]] = {step: [] for step in steps}
+    for repeat in range(repeats):
+        order = rng.permutation(len(places)).tolist()
+        for index, step in enumerate(steps, 1):
+            gone = order[: round(len(places) * step / 100)]
+            outcomes[step].append(simulation.drop([places[i] for i in gone]))
+            if progress:
+                progress(repeat * len(steps) + index, repeats * len(steps))
+    return tuple(
+        Removed(
+            measure,
+            step,
+            outcomes[step][0].dropped,
+            sum(one.filled for one in outcomes[step]) / repeats,
+            sum(one.unfitted is not None for one in outcomes[step]),
+            _agreement(simulation.full[index], np.array([one.holes[index] for one in outcomes[step]])),
+            _agreement(simulation.full[index], np.array([one.fill[index] for one in outcomes[step]])),
+        )
+        for index, measure in enumerate(simulation.measures)
+        for step in steps
+    )
+
+
+def _agreement(full: Floats, boards: Floats) -> Agreement:
+    """Of leaderboards of shape (repeats, runs)."""
+    taus = tau_b_columns(full[:, None], boards.T)
+    aps = np.array([tau_ap(full, board) for board in boards])[~np.isnan(taus)]
+    taus = taus[~np.isnan(taus)]
+    difference = float(np.abs(boards - full).mean()) if boards.size else 0.0
+    if not taus.size:
+        return Agreement(*(float("nan"),) * 4, difference)
+    low, high = np.percentile(taus, (2.5, 97.5))
+    return Agreement(float(taus.mean()), float(low), float(high), float(aps.mean()), difference)

@@ -1,0 +1,196 @@
+"""Simulations on a track: gathers runs, official judgments and automatic labels, and tells what came out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from converters.teams import read_teams
+from trecexam.errors import TrecexamError
+from trecexam.features.fill.scale_rule import stated
+from trecexam.features.fill.simulation_tables import RemovalReport, RunsReport
+from trecexam.line.official import Official, official
+
+if TYPE_CHECKING:
+    from trecexam.features.fill.arithmetic.scale_map import RuleName, ScaleMap
+    from trecexam.features.fill.arithmetic.simulation import Simulation
+    from trecexam.pipeline import Pipeline
+
+#: Called with how many steps are done, and of how many.
+Steps = Callable[[int, int], None]
+
+
+def simulate_runs(
+    pipeline: Pipeline,
+    measures: Sequence[str] | None = None,
+    *,
+    rule: RuleName | None = None,
+    cuts: Mapping[int, int] | None = None,
+    qrels: Path | None = None,
+    depth: int | None = None,
+    teams: Path | None = None,
+    progress: Steps | None = None,
+) -> RunsReport:
+    """Leaves out what each run alone brought into the pool of a loaded track.
+
+    Args:
+        measures: official ones; None for the track's.
+        rule: how automatic labels become official ones. None or "fitted": fitted in each step on what
+            remains, and where that cannot be, "identity".
+        cuts: automatic label -> official label, of "thresholds", which they imply; none:
+            min_rating -> min_relevant.
+        qrels: a qrels file in place of the track's.
+        depth: ranks in which a passage is had by a run; None for the track's depth.
+        teams: a file that says whose run it is: a whole team is left out at once.
+
+    Raises:
+        TrecexamError: no official judgments, a measure that cannot be computed, cuts that are no rule,
+            teams of other runs.
+        ConversionError: a file cannot be read.
+    """
+    from trecexam.features.fill.arithmetic.left_out import leave_out, shift
+
+    depth = depth or pipeline.config.track.depth
+    named = stated(pipeline.config.scores, rule, cuts)
+    simulation, notes = _simulation(pipeline, measures, named, qrels)
+    team = None
+    if teams is not None:
+        team, said = _teams(teams, simulation.runs)
+        notes += said
+    rows = leave_out(simulation, depth, team, pipeline.config.scores.min_relevant, progress)
+    by_measure = {name: [one for one in rows if one.measure == name] for name in simulation.measures}
+    shifts = {
+        name: (shift(found, filled=False), shift(found, filled=True)) for name, found in by_measure.items()
+    }
+    first = {one.left_out: one for one in rows}.values()
+    if first:
+        none = sum(not one.unique for one in first)
+        who = "runs" if team is None else "teams"
+        notes += (
+            f"{len(first) - none:,} of {len(first):,} {who} have judged passages that no other has in its "
+            f"first {depth:,} ranks",
+        )
+    notes += _unfitted(sum(one.unfitted is not None for one in first), len(first))
+    return RunsReport(depth, rows, shifts, _in_words(simulation, named), notes)
+
+
+def simulate_removal(
+    pipeline: Pipeline,
+    measures: Sequence[str] | None = None,
+    *,
+    rule: RuleName | None = None,
+    cuts: Mapping[int, int] | None = None,
+    qrels: Path | None = None,
+    repeats: int = 10,
+    seed: int = 0,
+    progress: Steps | None = None,
+) -> RemovalReport:
+    """Removes 10 to 90% of the official judgments of a loaded track at random.
+
+    Args:
+        repeats: how often, at least 1.
+        seed: of the random numbers.
+
+    For the others and for what is raised see `simulate_runs`.
+    """
+    from trecexam.features.fill.arithmetic.removal import remove
+
+    named = stated(pipeline.config.scores, rule, cuts)
+    simulation, notes = _simulation(pipeline, measures, named, qrels)
+    rows = remove(simulation, repeats, seed, progress=progress)
+    unfitted = sum(one.unfitted for one in rows if one.measure == simulation.measures[0])
+    notes += _unfitted(unfitted, sum(one.measure == simulation.measures[0] for one in rows) * repeats)
+    return RemovalReport(repeats, seed, rows, _in_words(simulation, named), notes)
+
+
+def _simulation(
+    pipeline: Pipeline, measures: Sequence[str] | None, rule: ScaleMap | None, qrels: Path | None
+) -> tuple[Simulation, tuple[str, ...]]:
+    from trecexam.features.fill.arithmetic.simulation import Simulation
+    from trecexam.scores.labels import labels
+
+    snapshot = pipeline.snapshot
+    assert snapshot is not None
+    judgments = official(pipeline, qrels)
+    scores = pipeline.config.scores
+    # People's ratings are no measure of the grader.
+    ratings = pipeline.ratings(human=False)
+    automatic = {q.query_id: labels(q, scores.label, scores.min_rating, scores.min_answers) for q in ratings}
+    rankings = {
+        name: {query_id: run.ranking(query_id) for query_id in judgments.labels if query_id in run}
+        for name, run in snapshot.runs.items()
+    }
+    names = pipeline.config.official_measures() if measures is None else list(measures)
+    try:
+        simulation = Simulation(rankings, judgments.labels, automatic, names, rule)
+    except ValueError as error:
+        raise TrecexamError(str(error)) from None
+    apart = judgments.meets({q.query_id: q.doc_ids for q in ratings})
+    return simulation, _notes(pipeline, simulation, judgments, apart)
+
+
+def _notes(
+    pipeline: Pipeline, simulation: Simulation, judgments: Official, apart: str | None
+) -> tuple[str, ...]:
+    assert pipeline.snapshot is not None
+    bank = pipeline.snapshot.bank.items
+    notes = [*judgments.cautions(), *([apart] if apart else [])]
+    other = sum(query_id not in bank for query_id in simulation.query_ids)
+    if other and not apart:
+        notes.append(
+            f"{other:,} of {len(simulation.query_ids):,} judged queries are not in the bank: they count in "
+            "all means, and nothing of them can be filled"
+        )
+    if not simulation.runs:
+        notes.append(f"no runs yet: drop some into {pipeline.folder.runs}")
+    elif len(simulation.runs) == 1:
+        notes.append("a single run has no ranking to disturb: there is no tau")
+    elif apart is None:
+        tied = [
+            name
+            for name, means in zip(simulation.measures, simulation.full, strict=True)
+            if (means == means[0]).all()
+        ]
+        if tied:
+            notes.append(f"all runs are tied by {', '.join(tied)}: there is no tau")
+    judged = len(simulation.places)
+    if simulation.n_both < judged and not apart:
+        notes.append(
+            f"{simulation.n_both:,} of {judged:,} judged passages have an automatic label; the others stay "
+            "holes where their judgment is dropped"
+        )
+    return tuple(notes)
+
+
+def _teams(path: Path, runs: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...]]:
+    found = read_teams(path)
+    known = {run: team for run, team in found.items() if run in runs}
+    if not known:
+        raise TrecexamError(
+            f"none of its {len(found):,} runs ('{next(iter(found))}', ...) is on the leaderboard; use the "
+            "names that `trecexam leaderboard` shows",
+            path=path,
+        )
+    without = [run for run in runs if run not in known]
+    if not without:
+        return known, ()
+    return known, (
+        f"{len(without):,} of {len(runs):,} runs have no team in {path}: each is left out by itself",
+    )
+
+
+def _in_words(simulation: Simulation, rule: ScaleMap | None) -> str:
+    found, why = simulation.rule()
+    if rule is not None:
+        return str(found)
+    return f"fitted in each step on the judgments that remain; on all of them: {why or found}"
+
+
+def _unfitted(steps: int, of: int) -> tuple[str, ...]:
+    if not steps:
+        return ()
+    return (
+        f"in {steps:,} of {of:,} steps no rule could be fitted on the judgments that remain; there labels "
+        "are taken as they are",
+    )

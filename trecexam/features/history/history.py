@@ -1,0 +1,242 @@
+"""Keeps out/history: an entry for each update that changed the leaderboard, its labels or its items.
+
+Before the outputs are replaced, three files are written, each atomically and in this order:
+
+1. `out/history/NNNNNN.json`, the entry;
+2. `.trecexam/history.json.gz`, what the next entry is compared with. Now the entry counts;
+3. `out/history/log.tsv`, the rows of the entries that it lacks.
+
+A process killed after 1 finds its entry again by the digests of what was before and after; one killed after
+2 has its rows added by the next update. So nothing is logged twice, and nothing that counts is lost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import hashlib
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trecexam.errors import TrecexamError
+from trecexam.features.history import tables as rendering
+from trecexam.features.history.arithmetic import (
+    Earlier,
+    Entry,
+    Origin,
+    OriginChange,
+    Standing,
+    board_change,
+    counting,
+    origin_change,
+)
+from trecexam.features.history.reasons import cause
+from trecexam.features.history.snapshot import origin_of, standing_of
+from trecexam.files import atomic as files
+from trecexam.tables.table import to_tsv
+from trecexam.tables.terminal import printable
+from trecexam.track import TrackFolder
+
+if TYPE_CHECKING:
+    from trecexam.features.history.tables import LogRow
+    from trecexam.pipeline import Pipeline
+
+#: Of the file in .trecexam; another version's is as good as none.
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class _Logged:
+    """What the last entry that counts led to."""
+
+    format: int
+    entry: int
+    key: str
+    standing: Standing
+    origin: Origin
+
+
+class History:
+    """The history of a track."""
+
+    def __init__(self, folder: TrackFolder) -> None:
+        self.folder = folder.out / "history"
+        self.log_path = self.folder / "log.tsv"
+        self._state = folder.state / "history.json.gz"
+
+    def note(self, pipeline: Pipeline, labels: bytes) -> int | None:
+        """Takes down what changed since the last entry. To be called before the outputs are replaced.
+
+        Args:
+            pipeline: with all its cells asked for; what a stopped update leaves is nobody's leaderboard.
+            labels: what rubric.qrels is going to be.
+
+        Returns:
+            The number of the entry, None where nothing changed.
+
+        Raises:
+            TrecexamError: it cannot be written.
+        """
+        for folder in (self.folder, self._state.parent):
+            files.sweep(folder)
+        standing, origin = standing_of(pipeline, labels), origin_of(pipeline)
+        key = hashlib.sha256(_json(Standing, standing)).hexdigest()
+        logged = self._logged()
+        told, latest = self._log()[1], max(self.numbers(), default=0)
+        if not told and not latest:
+            # The folder is new, or was removed: it starts again.
+            logged = None
+            if not standing.runs:
+                return None
+        counted = max(told, logged.entry if logged else 0)
+        known = logged if logged is not None and logged.entry == counted else None
+        number = counted + 1 if latest <= counted + 1 else latest + 1
+        entry = self._entry(number, known, standing, origin, key, pipeline)
+        if entry.board.empty and known is not None:
+            self._remember(_Logged(_FORMAT, known.entry, key, standing, origin))
+            self._tell({})
+            return None
+        if not self._is_there(entry):
+            files.replace(self._path(number), rendering.entry_json(_plain(Entry, entry)).encode())
+        self._remember(_Logged(_FORMAT, number, key, standing, origin))
+        self._tell({number: entry})
+        return number
+
+    def numbers(self) -> list[int]:
+        """The numbers of the entries that are there, in order."""
+        names = (path.stem for path in self.folder.glob("[0-9]*.json"))
+        return sorted(int(name) for name in names if name.isascii() and name.isdigit())
+
+    def entry(self, number: int) -> Entry:
+        """An entry.
+
+        Raises:
+            TrecexamError: there is no such entry, or it cannot be read.
+        """
+        path = self._path(number)
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            there = self.numbers()
+            what = f"there are {there[0]} to {there[-1]}" if there else "`trecexam watch` makes the first one"
+            raise TrecexamError(f"no entry {number}: {what}", path=self.folder) from None
+        except OSError as error:
+            raise TrecexamError(f"cannot be read: {error.strerror}", path=path) from None
+        try:
+            found: Entry = _read(Entry, content)
+        except ValueError:
+            raise TrecexamError("is damaged, or of another version of trecexam", path=path) from None
+        return found
+
+    def rows(self) -> tuple[LogRow, ...]:
+        """The rows of log.tsv, oldest first; () where there is no history yet.
+
+        Raises:
+            TrecexamError: it cannot be read.
+        """
+        try:
+            text = self.log_path.read_text()
+        except FileNotFoundError:
+            return ()
+        except UnicodeDecodeError:
+            text = ""
+        except OSError as error:
+            raise TrecexamError(f"cannot be read: {error.strerror}", path=self.log_path) from None
+        try:
+            return rendering.log_rows_of(text)
+        except ValueError:
+            raise TrecexamError(
+                "is damaged, or of another version of trecexam; remove it, and the next `trecexam watch` "
+                "makes it anew from the entries beside it",
+                path=self.log_path,
+            ) from None
+
+    def _path(self, number: int) -> Path:
+        return self.folder / f"{number:06}.json"
+
+    def _entry(
+        self,
+        number: int,
+        known: _Logged | None,
+        standing: Standing,
+        origin: Origin,
+        key: str,
+        pipeline: Pipeline,
+    ) -> Entry:
+        assert pipeline.snapshot is not None
+        depth = pipeline.config.track.depth
+        runs = {printable(name): run for name, run in pipeline.snapshot.runs.items()}
+        board = board_change(
+            known.standing if known else None,
+            standing,
+            lambda run, query_id: runs[run].ranking(query_id, depth),
+            counting(standing.measures[0], pipeline.config.scores.min_rating, depth),
+            depth,
+        )
+        changed = origin_change(known.origin, origin) if known else OriginChange()
+        earlier: Earlier = "known" if known else "none" if number == 1 else "unknown"
+        when = datetime.now(UTC).isoformat(timespec="seconds")
+        why = cause(earlier, changed, board)
+        return Entry(number, when, earlier, why, changed, board, known.key if known else None, key)
+
+    def _is_there(self, entry: Entry) -> bool:
+        """Whether a process that was killed had written this very entry."""
+        with contextlib.suppress(TrecexamError):
+            there = self.entry(entry.entry)
+            return (there.before, there.after) == (entry.before, entry.after)
+        return False
+
+    def _logged(self) -> _Logged | None:
+        """What the last entry led to; None where that is missing, damaged or of another version."""
+        try:
+            logged = _read(_Logged, gzip.decompress(self._state.read_bytes()))
+        except (OSError, EOFError, ValueError, zlib.error):
+            return None
+        return logged if logged.format == _FORMAT else None
+
+    def _remember(self, logged: _Logged) -> None:
+        files.replace(self._state, gzip.compress(_json(_Logged, logged), 1, mtime=0))
+
+    def _log(self) -> tuple[str, int]:
+        """The text of log.tsv and the number of its last entry; "" and 0 where it is none that goes on."""
+        with contextlib.suppress(OSError, ValueError):
+            text = self.log_path.read_text()
+            if text.startswith("\t".join(rendering.LOG_COLUMNS) + "\n") and text.endswith("\n"):
+                return text, int(text.rsplit("\n", 2)[-2].split("\t", 1)[0])
+        return "", 0
+
+    def _tell(self, fresh: Mapping[int, Entry]) -> None:
+        """Adds to log.tsv the rows of the entries that it lacks."""
+        text, last = self._log()
+        rows: list[LogRow] = []
+        for number in self.numbers():
+            if number > last:
+                # One that is damaged is no reason to stop.
+                with contextlib.suppress(TrecexamError):
+                    rows += rendering.log_rows(fresh[number] if number in fresh else self.entry(number))
+        added = to_tsv(rendering.log_table(rows))
+        if rows:
+            files.replace(self.log_path, (text + added.split("\n", 1)[1] if text else added).encode())
+
+
+def _adapter(kind: Any) -> Any:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
+
+
+def _json(kind: Any, value: Any) -> bytes:
+    content: bytes = _adapter(kind).dump_json(value)
+    return content
+
+
+def _plain(kind: Any, value: Any) -> Any:
+    return _adapter(kind).dump_python(value, mode="json")
+
+
+def _read(kind: Any, content: bytes) -> Any:
+    return _adapter(kind).validate_json(content)

@@ -1,0 +1,1 @@
+"""Passages in the runs' first ranks without a judgment or a grade."""

@@ -1,0 +1,195 @@
+"""Where a track has holes: gathers rankings, judgments and ratings, and counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import compress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trecexam.errors import TrecexamError
+from trecexam.line.official import Official, official
+from trecexam.tables.table import Table
+
+if TYPE_CHECKING:
+    from trecexam.features.holes.arithmetic import Holes
+    from trecexam.pipeline import Pipeline
+
+#: What stands in the query_id column of a run's sums: trec_eval's word.
+ALL = "all"
+#: How many runs a line of talk names.
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class HolesRow:
+    """The holes of one run in the first `depth` ranks, for one query or, as `all`, over all of the bank."""
+
+    run: str
+    query_id: str
+    depth: int
+    holes: Holes
+
+
+@dataclass(frozen=True)
+class PoolHoles:
+    """The holes of all runs together, each passage of a query counted once.
+
+    Attributes:
+        depth: the ranks that count.
+        passages: how many are in them.
+        unjudged: how many of those have no official judgment; None where there are no judgments.
+        unjudged_alone: how many of these a single run has in its first `depth` ranks.
+        ungraded: how many passages have no rating.
+    """
+
+    depth: int
+    passages: int
+    unjudged: int | None
+    unjudged_alone: int | None
+    ungraded: int
+
+
+@dataclass(frozen=True)
+class HolesReport:
+    """What `trecexam holes` shows.
+
+    Attributes:
+        rows: by run, then depth as asked for, then `all` and the bank's queries in order. Runs with most
+            unjudged passages in the first depth (without judgments: ungraded ones) come first, ties by name.
+        pools: one for each depth.
+        notes: what a reader must know to read the numbers, a line each.
+    """
+
+    rows: tuple[HolesRow, ...]
+    pools: tuple[PoolHoles, ...]
+    notes: tuple[str, ...]
+
+    def sums(self) -> tuple[HolesRow, ...]:
+        """The `all` rows."""
+        return tuple(row for row in self.rows if row.query_id == ALL)
+
+    def table(self, *, by_run: bool = False) -> Table:
+        """`run query_id depth retrieved unjudged ungraded Judged`; only the `all` rows with `by_run`."""
+        return Table(
+            ("run", "query_id", "depth", "retrieved", "unjudged", "ungraded", "Judged"),
+            tuple(
+                (
+                    row.run,
+                    row.query_id,
+                    row.depth,
+                    row.holes.retrieved,
+                    row.holes.unjudged,
+                    row.holes.ungraded,
+                    row.holes.judged,
+                )
+                for row in (self.sums() if by_run else self.rows)
+            ),
+        )
+
+    def as_json(self, *, by_run: bool = False) -> dict[str, Any]:
+        """The table with full precision, the whole pool's holes, and the notes."""
+        return {
+            "pool": [asdict(pool) for pool in self.pools],
+            "notes": list(self.notes),
+            "rows": self.table(by_run=by_run).records(),
+        }
+
+    def said(self) -> tuple[str, ...]:
+        """The notes, then for each depth a line with what is worth knowing."""
+        lines = (_said(pool, [row for row in self.sums() if row.depth == pool.depth]) for pool in self.pools)
+        return (*self.notes, *(lines if self.rows else ()))
+
+
+def holes_report(
+    pipeline: Pipeline, depths: Sequence[int] | None = None, qrels: Path | None = None
+) -> HolesReport:
+    """Counts the holes of a loaded track.
+
+    Args:
+        depths: how many first ranks count; None for the track's depth. Beyond that depth all passages are
+            ungraded that no run has within it.
+        qrels: a qrels file in place of the track's.
+
+    Raises:
+        ConversionError: `qrels` cannot be read.
+    """
+    from trecexam.features.holes.arithmetic import contributed_alone, holes, total
+
+    snapshot = pipeline.snapshot
+    assert snapshot is not None
+    judgments, notes = _judgments(pipeline, qrels)
+    wanted = tuple(dict.fromkeys(depths or (pipeline.config.track.depth,)))
+    found: dict[tuple[str, int], dict[str, Holes]] = {
+        (run, depth): {} for run in snapshot.runs for depth in wanted
+    }
+    pools = {depth: PoolHoles(depth, 0, None if judgments is None else 0, None, 0) for depth in wanted}
+    for q in pipeline.ratings():
+        rated = frozenset(compress(q.doc_ids, q.rated.tolist()))
+        judged = None if judgments is None else frozenset(judgments.labels.get(q.query_id, ()))
+        rankings = {name: run.ranking(q.query_id, max(wanted)) for name, run in snapshot.runs.items()}
+        for depth in wanted:
+            for name, ranking in rankings.items():
+                found[name, depth][q.query_id] = holes(ranking, judged, rated, depth)
+            pooled = {doc_id for ranking in rankings.values() for doc_id in ranking[:depth]}
+            pool = pools[depth]
+            unjudged = only_one = None
+            if judged is not None:
+                unjudged = (pool.unjudged or 0) + len(pooled - judged)
+                alone = contributed_alone(
+                    {name: [frozenset(ranking[:depth]) - judged] for name, ranking in rankings.items()}
+                )
+                only_one = (pool.unjudged_alone or 0) + sum(map(len, alone.values()))
+            pools[depth] = PoolHoles(
+                depth, pool.passages + len(pooled), unjudged, only_one, pool.ungraded + len(pooled - rated)
+            )
+    sums = {key: total(by_query.values()) for key, by_query in found.items()}
+
+    def suffering(name: str) -> tuple[int, str]:
+        whole = sums[name, wanted[0]]
+        return -(whole.ungraded if whole.unjudged is None else whole.unjudged), name
+
+    rows = tuple(
+        HolesRow(name, query_id, depth, one)
+        for name in sorted(snapshot.runs, key=suffering)
+        for depth in wanted
+        for query_id, one in ((ALL, sums[name, depth]), *found[name, depth].items())
+    )
+    return HolesReport(rows, tuple(pools.values()), notes)
+
+
+def _judgments(pipeline: Pipeline, qrels: Path | None) -> tuple[Official | None, tuple[str, ...]]:
+    """The official judgments, and what is to be said of them."""
+    snapshot = pipeline.snapshot
+    assert snapshot is not None
+    if not snapshot.runs:
+        return None, (f"no runs yet: drop some into {pipeline.folder.runs}",)
+    try:
+        judgments = official(pipeline, qrels)
+    except TrecexamError as error:
+        return None, (f"{error}; until then only ungraded passages are counted",)
+    queries = snapshot.bank.query_ids
+    apart = judgments.meets({q.query_id: q.doc_ids for q in pipeline.ratings()})
+    notes = [f"{line}; Judged counts them as judged, as ir_measures does" for line in judgments.cautions()]
+    notes += [apart] if apart else []
+    unknown = sum(query_id not in judgments.labels for query_id in queries)
+    if unknown and not apart:
+        notes.append(
+            f"{judgments.source}: {unknown:,} of the bank's {len(queries):,} queries have no official "
+            "judgment at all; all their passages count as unjudged"
+        )
+    return judgments, tuple(notes)
+
+
+def _said(pool: PoolHoles, runs: Sequence[HolesRow]) -> str:
+    line = f"the first {pool.depth:,} ranks of {len(runs):,} runs have {pool.passages:,} passages: "
+    if pool.unjudged is None:
+        return line + f"{pool.ungraded:,} ungraded"
+    line += (
+        f"{pool.unjudged:,} unjudged ({pool.unjudged_alone or 0:,} of them only one run has), "
+        f"{pool.ungraded:,} ungraded"
+    )
+    counts = sorted(((row.holes.unjudged or 0, row.run) for row in runs), key=lambda one: (-one[0], one[1]))
+    worst = [f"{run} ({count:,})" for count, run in counts if count][:_NAMED]
+    return f"{line}; most unjudged: {', '.join(worst)}" if worst else line

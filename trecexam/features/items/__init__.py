@@ -1,0 +1,1 @@
+"""What the grades say of the bank's items."""

@@ -1,0 +1,100 @@
+"""What the grades say of the items, and what the grader gave, counted from the pool's cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trecexam.features.exams.rubric import discriminations
+from trecexam.features.items.grades_plot import GRADES
+from trecexam.features.items.items_plot import ItemQuality
+from trecexam.line.gradebook import ERROR, MISSING, REFUSED, UNPARSED
+from trecexam.scores.coverage import covered_items
+from trecexam.scores.ratings import MAX_RATING
+
+if TYPE_CHECKING:
+    from trecexam.pipeline import Pipeline
+
+#: The codes of a cell in the order of GRADES.
+_CODES = (*range(MAX_RATING + 1), UNPARSED, REFUSED, ERROR, MISSING)
+assert len(_CODES) == len(GRADES)
+
+
+@dataclass(frozen=True, eq=False)
+class Quality:
+    """The items of a track.
+
+    Attributes:
+        items: all, retired ones last.
+        grades: how often each of GRADES was given to each item that is not retired; int64 of shape
+            (n_items, len(GRADES)).
+        covered: query_id -> which run covers which item, shape (n_runs, n_items).
+    """
+
+    items: tuple[ItemQuality, ...]
+    grades: NDArray[np.int64]
+    covered: Mapping[str, NDArray[np.bool_]]
+
+    @property
+    def live(self) -> tuple[ItemQuality, ...]:
+        """Those that are asked about."""
+        return tuple(item for item in self.items if not item.retired)
+
+
+def quality(pipeline: Pipeline, runs: Sequence[str]) -> Quality:
+    """The items of a loaded track.
+
+    Args:
+        runs: their names, in the order that `covered` is to have.
+    """
+    snapshot, book, scores = pipeline.snapshot, pipeline.gradebook, pipeline.config.scores
+    assert snapshot is not None
+    depth = pipeline.config.track.depth
+    items: list[ItemQuality] = []
+    grades: list[NDArray[np.int64]] = []
+    covered = {}
+    known = discriminations(pipeline)
+    for q in pipeline.ratings():
+        told = book.without_text(q.query_id)
+        there = np.array([doc_id not in told for doc_id in q.doc_ids], np.bool_)
+        codes = book.codes(q.query_id)[there]
+        counts = np.stack([(codes == code).sum(axis=0) for code in _CODES], axis=1).astype(np.int64)
+        rankings = [snapshot.runs[run].ranking(q.query_id, depth) for run in runs]
+        found = covered_items(q, rankings, scores.min_rating)
+        rated = q.ratings >= 0
+        n_rated, total = rated.sum(axis=0), np.where(rated, q.ratings, 0).sum(axis=0, dtype=np.int64)
+        reaching = (q.ratings >= scores.min_rating).sum(axis=0)
+        unread = counts[:, [_CODES.index(UNPARSED), _CODES.index(REFUSED)]].sum(axis=1)
+        for n, item in enumerate(snapshot.bank.items[q.query_id]):
+            items.append(
+                ItemQuality(
+                    q.query_id,
+                    item.item_id,
+                    item.text,
+                    item.kind,
+                    item.importance,
+                    passages=len(codes),
+                    rated=int(n_rated[n]),
+                    unparsed=int(unread[n]),
+                    mean_rating=int(total[n]) / int(n_rated[n]) if n_rated[n] else float("nan"),
+                    reaching=int(reaching[n]),
+                    covering=int(found[:, n].sum()),
+                    n_runs=len(runs),
+                    # Further digits may differ between machines, and so would the outputs.
+                    discrimination=round(known.get((q.query_id, item.item_id), math.nan), 3),
+                )
+            )
+        grades.append(counts)
+        covered[q.query_id] = found
+    retired = [
+        ItemQuality(query_id, item.item_id, item.text, item.kind, item.importance, retired=True)
+        for query_id, gone in snapshot.bank.retired.items()
+        for item in gone
+    ]
+    counted = np.concatenate(grades) if grades else np.zeros((0, len(GRADES)), np.int64)
+    return Quality((*items, *retired), counted, covered)

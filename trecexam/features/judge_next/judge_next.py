@@ -1,0 +1,350 @@
+"""What to judge next: gathers ratings, runs and what is judged already, and ranks what a person could say."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from trecexam.errors import TrecexamError
+from trecexam.line.diagnostics import nothing_graded
+from trecexam.line.grader_probabilities import opinions
+from trecexam.tables.table import Table
+
+if TYPE_CHECKING:
+    from converters.records import Item
+    from trecexam.features.judge_next.arithmetic.next_judgments import By, Suggestion
+    from trecexam.features.judge_next.arithmetic.what_if import Asked, Board, Scoring
+    from trecexam.pipeline import Pipeline
+    from trecexam.scores.ratings import QueryRatings
+
+Level = Literal["passage", "cell"]
+#: Characters of a text that a table shows.
+_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class ToJudge:
+    """A judgment that could change the ranking, with the texts that it is about.
+
+    `item` is None, and the passage as a whole is judged, at the level "passage".
+    """
+
+    suggestion: Suggestion
+    query_text: str
+    text: str
+    item: Item | None
+
+
+@dataclass(frozen=True)
+class NextJudgments:
+    """What to judge next.
+
+    Attributes:
+        level: "passage" or "cell".
+        measure: what the ranking is by.
+        by: what the list is ordered by.
+        n_runs: runs on the leaderboard; all `tied` or not.
+        candidates: passages or cells that were looked at.
+        judged: those left out since a person judged them already.
+        ungraded: those that have no grade, of which nothing can be said.
+        rows: the judgments that could change something, the first to make first.
+    """
+
+    level: Level
+    measure: str
+    by: By
+    n_runs: int
+    tied: bool
+    candidates: int
+    judged: int
+    ungraded: int
+    rows: tuple[ToJudge, ...]
+
+    def table(self, top: int | None = None) -> Table:
+        """The first `top` rows (None: all); texts are cut and without control characters."""
+        cell = self.level == "cell"
+        header = (
+            *("place", "query_id", "doc_id"),
+            *(("item_id", "rating") if cell else ("label",)),
+            *("expected_swaps", "expected_change", "p_change", "from", "runs"),
+            *(("item_text",) if cell else ()),
+            "text",
+        )
+        rows = []
+        for place, row in enumerate(self.rows[:top], 1):
+            one = row.suggestion
+            rows.append(
+                (
+                    *(place, one.query_id, one.doc_id),
+                    *((row.item.item_id,) if row.item else ()),
+                    *(one.now, one.expected_swaps, one.expected_change, one.p_change, one.source, one.runs),
+                    *((_cut(row.item.text),) if row.item else ()),
+                    _cut(row.text),
+                )
+            )
+        return Table(header, tuple(rows))
+
+    def as_json(self, top: int | None = None) -> dict[str, Any]:
+        """The first `top` rows (None: all) with whole texts and the probability of each rating."""
+        judgments = []
+        for place, row in enumerate(self.rows[:top], 1):
+            one = row.suggestion
+            judgments.append(
+                {
+                    "place": place,
+                    "query_id": one.query_id,
+                    "doc_id": one.doc_id,
+                    **({"item_id": row.item.item_id, "rating": one.now} if row.item else {"label": one.now}),
+                    "expected_swaps": one.expected_swaps,
+                    "expected_change": one.expected_change,
+                    "p_change": one.p_change,
+                    "from": one.source,
+                    "runs": one.runs,
+                    "probabilities": {str(rating): p for rating, p in enumerate(one.chances) if p > 0},
+                    "query_text": row.query_text,
+                    **({"item_text": row.item.text} if row.item else {}),
+                    "text": row.text,
+                }
+            )
+        return {
+            "level": self.level,
+            "measure": self.measure,
+            "by": self.by,
+            "n_runs": self.n_runs,
+            "candidates": self.candidates,
+            "judged": self.judged,
+            "ungraded": self.ungraded,
+            "could_change": len(self.rows),
+            "judgments": judgments,
+        }
+
+
+def next_judgments(
+    pipeline: Pipeline,
+    measure: str | None = None,
+    level: Level | None = None,
+    by: By = "change",
+    query_ids: Collection[str] = (),
+    *,
+    include_judged: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> NextJudgments:
+    """Ranks the judgments that a person could make by what they would do to the leaderboard.
+
+    Args:
+        pipeline: a loaded one.
+        measure: what the leaderboard is by; None for the track's first.
+        level: "passage", or "cell"; None for what the measure is computed on.
+        query_ids: only these queries' passages; none for all.
+        include_judged: passages with official judgments too.
+        progress: called after each query with (queries done, queries).
+
+    Raises:
+        TrecexamError: fewer than two runs, nothing graded, a measure that cannot be computed or that does
+            not see what would be judged, an unknown query.
+    """
+    from trecexam.features.judge_next.arithmetic.next_judgments import ranked
+
+    search = Search(pipeline, measure, level, include_judged=include_judged)
+    looked: list[Looked] = []
+    asked = search.chosen(query_ids)
+    for one in search.looks(asked):
+        looked.append(one)
+        if progress:
+            progress(len(looked), len(asked))
+    return NextJudgments(
+        level=search.level,
+        measure=search.measure,
+        by=by,
+        n_runs=search.n_runs,
+        tied=search.tied,
+        candidates=sum(one.candidates for one in looked),
+        judged=sum(one.judged for one in looked),
+        ungraded=sum(one.ungraded for one in looked),
+        rows=tuple(
+            _with_texts(pipeline, found) for found in ranked((s for one in looked for s in one.found), by)
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What was found on one query; `candidates`, `judged` and `ungraded` as in `NextJudgments`."""
+
+    query_id: str
+    found: tuple[Suggestion, ...]
+    candidates: int
+    judged: int
+    ungraded: int
+
+
+class Search:
+    """Looks for judgments that matter, a query at a time, as this can take seconds for each.
+
+    Attributes:
+        level, measure, n_runs, tied: as in `NextJudgments`.
+
+    Args:
+        pipeline: a loaded one.
+        measure, level, include_judged: as in `next_judgments`.
+
+    Raises:
+        TrecexamError: as `next_judgments`.
+    """
+
+    def __init__(
+        self, pipeline: Pipeline, measure: str | None, level: Level | None, *, include_judged: bool = False
+    ) -> None:
+        self._pipeline = pipeline
+        self._scoring = _scoring(pipeline, measure)
+        on_items = self._scoring.on_items
+        self.level: Level = level or ("cell" if on_items else "passage")
+        self.measure = str(self._scoring.measure)
+        if self.level == "passage" and on_items:
+            raise TrecexamError(
+                f"{self.measure} is computed on the items' ratings, and a rating of a passage as a whole "
+                "would not change it: take --level cell, or a measure on labels (P, nDCG, AP)"
+            )
+        self._queries = {q.query_id: q for q in pipeline.ratings()}
+        _check(pipeline, list(self._queries.values()))
+        self._board = _board(pipeline, self.measure)
+        means = self._board.means.round(12)
+        self.n_runs, self.tied = len(means), bool((means == means[0]).all())
+        self._officially = _official(pipeline) if self.level == "passage" and not include_judged else {}
+
+    def chosen(self, query_ids: Collection[str] = ()) -> list[str]:
+        """These queries, or all, in the bank's order.
+
+        Raises:
+            TrecexamError: one is not in the bank.
+        """
+        for query_id in query_ids:
+            if query_id not in self._queries:
+                near = difflib.get_close_matches(query_id, self._queries, n=1)
+                hint = f"; did you mean '{near[0]}'?" if near else ""
+                root = self._pipeline.folder.root
+                raise TrecexamError(f"no query '{query_id}' in the bank{hint}", path=root)
+        return [query_id for query_id in self._queries if not query_ids or query_id in query_ids]
+
+    def looks(self, query_ids: Sequence[str]) -> Iterator[Looked]:
+        """What is found on each of these queries."""
+        from trecexam.features.judge_next.arithmetic.next_judgments import suggestions
+
+        pipeline, level = self._pipeline, self.level
+        queries = [self._queries[query_id] for query_id in query_ids]
+        for q, known in zip(queries, opinions(pipeline, queries), strict=True):
+            question, judged = _asked(pipeline, q, known, level, self._officially.get(q.query_id, ()))
+            ungraded = int((~q.rated if level == "passage" else q.ratings < 0).sum())
+            found = suggestions(q, question, self._board, self._scoring, pipeline.config.track.depth)
+            yield Looked(q.query_id, tuple(found), int(question.wanted.sum()), judged, ungraded)
+
+
+def _scoring(pipeline: Pipeline, name: str | None) -> Scoring:
+    from trecexam.features.judge_next.arithmetic.what_if import Scoring
+    from trecexam.scores.measures import measure
+
+    scores = pipeline.config.scores
+    try:
+        found = measure(pipeline.config.measures()[0] if name is None else name)
+        return Scoring(found, scores.label, scores.min_rating, scores.min_answers)
+    except ValueError as error:
+        raise TrecexamError(str(error)) from None
+
+
+def _check(pipeline: Pipeline, queries: Sequence[QueryRatings]) -> None:
+    assert pipeline.snapshot is not None
+    runs, root = pipeline.snapshot.runs, pipeline.folder.root
+    if len(runs) < 2:
+        here = f"only one run, '{next(iter(runs))}'" if runs else "no runs yet"
+        raise TrecexamError(
+            f"{here}: there is no ranking that a judgment could change; drop "
+            f"{'another' if runs else 'two or more'} into {pipeline.folder.runs}",
+            path=root,
+        )
+    if not any(q.rated.any() for q in queries):
+        raise TrecexamError(nothing_graded(pipeline.folder, pipeline.gradebook), path=root)
+
+
+def _board(pipeline: Pipeline, measure: str) -> Board:
+    import numpy as np
+
+    from trecexam.features.judge_next.arithmetic.what_if import Board
+
+    assert pipeline.snapshot is not None
+    runs, query_ids = pipeline.snapshot.runs, pipeline.snapshot.bank.query_ids
+    rows = {row.run: row for row in pipeline.leaderboard([measure]).rows}
+    answered_only = pipeline.config.scores.average == "answered"
+    return Board(
+        np.array([rows[name].scores[0].mean for name in runs]),
+        {query_id: [run.ranking(query_id) for run in runs.values()] for query_id in query_ids},
+        {
+            query_id: np.array(
+                [
+                    0.0 if answered_only and query_id not in run else 1 / rows[name].n_queries
+                    for name, run in runs.items()
+                ]
+            )
+            for query_id in query_ids
+        },
+    )
+
+
+def _official(pipeline: Pipeline) -> dict[str, set[str]]:
+    assert pipeline.snapshot is not None
+    judged: dict[str, set[str]] = {}
+    for row in pipeline.snapshot.official or ():
+        # A negative label is nobody's judgment, as trec_eval reads it.
+        if row.relevance >= 0:
+            judged.setdefault(row.query_id, set()).add(row.doc_id)
+    return judged
+
+
+def _asked(
+    pipeline: Pipeline, q: QueryRatings, known: Any, level: Level, officially: Collection[str]
+) -> tuple[Asked, int]:
+    """What is asked about a query, and how many passages or cells are not since a person judged them."""
+    import numpy as np
+
+    from trecexam.features.judge_next.arithmetic.what_if import Asked
+    from trecexam.scores.chances import cell_chances, passage_chances
+
+    assert pipeline.snapshot is not None
+    numbers: dict[str, int] = {}
+    # An id is no text: what has none is like nothing else.
+    texts = [pipeline.gradebook.text_of(q.query_id, doc_id) or f"\0{doc_id}" for doc_id in q.doc_ids]
+    alike = np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
+    first = np.zeros(len(alike), np.bool_)
+    first[np.unique(alike, return_index=True)[1]] = True
+    if level == "passage":
+        said = np.array([doc_id in q.human or doc_id in officially for doc_id in q.doc_ids], np.bool_)
+        said = np.isin(alike, alike[said])
+        rated = (q.ratings >= 0).any(axis=1)
+        chances = passage_chances(q, known, pipeline.config.scores.min_answers)
+        return Asked(chances, rated & first & ~said, alike), int((rated & first & said).sum())
+    human = pipeline.overrides.queries.get(q.query_id)
+    cells = human.cells if human else {}
+    items = pipeline.snapshot.bank.items[q.query_id]
+    said = np.array([[(doc_id, item.item_id) in cells for item in items] for doc_id in q.doc_ids], np.bool_)
+    said = said.reshape(q.ratings.shape)
+    rated = (q.ratings >= 0) & first[:, None]
+    return Asked(cell_chances(q, known), rated & ~said, alike), int((rated & said).sum())
+
+
+def _with_texts(pipeline: Pipeline, one: Suggestion) -> ToJudge:
+    assert pipeline.snapshot is not None
+    items = pipeline.snapshot.bank.items[one.query_id]
+    return ToJudge(
+        one,
+        pipeline.snapshot.query_texts.get(one.query_id, ""),
+        pipeline.gradebook.text_of(one.query_id, one.doc_id) or "",
+        None if one.item is None else items[one.item],
+    )
+
+
+def _cut(text: str) -> str:
+    """The beginning of a text on one line; a control character could take over the terminal."""
+    line = " ".join(text[: 4 * _SHOWN].split())
+    line = line if len(line) <= _SHOWN else f"{line[: _SHOWN - 3]}..."
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)

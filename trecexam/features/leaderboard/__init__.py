@@ -1,0 +1,1 @@
+"""The leaderboard's tables, plot, and other readings of stored answers."""

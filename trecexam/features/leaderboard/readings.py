@@ -1,0 +1,68 @@
+"""How much it matters which way answers are read: the paper's, or the workbench's released code's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from converters.gold import KIND as GOLD
+from trecexam.errors import TrecexamError
+from trecexam.graders.base import asks_of
+from trecexam.tables.table import Table
+
+if TYPE_CHECKING:
+    from trecexam.pipeline import Pipeline
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Scores under two readings of the same answers.
+
+    Attributes:
+        table: a row for each run and measure: the value as set, the value read the other way, and the
+            second less the first.
+        cells: graded cells.
+        differ: those whose rating is not the same.
+    """
+
+    table: Table
+    cells: int
+    differ: int
+
+
+def difference(pipeline: Pipeline, compat: str, measures: Sequence[str] | None = None) -> Difference:
+    """Compares the track's reading of its answers with another. Runs no model.
+
+    Raises:
+        TrecexamError: the grader's answers can be read in one way only.
+    """
+    from trecexam.pipeline import Pipeline
+
+    if not hasattr(pipeline.grader, "read") or GOLD in asks_of(pipeline.grader):
+        raise TrecexamError(
+            f"the `{pipeline.grader.identity['grader']}` grader's answers can be read in one way only; "
+            "--compat is for language models"
+        )
+    if not getattr(pipeline.grader, "free_text", True):
+        raise TrecexamError(
+            'with `decode = "choices"` the model picks a permitted answer and nothing is left to read; '
+            '--compat is for `decode = "beam"`'
+        )
+    config = pipeline.folder.config
+    grader = config.grader.model_copy(update={"compat": compat})
+    folder = replace(pipeline.folder, config=config.model_copy(update={"grader": grader}))
+    with Pipeline(folder) as other:
+        other.load()
+        ours, theirs = pipeline.leaderboard(measures), other.leaderboard(measures)
+        cells = differ = 0
+        for mine, its in zip(pipeline.ratings(), other.ratings(), strict=True):
+            cells += int((mine.ratings >= 0).sum())
+            differ += int((mine.ratings != its.ratings).sum())
+    values = {row.run: row.scores for row in theirs.rows}
+    rows = tuple(
+        (row.run, measure, score.mean, values[row.run][place].mean, values[row.run][place].mean - score.mean)
+        for row in ours.rows
+        for place, (measure, score) in enumerate(zip(ours.measures, row.scores, strict=True))
+    )
+    return Difference(Table(("run", "measure", "value", compat, "difference"), rows), cells, differ)

@@ -1,0 +1,1 @@
+"""People's ratings in the grader's place."""

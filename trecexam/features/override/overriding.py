@@ -1,0 +1,294 @@
+"""Takes a person's rating into overrides.tsv, and shows what became of those that are there."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from converters.errors import ConversionError
+from converters.overrides import read_overrides, with_override
+from converters.records import HumanRating
+from trecexam.bank.model import Bank, passage_digest
+from trecexam.errors import RatingConflictError, TrecexamError
+from trecexam.files import atomic as files
+from trecexam.files.exclusive_lock import alone
+from trecexam.line.overrides import COUNTS, Overrides, digest_of, resolve
+from trecexam.tables.table import Table
+
+if TYPE_CHECKING:
+    from converters.records import Item
+    from trecexam.pipeline import Pipeline
+    from trecexam.track import TrackFolder
+
+#: The columns of out/human.tsv and of `trecexam override --list`.
+COLUMNS = ("query_id", "doc_id", "item_id", "rating", "machine", "who", "why", "when", "state")
+
+
+@dataclass(frozen=True)
+class Overridden:
+    """What taking a rating did.
+
+    Attributes:
+        row: the rating.
+        machine: the grader's rating of the cell, or its label of the passage; None where it has none.
+        before: the human rating that counted until now, None where there was none.
+        written: False where the same person said just that before.
+    """
+
+    row: HumanRating
+    machine: int | None
+    before: HumanRating | None
+    written: bool
+
+
+def seen_token(row: HumanRating | None) -> str:
+    """A short text that tells the rating that counts from any other one; "none" where there is none."""
+    if row is None:
+        return "none"
+    return hashlib.sha256(json.dumps(row).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One query as it is to a person who rates its passages.
+
+    Attributes:
+        items: those that are asked about; `retired` ones are apart. None of both: there is no such query.
+        texts: doc_id -> text of the pooled passages; None where that is not graded.
+        depth: of the pool.
+        max_rating: the best rating on the grader's scale.
+        others: other queries of the bank, to guess which one was meant.
+    """
+
+    query_id: str
+    items: tuple[Item, ...]
+    retired: tuple[Item, ...]
+    texts: Mapping[str, str | None]
+    depth: int
+    max_rating: int
+    others: tuple[str, ...] = ()
+
+
+def override(
+    pipeline: Pipeline,
+    query_id: str,
+    doc_id: str,
+    item: str,
+    rating: int | None,
+    who: str,
+    why: str,
+    seen: str | None = None,
+) -> Overridden:
+    """Takes a person's rating of a cell, or of a passage as a whole; adds a line to overrides.tsv.
+
+    Args:
+        pipeline: a loaded one.
+        item: an item's id, or its index in the bank (from 1); "" for the passage as a whole.
+        rating: 0..5; None withdraws what anybody said before.
+        seen: as in `take`.
+
+    Raises:
+        RatingConflictError: another rating counts by now than the one that was seen.
+        TrecexamError: the query, passage or item is not in the track, or the rating not on the scale.
+    """
+    from trecexam.graders.base import scale_of
+
+    assert pipeline.snapshot is not None
+    bank = pipeline.snapshot.bank
+    live, retired = bank.items.get(query_id, ()), bank.retired.get(query_id, ())
+    texts = (
+        {d: pipeline.gradebook.text_of(query_id, d) for d in pipeline.gradebook.pooled(query_id)}
+        if live
+        else {}
+    )
+    best = scale_of(pipeline.grader).max_rating
+    standing = Standing(query_id, live, retired, texts, pipeline.config.track.depth, best, bank.query_ids)
+    row, before, written = take(pipeline.folder, standing, doc_id, item, rating, who, why, seen)
+    return Overridden(row, _machine(pipeline, {query_id}).get(row[:3]), before, written)
+
+
+def take(
+    folder: TrackFolder,
+    standing: Standing,
+    doc_id: str,
+    item: str,
+    rating: int | None,
+    who: str,
+    why: str,
+    seen: str | None = None,
+) -> tuple[HumanRating, HumanRating | None, bool]:
+    """As `override`, of a query as a person sees it: nothing of the track is read but overrides.tsv.
+
+    Args:
+        seen: `seen_token` of what counted when the person looked; None to add the rating in any case.
+
+    Returns:
+        The rating; what counted until now; whether anything was written: not where the same person said just
+        that before.
+    """
+    who, why = " ".join(who.split()), " ".join(why.split())
+    if not who or not why:
+        raise TrecexamError(f"a rating needs {'a reason (why)' if who else 'a name (who)'}")
+    found = _checked(folder, standing, doc_id, item, rating)
+    text = standing.texts[doc_id]
+    row = HumanRating(
+        standing.query_id,
+        doc_id,
+        found.item_id if found else "",
+        rating,
+        who,
+        why,
+        datetime.now(UTC).isoformat(timespec="seconds"),
+        "" if text is None else passage_digest(text).hex(),
+        digest_of(found) if found else "",
+    )
+    path = folder.overrides()
+    with alone(folder.state / "overrides.lock"):
+        # Another one may have spoken since the person looked.
+        before = said(folder, standing).said.get(row[:3])
+        if seen is not None and seen_token(before) != seen:
+            raise _conflict(before, path)
+        if rating is None and before is None:
+            raise TrecexamError("there is no rating to withdraw", path=path)
+        if before is not None and before._replace(when="") == row._replace(when=""):
+            return before, before, False
+        added = _added(path, row)
+        # A link stays a link.
+        files.replace(Path(os.path.realpath(path)), added)
+    return row, before, True
+
+
+def said(folder: TrackFolder, standing: Standing) -> Overrides:
+    """What people say of a query, by overrides.tsv as it is now; nothing where that cannot be read."""
+    query_id = standing.query_id
+    try:
+        lines = read_overrides(folder.overrides(), lambda refused: None)
+        rows = [(number, row) for number, row in lines if row.query_id == query_id]
+    except ConversionError:
+        # There is no file yet; or who adds to it says what is wrong.
+        return Overrides()
+    bank = Bank({query_id: standing.items}, {query_id: standing.retired})
+    texts = {doc_id: text for doc_id, text in standing.texts.items() if text is not None}
+    pool = {query_id: tuple(standing.texts)}
+    return resolve(rows, folder.shown(folder.overrides()), bank, pool, texts, standing.max_rating)
+
+
+def human_table(pipeline: Pipeline) -> Table:
+    """Every line of overrides.tsv that could be read, with the grader's rating and what became of it.
+
+    Below a line that counts stand the other pooled passages with the same text, for which it counts too.
+    """
+    decisions = pipeline.overrides.decisions
+    machine = _machine(pipeline, {decision.row.query_id for decision in decisions})
+    alike: dict[HumanRating, list[HumanRating]] = {}
+    for (_, doc_id, _), row in pipeline.overrides.said.items():
+        if doc_id != row.doc_id:
+            alike.setdefault(row, []).append(row._replace(doc_id=doc_id))
+    return Table(
+        COLUMNS,
+        tuple(
+            (*row[:4], machine.get(row[:3]), row.who, row.why, row.when, state)
+            for _, said, state in decisions
+            for row in (said, *(alike.get(said, ()) if state == COUNTS else ()))
+        ),
+    )
+
+
+def _conflict(now: HumanRating | None, path: Path) -> RatingConflictError:
+    if now is None:
+        return RatingConflictError("the rating that you saw was withdrawn meanwhile", None, path=path)
+    return RatingConflictError(f"{now.who} says {now.rating} by now: {now.why}", now, path=path)
+
+
+def _checked(
+    folder: TrackFolder, standing: Standing, doc_id: str, item: str, rating: int | None
+) -> Item | None:
+    root, query_id, items = folder.root, standing.query_id, standing.items
+    if not items:
+        if standing.retired:
+            raise TrecexamError(f"all items of query '{query_id}' are retired", path=root)
+        raise TrecexamError(f"no query '{query_id}' in the bank{_near(query_id, standing.others)}", path=root)
+    if doc_id not in standing.texts:
+        raise TrecexamError(
+            f"'{doc_id}' is not in the pool of query '{query_id}', the first {standing.depth} of each run"
+            f"{_near(doc_id, list(standing.texts))}",
+            path=root,
+        )
+    best = standing.max_rating
+    if rating is not None and not 0 <= rating <= best:
+        raise TrecexamError(f"the rating {rating} is not on the grader's scale, 0..{best}", path=root)
+    if not item:
+        return None
+    for one in items:
+        if one.item_id == item:
+            return one
+    if any(one.item_id == item for one in standing.retired):
+        raise TrecexamError(f"item '{item[:80]}' of query '{query_id}' is retired", path=root)
+    # Beyond 4,300 digits Python makes no number of them.
+    index = int(item) if item.isascii() and item.isdigit() and len(item) < 10 else 0
+    if 1 <= index <= len(items):
+        return items[index - 1]
+    raise TrecexamError(
+        f"query '{query_id}' has no item '{item[:80]}'{_near(item, [one.item_id for one in items])}; an "
+        f"index, 1..{len(items)}, will do too",
+        path=root,
+    )
+
+
+def _near(name: str, known: tuple[str, ...] | list[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    return f"; did you mean '{near[0]}'?" if near else ""
+
+
+def _machine(pipeline: Pipeline, query_ids: set[str]) -> dict[tuple[str, str, str], int]:
+    """(query_id, doc_id, item_id or "") -> the grader's rating, or its label of the passage."""
+    from trecexam.scores.labels import labels
+
+    assert pipeline.snapshot is not None
+    bank, scores = pipeline.snapshot.bank, pipeline.config.scores
+    found: dict[tuple[str, str, str], int] = {}
+    for query in pipeline.ratings(sorted(query_ids & bank.items.keys()), human=False):
+        by_label = labels(query, scores.label, scores.min_rating, scores.min_answers)
+        found.update(((query.query_id, doc_id, ""), label) for doc_id, label in by_label.items())
+        for doc_id, ratings in zip(query.doc_ids, query.ratings.tolist(), strict=True):
+            for item, rating in zip(bank.items[query.query_id], ratings, strict=True):
+                if rating >= 0:
+                    found[query.query_id, doc_id, item.item_id] = rating
+    return found
+
+
+def _added(path: Path, row: HumanRating) -> bytes:
+    """The content of overrides.tsv with one more line, which will be read.
+
+    Raises:
+        TrecexamError: the file cannot be read as it is, so that no line of it counts; it has to be mended.
+    """
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        if not Path(os.path.realpath(path)).parent.is_dir():
+            raise TrecexamError("is a link into a folder that is not there", path=path) from None
+        content = b""
+    except OSError as error:
+        raise TrecexamError(f"cannot be read: {error.strerror}", path=path) from None
+    try:
+        if content:
+            # Lines that are refused are named by every update; of a header that is wrong all lines are.
+            for _ in read_overrides(path, lambda refused: None):
+                pass
+        return with_override(content, row)
+    except UnicodeDecodeError:
+        raise TrecexamError("is no UTF-8; mend it first", path=path) from None
+    except ConversionError as error:
+        raise TrecexamError(
+            f"{error.reason}; nothing is added until that is mended", path=path, line=error.line
+        ) from None
+    except ValueError as error:
+        raise TrecexamError(str(error), path=path) from None

@@ -1,0 +1,60 @@
+"""out/ragval/: what was judged, and the report on it, with every update of a track of the grader `ragval`."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+from converters.ragval import write_judged
+from trecexam.features.ragval.judged import FOLDER, Judged, judged
+from trecexam.features.ragval.reporting import RagvalReport, files_of, report_of
+from trecexam.outputs.beside import Made
+from trecexam.outputs.page.model import Beside, Picture
+from trecexam.tables.excerpt import excerpt
+from trecexam.tables.plots.drawings import Drawings
+from trecexam.tables.table import to_json
+
+if TYPE_CHECKING:
+    from trecexam.pipeline import Pipeline
+
+#: Systems that the page shows.
+_ROWS = 50
+
+
+def made(pipeline: Pipeline) -> Made:
+    """judged.jsonl, judging.json and the report's files; nothing without answers."""
+    found = judged(pipeline)
+    return made_of(found, pipeline) if found.rows or found.waiting else Made({})
+
+
+def made_of(found: Judged, pipeline: Pipeline) -> Made:
+    """The files of what was judged."""
+    buffer = io.BytesIO()
+    write_judged(found.rows, buffer)
+    judging = {**found.as_json(), "judge": dict(pipeline.grader.identity)}
+    contents = {"judged.jsonl": buffer.getvalue(), "judging.json": to_json(judging).encode()}
+    if not found.rows:
+        return Made(contents)
+    report = report_of(found.rows)
+    if not pipeline.config.report.write:
+        return Made(contents | dict(files_of(report)))
+    folder = pipeline.folder
+    drawings = Drawings(folder.out / FOLDER, folder.state / "ragval-plots.json")
+    pictures = {plot.name: Picture(plot, drawings.of(plot)) for plot in report.plots()}
+    drawings.remember()
+    contents |= files_of(report, lambda plot: pictures[plot.name].drawing)
+    return Made(contents, _section(found, report, pictures))
+
+
+def _section(found: Judged, report: RagvalReport, pictures: dict[str, Picture]) -> Beside:
+    return Beside(
+        FOLDER,
+        "Judged answers",
+        "Systems are scored by their answers to questions about knowledge blocks: a judge, who is shown "
+        "question, answer and block, scores each for truthfulness and relevance, from 1 to 5.",
+        "In the sections below an answer is a passage, and its scores, rounded down, are its ratings on two "
+        "items.",
+        tuple(f"{line}." for line in (*report.notes, *found.remarks())),
+        excerpt(report.table(), _ROWS, f"{FOLDER}/report.tsv"),
+        pictures,
+    )

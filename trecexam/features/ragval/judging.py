@@ -1,0 +1,142 @@
+"""`trecexam ragval judge`: has a judge score a track's whole answers, whatever else grades the track."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from trecexam.config import GraderSection, ScoresSection
+from trecexam.errors import GraderError
+from trecexam.features.ragval.beside import made_of
+from trecexam.features.ragval.judged import FOLDER, Judged, judged
+from trecexam.features.ragval.reporting import RagvalReport, report_of
+from trecexam.files import atomic as files
+from trecexam.files.stamps import Rejected
+from trecexam.graders.base import Estimate, asks_of
+from trecexam.line.dropped_runs import NO_QUERY
+from trecexam.line.judged_answers import JUDGED
+from trecexam.line.updates import Progress
+from trecexam.pipeline import Pipeline
+from trecexam.track import TrackFolder
+
+#: Graders whose settings name a language model that can judge.
+_MODELS = ("ragval", "erag", "openai", "causal", "seq2seq")
+#: What of another grader's settings is not for the judge.
+_NOT_OURS = ("prompt", "decode", "compat", "passage_first", "structured", "recorded", "cut_points")
+
+
+@dataclass(frozen=True)
+class Judging:
+    """What judging a track came to.
+
+    Attributes:
+        report: on all answers that are judged; None where none is.
+        graded: answers that the judge was asked about now.
+        rejected: lines and files of answers that were not taken, and what could not be judged.
+        complete: False where it ended before all were asked about; `why` says what ended it.
+        usage: tokens and money, now and in all; None where these are not counted.
+    """
+
+    judged: Judged
+    report: RagvalReport | None
+    graded: int
+    rejected: tuple[Rejected, ...]
+    complete: bool
+    why: str
+    usage: dict[str, Any] | None
+
+
+def judging_folder(folder: TrackFolder, model: dict[str, str] | None = None) -> TrackFolder:
+    """The track with the judge as its grader; the same where it has that.
+
+    Args:
+        model: settings of [grader] (`model`, `base_url`, `key_env`) in place of the track's.
+
+    Raises:
+        GraderError: no language model is named.
+    """
+    config = folder.config
+    if config.grader.name == "ragval" and not model:
+        return folder
+    if model:
+        grader = GraderSection.model_validate({"name": "ragval", **model})
+    elif config.grader.name in _MODELS:
+        own = {key: getattr(config.grader, key) for key in config.grader.model_fields_set - {*_NOT_OURS}}
+        grader = GraderSection.model_validate({**own, "name": "ragval"})
+    else:
+        raise GraderError(
+            f"[grader] is `{config.grader.name}`, which cannot judge: name a language model with --model, or "
+            "a server with --base-url and --model",
+            path=folder.config_path,
+        )
+    # Its measures may need what the questions have not, and none is computed here.
+    scores = ScoresSection.model_validate({"unparsed": config.scores.unparsed})
+    return replace(folder, config=config.model_copy(update={"grader": grader, "scores": scores}))
+
+
+def judge(
+    pipeline: Pipeline,
+    progress: Callable[[Progress], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Judging:
+    """Judges the answers that are not judged yet, and writes out/ragval/; the rest of out/ stays as it is.
+
+    Raises:
+        TrecexamError, ConversionError: what stands in the way; what was judged until then is stored.
+    """
+    check(pipeline)
+    pipeline.open_to_write()
+    pipeline.load()
+    graded = pipeline.grade(progress, stop)
+    found = judged(pipeline)
+    _write(pipeline, found)
+    done = result(pipeline, found, graded.cells // 2, complete=graded.complete, why=graded.why)
+    # The track's other runs are to its own queries, and no news.
+    ours = tuple(row for row in done.rejected if not row.reason.startswith(NO_QUERY))
+    return replace(done, rejected=ours)
+
+
+def result(pipeline: Pipeline, found: Judged, graded: int, *, complete: bool, why: str) -> Judging:
+    """What judging came to, of a pipeline that has judged."""
+    report = report_of(found.rows) if found.rows else None
+    return Judging(found, report, graded, pipeline.rejected, complete, why, pipeline.usage())
+
+
+def estimate(pipeline: Pipeline) -> Estimate:
+    """What judging would take, in answers ("cells"), tokens and money; asks nobody."""
+    check(pipeline)
+    pipeline.load()
+    found = pipeline.estimate()
+    return found._replace(cells=-(-found.cells // 2))
+
+
+def check(pipeline: Pipeline) -> None:
+    """Refuses a grader that judges no answers."""
+    if not asks_of(pipeline.grader) >= JUDGED:
+        raise GraderError("this grader judges no answers for truthfulness and relevance")
+
+
+def _write(pipeline: Pipeline, found: Judged) -> None:
+    out = pipeline.folder.out / FOLDER
+    contents = {}
+    if found.rows or found.waiting:
+        contents = {out / name: content for name, content in made_of(found, pipeline).files.items()}
+    for folder in (out, out / "plots"):
+        files.sweep(folder)
+        for path in folder.glob("*.*"):
+            if path not in contents and path.name in OURS:
+                files.remove(path)
+    files.replace_together(contents)
+
+
+#: What an update may write there.
+OURS = frozenset(
+    {
+        "judged.jsonl",
+        "judging.json",
+        "report.json",
+        *(f"{name}.tsv" for name in ("report", "intervals", "histogram", "significance", "bounds", "sweep")),
+        *(f"{name}.{kind}" for name in ("means", "histogram", "sweep") for kind in ("svg", "png", "tsv")),
+    }
+)

@@ -1,0 +1,85 @@
+"""Reading a question, or a yes or no, out of what a language model wrote. What is neither stays unread."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import NamedTuple
+
+from trecexam.features.banks.generation.reading import without_thoughts
+
+#: Characters of a question, at most.
+LONGEST = 1000
+#: Signs that end a question, in the scripts that have their own.
+_MARKS = ("?", "\uff1f", "\u061f", "\u037e")
+_LABEL = re.compile(r"(?:[*_#\s]*+(?:an?\s+)?(?:creative\s+)?question\s*+\d*+\s*+:[*_\s]*+)", re.IGNORECASE)
+_LISTED = re.compile(r"\s*(?:\(?\d{1,3}[.):]|[-*\u2022\u2013])\s+\S")
+_QUOTES = {'"': '"', "\u201c": "\u201d", "\u00ab": "\u00bb", "\u201e": "\u201c", "*": "*"}
+_FENCED = re.compile(r"```\w*\s*(.*?)\s*```", re.DOTALL)
+_WORDS = re.compile(r"[^\W_]+")
+
+
+class Unread(NamedTuple):
+    """Why an answer is no question."""
+
+    reason: str
+
+
+def read_question(answer: str, *, cut: bool = False) -> str | Unread:
+    """The one question in an answer, without a line that leads to it, a label, or quotation marks around it.
+
+    Args:
+        cut: the model was stopped before its end.
+    """
+    said = without_thoughts(answer)
+    if said is None:
+        return Unread("thoughts without an end")
+    text = _in_json(said.strip())
+    if not text:
+        return Unread("empty")
+    if cut:
+        return Unread("ends early")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if len(lines) > 1 and lines[0].endswith(":") and not any(mark in lines[0] for mark in _MARKS):
+        del lines[0]
+    asked = [line for line in lines if any(mark in line for mark in _MARKS)]
+    if len(asked) > 1 and sum(_LISTED.match(line) is not None for line in asked) > 1:
+        return Unread("several questions")
+    found = _unquoted(_LABEL.sub("", " ".join(lines), count=1))
+    if not any(mark in found for mark in _MARKS):
+        return Unread("no question mark")
+    if len(found) > LONGEST:
+        return Unread(f"longer than {LONGEST:,} characters")
+    return found
+
+
+def read_known(answer: str) -> bool | None:
+    """Yes or no, by itself or as the first word; None where it is neither, or both."""
+    said = without_thoughts(answer)
+    words = [] if said is None else [word.casefold() for word in _WORDS.findall(_in_json(said.strip()))]
+    if not words or words[0] not in ("yes", "no") or {"yes", "no"} <= set(words):
+        return None
+    return bool(words[0] == "yes")
+
+
+def _in_json(text: str) -> str:
+    """The one text of a JSON object of one member; else the text as it is, without a fence around it."""
+    fenced = _FENCED.fullmatch(text)
+    text = fenced[1] if fenced else text
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    values = list(found.values()) if isinstance(found, dict) else [found]
+    if len(values) != 1 or isinstance(values[0], dict | list | None):
+        return text
+    if isinstance(values[0], bool):
+        return "yes" if values[0] else "no"
+    return str(values[0]).strip()
+
+
+def _unquoted(text: str) -> str:
+    text = text.strip()
+    while len(text) > 2 and _QUOTES.get(text[0]) == text[-1]:
+        text = text[1:-1].strip()
+    return text

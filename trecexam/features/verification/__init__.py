@@ -1,0 +1,1 @@
+"""What the grader did, shown item by item."""

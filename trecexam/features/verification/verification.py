@@ -1,0 +1,330 @@
+"""What `trecexam verify` shows: gathers grades, texts and judgments; `scores.verification` computes."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from trecexam.errors import TrecexamError
+from trecexam.graders.base import scale_of
+from trecexam.line.official import official
+
+if TYPE_CHECKING:
+    from trecexam.features.verification.arithmetic import (
+        GradedCell,
+        Grids,
+        Missing,
+        Order,
+        QueryGrading,
+        Spurious,
+        Topic,
+    )
+    from trecexam.pipeline import Pipeline
+    from trecexam.scores.ratings import QueryRatings
+
+Ids = Collection[str] | None
+Judgments = Mapping[str, Mapping[str, int]]
+
+
+def grading(
+    pipeline: Pipeline,
+    query_ids: Ids = None,
+    item_ids: Ids = None,
+    doc_ids: Ids = None,
+    statuses: Ids = None,
+) -> Iterator[QueryGrading]:
+    """Every cell with its answer, query by query; what is asked for is checked before the first one.
+
+    Args:
+        query_ids, item_ids, doc_ids, statuses: only of these; None for all. Queries and items of which
+            nothing is left are left out.
+
+    Raises:
+        TrecexamError: nothing is graded yet, or an id is not in the track.
+    """
+    from trecexam.features.verification.arithmetic import GradedItem, QueryGrading, best_first
+
+    queries = _queries(pipeline, query_ids, item_ids, doc_ids)
+    judgments = _known_judgments(pipeline)
+    topics = _topics(pipeline, queries)
+    without = _without_text(pipeline, topics)
+
+    def graded(q: QueryRatings) -> QueryGrading:
+        rows = {
+            (row["item_id"], row["doc_id"]): row
+            for row in pipeline.gradebook.rows((q.query_id,))
+            if (item_ids is None or row["item_id"] in item_ids)
+            and (doc_ids is None or row["doc_id"] in doc_ids)
+        }
+        judged = judgments.get(q.query_id, {})
+        human = _human_cells(pipeline, q.query_id)
+        items = []
+        for place, item in enumerate(topics[q.query_id].items):
+            if item_ids is not None and item.item_id not in item_ids:
+                continue
+            cells = [
+                _cell(
+                    doc_id,
+                    rating,
+                    rows.get((item.item_id, doc_id)),
+                    "no_text" if doc_id in without else "missing",
+                    judged.get(doc_id),
+                    human=(doc_id, item.item_id) in human,
+                )
+                for doc_id, rating in zip(q.doc_ids, q.ratings[:, place].tolist(), strict=True)
+                if doc_ids is None or doc_id in doc_ids
+            ]
+            kept = best_first(cell for cell in cells if statuses is None or cell.status in statuses)
+            if kept:
+                items.append(GradedItem(place + 1, item, tuple(kept)))
+        return QueryGrading(topics[q.query_id], tuple(items))
+
+    return (shown for q in queries if (shown := graded(q)).items)
+
+
+def grids(
+    pipeline: Pipeline,
+    query_ids: Ids = None,
+    item_ids: Ids = None,
+    doc_ids: Ids = None,
+    min_rating: int | None = None,
+) -> Grids:
+    """Passages x items of each query, with official judgments and labels.
+
+    Args:
+        item_ids: only these columns; labels are over all items.
+        min_rating: in place of the track's.
+
+    Raises:
+        TrecexamError: nothing is graded yet, an id is not in the track, or a min_rating no grade can reach.
+    """
+    from trecexam.features.verification.arithmetic import Grids, QueryGrid, grid_rows
+    from trecexam.scores.labels import labels
+
+    scores = pipeline.config.scores
+    threshold = least_rating(pipeline, min_rating)
+    judgments = _known_judgments(pipeline)
+    queries = _queries(pipeline, query_ids, item_ids, doc_ids)
+    topics = _topics(pipeline, queries)
+    found = []
+    for q in queries:
+        topic = topics[q.query_id]
+        places = tuple(
+            place for place, item in enumerate(topic.items) if item_ids is None or item.item_id in item_ids
+        )
+        label = labels(q, scores.label, threshold, scores.min_answers)
+        human: dict[str, list[int]] = {}
+        for place, item in enumerate(topic.items):
+            for doc_id, item_id in _human_cells(pipeline, q.query_id):
+                if item_id == item.item_id:
+                    human.setdefault(doc_id, []).append(place)
+        rows = grid_rows(q, judgments.get(q.query_id, {}), label, human)
+        kept = tuple(row for row in rows if doc_ids is None or row.doc_id in doc_ids)
+        if kept:
+            found.append(QueryGrid(topic, places, kept))
+    return Grids(threshold, tuple(found))
+
+
+def missing(
+    pipeline: Pipeline,
+    query_ids: Ids = None,
+    min_rating: int | None = None,
+    min_relevant: int | None = None,
+) -> Missing:
+    """The officially relevant passages that no item reaches, and what became of the others.
+
+    Args:
+        min_rating, min_relevant: in place of the track's.
+
+    Raises:
+        TrecexamError: no official judgments, or none of these queries or of this pool; nothing is graded
+            yet; an id is not in the track; a min_rating that no grade can reach.
+    """
+    from trecexam.features.verification.arithmetic import Missing, relevant_passages
+
+    threshold = least_rating(pipeline, min_rating)
+    relevant = pipeline.config.scores.min_relevant if min_relevant is None else min_relevant
+    queries, judgments = _judged(pipeline, query_ids)
+    topics = _topics(pipeline, queries)
+    without = _without_text(pipeline, topics)
+    found = tuple(
+        (topics[q.query_id], relevant_passages(q, judgments[q.query_id], without, threshold, relevant))
+        for q in queries
+        if q.query_id in judgments
+    )
+    return Missing(threshold, relevant, found, _unjudged(queries, judgments))
+
+
+def spurious(
+    pipeline: Pipeline,
+    query_ids: Ids = None,
+    item_ids: Ids = None,
+    min_rating: int | None = None,
+    min_relevant: int | None = None,
+    order: Order = "phi",
+) -> Spurious:
+    """How well each item tells relevant from non-relevant passages, the worst first.
+
+    Args:
+        min_rating, min_relevant: in place of the track's.
+        order: see `trecexam.features.verification.arithmetic.worst_first`.
+
+    Raises:
+        TrecexamError: as `missing`.
+    """
+    from trecexam.features.exams.rubric import discriminations
+    from trecexam.features.verification.arithmetic import Spurious, item_reaches, worst_first
+
+    threshold = least_rating(pipeline, min_rating)
+    relevant = pipeline.config.scores.min_relevant if min_relevant is None else min_relevant
+    queries, judgments = _judged(pipeline, query_ids, item_ids)
+    assert pipeline.snapshot is not None
+    bank = pipeline.snapshot.bank
+    known = discriminations(pipeline, threshold)
+    reaches = [
+        replace(reach, discrimination=known.get((q.query_id, reach.item.item_id), math.nan))
+        for q in queries
+        if q.query_id in judgments
+        for reach in item_reaches(q, bank.items[q.query_id], judgments[q.query_id], threshold, relevant)
+        if item_ids is None or reach.item.item_id in item_ids
+    ]
+    ordered = tuple(worst_first(reaches, order))
+    return Spurious(threshold, relevant, ordered, _unjudged(queries, judgments))
+
+
+def judgments_unused(pipeline: Pipeline) -> str | None:
+    """Why the track's official judgments say nothing of its pool; None where they do, or there are none."""
+    assert pipeline.snapshot is not None
+    if pipeline.snapshot.official is None and pipeline.folder.qrels() is None:
+        return None
+    try:
+        return official(pipeline).meets({q.query_id: q.doc_ids for q in pipeline.ratings()})
+    except TrecexamError as error:
+        return str(error)
+
+
+def _known_judgments(pipeline: Pipeline) -> Judgments:
+    assert pipeline.snapshot is not None
+    return {} if pipeline.snapshot.official is None else official(pipeline).labels
+
+
+def _judged(
+    pipeline: Pipeline, query_ids: Ids, item_ids: Ids = None
+) -> tuple[Sequence[QueryRatings], Judgments]:
+    """The ratings of the queries asked for, and the official judgments, of at least one of them."""
+    judged = official(pipeline)
+    queries = _queries(pipeline, query_ids, item_ids)
+    reason = judged.meets({q.query_id: q.doc_ids for q in pipeline.ratings()})
+    if reason is None and not any(q.query_id in judged.labels for q in queries):
+        asked = ", ".join(f"'{q.query_id}'" for q in queries[:3]) + (", ..." if len(queries) > 3 else "")
+        reason = f"{judged.source}: no official judgments of {asked}"
+    if reason is not None:
+        raise TrecexamError(reason)
+    return queries, judged.labels
+
+
+def _unjudged(queries: Sequence[QueryRatings], judgments: Judgments) -> tuple[str, ...]:
+    return tuple(q.query_id for q in queries if q.query_id not in judgments)
+
+
+def _queries(
+    pipeline: Pipeline, query_ids: Ids = None, item_ids: Ids = None, doc_ids: Ids = None
+) -> Sequence[QueryRatings]:
+    """The ratings of the queries asked for, of those that have the items asked for.
+
+    Raises:
+        TrecexamError: nothing is graded yet, or an id is not in the track.
+    """
+    assert pipeline.snapshot is not None
+    folder, bank = pipeline.folder, pipeline.snapshot.bank
+    known = bank.query_ids
+    _refuse_unknown(query_ids, known, "query", "in the bank", pipeline)
+    wanted = [query_id for query_id in known if query_ids is None or query_id in query_ids]
+    items = {query_id: [item.item_id for item in bank.items[query_id]] for query_id in wanted}
+    _refuse_unknown(item_ids, [i for found in items.values() for i in found], "item", "in the bank", pipeline)
+    counts = pipeline.gradebook.counts()
+    ratings = pipeline.ratings()
+    if counts.cells == counts.missing + counts.no_text_cells and not any(q.rated.any() for q in ratings):
+        first = "" if pipeline.snapshot.runs else f"drop runs into {folder.runs}, then "
+        raise TrecexamError(
+            f"nothing is graded yet: {first}`trecexam watch {folder.root} --once` grades", path=folder.root
+        )
+    kept = {q for q in wanted if item_ids is None or any(i in item_ids for i in items[q])}
+    queries = [q for q in ratings if q.query_id in kept]
+    _refuse_unknown(doc_ids, {d for q in queries for d in q.doc_ids}, "passage", "in the pool", pipeline)
+    return queries
+
+
+def _refuse_unknown(ids: Ids, known: Collection[str], what: str, where: str, pipeline: Pipeline) -> None:
+    for one in ids or ():
+        if one not in known:
+            near = difflib.get_close_matches(one, known, n=1)
+            hint = f"; did you mean '{near[0]}'?" if near else ""
+            raise TrecexamError(f"no {what} '{one}' {where}{hint}", path=pipeline.folder.root)
+
+
+def least_rating(pipeline: Pipeline, asked: int | None) -> int:
+    if asked is None:
+        return pipeline.config.scores.min_rating
+    most = scale_of(pipeline.grader).max_rating
+    if asked > most:
+        raise TrecexamError(f"no rating reaches {asked}: the grader rates 0..{most}")
+    return asked
+
+
+def _topics(pipeline: Pipeline, queries: Sequence[QueryRatings]) -> dict[str, Topic]:
+    from trecexam.features.verification.arithmetic import Topic
+
+    snapshot = pipeline.snapshot
+    assert snapshot is not None
+    texts, _ = pipeline.texts_of({doc_id for q in queries for doc_id in q.doc_ids}, snapshot)
+    return {
+        q.query_id: Topic(
+            q.query_id,
+            snapshot.query_texts.get(q.query_id, ""),
+            snapshot.bank.items[q.query_id],
+            {doc_id: texts.get(doc_id) for doc_id in q.doc_ids},
+        )
+        for q in queries
+    }
+
+
+def _without_text(pipeline: Pipeline, topics: Mapping[str, Topic]) -> set[str]:
+    """The pooled passages whose text is missing, or too short to be graded."""
+    least = pipeline.config.track.min_text
+    return {
+        doc_id
+        for topic in topics.values()
+        for doc_id, text in topic.passages.items()
+        if text is None or len(text) < least
+    }
+
+
+def _human_cells(pipeline: Pipeline, query_id: str) -> Collection[tuple[str, str]]:
+    """(doc_id, item_id) of the cells that a person rated in place of the grader."""
+    said = pipeline.overrides.queries.get(query_id)
+    return () if said is None else said.cells.keys()
+
+
+def _cell(
+    doc_id: str,
+    rating: int,
+    row: Mapping[str, Any] | None,
+    without_row: str,
+    judgment: int | None,
+    *,
+    human: bool,
+) -> GradedCell:
+    from trecexam.features.verification.arithmetic import GradedCell
+    from trecexam.scores.ratings import MISSING
+
+    counts = None if rating == MISSING else rating
+    source = "" if counts is None else "human" if human else "model"
+    if row is None:
+        return GradedCell(doc_id, counts, None, without_row, source, "", None, judgment)
+    machine, chances = row["rating"], row["probabilities"]
+    probability = None if chances is None or machine is None else chances[machine]
+    return GradedCell(doc_id, counts, machine, row["status"], source, row["answer"], probability, judgment)

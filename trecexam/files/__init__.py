@@ -1,0 +1,1 @@
+"""Writing files whole, locks, and when a file changed."""

@@ -1,0 +1,56 @@
+"""What was made of files, kept until they change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from converters.errors import ConversionError
+from trecexam.files.stamps import Stamp, stamp
+
+T = TypeVar("T")
+
+
+class FileCache:
+    """What was made of each file, for each kind of reading, with the file's stamp."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, Path], tuple[Stamp | None, Any]] = {}
+
+    def get(self, kind: str, path: Path, read: Callable[[Path], T], *, frozen: bool = False) -> T:
+        """What `read` made of the file, or the error it raised, until the file's stamp changes.
+
+        Args:
+            frozen: what is known counts, though the file changed.
+        """
+        now = stamp(path)
+        known = self._known.get((kind, path))
+        if known is None or (known[0] != now and not frozen):
+            try:
+                value: Any = read(path)
+            except ConversionError as error:
+                value = error
+            known = self._known[(kind, path)] = (now, value)
+        if isinstance(known[1], ConversionError):
+            raise known[1]
+        result: T = known[1]
+        return result
+
+    def has(self, kind: str, path: Path) -> bool:
+        """Whether something is known of the file."""
+        return (kind, path) in self._known
+
+    def stamp_of(self, kind: str, path: Path) -> Stamp | None:
+        """The stamp of the file when it was read; None where it was not there."""
+        return self._known[kind, path][0]
+
+    def forget(self, kind: str, unless: Callable[[Any], bool]) -> None:
+        """Drops what is known by a kind of reading, but for the values that `unless` keeps."""
+        for key in [key for key, (_, value) in self._known.items() if key[0] == kind and not unless(value)]:
+            del self._known[key]
+
+    def forget_missing(self) -> None:
+        """Drops what is known of files that are gone."""
+        for key in [key for key in self._known if not key[1].exists()]:
+            del self._known[key]

@@ -1,0 +1,67 @@
+"""What is missing though nothing was refused: passages without a text, cells that the grader left out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING
+
+from trecexam.files.stamps import Rejected
+from trecexam.line.gradebook import Counts, Gradebook
+
+if TYPE_CHECKING:
+    from trecexam.line.inputs import Snapshot
+    from trecexam.track import TrackFolder
+
+
+def without_text(
+    folder: TrackFolder, snapshot: Snapshot, known: Collection[str], depth: int
+) -> Iterator[Rejected]:
+    """A row for each run with pooled documents that no passages file has.
+
+    Args:
+        known: ids of the documents that have a text.
+        depth: ranks of each run that are pooled.
+    """
+    for name, run in snapshot.runs.items():
+        pooled = [
+            (query_id, doc_id)
+            for query_id in snapshot.bank.query_ids
+            for doc_id in run.ranking(query_id, depth)
+        ]
+        lost = [(query_id, doc_id) for query_id, doc_id in pooled if doc_id not in known]
+        if lost:
+            query_id, doc_id = lost[0]
+            yield Rejected(
+                folder.shown(snapshot.run_files[name]),
+                None,
+                f"{len(lost):,} of its {len(pooled):,} pooled passages have no text and count as not "
+                f"relevant, '{doc_id}' of query '{query_id}' among them",
+            )
+
+
+def nothing_graded(folder: TrackFolder, book: Gradebook) -> str:
+    """Why no passage of the pool has a rating, and what to do."""
+    counts = book.counts()
+    asked = counts.unparsed + counts.refused + counts.error
+    if asked:
+        return (
+            f"the grader gave no rating: of {asked:,} answers {counts.unparsed:,} are unparsed, "
+            f"{counts.refused:,} refused, {counts.error:,} errors; see `trecexam "
+            f"verify grading {folder.root}`"
+        )
+    if counts.passages and counts.passages == counts.no_text:
+        return f"none of the {counts.passages:,} pooled passages has a text to grade; see out/rejected.tsv"
+    return f"nothing is graded yet; `trecexam watch {folder.root} --once` grades"
+
+
+def left_out(folder: TrackFolder, book: Gradebook, counts: Counts) -> Iterator[Rejected]:
+    """A row where the grader gave no grade to cells that it was asked about."""
+    if counts.missing:
+        cell = next(book.missing({}))
+        yield Rejected(
+            folder.shown(folder.recorded() or folder.config_path),
+            None,
+            f"the grader left {counts.missing:,} of {counts.cells:,} cells without a grade, which count as "
+            f"not relevant: query '{cell.query_id}', passage '{cell.doc_id}', item '{cell.item.item_id}' "
+            "among them",
+        )

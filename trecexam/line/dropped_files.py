@@ -1,0 +1,192 @@
+"""What was dropped: a TREC run, or generated responses, which amount to a run over passages of their own.
+
+Answers that nuggetizer judged are responses, too; each stays whole, since as a whole it was judged. So do
+answers to questions about knowledge blocks (RAGVAL), which as a whole will be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import converters
+from converters.errors import ConversionError
+from converters.lines import first_object, head, iter_objects
+from converters.nuggets import assigned_answer, has_nuggets
+from converters.ragval import AnswerRow, read_answers
+from converters.records import Response
+from converters.run import Run
+from converters.segment import Pool, response_passages, response_ranking, safe_name
+from trecexam.files.stamps import sniffed
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """One file of the drop folder.
+
+    Attributes:
+        run: what it ranks.
+        texts: doc_id -> text of the passages that come with it.
+        by_prompt: whether some of its queries were found by their text.
+        answers: where it holds whole answers, these, empty ones too.
+        refused: lines of these that were not taken.
+    """
+
+    run: Run
+    texts: Mapping[str, str] = field(default_factory=dict)
+    by_prompt: bool = False
+    answers: tuple[AnswerRow, ...] = ()
+    refused: tuple[ConversionError, ...] = ()
+
+
+def read_dropped(path: Path, pool: Pool, query_texts: Mapping[str, str], *, whole: bool = False) -> Dropped:
+    """Reads a file of the drop folder.
+
+    Args:
+        whole: the track's grader judges whole answers; then JSON that may be answers is.
+        pool: what of a response stands in the pool.
+        query_texts: query_id -> text; a response that names only its prompt is to one of these.
+
+    Raises:
+        ConversionError: it is neither a run nor responses, or cannot be read.
+    """
+    kind = sniffed(path)
+    if kind not in {"run", "responses", "grades"} and _has_answers(path, whole=whole):
+        return _answers(path, query_texts)
+    if kind in {"queries", None} and _is_json(path):
+        # Here, a text with a query's id is an answer to it; and JSON is never a run.
+        kind = "responses"
+    if kind == "responses":
+        return _responses(path, pool, query_texts)
+    if kind == "grades":
+        judged = _judged_answers(path)
+        if judged is not None:
+            return judged
+    if kind not in {"run", None}:
+        raise ConversionError(
+            path,
+            1,
+            f"neither a run nor generated responses: this looks like the format '{kind}'; "
+            "a run has lines `query_id Q0 doc_id rank score tag`",
+        )
+    run = converters.read(path, "run")
+    return Dropped(run)
+
+
+def _judged_answers(path: Path) -> Dropped | None:
+    """Answers with nuggetizer's assignments; None where these grades are of other passages.
+
+    An answer without a text was not given: the run skips the query.
+    """
+    rows: list[tuple[str, str, float]] = []
+    texts: dict[str, str] = {}
+    runs: dict[str, None] = {}
+    for number, row in iter_objects(path):
+        found = assigned_answer(path, number, row) if has_nuggets(row) else None
+        if found is None:
+            return None
+        doc_id, response = found
+        runs[response.run] = None
+        if response.text:
+            rows.append((response.query_id, doc_id, 1.0))
+            texts[doc_id] = response.text
+    return Dropped(_run_of(path, list(runs), rows), texts)
+
+
+def _has_answers(path: Path, *, whole: bool) -> bool:
+    if not _is_json(path):
+        return False
+    row = first_object(head(path)) or {}
+    return whole or ("question_id" in row and "answer" in row)
+
+
+def _answers(path: Path, query_texts: Mapping[str, str]) -> Dropped:
+    refused: list[ConversionError] = []
+    by_text: dict[str, list[str]] = {}
+    for query_id, text in query_texts.items():
+        by_text.setdefault(text.strip(), []).append(query_id)
+    taken: dict[str, AnswerRow] = {}
+    rows = list(read_answers([path], refused.append))
+    _one_run(path, list(dict.fromkeys(row.run_id for row in rows)))
+    for row in rows:
+        # Without an id it is known by its text; the n-th answer goes to the n-th question of that text.
+        if row.by_text:
+            ids = by_text.get(row.question.strip(), [])[row.occurrence - 1 :]
+            if not ids:
+                often = " that often" if row.occurrence > 1 else ""
+                reason = f"no question of this track has the text '{row.question[:60]}'{often}: left out"
+                refused.append(ConversionError(path, row.line, reason))
+                continue
+            row = replace(row, question_id=ids[0])
+        first = taken.setdefault(row.question_id, row)
+        if first is not row:
+            reason = (
+                f"question '{row.question_id[:80]}' was answered before, on line {first.line}, which counts"
+            )
+            refused.append(ConversionError(path, row.line, reason))
+    if not taken:
+        raise refused[0] if refused else ConversionError(path, None, "no answers in it")
+    names = list(dict.fromkeys(row.run_id for row in taken.values()))
+    given = [row for row in taken.values() if row.answer.strip()]
+    run = _run_of(path, names, [(row.question_id, _answer_id(row), 1.0) for row in given])
+    texts = {_answer_id(row): row.answer for row in given}
+    by_prompt = any(row.by_text for row in rows)
+    return Dropped(run, texts, by_prompt, tuple(taken.values()), tuple(refused))
+
+
+def _answer_id(row: AnswerRow) -> str:
+    """The document id of a whole answer."""
+    return f"{safe_name(row.run_id)}/{safe_name(row.question_id)}"
+
+
+def _is_json(path: Path) -> bool:
+    try:
+        return head(path).lines[0].lstrip().startswith(b"{")
+    except ConversionError:
+        return False
+
+
+def _responses(path: Path, pool: Pool, query_texts: Mapping[str, str]) -> Dropped:
+    by_text: dict[str, str] = {}
+    for query_id, text in query_texts.items():
+        by_text.setdefault(text.strip(), query_id)
+    responses: list[Response] = list(converters.read(path, "responses"))
+    names = list(dict.fromkeys(response.run for response in responses))
+    _one_run(path, names)
+    by_prompt = any(not response.query_id for response in responses)
+    rows: list[tuple[str, str, float]] = []
+    texts: dict[str, str] = {}
+    for response in responses:
+        if not response.query_id:
+            found = by_text.get(response.query_text.strip())
+            if found is None:
+                raise ConversionError(
+                    path,
+                    None,
+                    f"no query of this track has the text '{response.query_text[:60]}'; add query ids",
+                )
+            response = response._replace(query_id=found)
+        if pool != "citations":
+            texts.update((passage.doc_id, passage.text) for passage in response_passages(response))
+        rows += response_ranking(response, pool)
+    if not rows:
+        raise ConversionError(path, None, 'no citations in it, and `pool` in [track] is "citations"')
+    return Dropped(_run_of(path, names, rows), texts, by_prompt)
+
+
+def _one_run(path: Path, names: Sequence[str]) -> None:
+    if len(names) > 1:
+        raise ConversionError(
+            path,
+            None,
+            f"responses of {len(names)} runs ('{names[0]}', '{names[1]}', ...): make a file for each",
+        )
+
+
+def _run_of(path: Path, names: Sequence[str], rows: Sequence[tuple[str, str, float]]) -> Run:
+    _one_run(path, names)
+    try:
+        return Run.from_entries(safe_name(names[0]), rows)
+    except ValueError as error:
+        raise ConversionError(path, None, str(error)) from None

@@ -1,0 +1,357 @@
+"""Reads what a track folder holds, each file once until it changes, and says what it could not take."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import converters
+from converters.bank import read_bank, read_bank_queries
+from converters.errors import ConversionError
+from converters.gold import KIND as GOLD
+from converters.overrides import read_overrides
+from converters.ragval import AnswerRow
+from converters.records import HumanRating, Item, Qrel
+from converters.run import Run
+from trecexam.bank import Bank
+from trecexam.bank.asked import QUERY, asked
+from trecexam.errors import TrackError
+from trecexam.files.cache import FileCache
+from trecexam.files.stamps import Rejected, Stamp, stamp
+from trecexam.line.dropped_runs import DroppedRuns
+from trecexam.line.judged_answers import JUDGED
+from trecexam.track import TrackFolder
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All inputs of a track at one moment, but the passages' texts.
+
+    Attributes:
+        bank_files: of the bank.
+        runs: display name -> run, sorted by name; without queries that the bank does not have.
+        run_files: display name -> file.
+        run_contents: display name -> a token that changes when the run's content does.
+        answers: of runs that are whole answers, the answers to questions of the bank, by display name.
+        own_texts: doc_id -> text of the passages that generated responses amount to.
+        official: the official judgments, None where there are none.
+        official_ranks: run name -> official rank (1 is best), None where there are none.
+        human: the lines of overrides.tsv and their numbers; whether they count is not decided here.
+    """
+
+    bank: Bank
+    bank_files: tuple[Path, ...]
+    query_texts: Mapping[str, str]
+    runs: Mapping[str, Run]
+    run_files: Mapping[str, Path]
+    run_contents: Mapping[str, tuple[Path, Stamp | None]]
+    own_texts: Mapping[str, str]
+    answers: Mapping[str, tuple[AnswerRow, ...]]
+    official: tuple[Qrel, ...] | None
+    official_ranks: Mapping[str, float] | None
+    human: tuple[tuple[int, HumanRating], ...]
+    rejected: tuple[Rejected, ...]
+
+
+class Inputs:
+    """The files of one track, cached by stamp."""
+
+    def __init__(
+        self,
+        folder: TrackFolder,
+        kinds: Collection[str] = ("question", "nugget"),
+        *,
+        with_query: bool = False,
+    ) -> None:
+        """Inputs of a track whose grader asks about items of these kinds; see `trecexam.bank.asked`."""
+        self.folder = folder
+        self.kinds = kinds
+        self.with_query = with_query
+        self._files = FileCache()
+        self._dropped = DroppedRuns(folder, self._files, whole_answers=frozenset(kinds) >= JUDGED)
+        self._dataset_queries: dict[str, str] | None = None
+        self._dataset_qrels: tuple[Qrel, ...] | None = None
+
+    def stamps(self, bank_files: Sequence[Path] | None = None) -> dict[Path, Stamp]:
+        """The stamp of every input file that is there now; `bank_files` are in place of the track's own."""
+        folder = self.folder
+        optional = (
+            folder.queries(),
+            folder.passages(),
+            folder.qrels(),
+            folder.official_leaderboard(),
+            folder.recorded(),
+            folder.prompt(),
+            folder.metric(),
+            folder.overrides(),
+        )
+        paths = [
+            *(folder.bank(optional=self._bankless) if bank_files is None else bank_files),
+            *(p for p in optional if p is not None),
+            *folder.run_files(),
+            folder.config_path,
+        ]
+        return {path: found for path in paths if (found := stamp(path)) is not None}
+
+    def read(self, hold: Collection[Path] = (), bank_files: Sequence[Path] | None = None) -> Snapshot:
+        """Reads what changed.
+
+        Args:
+            hold: run files that are being written now; their earlier content, if any, still counts.
+            bank_files: in place of the track's own.
+
+        Raises:
+            ConversionError: the bank cannot be read; without it there is nothing to grade.
+            TrackError: there is no bank.
+        """
+        rejected: list[Rejected] = []
+        files = self.folder.bank(optional=self._bankless) if bank_files is None else bank_files
+        whole, bank_queries = self._bank(files, rejected)
+        texts = dict(bank_queries)
+        texts.update(self._optional(self.folder.queries(), "queries", _read_queries, rejected) or {})
+        official = self._optional(self.folder.qrels(), "qrels", _read_qrels, rejected)
+        if self.folder.config.track.dataset is not None:
+            texts, official = self._dataset(texts, official, rejected)
+        bank = self._asked(whole, texts, files, rejected)
+        ranks = self._optional(self.folder.official_leaderboard(), "ranks", _read_ranks, rejected)
+        dropped = self._dropped.read(bank, texts, hold, rejected)
+        human = self._human(rejected)
+        return Snapshot(
+            bank,
+            tuple(files),
+            texts,
+            dropped.runs,
+            dropped.files,
+            dropped.contents,
+            dropped.own_texts,
+            dropped.answers,
+            official,
+            ranks,
+            human,
+            tuple(sorted(rejected, key=_row_key)),
+        )
+
+    def whole_bank(self, files: Sequence[Path]) -> Bank:
+        """All items of these files, those of kinds that the grader does not ask about too.
+
+        Raises:
+            ConversionError: they cannot be read.
+        """
+        return self._bank(files, [])[0]
+
+    def own_queries(self) -> frozenset[str]:
+        """The queries that the track's file or dataset names; empty where it has neither that can be read."""
+        texts = self._optional(self.folder.queries(), "queries", _read_queries, []) or {}
+        if self.folder.queries() is None and self.folder.config.track.dataset is not None:
+            texts = self._dataset({}, (), [])[0]
+        return frozenset(texts)
+
+    def query_texts(self) -> dict[str, str]:
+        """query_id -> text of every query of the track, whether it has a bank or not.
+
+        Raises:
+            ConversionError: the queries cannot be read.
+        """
+        path, dataset = self.folder.queries(), self.folder.config.track.dataset
+        texts: dict[str, str] = {}
+        if path is not None:
+            texts = _read_queries(path)
+        elif dataset is not None:
+            from converters.ir_dataset import dataset_queries
+
+            texts = {query.query_id: query.text for query in dataset_queries(dataset)}
+        for bank in self.folder.bank(optional=True):
+            with contextlib.suppress(ConversionError):
+                for query in read_bank_queries(bank):
+                    texts.setdefault(*query)
+        return texts
+
+    def _bank(self, files: Sequence[Path], rejected: list[Rejected]) -> tuple[Bank, dict[str, str]]:
+        items: list[Item] = []
+        first: dict[str, str] = {}
+        queries: dict[str, str] = {}
+        for path in files:
+            here, texts, blank = self._files.get("bank", path, _read_bank)
+            shown = self.folder.shown(path)
+            for item in here:
+                if first.setdefault(item.item_id, shown) != shown:
+                    other = first[item.item_id]
+                    raise ConversionError(
+                        path,
+                        None,
+                        f"item id '{item.item_id}' stands in {other} too; "
+                        "ids must differ over all bank files",
+                    )
+            items += here
+            queries.update(texts)
+            rejected += (Rejected(shown, error.line, error.reason) for error in blank)
+        return Bank.from_items(items), queries
+
+    def _human(self, rejected: list[Rejected]) -> tuple[tuple[int, HumanRating], ...]:
+        path = self.folder.overrides()
+        found = self._optional(
+            path if path.exists() or path.is_symlink() else None, "overrides", _read_overrides, rejected
+        )
+        if found is None:
+            return ()
+        rows, refused = found
+        rejected += (Rejected(self.folder.shown(path), error.line, error.reason) for error in refused)
+        return rows
+
+    @property
+    def _bankless(self) -> bool:
+        return QUERY in self.kinds
+
+    @property
+    def whole_answers(self) -> bool:
+        """Whether the grader judges whole answers, which come with their texts."""
+        return self._dropped.whole_answers
+
+    def _asked(
+        self, bank: Bank, texts: Mapping[str, str], files: Sequence[Path], rejected: list[Rejected]
+    ) -> Bank:
+        """What of the bank is graded.
+
+        Raises:
+            TrackError: nothing is.
+        """
+        part = asked(bank, self.kinds, texts, with_query=self.with_query)
+        if part.query_ids:
+            told = self._bankless or self.with_query
+            mute = [query_id for query_id in bank.query_ids if told and query_id not in part.items]
+            rejected += (
+                Rejected(self.folder.shown(self.folder.root), None, f"query '{query_id}' has no text")
+                for query_id in mute
+            )
+            where = self.folder.shown(files[0]) if len(files) == 1 else "the bank"
+            rejected += (
+                Rejected(where, None, f"all items of query '{query_id}' are retired: it is not evaluated")
+                for query_id in part.retired
+                if query_id not in part.items and query_id not in mute
+            )
+            return part
+        if part.retired and not asked(bank, self.kinds, texts).query_ids:
+            raise TrackError(
+                'every item that could be asked about is retired: take "retired" off some', path=files[0]
+            )
+        if self._bankless:
+            raise TrackError(
+                "this prompt asks about the queries, and there are none: put queries.tsv here",
+                path=self.folder.root,
+            )
+        if not bank.query_ids:
+            return part
+        if self.with_query and asked(bank, self.kinds, texts).query_ids:
+            raise TrackError(
+                "this prompt names {query}, and no query of the bank has a text: put queries.tsv here",
+                path=self.folder.root,
+            )
+        if GOLD in self.kinds:
+            raise TrackError(
+                'no gold outputs in it: a line is {"query_id": ..., "outputs": [...]}, or KILT\'s',
+                path=files[0],
+            )
+        if self.whole_answers:
+            raise TrackError(
+                "the bank has no questions with their knowledge blocks: `trecexam ragval questions` writes "
+                "them",
+                path=self.folder.root,
+            )
+        raise TrackError(
+            f"this prompt asks about {' and '.join(f'{kind}s' for kind in sorted(self.kinds))}, and the bank "
+            "has none; see `prompt` in [grader]",
+            path=self.folder.config_path,
+        )
+
+    def _dataset(
+        self, texts: dict[str, str], official: tuple[Qrel, ...] | None, rejected: list[Rejected]
+    ) -> tuple[dict[str, str], tuple[Qrel, ...] | None]:
+        from converters.ir_dataset import dataset_qrels, dataset_queries
+
+        dataset = self.folder.config.track.dataset
+        assert dataset is not None
+        try:
+            if self.folder.queries() is None:
+                if self._dataset_queries is None:
+                    self._dataset_queries = {query.query_id: query.text for query in dataset_queries(dataset)}
+                texts = {**texts, **self._dataset_queries}
+            if self.folder.qrels() is None:
+                if self._dataset_qrels is None:
+                    self._dataset_qrels = tuple(dataset_qrels(dataset))
+                official = self._dataset_qrels or None
+        except ConversionError as error:
+            rejected.append(Rejected(error.path, error.line, error.reason))
+        return texts, official
+
+    def _optional(
+        self, path: Path | None, kind: str, read: Callable[[Path], T], rejected: list[Rejected]
+    ) -> T | None:
+        if path is None:
+            return None
+        if path.is_symlink() and not path.exists():
+            reason = f"is a link to a file that is not there: {path.readlink()}"
+            rejected.append(Rejected(self.folder.shown(path), None, reason))
+            return None
+        try:
+            return self._files.get(kind, path, read)
+        except ConversionError as error:
+            rejected.append(Rejected(self.folder.shown(path), error.line, error.reason))
+            return None
+
+    def digests(
+        self, hold: Collection[Path] = (), bank_files: Sequence[Path] | None = None
+    ) -> dict[str, str]:
+        """sha256 (hex) of every input file, by its shown path; computed once until the file changes.
+
+        Of files that are being written it is that of the content that counts, none where none counts yet.
+        """
+        found = {}
+        for path in self.stamps(bank_files):
+            if path in hold and not self._files.has("sha256", path):
+                continue
+            # A file may be removed at any moment.
+            with contextlib.suppress(OSError):
+                found[self.folder.shown(path)] = self._files.get("sha256", path, _sha256, frozen=path in hold)
+        return dict(sorted(found.items()))
+
+    def forget_missing(self) -> None:
+        """Drops what is cached of files that are gone."""
+        self._files.forget_missing()
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _read_bank(path: Path) -> tuple[tuple[Item, ...], dict[str, str], list[ConversionError]]:
+    blank: list[ConversionError] = []
+    items = tuple(read_bank(path, blank.append))
+    return items, {query.query_id: query.text for query in read_bank_queries(path)}, blank
+
+
+def _read_queries(path: Path) -> dict[str, str]:
+    return {query.query_id: query.text for query in converters.read(path, "queries")}
+
+
+def _read_ranks(path: Path) -> dict[str, float]:
+    return {entry.run: entry.rank for entry in converters.read(path, "leaderboard")}
+
+
+def _read_qrels(path: Path) -> tuple[Qrel, ...]:
+    return tuple(converters.read(path, "qrels"))
+
+
+def _read_overrides(path: Path) -> tuple[tuple[tuple[int, HumanRating], ...], list[ConversionError]]:
+    refused: list[ConversionError] = []
+    return tuple(read_overrides(path, refused.append)), refused
+
+
+def _row_key(row: Rejected) -> tuple[str, int, str]:
+    return row.file, row.line or 0, row.reason

@@ -1,0 +1,164 @@
+"""Which of the human ratings in overrides.tsv count, on the bank and the pool as they are now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from converters.records import HumanRating, Item
+from trecexam.bank.model import Bank, item_digest, passage_digest
+from trecexam.files.stamps import Rejected
+
+COUNTS, REPLACED, WITHDRAWN, NOT_POOLED, REFUSED = "counts", "replaced", "withdrawn", "not pooled", "refused"
+RETIRED = "retired"
+
+
+class Decision(NamedTuple):
+    """A line of overrides.tsv, and what became of it.
+
+    `state` is "counts"; "replaced" by a later line; "withdrawn", as the person said; "not pooled", where no
+    run has the passage in its first ranks now; "retired", where the item is, or all items of the query;
+    or "refused", with a row in rejected.tsv.
+    """
+
+    line: int
+    row: HumanRating
+    state: str
+
+
+@dataclass(frozen=True)
+class QueryOverrides:
+    """What people said of one query's pool.
+
+    Attributes:
+        cells: (doc_id, item_id) -> rating.
+        passages: doc_id -> rating of the passage as a whole.
+    """
+
+    cells: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    passages: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def token(self) -> tuple[object, ...]:
+        """Equal for two of these exactly when they say the same."""
+        return tuple(sorted(self.cells.items())), tuple(sorted(self.passages.items()))
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """The human ratings of a track.
+
+    Attributes:
+        queries: query_id -> what counts there.
+        said: (query_id, doc_id, item_id or "") -> the rating that counts for it; for passages with the same
+            text too.
+        decisions: every line that could be read, in the file's order.
+        rejected: the lines that were refused, with reasons.
+    """
+
+    queries: Mapping[str, QueryOverrides] = field(default_factory=dict)
+    said: Mapping[tuple[str, str, str], HumanRating] = field(default_factory=dict)
+    decisions: tuple[Decision, ...] = ()
+    rejected: tuple[Rejected, ...] = ()
+
+
+def resolve(
+    rows: Iterable[tuple[int, HumanRating]],
+    file: str,
+    bank: Bank,
+    pool: Mapping[str, Sequence[str]],
+    texts: Mapping[str, str],
+    max_rating: int,
+) -> Overrides:
+    """Decides which ratings count.
+
+    The last line for a cell or passage counts, whoever wrote it. One that was given on another text than
+    the passage or item has now is refused: it says nothing about this one. A rating counts for every
+    pooled passage of the query with the same text, as a grade does.
+
+    Args:
+        rows: the lines and their numbers.
+        file: their file, as people see it.
+        pool: query_id -> pooled doc_ids.
+        texts: doc_id -> text.
+        max_rating: the best rating on the grader's scale.
+    """
+    decisions: dict[int, Decision] = {}
+    rejected: list[Rejected] = []
+    last: dict[tuple[str, str | None, str, str], int] = {}
+    said: dict[tuple[str, str, str], HumanRating] = {}
+    cells: dict[str, dict[tuple[str, str], int]] = {}
+    passages: dict[str, dict[str, int]] = {}
+    for line, row in rows:
+        reason = _refused(row, bank, texts, max_rating)
+        if reason:
+            rejected.append(Rejected(file, line, reason))
+            decisions[line] = Decision(line, row, REFUSED)
+            continue
+        text = texts.get(row.doc_id)
+        key = row.query_id, text, "" if text is not None else row.doc_id, row.item_id
+        if key in last:
+            decisions[last[key]] = decisions[last[key]]._replace(state=REPLACED)
+        last[key] = line
+        state = NOT_POOLED
+        if row.rating is None:
+            state = WITHDRAWN
+        elif _is_retired(row, bank):
+            state = RETIRED
+        elif row.doc_id in pool.get(row.query_id, ()):
+            state = COUNTS
+        decisions[line] = Decision(line, row, state)
+    for decision in decisions.values():
+        row = decision.row
+        if decision.state == COUNTS and row.rating is not None:
+            for doc_id in _alike(row.doc_id, pool[row.query_id], texts):
+                said[row.query_id, doc_id, row.item_id] = row
+                if row.item_id:
+                    cells.setdefault(row.query_id, {})[doc_id, row.item_id] = row.rating
+                else:
+                    passages.setdefault(row.query_id, {})[doc_id] = row.rating
+    queries = {
+        query_id: QueryOverrides(cells.get(query_id, {}), passages.get(query_id, {}))
+        for query_id in sorted(cells.keys() | passages.keys())
+    }
+    return Overrides(queries, said, tuple(decisions.values()), tuple(rejected))
+
+
+def _refused(row: HumanRating, bank: Bank, texts: Mapping[str, str], max_rating: int) -> str | None:
+    who = f"{row.who}'s rating of '{row.doc_id}'"
+    if row.query_id not in bank.items and row.query_id not in bank.retired:
+        return f"{who} is for query '{row.query_id}', which the bank does not have"
+    if row.rating is not None and row.rating > max_rating:
+        return f"{who} is {row.rating}, and the grader's scale is 0..{max_rating}"
+    if row.item_id:
+        items = (*bank.items.get(row.query_id, ()), *bank.retired.get(row.query_id, ()))
+        item = next((item for item in items if item.item_id == row.item_id), None)
+        if item is None:
+            return f"{who} is on item '{row.item_id}', which query '{row.query_id}' does not have"
+        if row.item_sha256 and row.item_sha256 != digest_of(item):
+            return (
+                f"{who} was given on another wording of item '{row.item_id}'; rate it again, or remove the "
+                "line"
+            )
+    text = texts.get(row.doc_id)
+    if row.passage_sha256 and text is not None and row.passage_sha256 != passage_digest(text).hex():
+        return f"{who} was given on another text of this passage; rate it again, or remove the line"
+    return None
+
+
+def _is_retired(row: HumanRating, bank: Bank) -> bool:
+    if not row.item_id:
+        return row.query_id not in bank.items
+    return any(item.item_id == row.item_id for item in bank.retired.get(row.query_id, ()))
+
+
+def digest_of(item: Item) -> str:
+    """sha256 (hex) of an item as a person sees it: without the query's text, which some graders are told."""
+    return item_digest(item._replace(query_text="")).hex()
+
+
+def _alike(doc_id: str, pooled: Sequence[str], texts: Mapping[str, str]) -> list[str]:
+    """The pooled passages with the same text, this one among them."""
+    text = texts.get(doc_id)
+    return [one for one in pooled if one == doc_id or (text is not None and texts.get(one) == text)]

@@ -1,0 +1,58 @@
+"""What grading and updates say of themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from trecexam.files.stamps import Rejected
+from trecexam.line.gradebook import Counts
+
+
+class Graded(NamedTuple):
+    """Cells graded, whether all were asked for, and why not ("" where it was stopped).
+
+    `cut` counts the texts that were too long for the model, as far as the grader counts them.
+    """
+
+    cells: int
+    complete: bool = True
+    why: str = ""
+    cut: int = 0
+
+
+class Progress(NamedTuple):
+    """How far grading is. `cells` is what this update has to grade."""
+
+    graded: int
+    cells: int
+
+
+@dataclass(frozen=True)
+class Update:
+    """What an update did.
+
+    Attributes:
+        changed: False where nothing was new and nothing was done.
+        graded: cells graded now.
+        runs: runs on the leaderboard.
+        counts: the pool's cells by what became of them.
+        rejected: inputs that were not taken.
+        complete: False where it ended before all cells were asked for.
+        why: what ended it; "" where it was stopped.
+        cut: texts whose end was cut, as they were too long for the model; as far as the grader counts them.
+        written: output files that changed.
+        entry: the number of the entry that the history got; None where nothing moved.
+    """
+
+    changed: bool
+    graded: int
+    runs: int
+    counts: Counts
+    rejected: tuple[Rejected, ...]
+    complete: bool
+    written: tuple[Path, ...]
+    entry: int | None = None
+    why: str = ""
+    cut: int = 0

@@ -1,0 +1,1 @@
+"""What stands in out/: every file, the report's page, and the update that writes them."""

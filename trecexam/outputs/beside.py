@@ -1,0 +1,50 @@
+"""Files of out/ beside the usual ones, where a grader asks about items that have scores of their own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from trecexam.graders.base import asks_of
+
+if TYPE_CHECKING:
+    from trecexam.outputs.page.model import Beside
+    from trecexam.pipeline import Pipeline
+
+#: Kind of item -> the folder of out/ that is its own, and the function that gives what stands in it and on
+#: the report's page: pipeline -> `Made`.
+MAKERS: dict[str, tuple[str, str]] = {
+    "gold": ("erag", "trecexam.features.erag.beside:made"),
+    "truthfulness": ("ragval", "trecexam.features.ragval.beside:made"),
+}
+#: The folders, which may have one of plots.
+FOLDERS = tuple(place for folder, _ in MAKERS.values() for place in (folder, f"{folder}/plots"))
+
+
+class Made(NamedTuple):
+    """What a maker gives: files by their names in its folder, and its part of the report's page."""
+
+    files: Mapping[str, bytes]
+    section: Beside | None = None
+
+
+def made_beside(pipeline: Pipeline) -> Made:
+    """What the maker of the grader's items gives, if there is one; files by their names in out/."""
+    for kind, (folder, target) in MAKERS.items():
+        if kind in asks_of(pipeline.grader):
+            module, _, function = target.partition(":")
+            made: Made = getattr(import_module(module), function)(pipeline)
+            return Made({f"{folder}/{name}": content for name, content in made.files.items()}, made.section)
+    return Made({})
+
+
+def written_beside(manifest: Path) -> frozenset[str]:
+    """The names of those that the last update wrote, by its manifest; empty where there is none."""
+    try:
+        outputs = json.loads(manifest.read_bytes())["outputs"]
+        return frozenset(name for name in outputs if name.startswith(tuple(f"{each}/" for each in FOLDERS)))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return frozenset()

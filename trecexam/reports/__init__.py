@@ -1,1 +1,0 @@
-"""Rendering only: tables, JSON, files. No computation."""

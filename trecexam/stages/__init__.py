@@ -1,1 +1,0 @@
-"""The stages between files and outputs; `trecexam.pipeline` joins them."""

@@ -1,1 +1,0 @@
-"""Test banks by a language model: `trecexam bank generate`."""

@@ -1,1 +1,0 @@
-"""What track organizers ask of a track: gathers what `trecexam.scores` computes on."""

@@ -1,0 +1,88 @@
+"""Draws a plot as SVG and PNG: the same bytes for the same plot, whatever the user's settings are."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import threading
+import warnings
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.sax.saxutils import escape
+
+from trecexam.tables.plots.model import Drawing, Plot
+from trecexam.tables.plots.style import RC
+from trecexam.tables.terminal import printable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: Dots an inch of the PNG: sharp in print at the width of a column.
+_DPI = 160
+#: matplotlib's settings are the process's: two threads must not draw at once.
+_ONE_AT_A_TIME = threading.Lock()
+_PROLOGUE = re.compile(r"\A.*?(?=<svg )", re.DOTALL)
+_METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
+_ID = re.compile(r'(\bid="|\bhref="#|url\(#)')
+
+
+def draw(plot: Plot) -> Drawing:
+    """The plot as SVG and PNG, or why it could not be drawn."""
+    try:
+        return _drawn(plot)
+    except Exception as error:
+        # Numbers must get out even where a picture does not.
+        return Drawing(why=printable(f"{type(error).__name__}: {error}"))
+
+
+@cache
+def drawn_by() -> str:
+    """Changes when what draws does: matplotlib, or the code in this folder."""
+    code = [path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))]
+    return hashlib.sha256(b"\0".join([version("matplotlib").encode(), *code])).hexdigest()
+
+
+def _drawn(plot: Plot) -> Drawing:
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with _ONE_AT_A_TIME, warnings.catch_warnings(), matplotlib.rc_context():
+        # Letters that the PNG's font lacks become boxes there; browsers have other fonts for them.
+        warnings.filterwarnings("ignore", r"Glyph \d+ .*missing from")
+        own: Any = {key: value for key, value in matplotlib.rcParamsDefault.items() if "backend" not in key}
+        matplotlib.rcParams.update(own | RC)
+        figure = Figure(layout="constrained")
+        plot.draw(figure, plot)
+        svg = _saved(figure, "svg")
+        # Where everything goes is settled by now.
+        figure.set_layout_engine("none")
+        png = _saved(figure, "png")
+    return Drawing(named(svg.decode(), plot).encode(), png)
+
+
+def _saved(figure: Figure, kind: str) -> bytes:
+    buffer = io.BytesIO()
+    metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
+    figure.savefig(buffer, format=kind, dpi=_DPI, metadata=metadata)
+    return buffer.getvalue()
+
+
+def named(svg: str, plot: Plot) -> str:
+    """An SVG that can stand in a page beside others, and says what it shows to who cannot see it.
+
+    Its ids start with the plot's name, and its style sheet holds for itself alone.
+    """
+    name = plot.name
+    svg = _METADATA.sub("", _PROLOGUE.sub("", svg))
+    svg = _ID.sub(rf"\g<1>{name}-", svg).replace(">*{", f">#{name} *{{", 1)
+    start, rest = svg.split(">", 1)
+    start = start.replace("<svg ", f'<svg id="{name}" role="img" aria-labelledby="{name}-title" ', 1)
+    start = start.replace(" aria", f' aria-describedby="{name}-desc" aria', 1)
+    words = (
+        f'<title id="{name}-title">{escape(printable(plot.title))}</title>'
+        f'<desc id="{name}-desc">{escape(printable(plot.summary))}</desc>'
+    )
+    return f"{start}>\n {words}{rest}"

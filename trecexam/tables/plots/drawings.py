@@ -1,0 +1,64 @@
+"""The plots' pictures, drawn again only where they would look otherwise."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from trecexam.errors import TrecexamError
+from trecexam.files import atomic as files
+from trecexam.tables.plots.canvas import draw, drawn_by
+from trecexam.tables.plots.model import Drawing, Plot
+from trecexam.tables.table import to_tsv
+
+#: In out/, and the kinds of file that each plot has there.
+FOLDER = "plots"
+KINDS = ("svg", "png", "tsv")
+
+
+class Drawings:
+    """What was drawn by earlier updates, as far as it still lies in out/plots/ untouched."""
+
+    def __init__(self, out: Path, memory: Path) -> None:
+        """Args: out: the outputs' folder. memory: a file that tells which plot gave which picture."""
+        self._folder = out / FOLDER
+        self._memory = memory
+        try:
+            known = json.loads(memory.read_bytes())
+            self._known = {str(key): tuple(map(str, value)) for key, value in known.items()}
+        except (OSError, ValueError, AttributeError, TypeError):
+            self._known = {}
+        self._now: dict[str, tuple[str, ...]] = {}
+
+    def of(self, plot: Plot) -> Drawing:
+        """The plot's picture."""
+        key = f"{plot.digest()} {drawn_by()}"
+        drawing = self._earlier(plot.name, self._known.get(key, ())) or draw(plot)
+        if drawing.svg:
+            self._now[key] = files.sha256(drawing.svg), files.sha256(drawing.png)
+        return drawing
+
+    def remember(self) -> None:
+        """Notes what was asked for since this was made, for the next update."""
+        # Where it cannot be noted, all is drawn again.
+        with contextlib.suppress(TrecexamError):
+            files.replace(self._memory, json.dumps(self._now).encode())
+
+    def _earlier(self, name: str, digests: tuple[str, ...]) -> Drawing | None:
+        if len(digests) != 2:
+            return None
+        try:
+            svg, png = ((self._folder / f"{name}.{kind}").read_bytes() for kind in KINDS[:2])
+        except OSError:
+            return None
+        same = (files.sha256(svg), files.sha256(png)) == digests
+        return Drawing(svg, png) if same else None
+
+
+def plot_files(plot: Plot, drawing: Drawing) -> Iterator[tuple[str, bytes]]:
+    """The files of a plot, by their names in out/."""
+    for kind, content in zip(KINDS, (drawing.svg, drawing.png, to_tsv(plot.table).encode()), strict=True):
+        if content:
+            yield f"{FOLDER}/{plot.name}.{kind}", content

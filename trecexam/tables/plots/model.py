@@ -1,0 +1,51 @@
+"""What a plot is, before anything is drawn."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from trecexam.tables.table import Table, Value
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A plot, all of it: `draw` looks at nothing else.
+
+    Attributes:
+        name: of its files, and the start of the ids inside its SVG; letters and underscores.
+        title: a few words.
+        caption: how it is to be read.
+        summary: what there is to see, for who cannot see it.
+        table: its numbers.
+        draw: draws it on an empty figure.
+        settings: what else it needs to know.
+    """
+
+    name: str
+    title: str
+    caption: str
+    summary: str
+    table: Table
+    draw: Callable[[Figure, Plot], None] = field(compare=False)
+    settings: Mapping[str, Value] = field(default_factory=dict)
+
+    def digest(self) -> str:
+        """Equal for two plots exactly when they look the same, drawn by the same code."""
+        seen = [self.name, self.title, self.summary, self.table.header, self.table.rows, dict(self.settings)]
+        return hashlib.sha256(json.dumps(seen, ensure_ascii=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A plot drawn. Both are empty where it could not be, and `why` says what stood in the way."""
+
+    svg: bytes = b""
+    png: bytes = b""
+    why: str = ""

@@ -1,0 +1,68 @@
+"""How all plots look: colours that colour-blind people tell apart, plain axes, names that fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from trecexam.tables.terminal import cut
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+INK, MUTED, GRID = "#1b1f24", "#57606a", "#d8dee4"
+#: Okabe & Ito's palette, which is made for all kinds of colour vision.
+BLUE, ORANGE, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
+#: Ratings 0..5, dark to bright: from cividis, in even steps of lightness.
+RATINGS = ("#00224e", "#35456c", "#666970", "#948e77", "#c8b866", "#fee838")
+#: What is no rating: unparsed, refused, error, no grade yet.
+NO_RATING = ("#d55e00", "#cc79a7", "#7f0000", "#d8dee4")
+SEQUENTIAL = "cividis"
+#: Inches; narrow, so that letters stay readable on a phone.
+WIDTH = 4.8
+_NAME = 26
+
+#: In place of whatever the user's own settings are.
+RC: dict[str, Any] = {
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.6,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "font.size": 9.0,
+    "grid.color": GRID,
+    "grid.linewidth": 0.6,
+    "image.composite_image": False,
+    "legend.fontsize": 8.5,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "trecexam",
+    "text.color": INK,
+    "text.parse_math": False,
+    "xtick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.color": MUTED,
+    "ytick.labelcolor": INK,
+}
+
+
+def short(name: str) -> str:
+    """A run's name, or a query's, as far as there is room for it."""
+    return cut(name, _NAME, middle=True)
+
+
+def grid(axes: Axes, axis: Any = "both") -> None:
+    """Thin lines behind everything."""
+    axes.set_axisbelow(True)
+    axes.grid(visible=True, axis=axis)
+
+
+def label_rows(axes: Axes, names: Sequence[str], most: int) -> None:
+    """Names down the left side, first on top; of more than `most` only every tenth place, as a number."""
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    if len(names) <= most:
+        axes.set_yticks(range(len(names)), [short(name) for name in names], fontsize=8)
+    else:
+        places = [0, *range(9, len(names), 10)]
+        axes.set_yticks(places, [str(place + 1) for place in places])
+        axes.set_ylabel("rank")
+    axes.tick_params(axis="y", length=0)

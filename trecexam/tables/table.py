@@ -1,0 +1,93 @@
+"""Tables as rows of values, and their three renderings: TSV for programs, aligned for people, JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from trecexam.tables.terminal import columns, padded, printable, printable_json
+
+Value = str | int | float | None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Column names and rows. A None or NaN is an empty field in TSV, null in JSON.
+
+    `digits` are those of floats in TSV, after the point. In the columns `small` what these would show as 0
+    and is not has an exponent.
+    """
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[Value, ...], ...]
+    digits: int = 6
+    small: tuple[str, ...] = ()
+
+    def records(self) -> list[dict[str, Value]]:
+        """The rows as JSON-ready objects."""
+        return [dict(zip(self.header, map(_finite, row), strict=True)) for row in self.rows]
+
+
+def to_tsv(table: Table) -> str:
+    """A header line and a line a row; tabs and line ends in a value become spaces.
+
+    What could steer a terminal is escaped: see `trecexam.tables.terminal.printable`.
+    """
+    lines = ["\t".join(map(printable, table.header))]
+    lines += ["\t".join(fields) for fields in _fields(table, table.digits)]
+    return "\n".join(lines) + "\n"
+
+
+def to_aligned(table: Table) -> str:
+    """Columns padded with spaces, numbers to the right; floats with four digits."""
+    cells = [list(map(printable, table.header)), *_fields(table, 4)]
+    widths = [max(columns(row[column]) for row in cells) for column in range(len(table.header))]
+    numeric = [
+        any(isinstance(row[column], int | float) for row in table.rows) for column in range(len(table.header))
+    ]
+    lines = []
+    for row in cells:
+        fields = (
+            padded(value, width, right=right)
+            for value, width, right in zip(row, widths, numeric, strict=True)
+        )
+        lines.append("  ".join(fields).rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def to_json(value: Any) -> str:
+    """Indented JSON in which NaN and infinity are null, so that every parser takes it."""
+    return printable_json(json.dumps(_clean(value), indent=1, ensure_ascii=False, allow_nan=False)) + "\n"
+
+
+def _fields(table: Table, digits: int) -> list[list[str]]:
+    small = [name in table.small for name in table.header]
+    return [
+        [_text(value, digits, small=may) for value, may in zip(row, small, strict=True)] for row in table.rows
+    ]
+
+
+def _text(value: Value, digits: int, *, small: bool = False) -> str:
+    value = _finite(value)
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        if small and value and abs(value) < 0.5 * 10**-digits:
+            return f"{value:.1e}"
+        # z: a rounding below 0 is no "-0.000000".
+        return f"{value:z.{digits}f}"
+    return printable(value) if isinstance(value, str) else str(value)
+
+
+def _finite(value: Value) -> Value:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _clean(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_clean(inner) for inner in value]
+    return _finite(value)
