@@ -146,8 +146,8 @@ def erag(
 
 
 def _say(track: Track, done: Evaluation, output: Path) -> None:
-    from trecexam.features.history.reasons import plural
     from trecexam.tables.terminal import printable
+    from trecexam.tables.text import plural
 
     def say(line: str) -> None:
         click.echo(printable(line), err=True)

@@ -216,3 +216,7 @@ def create(settings: GraderSection, root: Path, ray: RaySection | None = None) -
     from trecexam.graders.cluster.grader import ClusterGrader
 
     return ClusterGrader(grader, settings, root, ray)
+
+
+#: Seconds that requests on their way to a server get, where grading is to stop.
+LAST_ANSWERS = 5.0

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
+from trecexam.errors import TrecexamError
 from trecexam.files.stamps import Rejected
+from trecexam.graders.base import scale_of
 from trecexam.line.gradebook import Counts, Gradebook
 
 if TYPE_CHECKING:
     from trecexam.line.inputs import Snapshot
+    from trecexam.pipeline import Pipeline
     from trecexam.track import TrackFolder
 
 
@@ -65,3 +68,12 @@ def left_out(folder: TrackFolder, book: Gradebook, counts: Counts) -> Iterator[R
             f"not relevant: query '{cell.query_id}', passage '{cell.doc_id}', item '{cell.item.item_id}' "
             "among them",
         )
+
+
+def resolve_min_rating(pipeline: Pipeline, asked: int | None) -> int:
+    if asked is None:
+        return pipeline.config.scores.min_rating
+    most = scale_of(pipeline.grader).max_rating
+    if asked > most:
+        raise TrecexamError(f"no rating reaches {asked}: the grader rates 0..{most}")
+    return asked

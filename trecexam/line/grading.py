@@ -8,12 +8,9 @@ from itertools import takewhile
 from typing import Any
 
 from trecexam.graders import Grader
-from trecexam.graders.base import Cell, Estimate, UngradedError, Usage
+from trecexam.graders.base import LAST_ANSWERS, Cell, Estimate, UngradedError, Usage
 from trecexam.line.gradebook import Gradebook
 from trecexam.line.updates import Graded, Progress
-
-#: Seconds that requests on their way to a server get, where grading is to stop.
-LAST_ANSWERS = 5.0
 
 
 class Grading:

@@ -125,3 +125,7 @@ def sources_beside(qrels: Path) -> Path:
 def _some(ids: Collection[str] | Sequence[str]) -> str:
     shown = [f"'{one}'" for _, one in zip(range(2), ids, strict=False)]
     return ", ".join(shown) + (", ..." if len(ids) > len(shown) else "") if shown else "none"
+
+
+#: What an official leaderboard file is called beside official measures.
+LEADERBOARD = "official_leaderboard"

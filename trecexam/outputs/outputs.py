@@ -24,7 +24,7 @@ from trecexam.files import atomic as files
 from trecexam.files.stamps import Rejected, stamp
 from trecexam.line.gradebook import Counts
 from trecexam.line.versions import versions
-from trecexam.outputs.beside import FOLDERS, made_beside, written_beside
+from trecexam.outputs.extra_outputs import FOLDERS, made_beside, written_beside
 from trecexam.tables.table import Table, to_json, to_tsv
 from trecexam.track import TrackFolder
 

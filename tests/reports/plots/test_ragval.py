@@ -8,9 +8,9 @@ import pytest
 from matplotlib.image import imread
 
 from converters.ragval import JudgedAnswer
+from trecexam.features.ragval.judged_scores import System, systems_of
 from trecexam.features.ragval.plots import ragval_plots
-from trecexam.scores.downstream.answers import System, systems_of
-from trecexam.scores.downstream.sweep import swept
+from trecexam.features.ragval.sweep import swept
 from trecexam.tables.plots.canvas import draw
 
 pytestmark = pytest.mark.plots

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from converters.ragval import JudgedAnswer
+from trecexam.features.ragval.judged_scores import BINS, SCORES, System, compare, places, systems_of
 from trecexam.features.ragval.tables import remarks
-from trecexam.scores.downstream.answers import BINS, SCORES, System, compare, places, systems_of
 
 
 def answer(

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trecexam.scores.downstream.end_to_end import query_correlation
-from trecexam.scores.downstream.retrieval import retrieval_measure, retrieval_values
+from trecexam.features.erag.end_to_end import query_correlation
+from trecexam.features.erag.retrieval import retrieval_measure, retrieval_values
 
 DOCS = [f"d{n}" for n in range(7)]
 BASES = ("P", "R", "AP", "RR", "nDCG", "Success")

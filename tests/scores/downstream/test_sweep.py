@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from converters.ragval import JudgedAnswer
-from trecexam.scores.downstream.answers import systems_of
-from trecexam.scores.downstream.sweep import swept
+from trecexam.features.ragval.judged_scores import systems_of
+from trecexam.features.ragval.sweep import swept
 
 SYSTEMS = systems_of(
     JudgedAnswer("q", "", run, truthfulness=t, relevance=1, status="ok")

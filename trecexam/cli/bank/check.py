@@ -34,8 +34,8 @@ def check(paths: tuple[Path, ...], max_words: int | None, edited: bool, as_json:
     from trecexam.errors import TrecexamError
     from trecexam.features.banks.check import check_files, check_track
     from trecexam.features.banks.checks import Finding
-    from trecexam.features.history.reasons import plural
     from trecexam.tables.table import Table
+    from trecexam.tables.text import plural
     from trecexam.track import TrackFolder
 
     folders = [path for path in paths if path.is_dir()]

@@ -95,8 +95,8 @@ def fit(
 def say(found: FittedExam, where: Path, remark: str | None, why: list[str]) -> None:
     """What one must know of a fit, on stderr."""
     from trecexam.features.exams import tables as exams
-    from trecexam.features.history.reasons import plural
     from trecexam.tables.terminal import printable
+    from trecexam.tables.text import plural
 
     f = found.fit
     for note in found.notes:

@@ -76,8 +76,8 @@ def improve(
     """
     from trecexam.cli import show
     from trecexam.features.exams import fitting
-    from trecexam.features.history.reasons import plural
     from trecexam.tables.terminal import printable
+    from trecexam.tables.text import plural
 
     track = is_track(source)
     where = out_folder(out, source, track=track, what=FOLDER)

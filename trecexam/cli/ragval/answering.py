@@ -53,8 +53,8 @@ def answering(track: Path, closed_book: bool, oracle: bool, estimate: bool) -> i
 
 
 def _say(made: Answered) -> None:
-    from trecexam.features.history.reasons import plural
     from trecexam.tables.terminal import printable
+    from trecexam.tables.text import plural
 
     for question_id, reason in made.unwritten:
         click.echo(printable(f"question {question_id}: {reason}"), err=True)

@@ -98,9 +98,9 @@ def asking(
 
 
 def _say(made: Questions) -> None:
-    from trecexam.features.history.reasons import plural
     from trecexam.features.ragval.questions import unread_file
     from trecexam.tables.terminal import printable
+    from trecexam.tables.text import plural
 
     not_taken(made.plan.rejected)
     for block_id, reason in made.unwritten:

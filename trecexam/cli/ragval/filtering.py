@@ -173,8 +173,8 @@ def _say(found: FilteredBlocks, output: Path) -> None:
 
 
 def _say_known(knowing: Knowing) -> None:
-    from trecexam.features.history.reasons import plural
     from trecexam.tables.terminal import printable
+    from trecexam.tables.text import plural
 
     for block_id, reason in knowing.unwritten:
         click.echo(printable(f"block {block_id}: {reason}; it is kept"), err=True)

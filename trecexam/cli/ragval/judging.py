@@ -92,9 +92,9 @@ def _model(model: str | None, base_url: str | None, key_env: str | None) -> dict
 
 
 def _say(made: Judging, folder: Path) -> None:
-    from trecexam.features.history.reasons import plural
     from trecexam.graders.base import Usage
     from trecexam.tables.terminal import printable
+    from trecexam.tables.text import plural
 
     for row in made.rejected[:_NAMED]:
         click.echo(printable(f"not taken: {row}"), err=True)

@@ -8,9 +8,10 @@ from typing import Any
 
 from trecexam.bank.changes import BankChange
 from trecexam.features.history.arithmetic.banks import BankDiff, BankSide, MeasureDiff
-from trecexam.features.history.reasons import SPELT, counted, plural, reason_on
+from trecexam.features.history.reasons import reason_on
 from trecexam.features.history.tables import label_table
 from trecexam.tables.table import Table, Value
+from trecexam.tables.text import SPELT, counted, plural
 
 RUN_COLUMNS = (
     "run",

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trecexam.features.correlation.disagreements import outliers_table, swaps_table
-from trecexam.features.correlation.paired_scores import LEADERBOARD, Sides, common_queries, remarks, sides
-from trecexam.features.leaderboard.tables import correlation_table
+from trecexam.features.correlation.paired_scores import Sides, common_queries, remarks, sides
+from trecexam.features.correlation.tables import correlation_table
+from trecexam.line.official import LEADERBOARD
 from trecexam.tables.table import Table, Value
 
 if TYPE_CHECKING:

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
 from trecexam.graders.base import scale_of
+from trecexam.line.official import LEADERBOARD
 from trecexam.line.official import official as official_of
 from trecexam.line.pool import pool
+from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
     from trecexam.line.inputs import Snapshot
     from trecexam.line.value_cache import Values
     from trecexam.pipeline import Pipeline
     from trecexam.scores.rank_correlation.ranks import Floats
-
-#: What an official leaderboard file is called beside official measures.
-LEADERBOARD = "official_leaderboard"
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +179,7 @@ def remarks(pipeline: Pipeline, found: Sequence[Sides]) -> tuple[str, ...]:
     ranked = _ranked(snapshot)
     out = [run for run in snapshot.runs if run not in ranked]
     if out and any(one.official_measure == LEADERBOARD for one in found):
-        lines.append(f"not in the official leaderboard, and so not compared with it: {few(out)}")
+        lines.append(f"not in the official leaderboard, and so not compared with it: {shorten_list(out)}")
     if any(len(one.runs) == 1 for one in found):
         lines.append("a single run has no correlation: there is nothing to order")
     tied: dict[str, None] = {}
@@ -189,14 +188,8 @@ def remarks(pipeline: Pipeline, found: Sequence[Sides]) -> tuple[str, ...]:
             named = (one.measure, one.rubric), (f"{one.official_measure} (official)", one.official)
             tied.update((name, None) for name, values in named if _flat(values))
     if tied:
-        lines.append(f"no correlation where all runs are tied: on {few(list(tied), 6, quote='')}")
+        lines.append(f"no correlation where all runs are tied: on {shorten_list(list(tied), 6, quote='')}")
     return tuple(lines)
-
-
-def few(names: Sequence[str], most: int = 5, quote: str = "'") -> str:
-    """The first of these names, and how many more there are."""
-    shown = ", ".join(f"{quote}{name}{quote}" for name in names[:most])
-    return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
 
 
 def _variants(
@@ -254,7 +247,7 @@ def _compared(snapshot: Snapshot) -> str:
     unjudged = [query_id for query_id in snapshot.bank.query_ids if query_id not in judged]
     line = f"compared over {len(queries):,} queries and {len(snapshot.runs):,} runs"
     if unjudged:
-        line += f"; without official judgments, and left out: {few(unjudged)}"
+        line += f"; without official judgments, and left out: {shorten_list(unjudged)}"
     others = len(judged) - len(queries)
     return line + (f"; {others:,} judged queries are not in the bank" if others else "")
 
@@ -281,7 +274,7 @@ def _strangers(pipeline: Pipeline) -> Iterator[str]:
     if snapshot.official_ranks is not None and not _ranked(snapshot):
         yield (
             "the official leaderboard names none of the runs here: it has "
-            f"{few(list(snapshot.official_ranks))}, and here are {few(list(snapshot.runs))}"
+            f"{shorten_list(list(snapshot.official_ranks))}, and here are {shorten_list(list(snapshot.runs))}"
         )
 
 

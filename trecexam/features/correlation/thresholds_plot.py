@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trecexam.features.leaderboard.tables import correlation_table
+from trecexam.features.correlation.tables import correlation_table
 from trecexam.tables.plots.model import Plot
 from trecexam.tables.plots.style import BLUE, MUTED, ORANGE, WIDTH, grid
 from trecexam.tables.table import Table

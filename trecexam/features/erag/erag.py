@@ -15,13 +15,13 @@ from trecexam.errors import TrecexamError
 from trecexam.features.erag import labels
 from trecexam.features.erag.evaluation import Evaluation, correlated, evaluated, measures_of
 from trecexam.features.erag.runs import Chosen, counted_queries, lists, refused_lines
-from trecexam.features.history.reasons import plural
 from trecexam.files.stamps import Rejected
 from trecexam.graders.base import Grader
 from trecexam.graders.erag import EragGrader, erag_prompt
 from trecexam.graders.erag.grader import DEFAULT_METRIC, label_of
 from trecexam.graders.erag.metrics import Metric, metric_of
 from trecexam.line.inputs import Inputs, Snapshot
+from trecexam.tables.text import plural
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:

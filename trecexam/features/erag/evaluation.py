@@ -14,21 +14,21 @@ from converters.errors import ConversionError
 from converters.records import Qrel
 from converters.trec_qrels import write_qrels
 from trecexam.errors import TrecexamError
+from trecexam.features.erag.end_to_end import QueryCorrelation, query_correlation
 from trecexam.features.erag.labels import Labelled, Ranked, Unlabelled
-from trecexam.features.erag.runs import refused_lines
-from trecexam.features.history.reasons import plural
-from trecexam.files.atomic import remove, replace_together
-from trecexam.files.stamps import Rejected
-from trecexam.graders.erag.grader import five
-from trecexam.scores.downstream.end_to_end import QueryCorrelation, query_correlation
-from trecexam.scores.downstream.retrieval import (
+from trecexam.features.erag.retrieval import (
     RetrievalMeasure,
     fractions_refused,
     is_binary,
     retrieval_evaluator,
     retrieval_measure,
 )
+from trecexam.features.erag.runs import refused_lines
+from trecexam.files.atomic import remove, replace_together
+from trecexam.files.stamps import Rejected
+from trecexam.graders.erag.grader import five
 from trecexam.tables.table import Table, to_tsv
+from trecexam.tables.text import plural
 
 #: Of the measures that are computed where none is named.
 CUTOFF = 10

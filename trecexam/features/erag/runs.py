@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
 from trecexam.features.erag.labels import Ranked
-from trecexam.features.history.reasons import plural
 from trecexam.files.stamps import Rejected, Stamp
 from trecexam.line.dropped_files import Dropped, read_dropped
+from trecexam.tables.text import plural
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:

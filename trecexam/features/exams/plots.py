@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trecexam.features.exams.tables import abilities_table, components_table, information_curves
-from trecexam.features.leaderboard.plot import NAMED
 from trecexam.irt.exam import Z_95
 from trecexam.irt.information import GRID
 from trecexam.irt.model import probability
@@ -19,6 +18,7 @@ from trecexam.tables.plots.style import (
     BLUE,
     GREEN,
     MUTED,
+    NAMED,
     ORANGE,
     PURPLE,
     SEQUENTIAL,

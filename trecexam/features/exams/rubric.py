@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError
-from trecexam.features.correlation.paired_scores import LEADERBOARD, few
+from trecexam.features.correlation.tables import correlation_table
 from trecexam.features.exams.fitting import fitted
 from trecexam.features.exams.taken import LabelFiles, from_track, item_names
-from trecexam.features.leaderboard.tables import correlation_table
 from trecexam.irt.exam import FittedExam
 from trecexam.irt.settings import Settings
+from trecexam.line.official import LEADERBOARD
 from trecexam.tables.table import Table
+from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -146,4 +147,4 @@ def _against_official(pipeline: Pipeline, found: FittedExam) -> Iterator[tuple[s
 def official_remark(exam: TrackExam) -> str | None:
     """How the abilities agree with the first official measure and the official leaderboard, in words."""
     found = [f"{one.kendall_tau:.3f} with {theirs}" for ours, theirs, one in exam.official if ours == "theta"]
-    return f"Kendall's tau of abilities: {few(found, 4, quote='')}" if found else None
+    return f"Kendall's tau of abilities: {shorten_list(found, 4, quote='')}" if found else None

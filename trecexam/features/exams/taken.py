@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from converters.response_matrix import LabelTable, ResponseMatrix, read_components, read_groups, read_matrix
 from trecexam.errors import TrecexamError
-from trecexam.features.correlation.paired_scores import few
 from trecexam.features.exams.questions.words import bloom_words, question_types
-from trecexam.features.history.reasons import plural
+from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
     import numpy as np
@@ -84,12 +83,11 @@ def from_track(
     """
     import numpy as np
 
-    from trecexam.features.verification.verification import least_rating
-    from trecexam.line.diagnostics import nothing_graded
+    from trecexam.line.diagnostics import nothing_graded, resolve_min_rating
 
     snapshot, root = pipeline.snapshot, pipeline.folder.root
     assert snapshot is not None
-    threshold = least_rating(pipeline, min_rating)
+    threshold = resolve_min_rating(pipeline, min_rating)
     pooled = pipeline.config.track.depth
     if depth is not None and not 1 <= depth <= pooled:
         raise TrecexamError(
@@ -173,7 +171,7 @@ def taken(
     for kept, names, what in ((rows, matrix.examinees, "examinees"), (columns, matrix.items, "questions")):
         if not kept.all():
             out = [name for name, keep in zip(names, kept, strict=True) if not keep]
-            notes.append(f"without any response, and left out: {what} {few(out)}")
+            notes.append(f"without any response, and left out: {what} {shorten_list(out)}")
     examinees = tuple(name for name, keep in zip(matrix.examinees, rows, strict=True) if keep)
     items = tuple(name for name, keep in zip(matrix.items, columns, strict=True) if keep)
     values = matrix.values[rows][:, columns]
@@ -201,14 +199,15 @@ def _remarks(values: NDArray[np.float64], examinees: Sequence[str], items: Seque
         if same:
             found.append(
                 f"{plural(len(same), 'question')} that {who} got right cannot tell who is better, nor get a "
-                f"standard error: {few(same, 3)}"
+                f"standard error: {shorten_list(same, 3)}"
             )
     rights = np.nanmean(values, axis=1)
     for share, what in ((1.0, "everything"), (0.0, "nothing")):
         same = [name for name, value in zip(examinees, rights.tolist(), strict=True) if value == share]
         if same:
             found.append(
-                f"examinees that got {what} right, so that their ability is unlimited: {few(same, 3)}"
+                f"examinees that got {what} right, so that their ability is unlimited: "
+                f"{shorten_list(same, 3)}"
             )
     alike: dict[bytes, list[str]] = {}
     for name, row in zip(examinees, np.nan_to_num(values, nan=2.0).astype(np.int8), strict=True):
@@ -217,7 +216,7 @@ def _remarks(values: NDArray[np.float64], examinees: Sequence[str], items: Seque
     if twins:
         found.append(
             f"{sum(map(len, twins)):,} examinees responded to everything as another did, such as "
-            f"{few(twins[0], 2)}; each counts, though copies of one system tell no more than it does"
+            f"{shorten_list(twins[0], 2)}; each counts, though copies of one system tell no more than it does"
         )
     return found
 
@@ -230,7 +229,7 @@ def _own_components(path: Path, matrix: ResponseMatrix) -> LabelTable:
         lacking = [name for name in names if name not in found]
         if lacking:
             raise TrecexamError(
-                f"examinee '{examinee}' has no component {few(lacking)}, and others have", path=path
+                f"examinee '{examinee}' has no component {shorten_list(lacking)}, and others have", path=path
             )
         rows[examinee] = tuple(found[name] for name in names)
     return LabelTable(names, rows)
@@ -247,11 +246,12 @@ def _components(
     lacking = [name for name in examinees if name not in table.rows]
     if lacking:
         raise TrecexamError(
-            f"no components of examinee {few(lacking)}, which {source} has: add a line for each", path=path
+            f"no components of examinee {shorten_list(lacking)}, which {source} has: add a line for each",
+            path=path,
         )
     others = [name for name in table.rows if name not in set(examinees)]
     if others:
-        notes.append(f"examinees with components but without responses, and left out: {few(others)}")
+        notes.append(f"examinees with components but without responses, and left out: {shorten_list(others)}")
     found = Components.of(table.names, [table.rows[name] for name in examinees])
     if len(found.constant) == len(found.names):
         raise TrecexamError(
@@ -274,7 +274,7 @@ def _groups(path: Path | None, items: Sequence[str], notes: list[str]) -> dict[s
                 found[name].setdefault(group, []).append(place)
     lacking = [item for item in items if item not in table.rows]
     if lacking:
-        notes.append(f"questions that are in no group: {few(lacking)}")
+        notes.append(f"questions that are in no group: {shorten_list(lacking)}")
     # Levels from the lowest, so that two exams' plots have the same order; others as they come.
     known = {name.lower(): place for place, name in enumerate((*bloom_words(), *question_types()))}
     return {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from trecexam.features.history.arithmetic import (
@@ -16,9 +16,8 @@ from trecexam.features.history.arithmetic import (
 )
 from trecexam.features.history.arithmetic.standing import same_value
 from trecexam.tables.terminal import printable
+from trecexam.tables.text import counted, plural
 
-#: Names that a line spells out before it says how many more there are.
-SPELT = 3
 OVERRIDES = "overrides.tsv"
 _VALUE = 40
 
@@ -141,18 +140,3 @@ def _shown(value: Any) -> str | None:
     if len(text) == 64 and set(text) <= set("0123456789abcdef"):
         return text[:8]
     return text if len(text) <= _VALUE else None
-
-
-def counted(names: Sequence[str], noun: str) -> str:
-    """A name; or how many there are, and the first of them."""
-    if len(names) == 1:
-        return f"{noun} {names[0]}" if noun == "query" else names[0]
-    spelt = ", ".join(names[:SPELT])
-    more = f" and {len(names) - SPELT:,} more" if len(names) > SPELT else ""
-    return f"{plural(len(names), noun)} ({spelt}{more})"
-
-
-def plural(count: int, noun: str) -> str:
-    if count == 1:
-        return f"1 {noun}"
-    return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,} {noun}s"

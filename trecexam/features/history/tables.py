@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from trecexam.features.history.arithmetic import Entry, LabelChange, RunChange
-from trecexam.features.history.reasons import items_of, plural, reason
+from trecexam.features.history.reasons import items_of, reason
 from trecexam.tables.table import Table, Value, to_aligned
 from trecexam.tables.terminal import printable_json
+from trecexam.tables.text import plural
 
 #: Labels that the text of an entry shows.
 SHOWN = 20

@@ -8,7 +8,7 @@ import numpy as np
 
 from trecexam.scores.leaderboard import interval
 from trecexam.tables.plots.model import Plot
-from trecexam.tables.plots.style import BLUE, MUTED, WIDTH, grid, label_rows
+from trecexam.tables.plots.style import BLUE, MUTED, NAMED, WIDTH, grid, label_rows
 from trecexam.tables.table import Table
 from trecexam.tables.terminal import cut
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from trecexam.scores.leaderboard import Leaderboard
 
-#: With more runs than this their names would be too small to read: then the ranks stand there.
-NAMED = 60
 #: Inches that a run takes, and all of them at most: a page in print.
 _ROW, _MOST = 0.155, 8.2
 

@@ -3,31 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
 
 from trecexam.tables.table import Table, Value
 
 if TYPE_CHECKING:
-    from trecexam.scores.correlation import Correlation
     from trecexam.scores.leaderboard import Leaderboard
-
-#: The columns of every correlation table, after those that say what is compared: Correlation's attributes.
-CORRELATION_COLUMNS = (
-    "n_runs",
-    "kendall_tau",
-    "spearman_rho",
-    "tau_ap",
-    "kendall_tau.low",
-    "kendall_tau.high",
-    "rbo",
-    "spearman_rho.low",
-    "spearman_rho.high",
-    "tau_ap.low",
-    "tau_ap.high",
-    "rbo.low",
-    "rbo.high",
-)
 
 
 def leaderboard_table(board: Leaderboard) -> Table:
@@ -78,9 +59,3 @@ def per_query_table(
         for name in measures
     ]
     return Table(("run", "query_id", "measure", "value"), tuple(rows))
-
-
-def correlation_table(pairs: Iterable[tuple[tuple[Value, ...], Correlation]], keys: tuple[str, ...]) -> Table:
-    """One row a comparison: what is compared (`keys`), then the coefficients."""
-    rows: Iterable[tuple[Value, ...]] = ((*key, *astuple(c)) for key, c in pairs)
-    return Table((*keys, *CORRELATION_COLUMNS), tuple(rows))

@@ -13,7 +13,6 @@ import orjson
 from converters.knowledge import TRUTHFULNESS, line_of
 from converters.records import Item
 from trecexam.errors import TrecexamError
-from trecexam.features.banks.generation.reading import without_thoughts
 from trecexam.features.ragval.knowledge.prompts import BlockPrompt, named
 from trecexam.features.ragval.prompting import question_prompt
 from trecexam.files.atomic import replace, replace_together, sha256
@@ -21,6 +20,7 @@ from trecexam.graders.base import Estimate, Usage
 from trecexam.graders.writing import Writer
 from trecexam.graders.writing.asking import ask_all, unanswered
 from trecexam.graders.writing.kept_answers import Kept, KeptAnswers
+from trecexam.graders.writing.thoughts import without_thoughts
 from trecexam.line.inputs import Inputs
 from trecexam.track import TrackFolder
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from converters.ragval import AnswerRow, JudgedAnswer
-from trecexam.features.history.reasons import plural
 from trecexam.graders.base import Cell
 from trecexam.graders.ragval.reading import Scores, read_scores
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.pipeline import Pipeline

@@ -8,7 +8,7 @@ from typing import Any
 
 from trecexam.config import GraderSection, ScoresSection
 from trecexam.errors import GraderError
-from trecexam.features.ragval.beside import made_of
+from trecexam.features.ragval.extra_outputs import made_of
 from trecexam.features.ragval.judged import FOLDER, Judged, judged
 from trecexam.features.ragval.reporting import RagvalReport, report_of
 from trecexam.files import atomic as files

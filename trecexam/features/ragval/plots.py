@@ -8,11 +8,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trecexam.features.leaderboard.plot import NAMED
+from trecexam.features.ragval.judged_scores import BINS, SCORES
 from trecexam.features.ragval.tables import histogram_table, intervals_table, sweep_table
-from trecexam.scores.downstream.answers import BINS, SCORES
 from trecexam.tables.plots.model import Plot
-from trecexam.tables.plots.style import BLUE, GREEN, MUTED, ORANGE, PURPLE, WIDTH, grid, label_rows, short
+from trecexam.tables.plots.style import (
+    BLUE,
+    GREEN,
+    MUTED,
+    NAMED,
+    ORANGE,
+    PURPLE,
+    WIDTH,
+    grid,
+    label_rows,
+    short,
+)
 from trecexam.tables.table import Table, Value
 from trecexam.tables.terminal import cut
 
@@ -20,8 +30,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from trecexam.scores.downstream.answers import System
-    from trecexam.scores.downstream.sweep import Sweep
+    from trecexam.features.ragval.judged_scores import System
+    from trecexam.features.ragval.sweep import Sweep
 
 #: More histograms than this are no picture; the table has all.
 _HISTOGRAMS = 12

@@ -16,7 +16,6 @@ from converters.lines import iter_objects
 from trecexam.bank.lines import lines_of
 from trecexam.config import TrackConfig
 from trecexam.errors import TrecexamError
-from trecexam.features.banks.generation.plan import check_target
 from trecexam.features.ragval.filtering import some_blocks
 from trecexam.features.ragval.knowledge.prompts import MOST_CHARACTERS, BlockPrompt
 from trecexam.features.ragval.knowledge.reading import Unread, read_question
@@ -26,6 +25,7 @@ from trecexam.graders.base import Estimate, UngradedError, Usage
 from trecexam.graders.writing import Writer, create_writer
 from trecexam.graders.writing.asking import ask
 from trecexam.graders.writing.kept_answers import Kept, KeptAnswers
+from trecexam.line.bank_target import check_target
 from trecexam.track import TrackFolder
 
 #: Where [generator] says nothing else: questions are to differ.

@@ -13,14 +13,22 @@ from converters.errors import ConversionError
 from converters.ragval import JudgedAnswer, read_judged
 from converters.response_matrix import LabelTable, read_labels
 from trecexam.errors import TrecexamError
-from trecexam.features.history.reasons import plural
 from trecexam.features.ragval import tables
+from trecexam.features.ragval.judged_scores import (
+    BINS,
+    Comparison,
+    Place,
+    System,
+    compare,
+    places,
+    systems_of,
+)
+from trecexam.features.ragval.sweep import Sweep, swept
 from trecexam.files import atomic as files
-from trecexam.scores.downstream.answers import BINS, Comparison, Place, System, compare, places, systems_of
-from trecexam.scores.downstream.sweep import Sweep, swept
 from trecexam.tables.plots.drawings import FOLDER, KINDS, plot_files
 from trecexam.tables.plots.model import Drawing, Plot
 from trecexam.tables.table import Table, to_json, to_tsv
+from trecexam.tables.text import plural
 
 #: The systems that are the bounds where nobody names others.
 BASELINE, ORACLE = "closed-book", "oracle"

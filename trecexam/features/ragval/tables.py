@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from trecexam.features.history.reasons import plural
-from trecexam.scores.downstream.answers import BINS, SCORES
+from trecexam.features.ragval.judged_scores import BINS, SCORES
 from trecexam.tables.table import Table, Value
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from trecexam.scores.downstream.answers import Comparison, Place, System
-    from trecexam.scores.downstream.sweep import Sweep
+    from trecexam.features.ragval.judged_scores import Comparison, Place, System
+    from trecexam.features.ragval.sweep import Sweep
 
 REPORT_COLUMNS = ("run_id", "n", "unparsed", *SCORES, "n_input_tokens", "n_output_tokens")
 

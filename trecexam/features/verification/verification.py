@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
-from trecexam.graders.base import scale_of
+from trecexam.line.diagnostics import resolve_min_rating
 from trecexam.line.official import official
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def grids(
     from trecexam.scores.labels import labels
 
     scores = pipeline.config.scores
-    threshold = least_rating(pipeline, min_rating)
+    threshold = resolve_min_rating(pipeline, min_rating)
     judgments = _known_judgments(pipeline)
     queries = _queries(pipeline, query_ids, item_ids, doc_ids)
     topics = _topics(pipeline, queries)
@@ -145,7 +145,7 @@ def missing(
     """
     from trecexam.features.verification.arithmetic import Missing, relevant_passages
 
-    threshold = least_rating(pipeline, min_rating)
+    threshold = resolve_min_rating(pipeline, min_rating)
     relevant = pipeline.config.scores.min_relevant if min_relevant is None else min_relevant
     queries, judgments = _judged(pipeline, query_ids)
     topics = _topics(pipeline, queries)
@@ -178,7 +178,7 @@ def spurious(
     from trecexam.features.exams.rubric import discriminations
     from trecexam.features.verification.arithmetic import Spurious, item_reaches, worst_first
 
-    threshold = least_rating(pipeline, min_rating)
+    threshold = resolve_min_rating(pipeline, min_rating)
     relevant = pipeline.config.scores.min_relevant if min_relevant is None else min_relevant
     queries, judgments = _judged(pipeline, query_ids, item_ids)
     assert pipeline.snapshot is not None
@@ -264,15 +264,6 @@ def _refuse_unknown(ids: Ids, known: Collection[str], what: str, where: str, pip
             near = difflib.get_close_matches(one, known, n=1)
             hint = f"; did you mean '{near[0]}'?" if near else ""
             raise TrecexamError(f"no {what} '{one}' {where}{hint}", path=pipeline.folder.root)
-
-
-def least_rating(pipeline: Pipeline, asked: int | None) -> int:
-    if asked is None:
-        return pipeline.config.scores.min_rating
-    most = scale_of(pipeline.grader).max_rating
-    if asked > most:
-        raise TrecexamError(f"no rating reaches {asked}: the grader rates 0..{most}")
-    return asked
 
 
 def _topics(pipeline: Pipeline, queries: Sequence[QueryRatings]) -> dict[str, Topic]:

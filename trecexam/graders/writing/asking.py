@@ -9,10 +9,9 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from trecexam.errors import TrecexamError
-from trecexam.graders.base import UngradedError, Usage
+from trecexam.graders.base import LAST_ANSWERS, UngradedError, Usage
 from trecexam.graders.writing import Unwritten, Writer
 from trecexam.graders.writing.kept_answers import Kept, KeptAnswers
-from trecexam.line.grading import LAST_ANSWERS
 
 
 class Asked(NamedTuple):

@@ -7,19 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from trecexam.tables.excerpt import Excerpt
-from trecexam.tables.plots.model import Drawing, Plot
+from trecexam.tables.section import Picture, ReportSection
 
 if TYPE_CHECKING:
     from trecexam.features.agreement.arithmetic import Crosstab
     from trecexam.scores.leaderboard import Leaderboard
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A plot and how it came out."""
-
-    plot: Plot
-    drawing: Drawing
 
 
 @dataclass(frozen=True)
@@ -35,28 +27,6 @@ class Listed:
     title: str
     note: str
     items: Excerpt
-
-
-@dataclass(frozen=True)
-class Beside:
-    """What stands at the head of the page where a grader's items have scores of their own.
-
-    Attributes:
-        folder: of out/, where its files are.
-        title: of its section.
-        lead: what was done, in place of what the page says of test banks.
-        after: how the sections that follow are to be read here.
-        lines: what one must know of the table.
-        pictures: by name.
-    """
-
-    folder: str
-    title: str
-    lead: str
-    after: str
-    lines: tuple[str, ...]
-    table: Excerpt
-    pictures: Mapping[str, Picture]
 
 
 @dataclass(frozen=True)
@@ -114,4 +84,4 @@ class Report:
     rejected: Excerpt
     human: Excerpt | None
     provenance: Provenance
-    beside: Beside | None = None
+    beside: ReportSection | None = None

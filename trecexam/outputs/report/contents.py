@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from trecexam.features.items.items_plot import ItemQuality, items_table
 from trecexam.features.items.quality import Quality
 from trecexam.graders.base import identity_digest
-from trecexam.outputs.page.model import Listed, Picture, Provenance, Report
+from trecexam.outputs.page.model import Listed, Provenance, Report
 from trecexam.outputs.report.findings import Findings
 from trecexam.tables.excerpt import Excerpt, excerpt
+from trecexam.tables.section import Picture
 from trecexam.tables.table import Table, to_json
 from trecexam.tables.terminal import cut
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from trecexam.features.correlation.comparison import Comparison, Outliers
     from trecexam.features.holes.holes import HolesReport
     from trecexam.line.gradebook import Counts
-    from trecexam.outputs.page.model import Beside
     from trecexam.scores.leaderboard import Leaderboard
+    from trecexam.tables.section import ReportSection
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,4 +37,4 @@ class Findings:
     counts: Counts
     complete: bool
     versions: Mapping[str, str | None] = field(default_factory=dict)
-    beside: Beside | None = None
+    beside: ReportSection | None = None

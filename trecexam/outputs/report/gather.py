@@ -13,12 +13,12 @@ from trecexam.features.items.items_plot import items_plot
 from trecexam.features.items.quality import Quality, quality
 from trecexam.features.leaderboard.plot import leaderboard_plot
 from trecexam.line.diagnostics import nothing_graded
-from trecexam.outputs.page.model import Picture
 from trecexam.outputs.page.render import render
 from trecexam.outputs.report.contents import page_of, sentence
 from trecexam.outputs.report.findings import Findings
 from trecexam.tables.plots.drawings import Drawings, plot_files
 from trecexam.tables.plots.model import Plot
+from trecexam.tables.section import Picture
 
 if TYPE_CHECKING:
     from trecexam.pipeline import Pipeline

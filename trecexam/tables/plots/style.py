@@ -66,3 +66,7 @@ def label_rows(axes: Axes, names: Sequence[str], most: int) -> None:
         axes.set_yticks(places, [str(place + 1) for place in places])
         axes.set_ylabel("rank")
     axes.tick_params(axis="y", length=0)
+
+
+#: With more runs than this their names would be too small to read: then the ranks stand there.
+NAMED = 60

@@ -13,6 +13,7 @@ from converters.subtopics import read_subtopics
 from trecexam.bank.lines import lines_of, replaceable
 from trecexam.errors import TrackError, TrecexamError
 from trecexam.features.banks.generation.prompts import ItemPrompt, Wanted
+from trecexam.line.bank_target import check_target
 from trecexam.line.inputs import Inputs
 from trecexam.track import TrackFolder
 
@@ -83,24 +84,6 @@ def plan(
     if not again:
         wanted = [one for one in wanted if not _has(kept.get(one.query_id, ()), one, prompt)]
     return Plan(tuple(wanted), target, content, {key: tuple(each) for key, each in kept.items()}, going)
-
-
-def check_target(folder: TrackFolder, target: Path) -> None:
-    """Refuses a file that items cannot be written to.
-
-    Raises:
-        TrecexamError: it would not be one of the track's bank, or is compressed.
-    """
-    if not folder.takes_as_bank(target):
-        patterns = folder.config.track.bank
-        hint = (
-            f"name it in `bank` of [track], which has {', '.join(patterns)}"
-            if patterns
-            else "give -o a name such as bank.mine.jsonl in the track's folder"
-        )
-        raise TrecexamError(f"would not be a file of this track's bank: {hint}", path=target)
-    if target.suffix == ".gz":
-        raise TrecexamError("is compressed, and could not be edited: give -o another name", path=target)
 
 
 def _is_blank(path: Path) -> bool:

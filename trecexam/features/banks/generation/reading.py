@@ -15,6 +15,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from trecexam.features.banks.generation.prompts import Kind
+from trecexam.graders.writing.thoughts import without_thoughts
 
 #: Where items may stand in an object, best first.
 _LISTS = {
@@ -76,13 +77,6 @@ def read_items(answer: str, kind: Kind, *, cut: bool = False) -> Found:
         if texts:
             return Found(texts, cut)
     return Found((), cut)
-
-
-def without_thoughts(answer: str) -> str | None:
-    """What follows the model's thoughts; None where it never came to an end of them."""
-    if "</think>" in answer:
-        return answer.rpartition("</think>")[2]
-    return None if answer.lstrip().startswith("<think>") else answer
 
 
 def _json(text: str, kind: Kind) -> Found:

@@ -6,7 +6,7 @@ import json
 import re
 from typing import NamedTuple
 
-from trecexam.features.banks.generation.reading import without_thoughts
+from trecexam.graders.writing.thoughts import without_thoughts
 
 #: Characters of a question, at most.
 LONGEST = 1000

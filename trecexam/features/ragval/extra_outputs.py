@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from converters.ragval import write_judged
 from trecexam.features.ragval.judged import FOLDER, Judged, judged
 from trecexam.features.ragval.reporting import RagvalReport, files_of, report_of
-from trecexam.outputs.beside import Made
-from trecexam.outputs.page.model import Beside, Picture
 from trecexam.tables.excerpt import excerpt
 from trecexam.tables.plots.drawings import Drawings
+from trecexam.tables.section import ExtraFiles, Picture, ReportSection
 from trecexam.tables.table import to_json
 
 if TYPE_CHECKING:
@@ -21,33 +20,33 @@ if TYPE_CHECKING:
 _ROWS = 50
 
 
-def made(pipeline: Pipeline) -> Made:
+def made(pipeline: Pipeline) -> ExtraFiles:
     """judged.jsonl, judging.json and the report's files; nothing without answers."""
     found = judged(pipeline)
-    return made_of(found, pipeline) if found.rows or found.waiting else Made({})
+    return made_of(found, pipeline) if found.rows or found.waiting else ExtraFiles({})
 
 
-def made_of(found: Judged, pipeline: Pipeline) -> Made:
+def made_of(found: Judged, pipeline: Pipeline) -> ExtraFiles:
     """The files of what was judged."""
     buffer = io.BytesIO()
     write_judged(found.rows, buffer)
     judging = {**found.as_json(), "judge": dict(pipeline.grader.identity)}
     contents = {"judged.jsonl": buffer.getvalue(), "judging.json": to_json(judging).encode()}
     if not found.rows:
-        return Made(contents)
+        return ExtraFiles(contents)
     report = report_of(found.rows)
     if not pipeline.config.report.write:
-        return Made(contents | dict(files_of(report)))
+        return ExtraFiles(contents | dict(files_of(report)))
     folder = pipeline.folder
     drawings = Drawings(folder.out / FOLDER, folder.state / "ragval-plots.json")
     pictures = {plot.name: Picture(plot, drawings.of(plot)) for plot in report.plots()}
     drawings.remember()
     contents |= files_of(report, lambda plot: pictures[plot.name].drawing)
-    return Made(contents, _section(found, report, pictures))
+    return ExtraFiles(contents, _section(found, report, pictures))
 
 
-def _section(found: Judged, report: RagvalReport, pictures: dict[str, Picture]) -> Beside:
-    return Beside(
+def _section(found: Judged, report: RagvalReport, pictures: dict[str, Picture]) -> ReportSection:
+    return ReportSection(
         FOLDER,
         "Judged answers",
         "Systems are scored by their answers to questions about knowledge blocks: a judge, who is shown "

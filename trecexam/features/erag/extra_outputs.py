@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 from trecexam.features.erag.evaluation import Evaluation, evaluated
 from trecexam.features.erag.labels import from_grades
 from trecexam.features.erag.runs import counted_queries, lists
-from trecexam.features.history.reasons import plural
 from trecexam.graders.erag.grader import DEFAULT_METRIC
-from trecexam.outputs.beside import Made
-from trecexam.outputs.page.model import Beside
 from trecexam.tables.excerpt import excerpt
+from trecexam.tables.section import ExtraFiles, ReportSection
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.pipeline import Pipeline
@@ -20,24 +19,24 @@ if TYPE_CHECKING:
 _ROWS = 50
 
 
-def made(pipeline: Pipeline) -> Made:
+def made(pipeline: Pipeline) -> ExtraFiles:
     """Its files on the default measures; none where another grader asks about gold outputs."""
     label = getattr(pipeline.grader, "label", None)
     if label is None or pipeline.snapshot is None:
-        return Made({})
+        return ExtraFiles({})
     query_ids, _ = counted_queries(pipeline.snapshot, pipeline.inputs)
     ranked = lists(pipeline.snapshot, query_ids, pipeline.config.track.depth)
     labelled = from_grades(pipeline, label, ranked, query_ids)
     metric = pipeline.config.grader.metric or DEFAULT_METRIC
     found = evaluated(metric, labelled, ranked, query_ids, None)
-    return Made(found.contents(), _section(found) if found.values else None)
+    return ExtraFiles(found.contents(), _section(found) if found.values else None)
 
 
-def _section(found: Evaluation) -> Beside:
+def _section(found: Evaluation) -> ReportSection:
     kind = "0 or 1" if found.binary else "fractions"
     number = plural(sum(map(len, found.labelled.labels.values())), "label")
     lines = (f"{number} by {found.metric} ({kind}); means over {plural(len(found.query_ids), 'query')}",)
-    return Beside(
+    return ReportSection(
         "erag",
         "eRAG",
         "Runs are scored by what the system's own language model makes of each document alone: its output is "

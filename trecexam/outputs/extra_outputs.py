@@ -3,42 +3,36 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from trecexam.graders.base import asks_of
+from trecexam.tables.section import ExtraFiles
 
 if TYPE_CHECKING:
-    from trecexam.outputs.page.model import Beside
     from trecexam.pipeline import Pipeline
 
 #: Kind of item -> the folder of out/ that is its own, and the function that gives what stands in it and on
-#: the report's page: pipeline -> `Made`.
+#: the report's page: pipeline -> `ExtraFiles`.
 MAKERS: dict[str, tuple[str, str]] = {
-    "gold": ("erag", "trecexam.features.erag.beside:made"),
-    "truthfulness": ("ragval", "trecexam.features.ragval.beside:made"),
+    "gold": ("erag", "trecexam.features.erag.extra_outputs:made"),
+    "truthfulness": ("ragval", "trecexam.features.ragval.extra_outputs:made"),
 }
 #: The folders, which may have one of plots.
 FOLDERS = tuple(place for folder, _ in MAKERS.values() for place in (folder, f"{folder}/plots"))
 
 
-class Made(NamedTuple):
-    """What a maker gives: files by their names in its folder, and its part of the report's page."""
-
-    files: Mapping[str, bytes]
-    section: Beside | None = None
-
-
-def made_beside(pipeline: Pipeline) -> Made:
+def made_beside(pipeline: Pipeline) -> ExtraFiles:
     """What the maker of the grader's items gives, if there is one; files by their names in out/."""
     for kind, (folder, target) in MAKERS.items():
         if kind in asks_of(pipeline.grader):
             module, _, function = target.partition(":")
-            made: Made = getattr(import_module(module), function)(pipeline)
-            return Made({f"{folder}/{name}": content for name, content in made.files.items()}, made.section)
-    return Made({})
+            made: ExtraFiles = getattr(import_module(module), function)(pipeline)
+            return ExtraFiles(
+                {f"{folder}/{name}": content for name, content in made.files.items()}, made.section
+            )
+    return ExtraFiles({})
 
 
 def written_beside(manifest: Path) -> frozenset[str]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from trecexam.scores.downstream.answers import System
+from trecexam.features.ragval.judged_scores import System
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,36 @@
+"""The tables of correlations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import astuple
+from typing import TYPE_CHECKING
+
+from trecexam.tables.table import Table, Value
+
+if TYPE_CHECKING:
+    from trecexam.scores.correlation import Correlation
+
+
+#: The columns of every correlation table, after those that say what is compared: Correlation's attributes.
+CORRELATION_COLUMNS = (
+    "n_runs",
+    "kendall_tau",
+    "spearman_rho",
+    "tau_ap",
+    "kendall_tau.low",
+    "kendall_tau.high",
+    "rbo",
+    "spearman_rho.low",
+    "spearman_rho.high",
+    "tau_ap.low",
+    "tau_ap.high",
+    "rbo.low",
+    "rbo.high",
+)
+
+
+def correlation_table(pairs: Iterable[tuple[tuple[Value, ...], Correlation]], keys: tuple[str, ...]) -> Table:
+    """One row a comparison: what is compared (`keys`), then the coefficients."""
+    rows: Iterable[tuple[Value, ...]] = ((*key, *astuple(c)) for key, c in pairs)
+    return Table((*keys, *CORRELATION_COLUMNS), tuple(rows))
