@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,6 +13,9 @@ from converters.records import RunEntry
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+_HASHED_AT_ONCE = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +85,6 @@ class Run:
         import numpy as np
         import pyarrow as pa
 
-        from converters.ordering import DuplicateError, ordered
-
         query_ids: dict[str, int] = {}
         codes, docs, scores = [], [], []
         for query_id, doc_id, score in entries:
@@ -106,3 +108,119 @@ class Run:
     @cached_property
     def _index(self) -> dict[str, int]:
         return {query_id: i for i, query_id in enumerate(self.query_ids)}
+
+
+class DuplicateError(ValueError):
+    """A document that stands twice for a query."""
+
+    def __init__(self, query_id: str, doc_id: str) -> None:
+        super().__init__(query_id, doc_id)
+        self.query_id = query_id
+        self.doc_id = doc_id
+
+
+def ordered(
+    name: str,
+    query_ids: tuple[str, ...],
+    codes: NDArray[np.int32],
+    doc_ids: Any,
+    scores: NDArray[np.float64],
+) -> Run:
+    """Groups by query and sorts as trec_eval does; data that is in order already is not sorted again.
+
+    Args:
+        codes: for each entry, the index of its query in `query_ids`.
+        doc_ids: pyarrow large_string array.
+
+    Raises:
+        DuplicateError: a document stands twice for a query.
+    """
+    import numpy as np
+
+    with np.errstate(over="ignore"):
+        compared = scores.astype(np.float32)
+    same_query = codes[1:] == codes[:-1]
+    if not ((codes[1:] >= codes[:-1]).all() and (compared[1:] <= compared[:-1])[same_query].all()):
+        order = np.lexsort((-compared, codes))
+        codes, compared, scores, doc_ids = codes[order], compared[order], scores[order], doc_ids.take(order)
+    scores, doc_ids = _break_ties(codes, compared, scores, doc_ids)
+    offsets = np.concatenate(([0], np.cumsum(np.bincount(codes, minlength=len(query_ids))))).astype(np.int64)
+    for query in _suspects(offsets, doc_ids):
+        docs = doc_ids[int(offsets[query]) : int(offsets[query + 1])].to_pylist()
+        if len(set(docs)) != len(docs):
+            raise DuplicateError(query_ids[query], max(docs, key=docs.count))
+    return Run(name, query_ids, offsets, doc_ids, scores)
+
+
+def _break_ties(
+    codes: NDArray[np.int32], compared: NDArray[np.float32], scores: NDArray[np.float64], doc_ids: Any
+) -> tuple[NDArray[np.float64], Any]:
+    """Orders entries with equal scores for a query by docno, descending; the rest stays as it is."""
+    import numpy as np
+    import pyarrow as pa
+
+    tied = (codes[1:] == codes[:-1]) & (compared[1:] == compared[:-1])
+    edges = np.flatnonzero(np.diff(tied, prepend=False, append=False))
+    pieces: list[Any] = []
+    done = 0
+    for start, end in zip(edges[::2].tolist(), (edges[1::2] + 1).tolist(), strict=True):
+        group = doc_ids[start:end]
+        docs = group.to_pylist()
+        # Code points sort as their UTF-8 bytes do, which is strcmp's order.
+        places = sorted(range(len(docs)), key=docs.__getitem__, reverse=True)
+        if places != list(range(len(docs))):
+            if not pieces:
+                scores = scores.copy()
+            scores[start:end] = scores[start:end][places]
+            pieces += [doc_ids[done:start], group.take(pa.array(places))]
+            done = end
+    return scores, pa.concat_arrays([*pieces, doc_ids[done:]]) if pieces else doc_ids
+
+
+def _suspects(offsets: NDArray[np.int64], doc_ids: Any) -> list[int]:
+    """The queries in which two documents have the same hash: every one with a duplicate is among them.
+
+    Comparing hashes takes half the time of making a Python set of each query's documents.
+    """
+    import numpy as np
+
+    found: set[int] = set()
+    query = 0
+    while query < len(offsets) - 1:
+        # Whole queries, as many as fit: small arrays stay in the processor's cache.
+        end = max(
+            query + 1, int(np.searchsorted(offsets, offsets[query] + _HASHED_AT_ONCE, side="right")) - 1
+        )
+        bounds = (offsets[query : end + 1] - offsets[query]).tolist()
+        hashes = _hashes(doc_ids[int(offsets[query]) : int(offsets[end])])
+        for start, stop in itertools.pairwise(bounds):
+            hashes[start:stop].sort()
+        equal = (hashes[1:] == hashes[:-1]).nonzero()[0]
+        left, right = (np.searchsorted(bounds, places, side="right") - 1 for places in (equal, equal + 1))
+        found.update((query + left[left == right]).tolist())
+        query = end
+    return sorted(found)
+
+
+def _hashes(strings: Any) -> NDArray[np.uint64]:
+    """A 64-bit hash of each string, computed from the array's bytes, eight at a time."""
+    import numpy as np
+
+    _, offset_buffer, data_buffer = strings.buffers()
+    offsets = np.frombuffer(offset_buffer, np.int64)[strings.offset : strings.offset + len(strings) + 1]
+    first, last = int(offsets[0]), int(offsets[-1])
+    data = np.zeros(last - first + 8, np.uint8)
+    if last > first:
+        data[:-8] = np.frombuffer(data_buffer, np.uint8)[first:last]
+    # Every eight bytes as one number, starting at every byte.
+    words = np.ndarray((len(data) - 7,), "<u8", data, strides=(1,))
+    starts, lengths = offsets[:-1] - first, np.diff(offsets)
+    masks = np.array([(1 << 8 * kept) - 1 for kept in range(9)], np.uint64)
+    factor, shift = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
+    hashes = lengths.astype(np.uint64)
+    for step in range(0, int(lengths.max(initial=0)), 8):
+        places = np.minimum(starts + step, len(words) - 1)
+        hashes ^= words[places] & masks[np.clip(lengths - step, 0, 8)]
+        hashes *= factor
+        hashes ^= hashes >> shift
+    return hashes

@@ -16,10 +16,9 @@ from typing import Any, BinaryIO
 from converters.errors import ConversionError
 from converters.fields import column, counted
 from converters.lines import Head, columns_of, decode, is_gzip, iter_lines, open_bytes, reading
-from converters.ordering import DuplicateError, ordered
 from converters.records import RunEntry
 from converters.registry import Format
-from converters.run import Run
+from converters.run import DuplicateError, Run, ordered
 from converters.trec_qrels import judged_with_confidence
 
 EXAMPLE = "q1 Q0 doc42 1 17.25 myrun"

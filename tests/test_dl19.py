@@ -239,12 +239,11 @@ def test_the_37th_run_evaluates_only_what_its_labels_touch(dl19: Path, track: Pa
     last.unlink()
     with trecexam.open_track(root) as opened:
         opened.update()
-        cache, book = opened._pipeline._rubric, opened._pipeline.gradebook
-        before = {q: book.version(q) for q in opened._pipeline.snapshot.bank.query_ids}  # type: ignore[union-attr]
+        cache, before = opened._loader._evaluated.own("rubric"), dict(opened._loader._sheets)
         evaluated = cache.evaluated
         last.write_bytes(content)
         opened.update()
-        touched = sum(book.version(q) != version for q, version in before.items())
+        touched = sum(opened._loader._sheets[q] is not sheet for q, sheet in before.items())
         assert 0 < touched < 21
         assert cache.evaluated - evaluated == 21 + 36 * touched
     for name in ("rubric.qrels", "leaderboard.tsv", "per_query.tsv", "correlation.tsv"):

@@ -21,7 +21,7 @@ from trecexam.files import atomic as files
 CONFIG = "[track]\ndepth = 8\n"
 
 
-def update(root: Path, grader: HashGrader | None = None, **more: Any) -> trecexam.pipeline.Update:  # type: ignore[name-defined]
+def update(root: Path, grader: HashGrader | None = None, **more: Any) -> trecexam.outputs.updates.Update:  # type: ignore[name-defined]
     with trecexam.open_track(root, grader=grader or HashGrader()) as track:
         return track.update(**more)
 

@@ -15,7 +15,7 @@ from trecexam.files.track_lock import TrackLock
 from trecexam.graders import Answer, Cell
 
 
-def update(root: Path, grader: HashGrader) -> trecexam.pipeline.Update:  # type: ignore[name-defined]
+def update(root: Path, grader: HashGrader) -> trecexam.outputs.updates.Update:  # type: ignore[name-defined]
     with trecexam.open_track(root, grader=grader) as track:
         return track.update()
 
@@ -81,13 +81,13 @@ def test_a_new_run_grades_only_its_new_passages(small_track: Path, hash_grader: 
     with trecexam.open_track(small_track, grader=hash_grader) as track:
         track.update()
         hash_grader.asked.clear()
-        evaluated = track._pipeline._rubric.evaluated
+        evaluated = track._loader._evaluated.own("rubric").evaluated
         write_run(small_track / "runs" / "new.run", {"q1": ["q1-d11", "q1-d00"], "q2": ["q2-d00"]})
         done = track.update()
         assert {cell.doc_id for cell in hash_grader.asked} <= {"q1-d11"}
         # The new run on three queries, and the three old runs on the one query whose labels changed.
         touched = 3 if hash_grader.asked else 0
-        assert track._pipeline._rubric.evaluated - evaluated == 3 + touched
+        assert track._loader._evaluated.own("rubric").evaluated - evaluated == 3 + touched
         assert done.changed
     assert "new" in {row["run"] for row in rows(small_track / "out" / "leaderboard.tsv")}
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
+from trecexam.version import __version__
 
 if TYPE_CHECKING:
     from trecexam.api import Track, open_track
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from trecexam.features.exams.fitting import fit_exam, improve_exam
     from trecexam.features.ragval.reporting import ragval_report
 
-__version__ = "0.1.0"
 __all__ = [
     "Track",
     "TrecexamError",
@@ -34,7 +34,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # Importing the package must stay cheap (`trecexam --help`), so the line behind it loads on first use.
     if name in {"Track", "open_track"}:
-        from trecexam import api
+        import trecexam.api as api
 
         return getattr(api, name)
     if name in {"fit_exam", "improve_exam"}:

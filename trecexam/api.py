@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING, Any
 from trecexam.features.leaderboard.readings import Difference, difference
 from trecexam.files.track_lock import TrackLock, holder
 from trecexam.graders.base import identity_digest
-from trecexam.line.gradebook import Counts
-from trecexam.line.updates import Progress, Update
+from trecexam.line.evaluation import leaderboard
+from trecexam.line.grading import Progress
+from trecexam.line.rejected import rejected_rows
+from trecexam.line.sheets import Counts
+from trecexam.outputs.update import update
+from trecexam.outputs.updates import Update
 from trecexam.track import TrackFolder
 from trecexam.track_methods.banks import Banks
 from trecexam.track_methods.checking import Checking
@@ -71,7 +75,7 @@ class Track(Comparing, Filling, Checking, Banks, Exams, ExamMaking, Downstream, 
             TrecexamError, ConversionError: what stands in the way.
         """
         with TrackLock(self.folder.lock_path):
-            return self._pipeline.update(progress, stop)
+            return update(self._loader, progress, stop)
 
     def forget_errors(self) -> int:
         """Drops the stored answers with the status "error", so that the next update asks again; how many.
@@ -83,18 +87,18 @@ class Track(Comparing, Filling, Checking, Banks, Exams, ExamMaking, Downstream, 
 
         with TrackLock(self.folder.lock_path):
             Outputs(self.folder).forget()
-            self._pipeline.open_to_write()
-            return self._pipeline.gradebook.forget_errors()
+            self._loader.open_to_write()
+            return self._loader.forget_errors()
 
     def estimate(self) -> Estimate:
         """What `update` would have to grade, in tokens and money where these are counted; asks nobody."""
-        return self._loaded().estimate()
+        return self._loader.grading.estimate(self._loaded())
 
     def leaderboard(
         self, measures: Sequence[MeasureLike] | None = None, *, official: bool = False
     ) -> Leaderboard:
         """Means and standard errors per run, best first; on the official judgments with `official`."""
-        return self._loaded().leaderboard(names_of(measures), official=official)
+        return leaderboard(self._loaded(), names_of(measures), official=official)
 
     def compare_readings(
         self, compat: str = "workbench", measures: Sequence[MeasureLike] | None = None
@@ -122,7 +126,7 @@ class Track(Comparing, Filling, Checking, Banks, Exams, ExamMaking, Downstream, 
         """
         from trecexam.scores.labels import label_qrels
 
-        scores = self._pipeline.config.scores
+        scores = self._loader.config.scores
         return label_qrels(
             self._loaded().ratings(),
             label or scores.label,
@@ -135,7 +139,7 @@ class Track(Comparing, Filling, Checking, Banks, Exams, ExamMaking, Downstream, 
         """The diversity qrels: iteration is the item's index, relevance 1 where the passage reaches it."""
         from trecexam.scores.labels import subtopic_qrels
 
-        threshold = self._pipeline.config.scores.min_rating if min_rating is None else min_rating
+        threshold = self._loader.config.scores.min_rating if min_rating is None else min_rating
         return (row for query in self._loaded().ratings() for row in subtopic_qrels(query, threshold))
 
     def grades(self) -> Iterator[dict[str, Any]]:
@@ -143,7 +147,7 @@ class Track(Comparing, Filling, Checking, Banks, Exams, ExamMaking, Downstream, 
 
         Where a person rated the cell, `human_rating`, `who` and `why` stand beside the grader's rating.
         """
-        return self._loaded().gradebook.rows()
+        return self._loaded().grade_rows()
 
     def pool(self) -> Iterator[PooledPassage]:
         """The pool as the Rubric workbench has it: texts, ranks in the runs, official judgments, grades."""
@@ -153,38 +157,34 @@ class Track(Comparing, Filling, Checking, Banks, Exams, ExamMaking, Downstream, 
 
     def run_files(self) -> Mapping[str, Path]:
         """Display name of each run -> its file."""
-        snapshot = self._pipeline.snapshot or self._loaded().snapshot
-        assert snapshot is not None
-        return snapshot.run_files
+        return self._loaded().run_files
 
     def said(self) -> dict[str, Any]:
         """How many cells and passages people rated in place of the grader, and who did."""
-        return self._loaded().said()
+        return self._loaded().override_summary()
 
     def counts(self) -> Counts:
         """The cells of the pool by what became of them."""
-        return self._loaded().gradebook.counts()
+        return self._loaded().counts
 
     def status(self) -> dict[str, Any]:
         """Counts of what the track holds and of its cells, the grader, and who grades it now."""
-        pipeline = self._loaded()
-        snapshot = pipeline.snapshot
-        assert snapshot is not None
+        track = self._loaded()
         pid = holder(self.folder.lock_path)
         return {
             "track": str(self.folder.root),
-            "grader": pipeline.grader.identity["grader"],
-            "grader_identity": identity_digest(pipeline.grader.identity).hex(),
+            "grader": track.grader.identity["grader"],
+            "grader_identity": identity_digest(track.grader.identity).hex(),
             "watched_by": None if pid is None else f"process {pid}",
-            "queries": len(snapshot.bank.query_ids),
-            "items": len(snapshot.bank),
-            "retired_items": snapshot.bank.n_retired,
-            "vital_items": snapshot.bank.n_vital,
-            "runs": len(snapshot.runs),
-            **asdict(pipeline.gradebook.counts()),
-            **(pipeline.usage() or {"total": {}})["total"],
-            "stored_grades": pipeline.store.count(),
-            "rated_by": ", ".join(pipeline.said()["who"]) or None,
-            "official_judgments": 0 if snapshot.official is None else len(snapshot.official),
-            "rejected": len(pipeline.rejected),
+            "queries": len(track.bank.query_ids),
+            "items": len(track.bank),
+            "retired_items": track.bank.n_retired,
+            "vital_items": track.bank.n_vital,
+            "runs": len(track.runs),
+            **asdict(track.counts),
+            **(self._loader.grading.usage() or {"total": {}})["total"],
+            "stored_grades": self._loader.store.count(),
+            "rated_by": ", ".join(track.override_summary()["who"]) or None,
+            "official_judgments": 0 if track.official is None else len(track.official),
+            "rejected": len(rejected_rows(track)),
         }

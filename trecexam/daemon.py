@@ -12,8 +12,10 @@ from trecexam.config import CONFIG_NAME
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import Rejected, stamp
 from trecexam.files.track_lock import TrackLock
-from trecexam.line.updates import Progress, Update
-from trecexam.pipeline import Pipeline
+from trecexam.line.grading import Progress
+from trecexam.line.loader import TrackLoader
+from trecexam.outputs.update import update
+from trecexam.outputs.updates import Update
 from trecexam.track import TrackFolder
 from trecexam.watching.events import Hints, watching
 from trecexam.watching.settle import Settler
@@ -53,7 +55,7 @@ class Daemon:
         self.updates = 0
         self._stop = threading.Event()
         self._wake = threading.Event()
-        self._pipeline: Pipeline | None = None
+        self._loader: TrackLoader | None = None
         self._config_stamp: object = None
         self._settler: Settler | None = None
         self._told: frozenset[Rejected] = frozenset()
@@ -97,8 +99,8 @@ class Daemon:
                     break
                 self._wake.wait(wait)
         finally:
-            if self._pipeline is not None:
-                self._pipeline.close()
+            if self._loader is not None:
+                self._loader.close()
 
     def _open(self) -> None:
         """Takes the settings as they are now.
@@ -109,42 +111,42 @@ class Daemon:
         # Before it is read: what is written meanwhile is a change still to come.
         written = stamp(self.root / CONFIG_NAME)
         folder = TrackFolder.open(self.root)
-        if self._pipeline is not None:
-            self._pipeline.close()
+        if self._loader is not None:
+            self._loader.close()
         self._config_stamp = (written, _settings(folder)[1])
-        self._pipeline = Pipeline(folder)
+        self._loader = TrackLoader(folder)
         patience = folder.config.watch.settle if self.settle is None else self.settle
         if self._settler is None or self._settler.settle != patience:
             self._settler = Settler(patience)
 
     def _step(self, hints: Hints) -> float:
         """One look at the folder; returns the seconds until the next one is due."""
-        assert self._pipeline is not None
+        assert self._loader is not None
         assert self._settler is not None
-        pipeline = self._pipeline
-        poll = pipeline.config.watch.poll
+        loader = self._loader
+        poll = loader.config.watch.poll
         try:
-            if _settings(pipeline.folder) != self._config_stamp:
+            if _settings(loader.folder) != self._config_stamp:
                 self._open()
-                pipeline = self._pipeline
+                loader = self._loader
                 self.log("settings changed")
-            stamps = pipeline.inputs.stamps()
+            stamps = loader.inputs.stamps()
         except TrecexamError as error:
             self._fail(str(error), error)
             return poll
         waiting = self._settler.unsettled(stamps, hints.take(), time.monotonic(), time.time())
-        runs = pipeline.folder.runs
+        runs = loader.folder.runs
         if any(not path.is_relative_to(runs) for path in waiting):
             # A bank or a passages file is being written: wait for it, then do all at once.
             return min(poll, *waiting.values())
         key = (tuple(sorted(stamps.items())), tuple(sorted(waiting)))
         if self._failure is None or self._failure[0] != key or time.monotonic() > self._failure[1] + RETRY:
             try:
-                update = pipeline.update(self.progress, self._stop.is_set, hold=tuple(waiting))
-                self._report(update)
-                self.told(update.why)
+                done = update(loader, self.progress, self._stop.is_set, hold=tuple(waiting))
+                self._report(done)
+                self.told(done.why)
                 self._failure = None
-                if update.why:
+                if done.why:
                     # What could not be had now is tried again, but not at every look.
                     self._failure = (key, time.monotonic())
             except (TrecexamError, ConversionError) as error:

@@ -47,15 +47,12 @@ class Names:
 
     def __init__(self, root: Path) -> None:
         with trecexam.open_track(root) as track:
-            pipeline = track._loaded()
-            assert pipeline.snapshot is not None
-            self.runs = list(pipeline.snapshot.runs)
-            self.queries = list(pipeline.snapshot.bank.query_ids)
-            self.items = {q: [i.item_id for i in items] for q, items in pipeline.snapshot.bank.items.items()}
-            self.docs = {q: pipeline.gradebook.pooled(q) for q in self.queries}
-            self.words = sorted(
-                {word for text in pipeline.snapshot.query_texts.values() for word in text.split()}
-            )
+            loaded = track._loaded()
+            self.runs = list(loaded.runs)
+            self.queries = list(loaded.bank.query_ids)
+            self.items = {q: [i.item_id for i in items] for q, items in loaded.bank.items.items()}
+            self.docs = {q: loaded.sheets[q].doc_ids for q in self.queries}
+            self.words = sorted({word for text in loaded.query_texts.values() for word in text.split()})
 
 
 def pages(names: Names, chance: random.Random) -> dict[str, Callable[[], str]]:

@@ -125,7 +125,7 @@ def test_a_threshold_beyond_the_scale_is_refused(graded: Path, capsys: pytest.Ca
     assert "1<=x<=5" in talk(capsys, "correlate", graded, "--min-rating", "6", status=2)[1]
     with trecexam.open_track(graded) as track:
         assert track.thresholds() == (1, 2, 3, 4, 5)
-        track._pipeline.grader.scale = Scale(2, 2)  # type: ignore[attr-defined]
+        track._loader.grader.scale = Scale(2, 2)  # type: ignore[attr-defined]
         assert track.thresholds() == (1, 2)
         with pytest.raises(
             trecexam.TrecexamError, match=r"min_rating 4: 1\.\.2 needed, as the grader rates 0\.\.2"

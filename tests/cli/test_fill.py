@@ -283,7 +283,7 @@ def test_where_nothing_needs_grading_the_store_is_not_opened_to_write(
     def refuse(*_: object) -> None:
         raise AssertionError("the store was to be written")
 
-    monkeypatch.setattr("trecexam.pipeline.Pipeline.open_to_write", refuse)
+    monkeypatch.setattr("trecexam.line.loader.TrackLoader.open_to_write", refuse)
     with trecexam.open_track(graded) as track:
         assert track.fill(track.find_holes(drop(graded, tmp_path / "half.qrels"))).filled > 0
 
@@ -631,7 +631,7 @@ def test_ctrl_c_says_that_grades_are_kept(
 
     root = make_small_track(tmp_path / "track")
     made: Any = lambda *_: Interrupted()  # noqa: E731
-    monkeypatch.setattr("trecexam.pipeline.create", made)
+    monkeypatch.setattr("trecexam.line.loader.create", made)
     half = drop(root, tmp_path / "half.qrels")
     text = fill(capsys, root, "--qrels", half, "-o", tmp_path / "m", status=130)
     assert "nothing is written, and what is graded is kept" in text

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import converters
 from converters import ConversionError, Run
-from converters.ordering import DuplicateError, ordered
+from converters.run import DuplicateError, ordered
 from converters.trec_run import _careful, _fast, _RefusedError, read_run
 
 

@@ -59,7 +59,7 @@ if __name__ == "__main__":
     chosen = slowed() if sys.argv[3:] == ["own"] else SlowGrader(batch=6)
     with trecexam.open_track(sys.argv[1], grader=chosen) as track:
         # What an update imports is imported before the clock starts.
-        check_measures(track._pipeline.config, track.folder.config_path)
+        check_measures(track._loader.config, track.folder.config_path)
         print("ready", flush=True)
         track.update()
     print("done", flush=True)

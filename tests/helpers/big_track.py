@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import trecexam
-from trecexam.graders.base import Answer, Cell, create
+from trecexam.graders import Answer, Cell, create
 from trecexam.track import TrackFolder
 
 DEPTH = 20
@@ -128,9 +128,8 @@ def _grade(root: Path, relevance: dict[str, float]) -> None:
     real = create(folder.config.grader, root)
     with trecexam.open_track(root, grader=SimulatedGrader(dict(real.identity), relevance)) as track:
         # The outputs are left to who wants to see them written.
-        track._pipeline.open_to_write()
-        track._pipeline.load()
-        track._pipeline.grade()
+        track._loader.open_to_write()
+        track._loader.grade(track._loader.load())
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from asked_of_pipeline import counted, refused
+from asked_of_track import counted, refused
 from served import graded_track
 from starlette.testclient import TestClient
 from support import write_run
@@ -147,7 +147,7 @@ def test_who_writes_never_waits_for_who_reads(track: Path, client: TestClient) -
 
 
 @pytest.mark.parametrize("apart", [False, True])
-def test_the_pipeline_can_be_asked(track: Path, apart: bool) -> None:
+def test_the_loaded_track_can_be_asked(track: Path, apart: bool) -> None:
     with LiveTrack(track, apart=apart) as live:
         assert live.wait_for(lambda one: one.view is not None)
         with pytest.raises(TrecexamError, match="so it is"):

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-import trecexam
 from trecexam.cli.lazy import LazyGroup
+from trecexam.version import __version__
 
 #: sub-command -> (module, function, help line). The line stands here so that --help imports none of them.
 COMMANDS = {
@@ -65,7 +65,7 @@ class _Group(LazyGroup):
     "--runs runs/  then  trecexam watch mytrack --once  then  trecexam leaderboard mytrack. "
     'Shell completion: eval "$(_TRECEXAM_COMPLETE=bash_source trecexam)".',
 )
-@click.version_option(trecexam.__version__, prog_name="trecexam")
+@click.version_option(__version__, prog_name="trecexam")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def cli(debug: bool) -> None:
     """Autograding of retrieve/generate systems: drop runs into a folder, read a leaderboard."""

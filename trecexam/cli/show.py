@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trecexam.line.updates import Progress
+from trecexam.line.grading import Progress
 from trecexam.tables.table import Table, to_aligned, to_json, to_tsv
 from trecexam.tables.terminal import printable
 

@@ -1,19 +1,11 @@
-"""What a grader is, and where graders are found.
-
-A grader knows no store and no track: it gets cells and gives answers. New graders come in through the
-entry point group "trecexam.graders", whose objects are `Factory` instances.
-"""
+"""What a grader is: it knows no store and no track, gets cells and gives answers."""
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -21,18 +13,10 @@ from converters.records import Item
 from trecexam.errors import GraderError
 
 if TYPE_CHECKING:
-    from trecexam.config import GraderSection, RaySection
+    from trecexam.config import GraderSection
 
-#: Graders that come with the package; known even where it runs from a source tree without metadata.
-BUILT_IN = {
-    "recorded": "trecexam.graders.recorded:FACTORY",
-    "embedding": "trecexam.graders.embedding:FACTORY",
-    "seq2seq": "trecexam.graders.seq2seq:FACTORY",
-    "causal": "trecexam.graders.causal:FACTORY",
-    "openai": "trecexam.graders.openai:FACTORY",
-    "ragval": "trecexam.graders.ragval:FACTORY",
-    "erag": "trecexam.graders.erag:FACTORY",
-}
+#: Seconds that requests on their way to a server get, where grading is to stop.
+LAST_ANSWERS = 5.0
 #: The kinds of items there are in banks.
 ITEM_KINDS = frozenset({"question", "nugget"})
 
@@ -180,43 +164,3 @@ def identity_json(identity: Mapping[str, Any]) -> str:
 def identity_digest(identity: Mapping[str, Any]) -> bytes:
     """sha256 of the canonical JSON of an identity."""
     return hashlib.sha256(identity_json(identity).encode()).digest()
-
-
-@cache
-def available() -> Mapping[str, Factory]:
-    """Every grader known here by name, whether it can run or not."""
-    factories: dict[str, Factory] = {}
-    for name, target in BUILT_IN.items():
-        module, _, attribute = target.partition(":")
-        factories[name] = getattr(import_module(module), attribute)
-    for entry in entry_points(group="trecexam.graders"):
-        if entry.name not in BUILT_IN:
-            factories[entry.name] = entry.load()
-    return dict(sorted(factories.items()))
-
-
-def create(settings: GraderSection, root: Path, ray: RaySection | None = None) -> Grader:
-    """The grader that `settings` name; its work is done on the cluster that `ray` names, if it does.
-
-    Raises:
-        GraderError: no such grader, or it cannot run here; the message says how to get it.
-    """
-    factories = available()
-    if settings.name not in factories:
-        if settings.name == "ray":
-            raise GraderError("`ray` grades with any grader: name that one, and set `address` in [ray]")
-        near = difflib.get_close_matches(settings.name, factories, n=1)
-        hint = f"did you mean '{near[0]}'?" if near else f"known here: {', '.join(factories)}"
-        raise GraderError(f"no grader '{settings.name}'; {hint}")
-    factory = factories[settings.name]
-    grader = factory.create(settings, root)
-    paid = getattr(grader, "meter", None) is not None
-    if ray is None or ray.address is None or paid or not factory.runs_model:
-        return grader
-    from trecexam.graders.cluster.grader import ClusterGrader
-
-    return ClusterGrader(grader, settings, root, ray)
-
-
-#: Seconds that requests on their way to a server get, where grading is to stop.
-LAST_ANSWERS = 5.0

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import Rejected
 from trecexam.graders.base import scale_of
-from trecexam.line.gradebook import Counts, Gradebook
 
 if TYPE_CHECKING:
-    from trecexam.line.inputs import Snapshot
-    from trecexam.pipeline import Pipeline
+    from trecexam.line.inputs import TrackInputs
+    from trecexam.line.loaded import LoadedTrack
     from trecexam.track import TrackFolder
 
 
 def without_text(
-    folder: TrackFolder, snapshot: Snapshot, known: Collection[str], depth: int
+    folder: TrackFolder, inputs: TrackInputs, known: Collection[str], depth: int
 ) -> Iterator[Rejected]:
     """A row for each run with pooled documents that no passages file has.
 
@@ -25,55 +24,42 @@ def without_text(
         known: ids of the documents that have a text.
         depth: ranks of each run that are pooled.
     """
-    for name, run in snapshot.runs.items():
+    for name, run in inputs.runs.items():
         pooled = [
             (query_id, doc_id)
-            for query_id in snapshot.bank.query_ids
+            for query_id in inputs.bank.query_ids
             for doc_id in run.ranking(query_id, depth)
         ]
         lost = [(query_id, doc_id) for query_id, doc_id in pooled if doc_id not in known]
         if lost:
             query_id, doc_id = lost[0]
             yield Rejected(
-                folder.shown(snapshot.run_files[name]),
+                folder.shown(inputs.run_files[name]),
                 None,
                 f"{len(lost):,} of its {len(pooled):,} pooled passages have no text and count as not "
                 f"relevant, '{doc_id}' of query '{query_id}' among them",
             )
 
 
-def nothing_graded(folder: TrackFolder, book: Gradebook) -> str:
+def nothing_graded(track: LoadedTrack) -> str:
     """Why no passage of the pool has a rating, and what to do."""
-    counts = book.counts()
+    counts = track.counts
     asked = counts.unparsed + counts.refused + counts.error
     if asked:
         return (
             f"the grader gave no rating: of {asked:,} answers {counts.unparsed:,} are unparsed, "
             f"{counts.refused:,} refused, {counts.error:,} errors; see `trecexam "
-            f"verify grading {folder.root}`"
+            f"verify grading {track.folder.root}`"
         )
     if counts.passages and counts.passages == counts.no_text:
         return f"none of the {counts.passages:,} pooled passages has a text to grade; see out/rejected.tsv"
-    return f"nothing is graded yet; `trecexam watch {folder.root} --once` grades"
+    return f"nothing is graded yet; `trecexam watch {track.folder.root} --once` grades"
 
 
-def left_out(folder: TrackFolder, book: Gradebook, counts: Counts) -> Iterator[Rejected]:
-    """A row where the grader gave no grade to cells that it was asked about."""
-    if counts.missing:
-        cell = next(book.missing({}))
-        yield Rejected(
-            folder.shown(folder.recorded() or folder.config_path),
-            None,
-            f"the grader left {counts.missing:,} of {counts.cells:,} cells without a grade, which count as "
-            f"not relevant: query '{cell.query_id}', passage '{cell.doc_id}', item '{cell.item.item_id}' "
-            "among them",
-        )
-
-
-def resolve_min_rating(pipeline: Pipeline, asked: int | None) -> int:
+def resolve_min_rating(track: LoadedTrack, asked: int | None) -> int:
     if asked is None:
-        return pipeline.config.scores.min_rating
-    most = scale_of(pipeline.grader).max_rating
+        return track.config.scores.min_rating
+    most = scale_of(track.grader).max_rating
     if asked > most:
         raise TrecexamError(f"no rating reaches {asked}: the grader rates 0..{most}")
     return asked

@@ -24,7 +24,7 @@ NO_QUERY = "none of its queries is in the bank"
 
 
 class TakenRuns(NamedTuple):
-    """What was dropped and taken, by display name; see `trecexam.line.inputs.Snapshot`."""
+    """What was dropped and taken, by display name; see `trecexam.line.inputs.TrackInputs`."""
 
     runs: Mapping[str, Run]
     files: Mapping[str, Path]

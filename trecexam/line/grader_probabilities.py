@@ -12,30 +12,29 @@ from trecexam.graders.prompts import published
 from trecexam.scores.ratings import MAX_RATING, MISSING, QueryRatings
 
 if TYPE_CHECKING:
-    from trecexam.pipeline import Pipeline
+    from trecexam.line.loaded import LoadedTrack
     from trecexam.scores.chances import Opinions
 
 
-def opinions(pipeline: Pipeline, queries: Sequence[QueryRatings]) -> Iterator[Opinions]:
+def opinions(track: LoadedTrack, queries: Sequence[QueryRatings]) -> Iterator[Opinions]:
     """The opinions on each query's cells, in the order of the queries.
 
     Args:
-        pipeline: a loaded one.
+        track: a loaded one.
         queries: ratings of the track's queries, with people's in place of the grader's.
     """
     import numpy as np
 
     from trecexam.scores.chances import RATINGS, Opinions
 
-    assert pipeline.snapshot is not None
-    graders = _others(pipeline)
+    graders = _others(track)
     for q in queries:
         doc_at = {doc_id: place for place, doc_id in enumerate(q.doc_ids)}
-        items = pipeline.snapshot.bank.items[q.query_id]
+        items = track.bank.items[q.query_id]
         item_at = {item.item_id: place for place, item in enumerate(items)}
         stated = np.full((*q.ratings.shape, RATINGS), np.nan)
         others = np.full((len(graders), *q.ratings.shape), MISSING, np.int8)
-        rows = pipeline.gradebook.rows((q.query_id,))
+        rows = track.grade_rows((q.query_id,))
         for item_id, cells in itertools.groupby(rows, key=lambda row: row["item_id"]):
             of_item = list(cells)
             docs = [doc_at[row["doc_id"]] for row in of_item]
@@ -43,9 +42,9 @@ def opinions(pipeline: Pipeline, queries: Sequence[QueryRatings]) -> Iterator[Op
                 if row["probabilities"] is not None:
                     stated[doc, item_at[item_id]] = row["probabilities"]
             if graders:
-                found = _ratings(pipeline, graders, of_item)
+                found = _ratings(track, graders, of_item)
                 others[:, docs, item_at[item_id]] = found
-        said = pipeline.overrides.queries.get(q.query_id)
+        said = track.overrides.queries.get(q.query_id)
         for (doc_id, item_id), rating in (said.cells if said else {}).items():
             place = doc_at[doc_id], item_at[item_id]
             stated[place] = np.eye(RATINGS)[rating]
@@ -53,11 +52,11 @@ def opinions(pipeline: Pipeline, queries: Sequence[QueryRatings]) -> Iterator[Op
         yield Opinions(stated, others)
 
 
-def _ratings(pipeline: Pipeline, graders: Sequence[int], cells: Sequence[Mapping[str, Any]]) -> Any:
+def _ratings(track: LoadedTrack, graders: Sequence[int], cells: Sequence[Mapping[str, Any]]) -> Any:
     """What each of these graders said of cells of one item, shape (n_graders, n_cells); -1 where nothing."""
     import numpy as np
 
-    store = pipeline.store
+    store = track.grades.store
     item = store.item_ids([bytes.fromhex(cells[0]["item_sha256"])])[0]
     passages = store.passage_ids([bytes.fromhex(row["passage_sha256"]) for row in cells])
     found = np.full((len(graders), len(cells)), MISSING, np.int8)
@@ -69,12 +68,12 @@ def _ratings(pipeline: Pipeline, graders: Sequence[int], cells: Sequence[Mapping
     return found
 
 
-def _others(pipeline: Pipeline) -> list[int]:
+def _others(track: LoadedTrack) -> list[int]:
     """The graders, other than the track's, that ever graded here on the same scale."""
-    own, best = identity_json(pipeline.grader.identity), scale_of(pipeline.grader).max_rating
+    own, best = identity_json(track.grader.identity), scale_of(track.grader).max_rating
     return [
         row
-        for row, identity in pipeline.store.graders()
+        for row, identity in track.grades.store.graders()
         if identity != own and _max_rating(json.loads(identity)) == best
     ]
 

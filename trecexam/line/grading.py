@@ -3,31 +3,96 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
-from typing import Any
+from typing import Any, NamedTuple
 
-from trecexam.graders import Grader
-from trecexam.graders.base import LAST_ANSWERS, Cell, Estimate, UngradedError, Usage
-from trecexam.line.gradebook import Gradebook
-from trecexam.line.updates import Graded, Progress
+from trecexam.bank.model import asked_digest, passage_digest
+from trecexam.graders.base import (
+    LAST_ANSWERS,
+    Answer,
+    Cell,
+    Estimate,
+    Grader,
+    UngradedError,
+    Usage,
+    identity_digest,
+    identity_json,
+)
+from trecexam.line.loaded import LoadedTrack
+from trecexam.line.sheets import MISSING
+from trecexam.line.store import GradeRow, GradeStore
+
+
+class Graded(NamedTuple):
+    """Cells graded, whether all were asked for, and why not ("" where it was stopped).
+
+    `cut` counts the texts that were too long for the model, as far as the grader counts them.
+    """
+
+    cells: int
+    complete: bool = True
+    why: str = ""
+    cut: int = 0
+
+
+class Progress(NamedTuple):
+    """How far grading is. `cells` is what this update has to grade."""
+
+    graded: int
+    cells: int
+
+
+def missing_cells(track: LoadedTrack, only: Mapping[str, Collection[str]] | None = None) -> Iterator[Cell]:
+    """Every cell that has a text and no grade of any kind, passage by passage; equal cells once.
+
+    Args:
+        only: query_id -> the doc_ids whose cells are meant; None for all.
+    """
+    uses = Counter(asked_digest(item) for sheet in track.sheets.values() for item in sheet.items)
+    asked: set[tuple[str, bytes]] = set()
+    for query_id, sheet in track.sheets.items():
+        seen: set[str] = set()
+        digests = [asked_digest(item) for item in sheet.items]
+        meant = None if only is None else frozenset(only.get(query_id, ()))
+        for row, text in enumerate(sheet.texts):
+            if text is None or text in seen or (meant is not None and sheet.doc_ids[row] not in meant):
+                continue
+            seen.add(text)
+            for column in (sheet.codes[row] == MISSING).nonzero()[0]:
+                # Only items that stand more than once can ask the same thing twice.
+                if uses[digests[column]] > 1:
+                    if (text, digests[column]) in asked:
+                        continue
+                    asked.add((text, digests[column]))
+                query_text = track.query_texts.get(query_id, "")
+                yield Cell(query_id, query_text, sheet.doc_ids[row], text, sheet.items[column])
+
+
+def count_missing(track: LoadedTrack, only: Mapping[str, Collection[str]]) -> int:
+    """How many cells of these passages the grader would be asked about: equal ones once."""
+    return sum(1 for _ in missing_cells(track, only))
 
 
 class Grading:
-    """One grader's work on one track."""
+    """One grader's work on one track.
 
-    def __init__(self, grader: Grader) -> None:
+    Args:
+        store: gives the store as it is open now.
+    """
+
+    def __init__(self, grader: Grader, store: Callable[[], GradeStore]) -> None:
         self._grader = grader
+        self._store = store
         self._used = Usage()
 
     def run(
         self,
-        book: Gradebook,
-        query_texts: Mapping[str, str],
+        track: LoadedTrack,
         progress: Callable[[Progress], None] | None = None,
         stop: Callable[[], bool] | None = None,
         only: Mapping[str, Collection[str]] | None = None,
-        cells: int | None = None,
     ) -> Graded:
         """Grades the cells that have no grade yet, committing batch by batch.
 
@@ -36,28 +101,27 @@ class Grading:
             stop: asked between batches; when it says True, grading ends after the batch in hand. Requests
                 that are on their way to a server get `LAST_ANSWERS` seconds.
             only: query_id -> the doc_ids whose cells are meant; None for all.
-            cells: how many these are; None where all are meant.
 
         Raises:
             GraderError: the grader cannot go on; what it graded is stored.
         """
-        total = book.counts().missing if cells is None else cells
+        total = track.counts.missing if only is None else count_missing(track, only)
         graded, complete, why, cut = 0, True, "", getattr(self._grader, "cut", 0)
         self._used = Usage()
         if not total:
             return Graded(0)
-        meter = self._meter(book)
+        meter = self._meter()
         ends = float("inf")
-        missing: Iterable[Cell] = book.missing(query_texts, only)
+        missing: Iterable[Cell] = missing_cells(track, only)
         if meter is not None:
             missing = takewhile(lambda _: not (stop and stop()), missing)
         batches = self._grader.grade(missing)
         try:
             for batch in batches:
                 if batch:
-                    book.record(batch)
+                    self._record(batch)
                     graded += len(batch)
-                    self._note_usage(book, meter)
+                    self._note_usage(meter)
                 if progress and batch:
                     progress(Progress(graded, total))
                 if stop and stop():
@@ -73,35 +137,53 @@ class Grading:
             close = getattr(batches, "close", None)
             if close:
                 close()
-            self._note_usage(book, meter)
-            book.refresh()
+            self._note_usage(meter)
         return Graded(graded, complete, why, getattr(self._grader, "cut", 0) - cut)
 
-    def usage(self, book: Gradebook) -> dict[str, Any] | None:
+    def usage(self) -> dict[str, Any] | None:
         """What it used in the last run and in all; None where that is not counted."""
         meter = getattr(self._grader, "meter", None)
         if meter is None:
             return None
-        return {"this_update": meter.as_json(self._used), "total": meter.as_json(book.usage())}
+        return {"this_update": meter.as_json(self._used), "total": meter.as_json(self._used_before())}
 
-    def estimate(self, book: Gradebook, query_texts: Mapping[str, str]) -> Estimate:
+    def estimate(self, track: LoadedTrack) -> Estimate:
         """What it would take to grade all cells without a grade; asks nobody."""
-        self._meter(book)
+        self._meter()
         estimate = getattr(self._grader, "estimate", None)
         if estimate is None:
-            return Estimate(book.counts().missing)
-        found: Estimate = estimate(book.missing(query_texts))
-        return found
+            return Estimate(track.counts.missing)
+        expected: Estimate = estimate(missing_cells(track))
+        return expected
 
-    def _meter(self, book: Gradebook) -> Any:
+    def _record(self, batch: Sequence[tuple[Cell, Answer]]) -> None:
+        """Stores a batch of answers in one transaction."""
+        store = self._store()
+        items = list(dict.fromkeys(cell.item for cell, _ in batch))
+        texts = list(dict.fromkeys(cell.text for cell, _ in batch))
+        item_rows = dict(zip(items, store.add_items([asked_digest(i) for i in items]), strict=True))
+        passage_rows = dict(zip(texts, store.add_passages([passage_digest(t) for t in texts]), strict=True))
+        rows = (GradeRow(item_rows[cell.item], passage_rows[cell.text], *answer) for cell, answer in batch)
+        store.add(self._grader_id(), rows)
+
+    def _grader_id(self) -> int:
+        identity = self._grader.identity
+        return self._store().add_grader(identity_digest(identity), identity_json(identity))
+
+    def _used_before(self) -> Usage:
+        """What the grader used so far, in all."""
+        grader_id = self._store().grader_id(identity_digest(self._grader.identity))
+        return Usage() if grader_id is None else Usage(*self._store().usage(grader_id))
+
+    def _meter(self) -> Any:
         """The grader's, told what was used before; None where it has none."""
         meter = getattr(self._grader, "meter", None)
         if meter is not None:
-            meter.before, meter.used = book.usage(), Usage()
+            meter.before, meter.used = self._used_before(), Usage()
         return meter
 
-    def _note_usage(self, book: Gradebook, meter: Any) -> None:
+    def _note_usage(self, meter: Any) -> None:
         if meter is not None and meter.used != self._used:
             used = meter.used
-            book.add_usage(used.less(self._used))
+            self._store().add_usage(self._grader_id(), used.less(self._used))
             self._used = used

@@ -29,8 +29,8 @@ from trecexam.track import TrackFolder
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Snapshot:
+@dataclass(frozen=True, eq=False)
+class TrackInputs:
     """All inputs of a track at one moment, but the passages' texts.
 
     Attributes:
@@ -42,6 +42,7 @@ class Snapshot:
         own_texts: doc_id -> text of the passages that generated responses amount to.
         official: the official judgments, None where there are none.
         official_ranks: run name -> official rank (1 is best), None where there are none.
+        own_queries: those that the track's file or dataset names, as far as it can be read.
         human: the lines of overrides.tsv and their numbers; whether they count is not decided here.
     """
 
@@ -55,11 +56,12 @@ class Snapshot:
     answers: Mapping[str, tuple[AnswerRow, ...]]
     official: tuple[Qrel, ...] | None
     official_ranks: Mapping[str, float] | None
+    own_queries: frozenset[str]
     human: tuple[tuple[int, HumanRating], ...]
     rejected: tuple[Rejected, ...]
 
 
-class Inputs:
+class InputReader:
     """The files of one track, cached by stamp."""
 
     def __init__(
@@ -99,7 +101,7 @@ class Inputs:
         ]
         return {path: found for path in paths if (found := stamp(path)) is not None}
 
-    def read(self, hold: Collection[Path] = (), bank_files: Sequence[Path] | None = None) -> Snapshot:
+    def read(self, hold: Collection[Path] = (), bank_files: Sequence[Path] | None = None) -> TrackInputs:
         """Reads what changed.
 
         Args:
@@ -122,7 +124,7 @@ class Inputs:
         ranks = self._optional(self.folder.official_leaderboard(), "ranks", _read_ranks, rejected)
         dropped = self._dropped.read(bank, texts, hold, rejected)
         human = self._human(rejected)
-        return Snapshot(
+        return TrackInputs(
             bank,
             tuple(files),
             texts,
@@ -133,6 +135,7 @@ class Inputs:
             dropped.answers,
             official,
             ranks,
+            self._own_queries(),
             human,
             tuple(sorted(rejected, key=_row_key)),
         )
@@ -145,8 +148,7 @@ class Inputs:
         """
         return self._bank(files, [])[0]
 
-    def own_queries(self) -> frozenset[str]:
-        """The queries that the track's file or dataset names; empty where it has neither that can be read."""
+    def _own_queries(self) -> frozenset[str]:
         texts = self._optional(self.folder.queries(), "queries", _read_queries, []) or {}
         if self.folder.queries() is None and self.folder.config.track.dataset is not None:
             texts = self._dataset({}, (), [])[0]

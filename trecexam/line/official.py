@@ -13,7 +13,7 @@ from converters.records import Qrel
 from trecexam.errors import TrecexamError
 
 if TYPE_CHECKING:
-    from trecexam.pipeline import Pipeline
+    from trecexam.line.loaded import LoadedTrack
 
 
 @dataclass(frozen=True)
@@ -86,24 +86,25 @@ class Official:
         )
 
 
-def official(pipeline: Pipeline, path: Path | None = None) -> Official:
-    """The track's official judgments, or those of another file.
+def read_official(path: Path) -> Official:
+    """The official judgments of a file that is not the track's.
 
-    Args:
-        pipeline: a loaded one.
-        path: a qrels file in place of the track's.
+    Raises:
+        ConversionError: it cannot be read; with its line.
+    """
+    return Official(str(path), tuple(converters.read(path, "qrels")), sources_beside(path).exists())
+
+
+def official_judgments(track: LoadedTrack) -> Official:
+    """The track's official judgments.
 
     Raises:
         TrecexamError: the track has none; with what to do.
-        ConversionError: `path` cannot be read; with its line.
     """
-    folder = pipeline.folder
-    if path is not None:
-        return Official(str(path), tuple(converters.read(path, "qrels")), sources_beside(path).exists())
-    assert pipeline.snapshot is not None
+    folder = track.folder
     file = folder.qrels()
-    if pipeline.snapshot.official is None:
-        for row in pipeline.snapshot.rejected:
+    if track.official is None:
+        for row in track.rejected:
             if file is not None and row.file == folder.shown(file):
                 raise TrecexamError(
                     f"the official judgments were not taken: {row.reason}", path=file, line=row.line
@@ -113,8 +114,8 @@ def official(pipeline: Pipeline, path: Path | None = None) -> Official:
             path=folder.root,
         )
     if file is None:
-        return Official(str(folder.config.track.dataset), pipeline.snapshot.official)
-    return Official(folder.shown(file), pipeline.snapshot.official, sources_beside(file).exists())
+        return Official(str(folder.config.track.dataset), track.official)
+    return Official(folder.shown(file), track.official, sources_beside(file).exists())
 
 
 def sources_beside(qrels: Path) -> Path:

@@ -12,10 +12,14 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 from trecexam.errors import StoreError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 #: Applied in order to a store of a lower `user_version`; never edited once released, only added to.
 MIGRATIONS: tuple[str, ...] = (
@@ -57,6 +61,10 @@ class GradeRow(NamedTuple):
     probabilities: tuple[float, ...] | None = None
 
 
+#: From so many rows on, a whole table is read in place of one row after another.
+_MANY = 2000
+#: A grade as one number: the rating, or what its status is where there is none.
+_CODE = "coalesce(rating, CASE status WHEN 'unparsed' THEN -2 WHEN 'refused' THEN -3 ELSE -4 END)"
 _WHOLE = "item_id, passage_id, rating, status, answer, probabilities"
 
 
@@ -64,6 +72,10 @@ def _grade_row(row: tuple[int, int, int | None, str, str, str | None]) -> GradeR
     item, passage, rating, status, answer, stored = row
     probabilities = None if stored is None else tuple(json.loads(stored))
     return GradeRow(item, passage, rating, status, answer, probabilities)
+
+
+def _parts(ids: Sequence[int], size: int) -> list[Sequence[int]]:
+    return [ids[start : start + size] for start in range(0, len(ids), size)]
 
 
 class GradeStore:
@@ -179,6 +191,9 @@ class GradeStore:
     def _ids(self, table: str, digests: Sequence[bytes]) -> list[int | None]:
         query = f"SELECT id FROM {table} WHERE digest = ?"
         with self._errors():
+            if len(digests) > _MANY:
+                rows_of = dict(self._db.execute(f"SELECT digest, id FROM {table}"))
+                return [rows_of.get(digest) for digest in digests]
             rows = [self._db.execute(query, (digest,)).fetchone() for digest in digests]
         return [None if row is None else row[0] for row in rows]
 
@@ -242,6 +257,34 @@ class GradeStore:
                 "SELECT passage_id, rating, status FROM grade WHERE grader_id = ? AND item_id = ?",
                 (grader_id, item_id),
             ).fetchall()
+
+    def grade_columns(
+        self, grader_id: int, item_ids: Sequence[int]
+    ) -> dict[int, tuple[NDArray[np.int64], NDArray[np.int8]]]:
+        """The grades that this grader gave on these items, as columns; items without any are left out.
+
+        Returns:
+            item id -> (passage ids, ascending; their ratings 0..5, or -2 unparsed, -3 refused, -4 error).
+        """
+        import numpy as np
+
+        # SQLite joins an item's numbers in C; a million rows as Python tuples take several times as long.
+        query = f"SELECT item_id, group_concat(passage_id, ' '), group_concat({_CODE}, ' ') FROM grade "
+        columns: dict[int, tuple[NDArray[np.int64], NDArray[np.int8]]] = {}
+        with self._errors():
+            for part in [None] if len(item_ids) > _MANY else _parts(item_ids, 500):
+                some = "" if part is None else f" AND item_id IN ({', '.join('?' * len(part))})"
+                rows = self._db.execute(
+                    f"{query}WHERE grader_id = ?{some} GROUP BY item_id", (grader_id, *(part or ()))
+                )
+                for item_id, passages, codes in rows:
+                    passage_ids = np.fromstring(passages, np.int64, sep=" ")
+                    of_passages = np.fromstring(codes, np.int8, sep=" ")
+                    if (passage_ids[1:] < passage_ids[:-1]).any():
+                        order = np.argsort(passage_ids)
+                        passage_ids, of_passages = passage_ids[order], of_passages[order]
+                    columns[item_id] = passage_ids, of_passages
+        return columns
 
     def answers(self, grader_id: int, item_id: int) -> Mapping[int, GradeRow]:
         """passage id -> the whole grade, raw answer too, of every grade on this item."""

@@ -13,6 +13,10 @@ Values = Mapping[str, Mapping[str, Mapping[str, float]]]
 Evaluator = Callable[[Mapping[str, Sequence[str]]], Mapping[str, Mapping[str, float]]]
 
 
+#: Sets of measures beside the track's own whose values are kept.
+_OTHERS = 4
+
+
 class Judgments(Protocol):
     """What `trecexam.scores.evaluate` makes of rubric ratings or of official qrels."""
 
@@ -68,3 +72,22 @@ class ValueCache:
                     self._kept[name][query_id] = (tokens[name][query_id], values)
                 self.evaluated += len(queries)
         return {name: {q: value for q, (_, value) in kept.items()} for name, kept in self._kept.items()}
+
+
+class EvaluatedMeasures:
+    """Values of a track's measures: its own for good, others while they are asked for again and again."""
+
+    def __init__(self) -> None:
+        self._own: dict[Hashable, ValueCache] = {}
+        self._others: dict[Hashable, ValueCache] = {}
+
+    def own(self, name: Hashable) -> ValueCache:
+        """The values of the track's own measures on one kind of judgments."""
+        return self._own.setdefault(name, ValueCache())
+
+    def other(self, *key: Hashable) -> ValueCache:
+        """The values of other measures; the few that were asked for last are kept."""
+        self._others[key] = self._others.pop(key) if key in self._others else ValueCache()
+        while len(self._others) > _OTHERS:
+            del self._others[next(iter(self._others))]
+        return self._others[key]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import trecexam
+from trecexam.version import __version__
 
 
 def versions() -> dict[str, str | None]:
     """Package -> version, None where it is not installed."""
     from importlib.metadata import PackageNotFoundError, version
 
-    found: dict[str, str | None] = {"trecexam": trecexam.__version__}
+    found: dict[str, str | None] = {"trecexam": __version__}
     for package in ("ir_measures", "pytrec_eval-terrier", "pyndeval", "scipy", "numpy"):
         try:
             found[package] = version(package)

@@ -11,10 +11,10 @@ from trecexam.graders.base import asks_of
 from trecexam.tables.section import ExtraFiles
 
 if TYPE_CHECKING:
-    from trecexam.pipeline import Pipeline
+    from trecexam.line.loaded import LoadedTrack
 
 #: Kind of item -> the folder of out/ that is its own, and the function that gives what stands in it and on
-#: the report's page: pipeline -> `ExtraFiles`.
+#: the report's page: track -> `ExtraFiles`.
 MAKERS: dict[str, tuple[str, str]] = {
     "gold": ("erag", "trecexam.features.erag.extra_outputs:made"),
     "truthfulness": ("ragval", "trecexam.features.ragval.extra_outputs:made"),
@@ -23,12 +23,12 @@ MAKERS: dict[str, tuple[str, str]] = {
 FOLDERS = tuple(place for folder, _ in MAKERS.values() for place in (folder, f"{folder}/plots"))
 
 
-def made_beside(pipeline: Pipeline) -> ExtraFiles:
+def made_beside(track: LoadedTrack) -> ExtraFiles:
     """What the maker of the grader's items gives, if there is one; files by their names in out/."""
     for kind, (folder, target) in MAKERS.items():
-        if kind in asks_of(pipeline.grader):
+        if kind in asks_of(track.grader):
             module, _, function = target.partition(":")
-            made: ExtraFiles = getattr(import_module(module), function)(pipeline)
+            made: ExtraFiles = getattr(import_module(module), function)(track)
             return ExtraFiles(
                 {f"{folder}/{name}": content for name, content in made.files.items()}, made.section
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from converters.trec_qrels import write_qrels
 from trecexam.features.agreement.agreement import agreements_if_any
 from trecexam.features.correlation.comparison import compare, outlying, swapped
-from trecexam.features.correlation.paired_scores import not_computable
 from trecexam.features.history.history import History
 from trecexam.features.history.snapshot import labels_of
 from trecexam.features.holes.holes import holes_report
@@ -22,14 +21,16 @@ from trecexam.features.leaderboard import tables as results
 from trecexam.features.override.overriding import human_table
 from trecexam.files import atomic as files
 from trecexam.files.stamps import Rejected, stamp
-from trecexam.line.gradebook import Counts
+from trecexam.line.evaluation import leaderboard, rubric_values
+from trecexam.line.rejected import not_computable
+from trecexam.line.sheets import Counts
 from trecexam.line.versions import versions
 from trecexam.outputs.extra_outputs import FOLDERS, made_beside, written_beside
 from trecexam.tables.table import Table, to_json, to_tsv
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
-    from trecexam.pipeline import Pipeline
+    from trecexam.line.loaded import LoadedTrack
 
 #: Those that are there only where they apply; so are all of `REPORT`.
 OPTIONAL = (
@@ -63,7 +64,14 @@ class Outputs:
         self.history = History(folder)
         self._memory = folder.state / "last-update.json"
 
-    def write(self, pipeline: Pipeline, counts: Counts, *, complete: bool) -> Written:
+    def write(
+        self,
+        track: LoadedTrack,
+        rejected: Sequence[Rejected],
+        usage: Mapping[str, Any] | None,
+        *,
+        complete: bool,
+    ) -> Written:
         """Writes what differs from the files that are there; before that, of a complete update, the history.
 
         Raises:
@@ -73,8 +81,8 @@ class Outputs:
         folders = (out, *(out / name for name in (PLOTS, *FOLDERS)))
         for folder in folders:
             files.sweep(folder)
-        contents = dict(self._contents(pipeline, counts, complete=complete))
-        entry = self.history.note(pipeline, contents["rubric.qrels"]) if complete else None
+        contents = dict(self._contents(track, rejected, complete=complete))
+        entry = self.history.note(track, contents["rubric.qrels"]) if complete else None
         hashes = {name: files.sha256(content) for name, content in contents.items()}
         written = [out / name for name, content in contents.items() if files.replace(out / name, content)]
         for name in (*OPTIONAL, *REPORT, *sorted(written_beside(out / MANIFEST))):
@@ -84,7 +92,7 @@ class Outputs:
             with contextlib.suppress(OSError):
                 # Only where nothing is left in it.
                 folder.rmdir()
-        manifest = to_json(self._manifest(pipeline, counts, hashes, complete=complete)).encode()
+        manifest = to_json(self._manifest(track, len(rejected), usage, hashes, complete=complete)).encode()
         if files.replace(out / MANIFEST, manifest):
             written.append(out / MANIFEST)
         return Written(written, entry)
@@ -130,63 +138,66 @@ class Outputs:
         }
         return {name: list(value) for name, value in stamps.items() if value is not None}
 
-    def _contents(self, pipeline: Pipeline, counts: Counts, *, complete: bool) -> Iterator[tuple[str, bytes]]:
+    def _contents(
+        self, track: LoadedTrack, rejected: Sequence[Rejected], *, complete: bool
+    ) -> Iterator[tuple[str, bytes]]:
         from trecexam.scores.labels import subtopic_qrels
 
-        snapshot = pipeline.snapshot
-        assert snapshot is not None
-        scores = pipeline.config.scores
-        ratings = pipeline.ratings()
+        scores = track.config.scores
+        ratings = track.ratings()
 
-        yield "rubric.qrels", labels_of(pipeline)
+        yield "rubric.qrels", labels_of(track)
         buffer = io.BytesIO()
         write_qrels((row for query in ratings for row in subtopic_qrels(query, scores.min_rating)), buffer)
         yield "rubric.subtopics.qrels", buffer.getvalue()
 
-        board = pipeline.leaderboard()
-        shown = {name: self.folder.shown(path) for name, path in snapshot.run_files.items()}
+        board = leaderboard(track)
+        shown = {name: self.folder.shown(path) for name, path in track.run_files.items()}
         yield "leaderboard.tsv", to_tsv(results.leaderboard_table(board)).encode()
-        yield "leaderboard.json", to_json(results.leaderboard_json(board, shown, pipeline.said())).encode()
+        yield (
+            "leaderboard.json",
+            to_json(results.leaderboard_json(board, shown, track.override_summary())).encode(),
+        )
         yield (
             "per_query.tsv",
-            to_tsv(results.per_query_table(pipeline.rubric_values(), board.measures)).encode(),
+            to_tsv(results.per_query_table(rubric_values(track), board.measures)).encode(),
         )
 
         # Otherwise rejected.tsv says why.
-        comparable = not_computable(pipeline) is None
-        compared = compare(pipeline) if comparable else None
+        comparable = not_computable(track) is None
+        compared = compare(track) if comparable else None
         if compared is not None:
             table = compared.table()
             yield "correlation.tsv", to_tsv(table).encode()
             yield (
                 "correlation.json",
-                to_json(compared.as_json() | {"human_ratings": pipeline.said()}).encode(),
+                to_json(compared.as_json() | {"human_ratings": track.override_summary()}).encode(),
             )
-        agreed = agreements_if_any(pipeline)
+        agreed = agreements_if_any(track)
         if agreed is not None:
             yield "agreement.tsv", to_tsv(agreed.table()).encode()
-        human = human_table(pipeline) if pipeline.overrides.decisions else None
+        human = human_table(track) if track.overrides.decisions else None
         if human is not None:
             yield "human.tsv", to_tsv(human).encode()
-        holes = holes_report(pipeline)
+        holes = holes_report(track)
         yield "holes.tsv", to_tsv(holes.table()).encode()
-        swaps = swapped(pipeline) if comparable else None
+        swaps = swapped(track) if comparable else None
         if swaps is not None:
             yield "swaps.tsv", to_tsv(swaps.table()).encode()
-        outliers = outlying(pipeline) if comparable else None
+        outliers = outlying(track) if comparable else None
         if outliers is not None:
             yield "outliers.tsv", to_tsv(outliers.table()).encode()
-        rejected = Table(("file", "line", "reason"), tuple(tuple(row) for row in pipeline.rejected))
-        yield "rejected.tsv", to_tsv(rejected).encode()
-        beside = made_beside(pipeline)
+        refused = Table(("file", "line", "reason"), tuple(tuple(row) for row in rejected))
+        yield "rejected.tsv", to_tsv(refused).encode()
+        beside = made_beside(track)
         yield from beside.files.items()
 
-        if pipeline.config.report.write:
+        if track.config.report.write:
             from trecexam.outputs.report.findings import Findings
             from trecexam.outputs.report.gather import report_files
 
             yield from report_files(
-                pipeline,
+                track,
                 Findings(
                     board,
                     compared,
@@ -194,8 +205,8 @@ class Outputs:
                     agreed,
                     holes,
                     human,
-                    rejected,
-                    counts,
+                    refused,
+                    track.counts,
                     complete,
                     _versions(),
                     beside.section,
@@ -203,25 +214,29 @@ class Outputs:
             )
 
     def _manifest(
-        self, pipeline: Pipeline, counts: Counts, hashes: dict[str, str], *, complete: bool
+        self,
+        track: LoadedTrack,
+        n_rejected: int,
+        usage: Mapping[str, Any] | None,
+        hashes: dict[str, str],
+        *,
+        complete: bool,
     ) -> dict[str, Any]:
-        snapshot = pipeline.snapshot
-        assert snapshot is not None
         return {
             "complete": complete,
-            "grader": dict(pipeline.grader.identity),
-            "config": pipeline.config.model_dump(mode="json", exclude={"generator", "exam"}),
+            "grader": dict(track.grader.identity),
+            "config": track.config.model_dump(mode="json", exclude={"generator", "exam"}),
             "counts": {
-                "queries": len(snapshot.bank.query_ids),
-                "items": len(snapshot.bank),
-                "retired_items": snapshot.bank.n_retired,
-                "runs": len(snapshot.runs),
-                "rejected": len(pipeline.rejected),
-                **asdict(counts),
+                "queries": len(track.bank.query_ids),
+                "items": len(track.bank),
+                "retired_items": track.bank.n_retired,
+                "runs": len(track.runs),
+                "rejected": n_rejected,
+                **asdict(track.counts),
             },
-            **({} if (usage := pipeline.usage()) is None else {"usage": usage}),
-            "unparsed_policy": pipeline.config.scores.unparsed,
-            "inputs": pipeline.digests,
+            **({} if usage is None else {"usage": usage}),
+            "unparsed_policy": track.config.scores.unparsed,
+            "inputs": track.digests,
             "outputs": hashes,
             "versions": _versions(),
         }

@@ -1,4 +1,4 @@
-"""Makes the view of a loaded pipeline: computes all that the pages show, so that they only look it up."""
+"""Makes the view of a loaded track: computes all that the pages show, so that they only look it up."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from trecexam.features.holes.arithmetic import holes
 from trecexam.features.verification import verification
 from trecexam.files.stamps import stamp
 from trecexam.graders.base import identity_digest, scale_of
-from trecexam.line.gradebook import MISSING
-from trecexam.line.official import Official, official
+from trecexam.line.evaluation import leaderboard, official_values, rubric_values
+from trecexam.line.official import Official, official_judgments
+from trecexam.line.rejected import rejected_rows
+from trecexam.line.sheets import MISSING
 from trecexam.scores.labels import labels
 from trecexam.serving.view import (
     HoleCounts,
@@ -38,8 +40,8 @@ if TYPE_CHECKING:
 
     from converters.records import HumanRating
     from trecexam.features.verification.arithmetic import ItemReach
+    from trecexam.line.loaded import LoadedTrack
     from trecexam.line.value_cache import Values
-    from trecexam.pipeline import Pipeline
     from trecexam.scores.leaderboard import Leaderboard
     from trecexam.scores.ratings import QueryRatings
 
@@ -65,79 +67,72 @@ class Gatherer:
     def __init__(self) -> None:
         self._kept: dict[str, _Gathered] = {}
 
-    def gather(self, pipeline: Pipeline) -> tuple[View, dict[str, Part]]:
-        """The view of a pipeline that was loaded just now, without parts; and the parts that are new.
+    def gather(self, track: LoadedTrack) -> tuple[View, dict[str, Part]]:
+        """The view of a track that was loaded just now, without parts; and the parts that are new.
 
         Raises:
             TrecexamError, ConversionError: something of it cannot be computed.
         """
-        snapshot = pipeline.snapshot
-        assert snapshot is not None
-        judgments, notes = _official(pipeline)
+        judgments, notes = _official(track)
         earlier, self._kept = self._kept, {}
-        common = self._common(pipeline)
-        for q in pipeline.ratings():
-            token = (common, *_token(pipeline, q))
+        common = self._common(track)
+        for q in track.ratings():
+            token = (common, *_token(track, q))
             kept = earlier.get(q.query_id)
             if kept is None or kept.token != token:
-                kept = _gathered(pipeline, q, judgments, token)
+                kept = _gathered(track, q, judgments, token)
             self._kept[q.query_id] = kept
         found = self._kept
         new = {q: one.part for q, one in found.items() if q not in earlier or earlier[q].part is not one.part}
-        view = _view(pipeline, judgments, notes, list(found.values()))
+        view = _view(track, judgments, notes, list(found.values()))
         return view, new
 
-    def _common(self, pipeline: Pipeline) -> Hashable:
+    def _common(self, track: LoadedTrack) -> Hashable:
         """Changes when all queries have to be looked at again."""
-        snapshot, folder = pipeline.snapshot, pipeline.folder
-        assert snapshot is not None
+        folder = track.folder
         passages, qrels = folder.passages(), folder.qrels()
         return (
             passages and stamp(passages),
             qrels and stamp(qrels),
-            tuple(snapshot.run_contents.items()),
-            identity_digest(pipeline.grader.identity),
+            tuple(track.run_contents.items()),
+            identity_digest(track.grader.identity),
         )
 
 
-def _token(pipeline: Pipeline, q: QueryRatings) -> tuple[Hashable, ...]:
+def _token(track: LoadedTrack, q: QueryRatings) -> tuple[Hashable, ...]:
     """Changes when something of this query does."""
-    snapshot = pipeline.snapshot
-    assert snapshot is not None
     query_id = q.query_id
     return (
-        pipeline.gradebook.version(query_id),
-        tuple(_human(pipeline, query_id).items()),
-        snapshot.bank.items[query_id],
-        snapshot.bank.retired.get(query_id, ()),
-        snapshot.query_texts.get(query_id),
+        track.sheets[query_id],
+        tuple(_human(track, query_id).items()),
+        track.bank.items[query_id],
+        track.bank.retired.get(query_id, ()),
+        track.query_texts.get(query_id),
     )
 
 
-def _human(pipeline: Pipeline, query_id: str) -> dict[tuple[str, str], HumanRating]:
-    said = pipeline.overrides.queries.get(query_id)
+def _human(track: LoadedTrack, query_id: str) -> dict[tuple[str, str], HumanRating]:
+    said = track.overrides.queries.get(query_id)
     if said is None:
         return {}
     keys = (*said.cells, *((doc_id, "") for doc_id in said.passages))
-    return {key: pipeline.overrides.said[query_id, *key] for key in keys}
+    return {key: track.overrides.said[query_id, *key] for key in keys}
 
 
-def _official(pipeline: Pipeline) -> tuple[Official | None, tuple[str, ...]]:
+def _official(track: LoadedTrack) -> tuple[Official | None, tuple[str, ...]]:
     """The official judgments, and what is to be said of them; None where there are none."""
-    assert pipeline.snapshot is not None
-    if pipeline.snapshot.official is None and pipeline.folder.qrels() is None:
+    if track.official is None and track.folder.qrels() is None:
         return None, ()
     try:
-        found = official(pipeline)
+        found = official_judgments(track)
     except TrecexamError as error:
         return None, (str(error),)
-    apart = found.meets({q.query_id: q.doc_ids for q in pipeline.ratings()})
+    apart = found.meets({q.query_id: q.doc_ids for q in track.ratings()})
     return found, (*found.cautions(), *((apart,) if apart else ()))
 
 
-def _gathered(pipeline: Pipeline, q: QueryRatings, judgments: Official | None, token: Hashable) -> _Gathered:
-    assert pipeline.snapshot is not None
-    state = _state(pipeline, q, judgments)
+def _gathered(track: LoadedTrack, q: QueryRatings, judgments: Official | None, token: Hashable) -> _Gathered:
+    state = _state(track, q, judgments)
     pairs = zip(state.doc_ids, state.texts, strict=True)
     folded = "\n".join(f"{doc_id}\t{' '.join((text or '').split())}" for doc_id, text in pairs)
     gradable = state.codes[np.array(state.gradable, bool)]
@@ -156,38 +151,37 @@ def _gathered(pipeline: Pipeline, q: QueryRatings, judgments: Official | None, t
         head,
         Part(pickle.dumps(state, protocol=5), folded.casefold().encode(errors="replace")),
         _judged_rows(state, judgments),
-        _holes(q, state, list(pipeline.snapshot.runs), judgments, pipeline.config.track.depth),
+        _holes(q, state, list(track.runs), judgments, track.config.track.depth),
     )
 
 
-def _state(pipeline: Pipeline, q: QueryRatings, judgments: Official | None) -> QueryState:
-    snapshot, scores = pipeline.snapshot, pipeline.config.scores
-    assert snapshot is not None
+def _state(track: LoadedTrack, q: QueryRatings, judgments: Official | None) -> QueryState:
+    scores = track.config.scores
     query_id = q.query_id
-    texts, _ = pipeline.texts_of(q.doc_ids, snapshot)
-    without = pipeline.gradebook.without_text(query_id)
+    texts = track.texts
+    without = track.sheets[query_id].without_text
     label = labels(q, scores.label, scores.min_rating, scores.min_answers)
     places = {doc_id: place for place, doc_id in enumerate(q.doc_ids)}
     rankings = {
-        name: tuple(places[doc_id] for doc_id in run.ranking(query_id, pipeline.config.track.depth))
-        for name, run in snapshot.runs.items()
+        name: tuple(places[doc_id] for doc_id in run.ranking(query_id, track.config.track.depth))
+        for name, run in track.runs.items()
         if query_id in run
     }
     return QueryState(
         query_id,
-        snapshot.query_texts.get(query_id, ""),
-        snapshot.bank.items[query_id],
-        snapshot.bank.retired.get(query_id, ()),
+        track.query_texts.get(query_id, ""),
+        track.bank.items[query_id],
+        track.bank.retired.get(query_id, ()),
         q.doc_ids,
         tuple(texts.get(doc_id) for doc_id in q.doc_ids),
         tuple(doc_id not in without for doc_id in q.doc_ids),
         q.ratings,
-        pipeline.gradebook.codes(query_id),
+        track.sheets[query_id].codes,
         tuple(label.get(doc_id) for doc_id in q.doc_ids),
         {} if judgments is None else dict(judgments.labels.get(query_id, {})),
-        _human(pipeline, query_id),
+        _human(track, query_id),
         rankings,
-        {name: snapshot.runs[name].count(query_id) for name in rankings},
+        {name: track.runs[name].count(query_id) for name in rankings},
     )
 
 
@@ -219,17 +213,16 @@ def _holes(
 
 
 def _view(
-    pipeline: Pipeline, judgments: Official | None, notes: tuple[str, ...], found: Sequence[_Gathered]
+    track: LoadedTrack, judgments: Official | None, notes: tuple[str, ...], found: Sequence[_Gathered]
 ) -> View:
-    snapshot, config, folder = pipeline.snapshot, pipeline.config, pipeline.folder
-    assert snapshot is not None
+    config, folder = track.config, track.folder
     scores = config.scores
-    board = pipeline.leaderboard()
-    official_board = official_values = None
+    board = leaderboard(track)
+    official_board = values_on_official = None
     if judgments is not None and config.official_measures():
         try:
-            official_board = pipeline.leaderboard(official=True)
-            official_values = _per_query(pipeline.official_values(), official_board, sorted(judgments.labels))
+            official_board = leaderboard(track, official=True)
+            values_on_official = _per_query(official_values(track), official_board, sorted(judgments.labels))
         except ValueError as error:
             notes = (*notes, f"official measures cannot be computed: {error}")
     judged = _judged(found)
@@ -238,11 +231,9 @@ def _view(
         root=str(folder.root),
         name=folder.root.resolve().name,
         grader=" ".join(
-            str(pipeline.grader.identity[key])
-            for key in ("grader", "model")
-            if pipeline.grader.identity.get(key)
+            str(track.grader.identity[key]) for key in ("grader", "model") if track.grader.identity.get(key)
         ),
-        grader_digest=identity_digest(pipeline.grader.identity),
+        grader_digest=identity_digest(track.grader.identity),
         store=str(folder.store_path),
         settings=Settings(
             config.track.depth,
@@ -251,30 +242,30 @@ def _view(
             scores.min_answers,
             scores.min_relevant,
             scores.unparsed,
-            scale_of(pipeline.grader).max_rating,
+            scale_of(track.grader).max_rating,
         ),
         t=_t(board.n_queries),
         board=board,
         official_board=official_board,
-        values=_per_query(pipeline.rubric_values(), board, snapshot.bank.query_ids),
-        official_values=official_values,
+        values=_per_query(rubric_values(track), board, track.bank.query_ids),
+        official_values=values_on_official,
         runs={
-            name: RunHead(folder.shown(snapshot.run_files[name]), len(run.query_ids))
-            for name, run in snapshot.runs.items()
+            name: RunHead(folder.shown(track.run_files[name]), len(run.query_ids))
+            for name, run in track.runs.items()
         },
         heads={one.head.query_id: one.head for one in found},
         parts={},
         bank=tuple(
             ItemHead(query_id, item.item_id, item.text)
-            for query_id, items in snapshot.bank.items.items()
+            for query_id, items in track.bank.items.items()
             for item in items
         ),
-        counts=pipeline.gradebook.counts(),
-        holes=_hole_counts(found, len(snapshot.runs), judgments, config.track.depth),
+        counts=track.counts,
+        holes=_hole_counts(found, len(track.runs), judgments, config.track.depth),
         judged=judged,
-        kappa=None if judged is None else _agreement(pipeline),
-        items=_items(pipeline, judgments),
-        rejected=pipeline.rejected,
+        kappa=None if judged is None else _agreement(track),
+        items=_items(track, judgments),
+        rejected=rejected_rows(track),
         notes=notes,
     )
 
@@ -311,10 +302,10 @@ def _judged(found: Sequence[_Gathered]) -> JudgedTable | None:
     return JudgedTable(query, *np.concatenate([one.judged for one in found]).T)
 
 
-def _agreement(pipeline: Pipeline) -> tuple[float, float, float] | None:
+def _agreement(track: LoadedTrack) -> tuple[float, float, float] | None:
     """Kappa with its interval, of the grader's own labels, relevant or not; None where there is none."""
     try:
-        found = agreements_if_any(pipeline)
+        found = agreements_if_any(track)
     except (TrecexamError, ValueError):
         return None
     if found is None:
@@ -323,11 +314,11 @@ def _agreement(pipeline: Pipeline) -> tuple[float, float, float] | None:
     return None if math.isnan(kappa.value) else (kappa.value, kappa.low, kappa.high)
 
 
-def _items(pipeline: Pipeline, judgments: Official | None) -> tuple[ItemLine, ...] | None:
+def _items(track: LoadedTrack, judgments: Official | None) -> tuple[ItemLine, ...] | None:
     if judgments is None:
         return None
     try:
-        found = verification.spurious(pipeline)
+        found = verification.spurious(track)
     except TrecexamError:
         # Nothing graded, or nothing in common: the notes, or the counts, say so.
         return None

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from trecexam.daemon import Daemon
 from trecexam.errors import LockedError, TrecexamError
-from trecexam.line.updates import Progress
+from trecexam.line.grading import Progress
 from trecexam.serving import child
 
 #: Seconds until it is tried again where another process grades, or where grading failed; and that the batch

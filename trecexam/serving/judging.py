@@ -15,12 +15,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
 from trecexam.features.judge_next.judge_next import Level, Search
-from trecexam.pipeline import opened
+from trecexam.line.loaded import LoadedTrack
+from trecexam.line.loader import opened
 from trecexam.serving import child
 
 #: Judgments of a query that are kept: who judged these has changed what the others are worth.
@@ -329,14 +330,14 @@ def look(root: Path, receive: child.Receive, say: child.Say) -> None:
         asked = receive(60.0)
     assert isinstance(asked, Asked)
     try:
-        with opened(root) as pipeline:
-            pipeline.load()
+        with opened(root) as loader:
+            track = loader.load()
             wish = asked.wish
             level: Level | None = "cell" if wish.level == "cell" else "passage" if wish.level else None
-            search = Search(pipeline, wish.measure or None, level, include_judged=wish.judged)
+            search = Search(track, wish.measure or None, level, include_judged=wish.judged)
             queries = search.chosen()
             say(Began(search.level, search.measure, search.n_runs, search.tied, tuple(queries)))
-            for row in _found(search, _ordered(queries, asked.known), pipeline.snapshot):
+            for row in _found(search, _ordered(queries, asked.known), track):
                 say(row)
         say(Over())
     except (TrecexamError, ConversionError) as error:
@@ -355,11 +356,11 @@ def _ordered(query_ids: Collection[str], known: Collection[str]) -> list[str]:
     return [q for q in query_ids if q not in known] + [q for q in known if q in there]
 
 
-def _found(search: Search, query_ids: list[str], snapshot: Any) -> Iterator[Found]:
+def _found(search: Search, query_ids: list[str], track: LoadedTrack) -> Iterator[Found]:
     from trecexam.features.judge_next.arithmetic.next_judgments import ranked
 
     for one in search.looks(query_ids):
-        items = snapshot.bank.items[one.query_id]
+        items = track.bank.items[one.query_id]
         rows = tuple(
             ToJudge(
                 Key(row.query_id, row.doc_id, "" if row.item is None else items[row.item].item_id),

@@ -107,10 +107,10 @@ class LiveTrack:
         return done
 
     def call(self, function: Callable[..., T], *args: Any) -> T:
-        """`function(pipeline, *args)` in the reader, with the pipeline as it was read last.
+        """`function(track, *args)` in the reader, with the track as it was read last.
 
         It is done after what the reader has in hand, so it may take as long as reading the track. What goes
-        there and comes back is pickled; the function must be importable, and must not change the pipeline.
+        there and comes back is pickled; the function must be importable, and must not change the track.
 
         Raises:
             TrecexamError: the track is not read yet, or the reader does not answer.

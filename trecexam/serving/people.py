@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from trecexam.features.override import overriding
-from trecexam.line.gradebook import REFUSED, UNPARSED
+from trecexam.line.sheets import REFUSED, UNPARSED
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MISSING, QueryRatings
 

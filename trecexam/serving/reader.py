@@ -17,7 +17,8 @@ from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import Stamp, stamp
 from trecexam.files.track_lock import holder
-from trecexam.pipeline import Pipeline
+from trecexam.line.loaded import LoadedTrack
+from trecexam.line.loader import TrackLoader
 from trecexam.serving.child import Look
 from trecexam.serving.gather import Gatherer
 from trecexam.serving.view import Part, View
@@ -33,7 +34,7 @@ RETRY = 5.0
 
 
 class Call(NamedTuple):
-    """To the reader: call this with the loaded pipeline and these arguments."""
+    """To the reader: call this with the loaded track and these arguments."""
 
     number: int
     function: Callable[..., Any]
@@ -90,7 +91,8 @@ class Reader:
     def __init__(self, root: Path, say: Callable[[Any], None]) -> None:
         self._root = root
         self._say = say
-        self._pipeline: Pipeline | None = None
+        self._loader: TrackLoader | None = None
+        self._track: LoadedTrack | None = None
         self._settings: object = None
         self._settler = Settler(0)
         self._seen: object = None
@@ -105,8 +107,8 @@ class Reader:
 
     def close(self) -> None:
         """Closes the store."""
-        if self._pipeline is not None:
-            self._pipeline.close()
+        if self._loader is not None:
+            self._loader.close()
 
     def look(self, *, now: bool = False) -> None:
         """Says what is new since the last look.
@@ -127,11 +129,11 @@ class Reader:
             self._fail(f"this should not happen, please report it: {type(error).__name__}: {error}")
 
     def call(self, asked: Call) -> None:
-        """Calls a function with the pipeline as it was read last."""
+        """Calls a function with the track as it was read last."""
         try:
-            if self._pipeline is None or self._pipeline.snapshot is None:
+            if self._track is None:
                 raise TrecexamError(self._trouble or "the track is not read yet")
-            value, failed = asked.function(self._pipeline, *asked.args), False
+            value, failed = asked.function(self._track, *asked.args), False
         except Exception as error:
             if not isinstance(error, TrecexamError | ConversionError):
                 traceback.print_exc()
@@ -143,12 +145,12 @@ class Reader:
         self._say(Returned(asked.number, answer, failed))
 
     def _look(self, *, now: bool) -> None:
-        pipeline = self._opened()
+        loader = self._opened()
         # Both before anything is read: what is written meanwhile is a change still to come.
-        stamps = pipeline.inputs.stamps()
-        changes = self._store_changes(pipeline)
-        self._tell_work(pipeline)
-        runs, first = pipeline.folder.runs, self._view is None
+        stamps = loader.inputs.stamps()
+        changes = self._store_changes(loader)
+        self._tell_work(loader)
+        runs, first = loader.folder.runs, self._view is None
         settled = [path for path in stamps if now and (first or not path.is_relative_to(runs))]
         waiting = self._settler.unsettled(stamps, settled, time.monotonic(), time.time())
         if self._view is not None and any(not path.is_relative_to(runs) for path in waiting):
@@ -163,21 +165,21 @@ class Reader:
             return
         began = time.monotonic()
         self._seen, self._changes = seen, changes
-        pipeline.inputs.forget_missing()
-        pipeline.load(tuple(waiting))
-        pipeline.gradebook.refresh()
-        self._view, new = self._gatherer.gather(pipeline)
+        loader.inputs.forget_missing()
+        track = loader.refreshed(loader.load(tuple(waiting)))
+        self._view, new = self._gatherer.gather(track)
+        self._track = track
         for query_id, part in new.items():
             self._say(NewPart(query_id, part))
         seconds = time.monotonic() - began
         self._rest_until = time.monotonic() + REST * seconds
         self._say(Loaded(pickle.dumps(self._view, protocol=5), seconds))
-        self._stored = pipeline.store.count()
+        self._stored = loader.store.count()
         self._recover()
-        self._tell_work(pipeline)
+        self._tell_work(loader)
 
-    def _opened(self) -> Pipeline:
-        """The pipeline with the settings as they are now.
+    def _opened(self) -> TrackLoader:
+        """The loader with the settings as they are now.
 
         Raises:
             TrecexamError: they are wrong, or there is no track.
@@ -185,30 +187,31 @@ class Reader:
         folder = TrackFolder.open(self._root)
         own = folder.prompt(), folder.metric()
         settings = stamp(folder.config_path), *(path and stamp(path) for path in own)
-        if self._pipeline is None or settings != self._settings:
+        if self._loader is None or settings != self._settings:
             self.close()
-            self._pipeline, self._settings = Pipeline(folder), settings
+            self._loader, self._settings = TrackLoader(folder), settings
+            self._track = None
             self._settler = Settler(folder.config.watch.settle)
             self._seen = self._store = None
-        return self._pipeline
+        return self._loader
 
-    def _store_changes(self, pipeline: Pipeline) -> object:
+    def _store_changes(self, loader: TrackLoader) -> object:
         """Another value whenever the store is another file, or was written into."""
-        path = pipeline.folder.store_path
+        path = loader.folder.store_path
         found: Stamp | None = stamp(path)
         if (found and found.inode) != self._store:
-            pipeline.close()
+            loader.close()
             self._store = found and found.inode
-        return self._store, pipeline.store.changes()
+        return self._store, loader.store.changes()
 
-    def _tell_work(self, pipeline: Pipeline) -> None:
+    def _tell_work(self, loader: TrackLoader) -> None:
         if self._view is None:
             return
         counts = self._view.counts
-        pid = holder(pipeline.folder.lock_path)
+        pid = holder(loader.folder.lock_path)
         done = counts.cells - counts.missing - counts.no_text_cells
-        if pid is not None and counts.missing and self._store_changes(pipeline) != self._changes:
-            done += max(0, pipeline.store.count() - self._stored)
+        if pid is not None and counts.missing and self._store_changes(loader) != self._changes:
+            done += max(0, loader.store.count() - self._stored)
         work = Work(min(done, counts.cells - counts.no_text_cells), counts.cells - counts.no_text_cells, pid)
         if work != self._work:
             self._work = work

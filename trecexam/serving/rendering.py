@@ -12,10 +12,10 @@ import jinja2
 from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse
 
-import trecexam
 from trecexam.serving import urls
 from trecexam.serving.grading import Grading
 from trecexam.serving.listing import SIZES, Address
+from trecexam.version import __version__
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -163,7 +163,7 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals.update(urls=urls, version=trecexam.__version__, sizes=SIZES, strip=strip)
+    made.globals.update(urls=urls, version=__version__, sizes=SIZES, strip=strip)
     made.filters.update(number=number, count=count, cut=cut)
     return made
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from converters.records import HumanRating, Item
 from trecexam.files.stamps import Rejected
-from trecexam.line.gradebook import Counts
+from trecexam.line.sheets import Counts
 from trecexam.scores.leaderboard import Leaderboard
 
 if TYPE_CHECKING:

@@ -216,4 +216,4 @@ class Banks(Opened):
         """
         from trecexam.features.banks.diff import bank_diff
 
-        return bank_diff(self._pipeline, Path(old), Path(new), names_of(measures))
+        return bank_diff(self._loader, Path(old), Path(new), names_of(measures))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from trecexam.features.history.history import History
 from trecexam.features.verification import verification
+from trecexam.line.rejected import rejected_rows
 from trecexam.track_methods.opened import Opened
 
 if TYPE_CHECKING:
@@ -182,9 +183,9 @@ class Checking(Opened):
 
     def human_refused(self) -> tuple[Rejected, ...]:
         """The lines of overrides.tsv that cannot count, with reasons; or the file as a whole."""
-        pipeline = self._loaded()
+        track = self._loaded()
         file = self.folder.shown(self.folder.overrides())
-        return tuple(row for row in pipeline.rejected if row.file == file)
+        return tuple(row for row in rejected_rows(track) if row.file == file)
 
     def history(self) -> tuple[LogRow, ...]:
         """Which runs moved at each change of the leaderboard, and why: the rows of out/history/log.tsv.

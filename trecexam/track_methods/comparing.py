@@ -96,7 +96,7 @@ class Comparing(Opened):
 
     def thresholds(self) -> tuple[int, ...]:
         """Every min_rating that the grader's scale has."""
-        return tuple(range(1, scale_of(self._pipeline.grader).max_rating + 1))
+        return tuple(range(1, scale_of(self._loader.grader).max_rating + 1))
 
     def agreement(
         self,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError
 from trecexam.files.track_lock import TrackLock
-from trecexam.pipeline import Pipeline
+from trecexam.line.loader import TrackLoader
 from trecexam.track_methods.opened import Opened, names_of
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from trecexam.graders import Grader
     from trecexam.graders.base import Estimate
     from trecexam.graders.erag.metrics import Metric
-    from trecexam.line.updates import Progress
+    from trecexam.line.grading import Progress
     from trecexam.track_methods.opened import MeasureLike
 
 
@@ -73,14 +74,15 @@ class Downstream(Opened):
         if wanted.outputs is not None:
             found = from_outputs(self.folder, wanted)
         else:
-            with Pipeline(self.folder, grader or erag_grader(self.folder, wanted)) as pipeline:
-                loaded, graded = load(pipeline, wanted), None
+            with TrackLoader(self.folder, grader or erag_grader(self.folder, wanted)) as loader:
+                loaded, graded = load(loader, wanted), None
                 if loaded.missing:
                     with TrackLock(self.folder.lock_path):
-                        pipeline.open_to_write()
-                        loaded = load(pipeline, wanted)
-                        graded = pipeline.grade(progress, stop, only=loaded.only)
-                found = from_model(loaded, graded)
+                        loader.open_to_write()
+                        loaded = load(loader, wanted)
+                        track, graded = loader.grade(loaded.track, progress, stop, only=loaded.only)
+                        loaded = replace(loaded, track=track)
+                found = from_model(loaded, graded, loader.grading.usage())
         if output is not None and found.complete:
             found.write(Path(output))
         return found
@@ -97,9 +99,8 @@ class Downstream(Opened):
         from trecexam.features.erag.erag import erag_grader, load
 
         wanted = _wanted(gold, None, runs, None, None, None, depth, prompt)
-        with Pipeline(self.folder, erag_grader(self.folder, wanted)) as pipeline:
-            load(pipeline, wanted)
-            return pipeline.estimate()
+        with TrackLoader(self.folder, erag_grader(self.folder, wanted)) as loader:
+            return loader.grading.estimate(load(loader, wanted).track)
 
 
 def _wanted(

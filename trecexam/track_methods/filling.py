@@ -11,8 +11,8 @@ from trecexam.features.fill.fill import Filled, Found, Wanted, check_outputs, fi
 from trecexam.features.fill.simulation import Steps, simulate_removal, simulate_runs
 from trecexam.features.holes.holes import HolesReport, holes_report
 from trecexam.files.track_lock import TrackLock
+from trecexam.line.grading import Progress
 from trecexam.line.official import sources_beside
-from trecexam.line.updates import Progress
 from trecexam.track_methods.opened import Opened, names_of
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Filling(Opened):
         """
         path = None if qrels is None else Path(qrels)
         rule = "thresholds" if cuts and rule is None else rule
-        return find_holes(self._pipeline, Wanted(path, depth, rule, dict(cuts or {}), as_unjudged))
+        return find_holes(self._loader, Wanted(path, depth, rule, dict(cuts or {}), as_unjudged))
 
     def fill(
         self,
@@ -90,19 +90,19 @@ class Filling(Opened):
         if output is not None:
             output = Path(output)
             sources = sources_beside(output) if sources is None else Path(sources)
-            check_outputs(self._pipeline, found, output, sources)
+            check_outputs(self._loader.inputs.stamps(), found, output, sources)
         graded = 0
         if found.missing:
             with TrackLock(self.folder.lock_path):
-                self._pipeline.open_to_write()
-                self._pipeline.load(depth=found.pool_depth)
-                outcome = self._pipeline.grade(progress, only=found.holes)
+                self._loader.open_to_write()
+                track = self._loader.load(depth=found.pool_depth)
+                track, outcome = self._loader.grade(track, progress, only=found.holes)
                 if outcome.why:
                     raise GraderError(outcome.why)
                 graded = outcome.cells
         else:
-            self._pipeline.load(depth=found.pool_depth)
-        filled = merged(self._pipeline, found, graded)
+            track = self._loader.load(depth=found.pool_depth)
+        filled = merged(track, found, graded)
         if isinstance(output, Path) and isinstance(sources, Path):
             filled.write(output, sources)
         return filled

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from trecexam.pipeline import Pipeline
+from trecexam.line.loaded import LoadedTrack
+from trecexam.line.loader import TrackLoader
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
@@ -21,15 +22,14 @@ class Opened:
 
     def __init__(self, folder: TrackFolder, grader: Grader | None = None) -> None:
         self.folder = folder
-        self._pipeline = Pipeline(folder, grader)
+        self._loader = TrackLoader(folder, grader)
 
     def close(self) -> None:
         """Closes the store; also done at the end of a `with` block."""
-        self._pipeline.close()
+        self._loader.close()
 
-    def _loaded(self) -> Pipeline:
-        self._pipeline.load()
-        return self._pipeline
+    def _loaded(self) -> LoadedTrack:
+        return self._loader.load()
 
 
 def names_of(measures: Sequence[MeasureLike] | None) -> list[str] | None:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trecexam.files.track_lock import TrackLock
-from trecexam.line.updates import Progress
-from trecexam.pipeline import Pipeline
+from trecexam.line.grading import Progress
+from trecexam.line.loader import TrackLoader
+from trecexam.outputs.update import update
 from trecexam.track_methods.opened import Opened
 
 if TYPE_CHECKING:
@@ -47,24 +48,22 @@ class Ragval(Opened):
         folder = judging_folder(self.folder, model)
         with TrackLock(self.folder.lock_path):
             if folder is self.folder:
-                update = self._pipeline.update(progress, stop)
-                if self._pipeline.snapshot is None:
-                    self._pipeline.load()
-                found = judged(self._pipeline)
-                return result(
-                    self._pipeline, found, update.graded // 2, complete=update.complete, why=update.why
-                )
+                done = update(self._loader, progress, stop)
+                track = self._loader.load()
+                used = self._loader.grading.usage()
+                graded = done.graded // 2
+                return result(track, judged(track), used, graded, complete=done.complete, why=done.why)
             # One process writes the store at a time.
-            self._pipeline.close()
-            with Pipeline(folder) as pipeline:
-                return judge(pipeline, progress, stop)
+            self._loader.close()
+            with TrackLoader(folder) as loader:
+                return judge(loader, progress, stop)
 
     def estimate_judging(self, *, model: dict[str, str] | None = None) -> Estimate:
         """What `judge_answers` would take, in answers ("cells"), tokens and money; asks nobody."""
         from trecexam.features.ragval.judging import estimate, judging_folder
 
-        with Pipeline(judging_folder(self.folder, model)) as pipeline:
-            return estimate(pipeline)
+        with TrackLoader(judging_folder(self.folder, model)) as loader:
+            return estimate(loader)
 
     def write_questions(
         self,

@@ -82,7 +82,7 @@ def test_the_grades_are_those_of_this_process_byte_for_byte(
 def hashing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A grader `hash`, here and in workers."""
     factory = Factory("grades by a hash", lambda: "", lambda settings, root: HashGrader())
-    monkeypatch.setattr("trecexam.graders.base.available", lambda: {"hash": factory})
+    monkeypatch.setattr("trecexam.graders.creation.available", lambda: {"hash": factory})
     monkeypatch.setattr("trecexam.graders.cluster.grader.recipe_of", lambda *_: HashRecipe())
 
 

@@ -11,12 +11,12 @@ from trecexam.errors import TrecexamError
 from trecexam.features.agreement.tables import agreement_json, agreement_table
 from trecexam.graders.base import scale_of
 from trecexam.line.diagnostics import nothing_graded
-from trecexam.line.official import official
+from trecexam.line.official import official_judgments
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
     from trecexam.features.agreement.arithmetic import Agreement, Thresholds
-    from trecexam.pipeline import Pipeline
+    from trecexam.line.loaded import LoadedTrack
     from trecexam.scores.ratings import QueryRatings
 
 
@@ -70,7 +70,7 @@ class Agreements:
 
 
 def agreements(
-    pipeline: Pipeline,
+    track: LoadedTrack,
     min_ratings: Sequence[int] = (),
     min_answers: Sequence[int] = (),
     min_relevant: int | None = None,
@@ -84,12 +84,12 @@ def agreements(
     from trecexam.features.agreement.arithmetic import Thresholds, agreement, pair
     from trecexam.scores.labels import labels
 
-    scores = pipeline.config.scores
-    judged = official(pipeline)
-    ratings = _machine_ratings(pipeline)
+    scores = track.config.scores
+    judged = official_judgments(track)
+    ratings = _machine_ratings(track)
     # A grader of one's own may go beyond the scale that it names.
     given = (int(q.ratings.max(initial=0)) for q in ratings)
-    best = max(scale_of(pipeline.grader).max_rating, *given)
+    best = max(scale_of(track.grader).max_rating, *given)
     choices = [
         Thresholds(
             rating, answers, scores.min_relevant if min_relevant is None else min_relevant, scores.label
@@ -109,35 +109,34 @@ def agreements(
             why = judged.meets({q.query_id: q.doc_ids for q in ratings})
             if why:
                 raise NothingInCommonError(why)
-            raise NothingInCommonError(_why_none(pipeline, ratings), path=pipeline.folder.root)
+            raise NothingInCommonError(_why_none(track, ratings), path=track.folder.root)
         found.append(agreement(pairs, choice, best, levels))
     return Agreements(
         judged.source,
         judged.cautions(),
-        _name(pipeline.grader.identity),
+        _name(track.grader.identity),
         pairs.n_queries,
         len(pairs.query),
         pairs.n_label_only,
         pairs.n_judgment_only,
-        pipeline.said(),
+        track.override_summary(),
         tuple(found),
     )
 
 
-def agreements_if_any(pipeline: Pipeline) -> Agreements | None:
+def agreements_if_any(track: LoadedTrack) -> Agreements | None:
     """Agreement at the track's thresholds; None where no passage has both labels."""
-    assert pipeline.snapshot is not None
-    if pipeline.snapshot.official is None:
+    if track.official is None:
         return None
     try:
-        return agreements(pipeline)
+        return agreements(track)
     except NothingInCommonError:
         return None
 
 
-def _machine_ratings(pipeline: Pipeline) -> list[QueryRatings]:
+def _machine_ratings(track: LoadedTrack) -> Sequence[QueryRatings]:
     """The grader's own ratings: a person who put a cell right must not count as the grader's agreement."""
-    return pipeline.ratings(human=False)
+    return track.ratings(human=False)
 
 
 def _refuse_beyond(choices: Sequence[Thresholds], best: int) -> None:
@@ -146,11 +145,11 @@ def _refuse_beyond(choices: Sequence[Thresholds], best: int) -> None:
             raise TrecexamError(f"min_rating {choice.min_rating}: the grader rates 0..{best}")
 
 
-def _why_none(pipeline: Pipeline, ratings: Sequence[QueryRatings]) -> str:
+def _why_none(track: LoadedTrack, ratings: Sequence[QueryRatings]) -> str:
     if not any(q.doc_ids for q in ratings):
         return "no passages to compare labels of: drop runs into the track's runs folder"
     if not any(q.rated.any() for q in ratings):
-        return nothing_graded(pipeline.folder, pipeline.gradebook)
+        return nothing_graded(track)
     return "no passage has both an automatic label and an official judgment"
 
 

@@ -9,9 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trecexam.bank.changes import BankChange, bank_changes
+from trecexam.config import TrackConfig
 from trecexam.features.history.arithmetic import QueryState, RunState, Standing, board_change, counting
 from trecexam.features.history.arithmetic.banks import BankDiff, BankSide, MeasureDiff, tau_of
 from trecexam.features.history.snapshot import finite, labels_of, query_states
+from trecexam.line.evaluation import rubric_values
+from trecexam.line.loader import TrackLoader
+from trecexam.line.sheets import ungraded_items
 from trecexam.scores.leaderboard import Average, leaderboard
 from trecexam.tables.terminal import printable
 
@@ -19,17 +23,16 @@ if TYPE_CHECKING:
     from converters.run import Run
     from trecexam.bank import Bank
     from trecexam.line.value_cache import Values
-    from trecexam.pipeline import Pipeline
 
 
-def bank_diff(pipeline: Pipeline, old: Path, new: Path, measures: Sequence[str] | None = None) -> BankDiff:
+def bank_diff(loader: TrackLoader, old: Path, new: Path, measures: Sequence[str] | None = None) -> BankDiff:
     """What the new bank changes.
 
     Where one of the two is a bank file of the track, each stands in its place, beside the track's others;
     else each is the whole bank.
 
     Args:
-        pipeline: any of the track; `load` must follow before it is used again.
+        loader: of the track.
         measures: None for the track's.
 
     Raises:
@@ -38,23 +41,23 @@ def bank_diff(pipeline: Pipeline, old: Path, new: Path, measures: Sequence[str] 
     """
     from trecexam.scores.measures import measure
 
-    own = pipeline.folder.bank(optional=True)
+    own = loader.folder.bank(optional=True)
     replaced = [path for path in own if _same(path, old) or _same(path, new)]
     beside = [path for path in own if path not in replaced] if replaced else []
-    sides = _evaluated(pipeline, (old, *beside), measures), _evaluated(pipeline, (new, *beside), measures)
+    sides = _evaluated(loader, (old, *beside), measures), _evaluated(loader, (new, *beside), measures)
     changes = bank_changes(sides[0].whole, sides[1].whole)
-    kinds = pipeline.inputs.kinds
+    kinds = loader.inputs.kinds
     queries = sides[0].side.query_ids, sides[1].side.query_ids
     common = sorted(set(queries[0]) & set(queries[1]))
-    names = [str(measure(name)) for name in (pipeline.config.measures() if measures is None else measures)]
+    names = [str(measure(name)) for name in (loader.config.measures() if measures is None else measures)]
     return BankDiff(
         sides[0].side,
         sides[1].side,
         changes,
         frozenset(change[:2] for change in changes if not _asked(change, kinds)),
-        _compared(pipeline, names, sides, queries),
-        () if queries[0] == queries[1] else _compared(pipeline, names, sides, (common, common)),
-        () if replaced or len(own) < 2 else tuple(pipeline.folder.shown(path) for path in own),
+        _compared(loader.config, names, sides, queries),
+        () if queries[0] == queries[1] else _compared(loader.config, names, sides, (common, common)),
+        () if replaced or len(own) < 2 else tuple(loader.folder.shown(path) for path in own),
     )
 
 
@@ -88,38 +91,38 @@ class _Evaluated:
         return Standing((measure,), runs, {q: self.queries[q] for q in query_ids})
 
 
-def _evaluated(pipeline: Pipeline, files: Sequence[Path], measures: Sequence[str] | None) -> _Evaluated:
-    shown = [pipeline.folder.shown(path) for path in files]
-    snapshot, book = pipeline.load(bank_files=files), pipeline.gradebook
-    counts = book.counts()
+def _evaluated(loader: TrackLoader, files: Sequence[Path], measures: Sequence[str] | None) -> _Evaluated:
+    track = loader.load(bank_files=files)
+    shown = [track.folder.shown(path) for path in files]
+    counts = track.counts
     side = BankSide(
         tuple(shown),
-        snapshot.bank.query_ids,
-        len(snapshot.bank),
-        snapshot.bank.n_retired,
+        track.bank.query_ids,
+        len(track.bank),
+        track.bank.n_retired,
         counts.cells - counts.no_text_cells,
-        {(item.query_id, item.item_id): cells for item, cells in book.ungraded_items()},
-        tuple(str(row) for row in snapshot.rejected if row.file in (*shown, "the bank")),
-        any(_same(path, files[0]) for path in pipeline.folder.bank(optional=True)),
+        {(item.query_id, item.item_id): cells for item, cells in ungraded_items(track.sheets.values())},
+        tuple(str(row) for row in track.rejected if row.file in (*shown, "the bank")),
+        any(_same(path, files[0]) for path in track.folder.bank(optional=True)),
     )
-    digests = pipeline.digests
+    digests = track.digests
     return _Evaluated(
         side,
-        pipeline.inputs.whole_bank(files),
-        snapshot.runs,
-        {name: digests.get(pipeline.folder.shown(path), "") for name, path in snapshot.run_files.items()},
-        pipeline.rubric_values(measures),
-        query_states(pipeline, labels_of(pipeline)),
+        loader.inputs.whole_bank(files),
+        track.runs,
+        {name: digests.get(track.folder.shown(path), "") for name, path in track.run_files.items()},
+        rubric_values(track, measures),
+        query_states(track, labels_of(track)),
     )
 
 
 def _compared(
-    pipeline: Pipeline,
+    config: TrackConfig,
     measures: Sequence[str],
     sides: tuple[_Evaluated, _Evaluated],
     query_ids: tuple[Collection[str], Collection[str]],
 ) -> tuple[MeasureDiff, ...]:
-    scores, depth = pipeline.config.scores, pipeline.config.track.depth
+    scores, depth = config.scores, config.track.depth
     runs = {printable(name): run for name, run in sides[1].runs.items()}
     found = []
     for name in measures:

@@ -13,7 +13,7 @@ from trecexam.line.official import LEADERBOARD
 from trecexam.tables.table import Table, Value
 
 if TYPE_CHECKING:
-    from trecexam.pipeline import Pipeline
+    from trecexam.line.loaded import LoadedTrack
     from trecexam.scores.correlation import Correlation
     from trecexam.scores.rank_correlation.outliers import Outlier
     from trecexam.scores.rank_correlation.swaps import Swaps
@@ -111,7 +111,7 @@ class Outliers:
 
 
 def compare(
-    pipeline: Pipeline,
+    track: LoadedTrack,
     measures: Sequence[str] | None = None,
     official_measures: Sequence[str] | None = None,
     *,
@@ -122,7 +122,7 @@ def compare(
     """Compares the two leaderboards over the runs and queries that both have.
 
     Args:
-        pipeline, measures, official_measures, min_ratings: as in `paired_scores.sides`.
+        track, measures, official_measures, min_ratings: as in `paired_scores.sides`.
         per_query: each query by itself, without intervals; an official leaderboard has none.
         rbo_p: the persistence of rank-biased overlap; None for 0.9.
 
@@ -135,9 +135,8 @@ def compare(
     from trecexam.scores.correlation import correlate, per_query_correlations
     from trecexam.scores.rank_correlation.rbo import DEFAULT_P
 
-    assert pipeline.snapshot is not None
     p = DEFAULT_P if rbo_p is None else rbo_p
-    found = sides(pipeline, measures, official_measures, min_ratings)
+    found = sides(track, measures, official_measures, min_ratings)
     if per_query:
         found = tuple(one for one in found if one.official_measure != LEADERBOARD)
     if not found:
@@ -151,13 +150,13 @@ def compare(
         else:
             pairs.append((key, correlate(one.rubric, one.official, rbo_p=p)))
     keys = (*_keys(min_ratings), "query_id") if per_query else _keys(min_ratings)
-    judged = pipeline.snapshot.official is not None
-    n_queries = len(common_queries(pipeline.snapshot) if judged else pipeline.snapshot.bank.query_ids)
-    return Comparison(n_queries, keys, tuple(pairs), p, remarks(pipeline, found))
+    judged = track.official is not None
+    n_queries = len(common_queries(track) if judged else track.bank.query_ids)
+    return Comparison(n_queries, keys, tuple(pairs), p, remarks(track, found))
 
 
 def swapped(
-    pipeline: Pipeline,
+    track: LoadedTrack,
     measures: Sequence[str] | None = None,
     official_measures: Sequence[str] | None = None,
     *,
@@ -166,7 +165,7 @@ def swapped(
     """The pairs of runs that the two leaderboards order otherwise, with tests.
 
     Args:
-        pipeline, measures, official_measures, min_ratings: as in `paired_scores.sides`; of
+        track, measures, official_measures, min_ratings: as in `paired_scores.sides`; of
             measures that are not given, the track's first.
 
     Returns:
@@ -177,16 +176,16 @@ def swapped(
     """
     from trecexam.scores.rank_correlation.swaps import find_swaps
 
-    found = sides(pipeline, measures, official_measures, min_ratings, first=True)
+    found = sides(track, measures, official_measures, min_ratings, first=True)
     if not found:
         return None
     pairs = [(_key(one, min_ratings), find_swaps(one.runs, one.rubric, one.official)) for one in found]
-    lines = (*remarks(pipeline, found), *(_summary(key, swaps) for key, swaps in pairs))
+    lines = (*remarks(track, found), *(_summary(key, swaps) for key, swaps in pairs))
     return SwappedPairs(_keys(min_ratings), tuple(pairs), lines)
 
 
 def outlying(
-    pipeline: Pipeline,
+    track: LoadedTrack,
     measures: Sequence[str] | None = None,
     official_measures: Sequence[str] | None = None,
     *,
@@ -196,7 +195,7 @@ def outlying(
     """The runs furthest from the diagonal.
 
     Args:
-        pipeline, measures, official_measures, min_ratings: as in `swapped`.
+        track, measures, official_measures, min_ratings: as in `swapped`.
         most: so many runs of each pair of measures; None for all.
 
     Returns:
@@ -207,7 +206,7 @@ def outlying(
     """
     from trecexam.scores.rank_correlation.outliers import find_outliers
 
-    found = sides(pipeline, measures, official_measures, min_ratings, first=True)
+    found = sides(track, measures, official_measures, min_ratings, first=True)
     if not found:
         return None
     return Outliers(
@@ -216,7 +215,7 @@ def outlying(
             (_key(one, min_ratings), find_outliers(one.runs, one.rubric, one.official)[:most])
             for one in found
         ),
-        remarks(pipeline, found),
+        remarks(track, found),
     )
 
 

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
 from trecexam.graders.base import scale_of
+from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.official import LEADERBOARD
-from trecexam.line.official import official as official_of
+from trecexam.line.official import official_judgments as official_of
 from trecexam.line.pool import pool
 from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
-    from trecexam.line.inputs import Snapshot
+    from trecexam.line.inputs import TrackInputs
+    from trecexam.line.loaded import LoadedTrack
     from trecexam.line.value_cache import Values
-    from trecexam.pipeline import Pipeline
     from trecexam.scores.rank_correlation.ranks import Floats
 
 
@@ -51,7 +52,7 @@ class _Variant:
 
 
 def sides(
-    pipeline: Pipeline,
+    track: LoadedTrack,
     measures: Sequence[str] | None = None,
     official_measures: Sequence[str] | None = None,
     min_ratings: Sequence[int] = (),
@@ -61,7 +62,7 @@ def sides(
     """Every rubric measure with every official one, over the runs and queries that both sides have.
 
     Args:
-        pipeline: a loaded one.
+        track: a loaded one.
         measures: None for the track's own.
         official_measures: None for the track's own and, where there is one, the official leaderboard; its
             name among them is `official_leaderboard`.
@@ -80,23 +81,21 @@ def sides(
     """
     from trecexam.scores.evaluate import measure
 
-    snapshot = pipeline.snapshot
-    assert snapshot is not None
     asked = None if official_measures is None else [n for n in official_measures if n != LEADERBOARD]
-    ranked = _ranked(snapshot)
-    if official_measures is not None and LEADERBOARD in official_measures and snapshot.official_ranks is None:
+    ranked = _ranked(track)
+    if official_measures is not None and LEADERBOARD in official_measures and track.official_ranks is None:
         raise TrecexamError(
-            "no official leaderboard: put official_leaderboard.json here", path=pipeline.folder.root
+            "no official leaderboard: put official_leaderboard.json here", path=track.folder.root
         )
-    queries = common_queries(snapshot)
-    if not snapshot.runs or not (queries or ranked):
+    queries = common_queries(track)
+    if not track.runs or not (queries or ranked):
         return ()
-    variants = _variants(pipeline, measures, min_ratings, first=first)
+    variants = _variants(track, measures, min_ratings, first=first)
     found: list[Sides] = []
-    runs = list(snapshot.runs)
-    names = [str(measure(n)) for n in (pipeline.config.official_measures() if asked is None else asked)]
+    runs = list(track.runs)
+    names = [str(measure(n)) for n in (track.config.official_measures() if asked is None else asked)]
     if queries and names:
-        theirs = pipeline.official_values(asked, set(queries))
+        theirs = official_values(track, asked, set(queries))
         for same in variants:
             for name in names[: 1 if first and asked is None else None]:
                 official = _matrix(theirs, runs, queries, name)
@@ -113,8 +112,8 @@ def sides(
                     for one in same
                 ]
     if ranked and (LEADERBOARD in official_measures if official_measures else not (first and found)):
-        assert snapshot.official_ranks is not None
-        every = snapshot.bank.query_ids
+        assert track.official_ranks is not None
+        every = track.bank.query_ids
         found += [
             Sides(
                 one.name,
@@ -123,7 +122,7 @@ def sides(
                 tuple(ranked),
                 tuple(every),
                 _matrix(one.values, ranked, every, one.name),
-                _worth([snapshot.official_ranks[run] for run in ranked]),
+                _worth([track.official_ranks[run] for run in ranked]),
             )
             for same in variants
             for one in same
@@ -131,53 +130,38 @@ def sides(
     return tuple(found)
 
 
-def common_queries(snapshot: Snapshot) -> list[str]:
+def common_queries(track: TrackInputs) -> list[str]:
     """The bank's queries that have official judgments."""
-    judged = {qrel.query_id for qrel in snapshot.official or ()}
-    return [query_id for query_id in snapshot.bank.query_ids if query_id in judged]
+    judged = {qrel.query_id for qrel in track.official or ()}
+    return [query_id for query_id in track.bank.query_ids if query_id in judged]
 
 
-def not_computable(pipeline: Pipeline) -> str | None:
-    """Why the track's own official measures cannot be computed on its judgments; None where they can."""
-    from trecexam.scores.evaluate import OfficialJudgments
-
-    assert pipeline.snapshot is not None
-    try:
-        OfficialJudgments(pipeline.snapshot.official or ()).evaluator(pipeline.config.official_measures(), ())
-    except ValueError as error:
-        return None if pipeline.snapshot.official is None else str(error)
-    return None
-
-
-def nothing_to_compare(pipeline: Pipeline) -> TrecexamError:
+def nothing_to_compare(track: LoadedTrack) -> TrecexamError:
     """Why `sides` finds nothing, and what to do."""
-    folder, snapshot = pipeline.folder, pipeline.snapshot
-    assert snapshot is not None
-    if not snapshot.runs:
+    folder = track.folder
+    if not track.runs:
         return TrecexamError("no runs to compare yet: drop some in here", path=folder.runs)
-    if snapshot.official is None and snapshot.official_ranks is None:
-        refused = next(_refused(pipeline), None)
+    if track.official is None and track.official_ranks is None:
+        refused = next(_refused(track), None)
         return refused or TrecexamError(
             "nothing to compare: it needs runs, and official judgments (qrels.txt) or an official "
             "leaderboard (official_leaderboard.json)",
             path=folder.root,
         )
-    reason = next(_strangers(pipeline), "an official leaderboard has no values per query")
+    reason = next(_strangers(track), "an official leaderboard has no values per query")
     return TrecexamError(reason, path=folder.root)
 
 
-def remarks(pipeline: Pipeline, found: Sequence[Sides]) -> tuple[str, ...]:
+def remarks(track: LoadedTrack, found: Sequence[Sides]) -> tuple[str, ...]:
     """What of a comparison is not in its table, in lines for people: what was compared, and what was not."""
-    snapshot = pipeline.snapshot
-    assert snapshot is not None
     lines = []
-    if snapshot.official is not None and any(one.official_measure != LEADERBOARD for one in found):
-        lines.append(_compared(snapshot))
-        lines += official_of(pipeline).cautions()
-    lines += [str(error) for error in _refused(pipeline)]
-    lines += _strangers(pipeline)
-    ranked = _ranked(snapshot)
-    out = [run for run in snapshot.runs if run not in ranked]
+    if track.official is not None and any(one.official_measure != LEADERBOARD for one in found):
+        lines.append(_compared(track))
+        lines += official_of(track).cautions()
+    lines += [str(error) for error in _refused(track)]
+    lines += _strangers(track)
+    ranked = _ranked(track)
+    out = [run for run in track.runs if run not in ranked]
     if out and any(one.official_measure == LEADERBOARD for one in found):
         lines.append(f"not in the official leaderboard, and so not compared with it: {shorten_list(out)}")
     if any(len(one.runs) == 1 for one in found):
@@ -193,25 +177,25 @@ def remarks(pipeline: Pipeline, found: Sequence[Sides]) -> tuple[str, ...]:
 
 
 def _variants(
-    pipeline: Pipeline, measures: Sequence[str] | None, min_ratings: Sequence[int], *, first: bool
+    track: LoadedTrack, measures: Sequence[str] | None, min_ratings: Sequence[int], *, first: bool
 ) -> list[list[_Variant]]:
     """For each measure, what of it is compared."""
     from trecexam.scores.evaluate import measure
     from trecexam.scores.measures import at_min_rating
 
-    given = pipeline.config.measures() if measures is None else measures
+    given = track.config.measures() if measures is None else measures
     asked = [measure(name) for name in given][: 1 if first and measures is None else None]
     if not min_ratings:
-        values = pipeline.rubric_values(measures)
+        values = rubric_values(track, measures)
         return [[_Variant(str(one), None, values)] for one in asked]
-    best = scale_of(pipeline.grader).max_rating
+    best = scale_of(track.grader).max_rating
     for asked_rating in min_ratings:
         if not 1 <= asked_rating <= best:
             raise TrecexamError(
                 f"min_rating {asked_rating}: 1..{best} needed, as the grader rates 0..{best}",
-                path=pipeline.folder.config_path,
+                path=track.folder.config_path,
             )
-    counts = pipeline.config.scores.label == "count"
+    counts = track.config.scores.label == "count"
     # Two measures that differ in nothing but `rel` are the same at a min_rating.
     names: dict[tuple[str, int | None], int] = {}
     for place, one in enumerate(asked):
@@ -222,8 +206,10 @@ def _variants(
     # Of those that need no labels of their own all are computed in one pass over the runs.
     passes = {(name, rating): rating if _relabelled(name, counts=counts) else None for name, rating in names}
     values_at = {
-        at: pipeline.rubric_values(
-            list(dict.fromkeys(name for name, rating in names if passes[name, rating] == at)), min_rating=at
+        at: rubric_values(
+            track,
+            list(dict.fromkeys(name for name, rating in names if passes[name, rating] == at)),
+            min_rating=at,
         )
         for at in dict.fromkeys(passes.values())
     }
@@ -241,45 +227,42 @@ def _relabelled(name: str, *, counts: bool) -> bool:
     return kind in DIVERSITY or (counts and kind not in COVER)
 
 
-def _compared(snapshot: Snapshot) -> str:
-    queries = common_queries(snapshot)
-    judged = {qrel.query_id for qrel in snapshot.official or ()}
-    unjudged = [query_id for query_id in snapshot.bank.query_ids if query_id not in judged]
-    line = f"compared over {len(queries):,} queries and {len(snapshot.runs):,} runs"
+def _compared(track: TrackInputs) -> str:
+    queries = common_queries(track)
+    judged = {qrel.query_id for qrel in track.official or ()}
+    unjudged = [query_id for query_id in track.bank.query_ids if query_id not in judged]
+    line = f"compared over {len(queries):,} queries and {len(track.runs):,} runs"
     if unjudged:
         line += f"; without official judgments, and left out: {shorten_list(unjudged)}"
     others = len(judged) - len(queries)
     return line + (f"; {others:,} judged queries are not in the bank" if others else "")
 
 
-def _refused(pipeline: Pipeline) -> Iterator[TrecexamError]:
+def _refused(track: LoadedTrack) -> Iterator[TrecexamError]:
     """Why official judgments that are there were not taken."""
-    assert pipeline.snapshot is not None
-    if pipeline.snapshot.official is None and pipeline.folder.qrels() is not None:
+    if track.official is None and track.folder.qrels() is not None:
         try:
-            official_of(pipeline)
+            official_of(track)
         except TrecexamError as error:
             yield error
 
 
-def _strangers(pipeline: Pipeline) -> Iterator[str]:
+def _strangers(track: LoadedTrack) -> Iterator[str]:
     """Official judgments and leaderboards that have nothing in common with what is here."""
-    snapshot = pipeline.snapshot
-    assert snapshot is not None
-    if snapshot.official is not None:
-        pooled = pool(snapshot.runs.values(), snapshot.bank.query_ids, pipeline.config.track.depth)
-        reason = official_of(pipeline).meets(pooled)
+    if track.official is not None:
+        pooled = pool(track.runs.values(), track.bank.query_ids, track.config.track.depth)
+        reason = official_of(track).meets(pooled)
         if reason:
             yield reason
-    if snapshot.official_ranks is not None and not _ranked(snapshot):
+    if track.official_ranks is not None and not _ranked(track):
         yield (
             "the official leaderboard names none of the runs here: it has "
-            f"{shorten_list(list(snapshot.official_ranks))}, and here are {shorten_list(list(snapshot.runs))}"
+            f"{shorten_list(list(track.official_ranks))}, and here are {shorten_list(list(track.runs))}"
         )
 
 
-def _ranked(snapshot: Snapshot) -> list[str]:
-    return [run for run in snapshot.runs if run in (snapshot.official_ranks or ())]
+def _ranked(track: TrackInputs) -> list[str]:
+    return [run for run in track.runs if run in (track.official_ranks or ())]
 
 
 def _flat(values: Floats) -> bool:

@@ -12,7 +12,7 @@ from trecexam.tables.plots.model import Plot
 
 if TYPE_CHECKING:
     from trecexam.features.correlation.comparison import Comparison, Outliers
-    from trecexam.pipeline import Pipeline
+    from trecexam.line.loaded import LoadedTrack
     from trecexam.scores.correlation import Correlation
 
 #: The second measure has thresholds of its own only where runs x queries are no more than these.
@@ -21,14 +21,14 @@ _SMALL = 10_000
 _OPEN = 999
 
 
-def official_plots(pipeline: Pipeline, compared: Comparison, outliers: Outliers) -> dict[str, Plot]:
+def official_plots(track: LoadedTrack, compared: Comparison, outliers: Outliers) -> dict[str, Plot]:
     """The plots "scatter", and "thresholds" where min_rating has a bearing on one of the track's measures.
 
     Args:
         compared, outliers: as in out/; the correlations that are known are not computed again.
     """
     known = {(str(key[0]), str(key[1])): found for key, found in compared.pairs}
-    one = sides(pipeline, first=True)[0]
+    one = sides(track, first=True)[0]
     plots = {
         "scatter": scatter_plot(
             one.measure,
@@ -39,32 +39,31 @@ def official_plots(pipeline: Pipeline, compared: Comparison, outliers: Outliers)
             known.get((one.measure, one.official_measure)),
         )
     }
-    points = _points(pipeline, one.official_measure, known)
+    points = _points(track, one.official_measure, known)
     if points:
-        plots["thresholds"] = thresholds_plot(points, pipeline.config.scores.min_rating)
+        plots["thresholds"] = thresholds_plot(points, track.config.scores.min_rating)
     return plots
 
 
-def _points(pipeline: Pipeline, official: str, known: dict[tuple[str, str], Correlation]) -> list[Point]:
+def _points(track: LoadedTrack, official: str, known: dict[tuple[str, str], Correlation]) -> list[Point]:
     """The first measures on which min_rating has a bearing, at each rating of the grader's scale."""
     from trecexam.scores.correlation import correlate
     from trecexam.scores.measures import at_min_rating, measure
 
-    snapshot, scores = pipeline.snapshot, pipeline.config.scores
-    assert snapshot is not None
+    scores = track.config.scores
     own = scores.min_rating
-    lines = _lines(pipeline)
-    if len(snapshot.runs) * len(snapshot.bank.query_ids) > _SMALL:
+    lines = _lines(track)
+    if len(track.runs) * len(track.bank.query_ids) > _SMALL:
         lines = lines[:1]
     points: list[Point] = []
     for name, line in lines:
-        ratings = list(range(1, scale_of(pipeline.grader).max_rating + 1))
+        ratings = list(range(1, scale_of(track.grader).max_rating + 1))
         here = str(at_min_rating(measure(name), own, counts=scores.label == "count"))
         if (here, official) in known:
             # The measure as the track has it: nothing of it is to be computed again.
             ratings.remove(own)
             points.append(((line, here, official, own), known[here, official]))
-        for one in sides(pipeline, [name], None, ratings, first=True) if ratings else ():
+        for one in sides(track, [name], None, ratings, first=True) if ratings else ():
             if one.min_rating is not None:
                 key = line, one.measure, one.official_measure, one.min_rating
                 points.append((key, correlate(one.rubric, one.official)))
@@ -72,7 +71,7 @@ def _points(pipeline: Pipeline, official: str, known: dict[tuple[str, str], Corr
     return sorted(points, key=lambda point: (order.index(point[0][0]), point[0][3]))
 
 
-def _lines(pipeline: Pipeline) -> list[tuple[str, str]]:
+def _lines(track: LoadedTrack) -> list[tuple[str, str]]:
     """The first measure on labels and the first on items on which min_rating has a bearing, in their order.
 
     Returns:
@@ -80,9 +79,9 @@ def _lines(pipeline: Pipeline) -> list[tuple[str, str]]:
     """
     from trecexam.scores.measures import COVER, at_min_rating, measure
 
-    counts = pipeline.config.scores.label == "count"
+    counts = track.config.scores.label == "count"
     found: dict[bool, tuple[str, str]] = {}
-    for name in pipeline.config.measures():
+    for name in track.config.measures():
         one = measure(name)
         opened = at_min_rating(one, _OPEN, counts=counts)
         if opened is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,13 +20,15 @@ from trecexam.graders.base import Grader
 from trecexam.graders.erag import EragGrader, erag_prompt
 from trecexam.graders.erag.grader import DEFAULT_METRIC, label_of
 from trecexam.graders.erag.metrics import Metric, metric_of
-from trecexam.line.inputs import Inputs, Snapshot
+from trecexam.line.grading import count_missing
+from trecexam.line.inputs import InputReader, TrackInputs
+from trecexam.line.loader import TrackLoader
 from trecexam.tables.text import plural
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
-    from trecexam.line.updates import Graded
-    from trecexam.pipeline import Pipeline
+    from trecexam.line.grading import Graded
+    from trecexam.line.loaded import LoadedTrack
 
 
 @dataclass(frozen=True)
@@ -92,9 +94,9 @@ def erag_grader(folder: TrackFolder, wanted: Wanted) -> Grader:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A pipeline whose pool is what is to be evaluated."""
+    """A track whose pool is what is to be evaluated."""
 
-    pipeline: Pipeline
+    track: LoadedTrack
     chosen: Chosen
     wanted: Wanted
     query_ids: tuple[str, ...]
@@ -103,15 +105,15 @@ class Loaded:
     @property
     def missing(self) -> int:
         """Documents that the model has to answer from."""
-        return self.pipeline.count_missing(self.only)
+        return count_missing(self.track, self.only)
 
     @property
     def only(self) -> dict[str, tuple[str, ...]]:
         """The documents that count: query_id -> doc_ids."""
-        return {query_id: self.pipeline.gradebook.pooled(query_id) for query_id in self.query_ids}
+        return {query_id: self.track.sheets[query_id].doc_ids for query_id in self.query_ids}
 
 
-def load(pipeline: Pipeline, wanted: Wanted) -> Loaded:
+def load(loader: TrackLoader, wanted: Wanted) -> Loaded:
     """Reads what is to be evaluated; asks no model.
 
     Raises:
@@ -119,31 +121,31 @@ def load(pipeline: Pipeline, wanted: Wanted) -> Loaded:
     """
     if wanted.measures is not None:
         measures_of(wanted.measures)
-    folder = pipeline.folder
+    folder = loader.folder
     chosen = Chosen(folder, wanted.runs)
-    snapshot = pipeline.load(depth=wanted.depth, bank_files=_gold_files(folder, wanted), choose=chosen)
-    query_ids, unknown = _counted(snapshot, pipeline.inputs, chosen)
-    return Loaded(pipeline, chosen, wanted, tuple(query_ids), unknown)
+    track = loader.load(depth=wanted.depth, bank_files=_gold_files(folder, wanted), select_runs=chosen)
+    query_ids, unknown = _counted(folder, track, chosen)
+    return Loaded(track, chosen, wanted, tuple(query_ids), unknown)
 
 
-def from_model(loaded: Loaded, graded: Graded | None) -> Evaluation:
+def from_model(loaded: Loaded, graded: Graded | None, used: Mapping[str, Any] | None) -> Evaluation:
     """The evaluation by what the model wrote, as far as it did.
 
     Args:
         graded: what came of asking it now; None where nothing was missing.
+        used: what that took, see `Grading.usage`.
     """
-    pipeline, wanted = loaded.pipeline, loaded.wanted
-    assert pipeline.snapshot is not None
+    track, wanted = loaded.track, loaded.wanted
     # A cluster's grader has its label from the inner one.
-    own: Any = getattr(pipeline.grader, "label", None)
+    own: Any = getattr(track.grader, "label", None)
     label: labels.Labels = partial(label_of, wanted.metric) if callable(wanted.metric) else own
-    depth = wanted.depth or pipeline.config.track.depth
-    ranked = lists(pipeline.snapshot, loaded.query_ids, depth)
-    labelled = labels.from_grades(pipeline, label, ranked, loaded.query_ids)
-    files = {*pipeline.snapshot.bank_files, *pipeline.snapshot.run_files.values(), pipeline.folder.passages()}
-    shown = {pipeline.folder.shown(path) for path in files if path is not None}
-    shown |= {"the bank", pipeline.folder.shown(pipeline.folder.root)}
-    rejected = [row for row in pipeline.not_taken if row.file in shown]
+    depth = wanted.depth or track.config.track.depth
+    ranked = lists(track, loaded.query_ids, depth)
+    labelled = labels.from_grades(track, label, ranked, loaded.query_ids)
+    files = {*track.bank_files, *track.run_files.values(), track.folder.passages()}
+    shown = {track.folder.shown(path) for path in files if path is not None}
+    shown |= {"the bank", track.folder.shown(track.folder.root)}
+    rejected = [row for row in track.not_taken if row.file in shown]
     notes = []
     if graded is not None:
         notes.append(f"the model answered from {plural(graded.cells, 'document')}")
@@ -151,11 +153,10 @@ def from_model(loaded: Loaded, graded: Graded | None) -> Evaluation:
             notes.append(f"{plural(graded.cut, 'document')} cut at the end to fit the model")
         if graded.why:
             notes.append(f"ended early: {graded.why}")
-    used = pipeline.usage()
     if graded is not None and used is not None:
         notes.append(", ".join(f"{key} {value}" for key, value in used["this_update"].items()))
     return _finished(
-        loaded.wanted, pipeline.folder, labelled, ranked, loaded.query_ids, loaded.chosen,
+        loaded.wanted, track.folder, labelled, ranked, loaded.query_ids, loaded.chosen,
         rejected=[*rejected, loaded.unknown], notes=notes,
         complete=graded is None or graded.complete or bool(graded.why),
     )  # fmt: skip
@@ -171,17 +172,17 @@ def from_outputs(folder: TrackFolder, wanted: Wanted) -> Evaluation:
     if wanted.measures is not None:
         measures_of(wanted.measures)
     label = partial(label_of, wanted.metric_of(folder))
-    inputs = Inputs(folder, (KIND,))
+    inputs = InputReader(folder, (KIND,))
     chosen = Chosen(folder, wanted.runs)
-    snapshot = chosen(inputs.read(bank_files=_gold_files(folder, wanted)))
-    query_ids, unknown = _counted(snapshot, inputs, chosen)
-    ranked = lists(snapshot, query_ids, wanted.depth)
+    track = chosen(inputs.read(bank_files=_gold_files(folder, wanted)))
+    query_ids, unknown = _counted(folder, track, chosen)
+    ranked = lists(track, query_ids, wanted.depth)
     known: dict[str, set[str]] = {query_id: set() for query_id in query_ids}
-    for run in (*snapshot.runs.values(), *chosen.others.values()):
+    for run in (*track.runs.values(), *chosen.others.values()):
         for query_id, docs in known.items():
             docs.update(run.ranking(query_id))
     errors: list[ConversionError] = []
-    golds = {query_id: snapshot.bank.items[query_id][0] for query_id in query_ids}
+    golds = {query_id: track.bank.items[query_id][0] for query_id in query_ids}
     labelled = labels.from_outputs(
         read_outputs(wanted.outputs, errors.append),
         golds,
@@ -191,8 +192,8 @@ def from_outputs(folder: TrackFolder, wanted: Wanted) -> Evaluation:
         wanted.outputs,
         errors.append,
     )
-    files = {folder.shown(path) for path in (*snapshot.bank_files, *snapshot.run_files.values())}
-    rejected = [row for row in snapshot.rejected if row.file in {*files, "the bank"}]
+    files = {folder.shown(path) for path in (*track.bank_files, *track.run_files.values())}
+    rejected = [row for row in track.rejected if row.file in {*files, "the bank"}]
     refused = refused_lines(folder.shown(wanted.outputs), errors)
     return _finished(
         wanted, folder, labelled, ranked, query_ids, chosen, rejected=[*rejected, unknown, *refused]
@@ -230,12 +231,12 @@ def _gold_files(folder: TrackFolder, wanted: Wanted) -> tuple[Path, ...]:
     return found
 
 
-def _counted(snapshot: Snapshot, inputs: Inputs, chosen: Chosen) -> tuple[list[str], Rejected | None]:
-    query_ids, unknown = counted_queries(snapshot, inputs, chosen.others.values())
+def _counted(folder: TrackFolder, track: TrackInputs, chosen: Chosen) -> tuple[list[str], Rejected | None]:
+    query_ids, unknown = counted_queries(folder, track, chosen.others.values())
     if not query_ids:
-        first = next(iter(snapshot.rejected), None)
+        first = next(iter(track.rejected), None)
         why = "" if first is None else f" ({first})"
         raise TrecexamError(
-            f"no query of the track has gold outputs{why}", path=inputs.folder.shown(snapshot.bank_files[0])
+            f"no query of the track has gold outputs{why}", path=folder.shown(track.bank_files[0])
         )
     return query_ids, unknown

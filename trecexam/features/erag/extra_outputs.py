@@ -13,21 +13,21 @@ from trecexam.tables.section import ExtraFiles, ReportSection
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from trecexam.pipeline import Pipeline
+    from trecexam.line.loaded import LoadedTrack
 
 #: Runs that the page shows.
 _ROWS = 50
 
 
-def made(pipeline: Pipeline) -> ExtraFiles:
+def made(track: LoadedTrack) -> ExtraFiles:
     """Its files on the default measures; none where another grader asks about gold outputs."""
-    label = getattr(pipeline.grader, "label", None)
-    if label is None or pipeline.snapshot is None:
+    label = getattr(track.grader, "label", None)
+    if label is None:
         return ExtraFiles({})
-    query_ids, _ = counted_queries(pipeline.snapshot, pipeline.inputs)
-    ranked = lists(pipeline.snapshot, query_ids, pipeline.config.track.depth)
-    labelled = from_grades(pipeline, label, ranked, query_ids)
-    metric = pipeline.config.grader.metric or DEFAULT_METRIC
+    query_ids, _ = counted_queries(track.folder, track)
+    ranked = lists(track, query_ids, track.config.track.depth)
+    labelled = from_grades(track, label, ranked, query_ids)
+    metric = track.config.grader.metric or DEFAULT_METRIC
     found = evaluated(metric, labelled, ranked, query_ids, None)
     return ExtraFiles(found.contents(), _section(found) if found.values else None)
 

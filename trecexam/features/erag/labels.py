@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from converters.downstream import DocumentOutput
-    from trecexam.pipeline import Pipeline
+    from trecexam.line.loaded import LoadedTrack
 
 #: run -> query_id -> its doc_ids, best first, as far as they count.
 Ranked = Mapping[str, Mapping[str, Sequence[str]]]
@@ -64,21 +64,20 @@ class Labelled:
     empty: int
 
 
-def from_grades(pipeline: Pipeline, label: Labels, ranked: Ranked, query_ids: Sequence[str]) -> Labelled:
+def from_grades(track: LoadedTrack, label: Labels, ranked: Ranked, query_ids: Sequence[str]) -> Labelled:
     """Labels from the outputs in the track's store.
 
     Args:
-        pipeline: loaded, with a pool that has these lists.
+        track: loaded, with a pool that has these lists.
     """
-    assert pipeline.snapshot is not None
-    golds = {query_id: pipeline.snapshot.bank.items[query_id][0] for query_id in query_ids}
+    golds = {query_id: track.bank.items[query_id][0] for query_id in query_ids}
     rows: dict[tuple[str, str], tuple[str, str]] = {}
-    for row in pipeline.gradebook.rows(frozenset(query_ids)):
+    for row in track.grade_rows(frozenset(query_ids)):
         rows[row["query_id"], row["doc_id"]] = row["status"], row["answer"]
 
     def found(query_id: str, doc_id: str) -> _Output:
         if (query_id, doc_id) not in rows:
-            if doc_id in pipeline.gradebook.without_text(query_id):
+            if doc_id in track.sheets[query_id].without_text:
                 return _Output(None, "missing", "the document has no text")
             return _Output(None, "unanswered", "the model has not answered yet")
         status, answer = rows[query_id, doc_id]

@@ -19,7 +19,7 @@ from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from converters.run import Run
-    from trecexam.line.inputs import Inputs, Snapshot
+    from trecexam.line.inputs import TrackInputs
 
 
 @dataclass
@@ -35,37 +35,37 @@ class Chosen:
     named: Sequence[str] = ()
     others: Mapping[str, Run] = field(default_factory=dict)
 
-    def __call__(self, snapshot: Snapshot) -> Snapshot:
+    def __call__(self, track: TrackInputs) -> TrackInputs:
         """The inputs with these runs alone.
 
         Raises:
             TrecexamError: there is no such run, or two have one name.
             ConversionError: a file is no run.
         """
-        if not snapshot.bank.query_ids:
-            why = next((f": {row}" for row in snapshot.rejected), "")
-            raise TrecexamError(f"no gold outputs can be read{why}", path=snapshot.bank_files[0])
-        if not snapshot.runs and not self.named:
+        if not track.bank.query_ids:
+            why = next((f": {row}" for row in track.rejected), "")
+            raise TrecexamError(f"no gold outputs can be read{why}", path=track.bank_files[0])
+        if not track.runs and not self.named:
             dropped = {self.folder.shown(path) for path in self.folder.run_files()}
-            why = next((f": {row}" for row in snapshot.rejected if row.file in dropped), "")
+            why = next((f": {row}" for row in track.rejected if row.file in dropped), "")
             raise TrecexamError(
                 f"no run to evaluate{why}; put runs into the drop folder, or name files with --run",
                 path=self.folder.root,
             )
         if not self.named:
-            return snapshot
+            return track
         runs: dict[str, Run] = {}
         files: dict[str, Path] = {}
         contents: dict[str, tuple[Path, Stamp | None]] = {}
-        texts = dict(snapshot.own_texts)
+        texts = dict(track.own_texts)
         for name in dict.fromkeys(self.named):
-            own = self._own(name, snapshot)
+            own = self._own(name, track)
             if own is not None:
-                runs[own], files[own] = snapshot.runs[own], snapshot.run_files[own]
-                contents[own] = snapshot.run_contents[own]
+                runs[own], files[own] = track.runs[own], track.run_files[own]
+                contents[own] = track.run_contents[own]
                 continue
             path = Path(name)
-            read = self._read(path, snapshot)
+            read = self._read(path, track)
             called = read.run.name
             if called in runs:
                 called = path.name.removesuffix(".gz").removesuffix(".run")
@@ -74,18 +74,18 @@ class Chosen:
             runs[called], files[called] = read.run.renamed(called), path
             contents[called] = path, None
             texts.update(read.texts)
-        self.others = {name: run for name, run in snapshot.runs.items() if name not in runs}
+        self.others = {name: run for name, run in track.runs.items() if name not in runs}
         left_out = {self.folder.shown(path) for path in self.folder.run_files()} - {
             self.folder.shown(path) for path in files.values()
         }
         unknown = [
-            self._unknown(run.query_ids, files[name], snapshot.bank.items)
+            self._unknown(run.query_ids, files[name], track.bank.items)
             for name, run in runs.items()
-            if files[name] != snapshot.run_files.get(name)
+            if files[name] != track.run_files.get(name)
         ]
-        rejected = [row for row in snapshot.rejected if row.file not in left_out]
+        rejected = [row for row in track.rejected if row.file not in left_out]
         return replace(
-            snapshot,
+            track,
             runs=dict(sorted(runs.items())),
             run_files=files,
             run_contents=contents,
@@ -93,17 +93,17 @@ class Chosen:
             rejected=(*rejected, *(row for row in unknown if row is not None)),
         )
 
-    def _own(self, name: str, snapshot: Snapshot) -> str | None:
+    def _own(self, name: str, track: TrackInputs) -> str | None:
         """The name of a run of the track, given as that, by its file, or by the file's name in the track."""
-        if name in snapshot.runs:
+        if name in track.runs:
             return name
-        for run, path in snapshot.run_files.items():
+        for run, path in track.run_files.items():
             with suppress(OSError):
                 if path.samefile(name):
                     return run
         if Path(name).exists():
             return None
-        called = [run for run, path in snapshot.run_files.items() if name in self._names(path)]
+        called = [run for run, path in track.run_files.items() if name in self._names(path)]
         return called[0] if len(called) == 1 else None
 
     def _names(self, path: Path) -> frozenset[str]:
@@ -112,15 +112,15 @@ class Chosen:
         plain = inside.removesuffix(".gz")
         return frozenset((self.folder.shown(path), inside, plain, plain.removesuffix(Path(plain).suffix)))
 
-    def _read(self, path: Path, snapshot: Snapshot) -> Dropped:
+    def _read(self, path: Path, track: TrackInputs) -> Dropped:
         if not path.is_file():
-            near = difflib.get_close_matches(str(path), snapshot.runs, n=1)
-            hint = f"did you mean '{near[0]}'?" if near else f"it has {', '.join(snapshot.runs) or 'none'}"
-            taken = set(snapshot.run_files.values())
+            near = difflib.get_close_matches(str(path), track.runs, n=1)
+            hint = f"did you mean '{near[0]}'?" if near else f"it has {', '.join(track.runs) or 'none'}"
+            taken = set(track.run_files.values())
             lost = {self.folder.shown(file) for file in self.folder.run_files() if file not in taken}
-            hint += next((f" (not taken: {row})" for row in snapshot.rejected if row.file in lost), "")
+            hint += next((f" (not taken: {row})" for row in track.rejected if row.file in lost), "")
             raise TrecexamError(f"no run '{path}' in the track, and no such file; {hint}")
-        return read_dropped(path, self.folder.config.track.pool, snapshot.query_texts)
+        return read_dropped(path, self.folder.config.track.pool, track.query_texts)
 
     def _unknown(self, query_ids: Sequence[str], path: Path, known: Collection[str]) -> Rejected | None:
         return left_out(self.folder.shown(path), query_ids, known, "without gold outputs")
@@ -148,7 +148,7 @@ def refused_lines(file: str, errors: Iterable[ConversionError]) -> tuple[Rejecte
 
 
 def counted_queries(
-    snapshot: Snapshot, inputs: Inputs, others: Iterable[Run] = ()
+    folder: TrackFolder, track: TrackInputs, others: Iterable[Run] = ()
 ) -> tuple[list[str], Rejected | None]:
     """The gold queries that the track knows: those of its queries' file or dataset, and those of its runs.
 
@@ -158,18 +158,18 @@ def counted_queries(
     Returns:
         They, sorted; and what is said of the others.
     """
-    known = set(inputs.own_queries())
-    for run in (*snapshot.runs.values(), *others):
+    known = set(track.own_queries)
+    for run in (*track.runs.values(), *others):
         known.update(run.query_ids)
-    file = inputs.folder.shown(snapshot.bank_files[0]) if len(snapshot.bank_files) == 1 else "the bank"
-    golds = snapshot.bank.query_ids
+    file = folder.shown(track.bank_files[0]) if len(track.bank_files) == 1 else "the bank"
+    golds = track.bank.query_ids
     return [q for q in golds if q in known], left_out(file, golds, known, "not in the track")
 
 
-def lists(snapshot: Snapshot, query_ids: Iterable[str], depth: int | None) -> Ranked:
+def lists(track: TrackInputs, query_ids: Iterable[str], depth: int | None) -> Ranked:
     """The runs' lists to this depth, None for all of them."""
     wanted = list(query_ids)
     return {
         name: {query_id: run.ranking(query_id, depth) for query_id in wanted}
-        for name, run in snapshot.runs.items()
+        for name, run in track.runs.items()
     }

@@ -11,6 +11,7 @@ from trecexam.features.exams.fitting import fitted
 from trecexam.features.exams.taken import LabelFiles, from_track, item_names
 from trecexam.irt.exam import FittedExam
 from trecexam.irt.settings import Settings
+from trecexam.line.evaluation import official_values
 from trecexam.line.official import LEADERBOARD
 from trecexam.tables.table import Table
 from trecexam.tables.text import shorten_list
@@ -18,7 +19,7 @@ from trecexam.tables.text import shorten_list
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from trecexam.pipeline import Pipeline
+    from trecexam.line.loaded import LoadedTrack
     from trecexam.scores.correlation import Correlation
 
 #: With fewer runs an item's discrimination is its prior's, not its own.
@@ -60,7 +61,7 @@ def default_settings() -> Settings:
 
 
 def fit_track(
-    pipeline: Pipeline,
+    track: LoadedTrack,
     settings: Settings | None = None,
     labels: LabelFiles | None = None,
     *,
@@ -77,23 +78,22 @@ def fit_track(
         TrecexamError, ConversionError: nothing is graded, or no model can be fitted.
     """
     found = fitted(
-        from_track(pipeline, labels, min_rating=min_rating, depth=depth), settings or default_settings()
+        from_track(track, labels, min_rating=min_rating, depth=depth), settings or default_settings()
     )
-    return TrackExam(found, tuple(_against_official(pipeline, found)))
+    return TrackExam(found, tuple(_against_official(track, found)))
 
 
-def discriminations(pipeline: Pipeline, min_rating: int | None = None) -> Mapping[tuple[str, str], float]:
+def discriminations(track: LoadedTrack, min_rating: int | None = None) -> Mapping[tuple[str, str], float]:
     """(query_id, item_id) -> discrimination of the items that tell runs apart; {} where too few runs are.
 
     Items that all or none of the runs cover have none.
     """
     from trecexam.irt.fitting import constant
 
-    assert pipeline.snapshot is not None
-    if len(pipeline.snapshot.runs) < LEAST_RUNS:
+    if len(track.runs) < LEAST_RUNS:
         return {}
     try:
-        found = fitted(from_track(pipeline, min_rating=min_rating), default_settings())
+        found = fitted(from_track(track, min_rating=min_rating), default_settings())
     except TrecexamError:
         # All runs alike, or a single item: then none is known, which an empty column says.
         return {}
@@ -103,35 +103,33 @@ def discriminations(pipeline: Pipeline, min_rating: int | None = None) -> Mappin
         for name, a, alike in zip(found.exam.items, found.fit.a.tolist(), same, strict=True)
         if not alike
     }
-    names = item_names(pipeline.snapshot.bank)
+    names = item_names(track.bank)
     return {key: known[name] for key, name in names.items() if name in known}
 
 
-def _against_official(pipeline: Pipeline, found: FittedExam) -> Iterator[tuple[str, str, Correlation]]:
+def _against_official(track: LoadedTrack, found: FittedExam) -> Iterator[tuple[str, str, Correlation]]:
     import numpy as np
 
-    from trecexam.line.official import official
+    from trecexam.line.official import official_judgments
     from trecexam.scores.correlation import correlate
     from trecexam.scores.evaluate import measure
 
-    snapshot = pipeline.snapshot
-    assert snapshot is not None
     ours = {
         name: dict(zip(found.exam.examinees, values.tolist(), strict=True))
         for name, values in (("theta", found.fit.theta), ("accuracy", found.fit.accuracy))
     }
     sides: dict[str, dict[str, float]] = {}
-    if snapshot.official is not None:
-        queries = {qrel.query_id for qrel in official(pipeline).rows}
-        both = [query_id for query_id in snapshot.bank.query_ids if query_id in queries]
+    if track.official is not None:
+        queries = {qrel.query_id for qrel in official_judgments(track).rows}
+        both = [query_id for query_id in track.bank.query_ids if query_id in queries]
         if both:
-            values = pipeline.official_values(None, set(both))
-            for name in (str(measure(one)) for one in pipeline.config.official_measures()):
+            values = official_values(track, None, set(both))
+            for name in (str(measure(one)) for one in track.config.official_measures()):
                 sides[name] = {
-                    run: float(np.mean([values[run][q][name] for q in both])) for run in snapshot.runs
+                    run: float(np.mean([values[run][q][name] for q in both])) for run in track.runs
                 }
-    if snapshot.official_ranks is not None:
-        sides[LEADERBOARD] = {run: -rank for run, rank in snapshot.official_ranks.items()}
+    if track.official_ranks is not None:
+        sides[LEADERBOARD] = {run: -rank for run, rank in track.official_ranks.items()}
     for theirs, worth in sides.items():
         runs = [run for run in found.exam.examinees if run in worth]
         if len(runs) < 2:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from trecexam.bank.model import Bank
     from trecexam.irt.components import Components
     from trecexam.irt.exam import Exam
-    from trecexam.pipeline import Pipeline
+    from trecexam.line.loaded import LoadedTrack
     from trecexam.scores.ratings import QueryRatings
 
 
@@ -63,7 +63,7 @@ def from_file(path: Path, labels: LabelFiles | None = None) -> Taken:
 
 
 def from_track(
-    pipeline: Pipeline,
+    track: LoadedTrack,
     labels: LabelFiles | None = None,
     *,
     min_rating: int | None = None,
@@ -85,30 +85,29 @@ def from_track(
 
     from trecexam.line.diagnostics import nothing_graded, resolve_min_rating
 
-    snapshot, root = pipeline.snapshot, pipeline.folder.root
-    assert snapshot is not None
-    threshold = resolve_min_rating(pipeline, min_rating)
-    pooled = pipeline.config.track.depth
+    root = track.folder.root
+    threshold = resolve_min_rating(track, min_rating)
+    pooled = track.config.track.depth
     if depth is not None and not 1 <= depth <= pooled:
         raise TrecexamError(
             f"depth {depth}: 1..{pooled} needed, as the track pools {pooled} ranks", path=root
         )
-    runs = list(snapshot.runs)
+    runs = list(track.runs)
     if not runs:
-        raise TrecexamError("no runs to take the exam yet: drop some in here", path=pipeline.folder.runs)
-    ratings = pipeline.ratings()
+        raise TrecexamError("no runs to take the exam yet: drop some in here", path=track.folder.runs)
+    ratings = track.ratings()
     if not any((q.ratings >= 0).any() for q in ratings):
-        raise TrecexamError(nothing_graded(pipeline.folder, pipeline.gradebook), path=root)
+        raise TrecexamError(nothing_graded(track), path=root)
     blocks, names, texts, queries = [], [], {}, {}
-    called = item_names(snapshot.bank)
+    called = item_names(track.bank)
     for q in ratings:
-        told = pipeline.gradebook.without_text(q.query_id)
+        told = track.sheets[q.query_id].without_text
         rankings = [
-            [doc for doc in snapshot.runs[run].ranking(q.query_id, depth or pooled) if doc not in told]
+            [doc for doc in track.runs[run].ranking(q.query_id, depth or pooled) if doc not in told]
             for run in runs
         ]
         blocks.append(responses(q, rankings, threshold))
-        for item in snapshot.bank.items[q.query_id]:
+        for item in track.bank.items[q.query_id]:
             name = called[q.query_id, item.item_id]
             names.append(name)
             texts[name], queries[name] = item.text, q.query_id

@@ -7,29 +7,26 @@ from typing import TYPE_CHECKING, Any
 
 from converters.pooled import DirectGrade, Grading, Judgment, PooledPassage, Ranking, SelfRating
 from trecexam.bank.asked import QUERY
-from trecexam.line.pool import pool
 
 if TYPE_CHECKING:
-    from trecexam.pipeline import Pipeline
+    from trecexam.line.loaded import LoadedTrack
 
 Row = Mapping[str, Any]
 #: (query id, document id)
 Place = tuple[str, str]
 
 
-def pooled_passages(pipeline: Pipeline) -> Iterator[PooledPassage]:
+def pooled_passages(track: LoadedTrack) -> Iterator[PooledPassage]:
     """The passages of a loaded track's pool, query by query, in the pool's order.
 
     Ranks count from 1 in trec_eval's order. Cells without a grade are left out; a passage without a text
     has "", as the workbench takes none without.
     """
-    snapshot = pipeline.snapshot
-    assert snapshot is not None
-    docs = pool(snapshot.runs.values(), snapshot.bank.query_ids, pipeline.config.track.depth)
-    texts, _ = pipeline.texts_of({doc_id for found in docs.values() for doc_id in found}, snapshot)
+    docs = {query_id: sheet.doc_ids for query_id, sheet in track.sheets.items()}
+    texts = track.texts
     places = {(query_id, doc_id) for query_id, found in docs.items() for doc_id in found}
     rankings: dict[Place, list[Ranking]] = {}
-    for run in snapshot.runs.values():
+    for run in track.runs.values():
         for entry in run:
             place = entry.query_id, entry.doc_id
             if place in places:
@@ -37,13 +34,13 @@ def pooled_passages(pipeline: Pipeline) -> Iterator[PooledPassage]:
                     Ranking(run.name, *place, entry.rank, entry.score, entry.query_id)
                 )
     judgments: dict[Place, list[Judgment]] = {}
-    for qrel in snapshot.official or ():
+    for qrel in track.official or ():
         judgments.setdefault((qrel.query_id, qrel.doc_id), []).append(
             Judgment(qrel.query_id, qrel.doc_id, qrel.relevance, qrel.query_id)
         )
-    kinds = {item.item_id: item.kind for items in snapshot.bank.items.values() for item in items}
+    kinds = {item.item_id: item.kind for items in track.bank.items.values() for item in items}
     rows: dict[Place, list[Row]] = {}
-    for row in pipeline.gradebook.rows():
+    for row in track.grade_rows():
         rows.setdefault((row["query_id"], row["doc_id"]), []).append(row)
     for query_id, found in docs.items():
         for doc_id in found:

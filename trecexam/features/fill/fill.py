@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,9 @@ from trecexam.errors import TrecexamError
 from trecexam.features.fill.scale_rule import stated
 from trecexam.features.fill.sources import merged_qrels, sources_table
 from trecexam.files import atomic as files
-from trecexam.line.official import Official, official, sources_beside
+from trecexam.line.grading import count_missing
+from trecexam.line.loader import TrackLoader
+from trecexam.line.official import Official, official_judgments, read_official, sources_beside
 from trecexam.line.pool import pool
 from trecexam.tables.table import Table, to_tsv
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.merging import Machine, MergedRow
     from trecexam.features.fill.arithmetic.scale_map import RuleName, ScaleMap
     from trecexam.files.stamps import Rejected
-    from trecexam.pipeline import Pipeline
+    from trecexam.line.loaded import LoadedTrack
 
 
 #: What the second column of plain qrels holds.
@@ -143,8 +145,11 @@ class Filled:
         )
 
 
-def check_outputs(pipeline: Pipeline, found: Found, output: Path, sources: Path) -> None:
+def check_outputs(inputs: Collection[Path], found: Found, output: Path, sources: Path) -> None:
     """Refuses to write over the official judgments, under whatever name, or over another input.
+
+    Args:
+        inputs: the track's input files.
 
     Raises:
         TrecexamError: with the file in the way.
@@ -152,14 +157,14 @@ def check_outputs(pipeline: Pipeline, found: Found, output: Path, sources: Path)
     if _same(output, sources):
         raise TrecexamError("the merged qrels and their sources need a file each", path=output)
     for path in (output, sources):
-        for taken in (found.wanted.qrels, *pipeline.inputs.stamps()):
+        for taken in (found.wanted.qrels, *inputs):
             if taken is not None and _same(path, taken):
                 raise TrecexamError(
                     "is an input, and human judgments are never overwritten; name another file", path=path
                 )
 
 
-def find_holes(pipeline: Pipeline, wanted: Wanted) -> Found:
+def find_holes(loader: TrackLoader, wanted: Wanted) -> Found:
     """Loads the track to the depth wanted and finds the holes; grades nothing.
 
     Raises:
@@ -169,14 +174,14 @@ def find_holes(pipeline: Pipeline, wanted: Wanted) -> Found:
     """
     from trecexam.features.fill.arithmetic.merging import holes_of
 
-    depth = wanted.depth or pipeline.config.track.depth
-    _refuse_merged(wanted.qrels or pipeline.folder.qrels())
-    judgments = official(pipeline, wanted.qrels) if wanted.qrels is not None else None
-    pool_depth = max(depth, pipeline.config.track.depth)
-    snapshot = pipeline.load(depth=pool_depth)
-    judgments = judgments or official(pipeline)
-    queries = snapshot.bank.query_ids
-    pooled = pool(snapshot.runs.values(), queries, depth)
+    depth = wanted.depth or loader.config.track.depth
+    _refuse_merged(wanted.qrels or loader.folder.qrels())
+    judgments = None if wanted.qrels is None else read_official(wanted.qrels)
+    pool_depth = max(depth, loader.config.track.depth)
+    track = loader.load(depth=pool_depth)
+    judgments = judgments or official_judgments(track)
+    queries = track.bank.query_ids
+    pooled = pool(track.runs.values(), queries, depth)
     # Negative lines stay as they are: they are somebody's, though trec_eval takes them for no judgment.
     notes = [f"{line}; these lines stay as they are" for line in judgments.cautions()]
     strangers = judgments.meets(pooled)
@@ -197,7 +202,7 @@ def find_holes(pipeline: Pipeline, wanted: Wanted) -> Found:
         )
         if wanted.as_unjudged:
             holes = {query_id: docs for query_id, docs in holes.items() if query_id in judgments.labels}
-    foreign = [query_id for query_id in judgments.labels if query_id not in snapshot.bank.items]
+    foreign = [query_id for query_id in judgments.labels if query_id not in track.bank.items]
     if foreign:
         notes.append(
             f"{_queries(foreign)} of {judgments.source} not in the bank; their lines stay as they are"
@@ -206,11 +211,11 @@ def find_holes(pipeline: Pipeline, wanted: Wanted) -> Found:
         notes.append(
             f"{judgments.source} judges subtopics (column 2); new lines have 0 there and are of no subtopic"
         )
-    if not snapshot.runs:
-        notes.append(f"no runs: drop some into {pipeline.folder.runs}")
+    if not track.runs:
+        notes.append(f"no runs: drop some into {track.folder.runs}")
     in_pool = sum(map(len, pooled.values()))
     judged = in_pool - sum(map(len, holes_of(pooled, judgments.labels).values()))
-    rule, rule_notes = choose_rule(pipeline, judgments, wanted)
+    rule, rule_notes = choose_rule(track, judgments, wanted)
     return Found(
         wanted,
         judgments,
@@ -219,15 +224,15 @@ def find_holes(pipeline: Pipeline, wanted: Wanted) -> Found:
         pool_depth,
         in_pool,
         judged,
-        pipeline.count_missing(holes),
+        count_missing(track, holes),
         rule,
         tuple(notes),
         rule_notes,
-        _rejected(pipeline, wanted),
+        _rejected(track, wanted),
     )
 
 
-def choose_rule(pipeline: Pipeline, judgments: Official, wanted: Wanted) -> tuple[ScaleMap, tuple[str, ...]]:
+def choose_rule(track: LoadedTrack, judgments: Official, wanted: Wanted) -> tuple[ScaleMap, tuple[str, ...]]:
     """The rule for labels, from the grades that there are, and what is to be said of it.
 
     It is fitted on the pooled passages with both an official judgment and a grade.
@@ -238,16 +243,16 @@ def choose_rule(pipeline: Pipeline, judgments: Official, wanted: Wanted) -> tupl
     from trecexam.features.fill.arithmetic import scale_map
     from trecexam.features.fill.arithmetic.merging import with_both
 
-    named = stated(pipeline.config.scores, wanted.rule, wanted.cuts)
+    named = stated(track.config.scores, wanted.rule, wanted.cuts)
     if named is not None:
         return named, ()
     # What people said in the grader's place is no measure of the grader.
-    both = with_both(_automatic(pipeline, human=False), judgments.judged)
+    both = with_both(_automatic(track, human=False), judgments.judged)
     try:
         rule = scale_map.fitted(*both)
     except ValueError as error:
         why = (
-            f"no rule can be fitted: {error}; `trecexam watch {pipeline.folder.root} --once` grades judged "
+            f"no rule can be fitted: {error}; `trecexam watch {track.folder.root} --once` grades judged "
             "passages of the pool too, or choose"
         )
         if wanted.rule == "fitted":
@@ -258,7 +263,7 @@ def choose_rule(pipeline: Pipeline, judgments: Official, wanted: Wanted) -> tupl
     return rule, ()
 
 
-def merged(pipeline: Pipeline, found: Found, graded: int = 0) -> Filled:
+def merged(track: LoadedTrack, found: Found, graded: int = 0) -> Filled:
     """Merges the labels of the holes, as far as they have grades, into the official judgments.
 
     Raises:
@@ -267,15 +272,14 @@ def merged(pipeline: Pipeline, found: Found, graded: int = 0) -> Filled:
     from trecexam.features.fill.arithmetic.confidence import label_confidences
     from trecexam.features.fill.arithmetic.merging import merge
 
-    scores = pipeline.config.scores
+    scores = track.config.scores
     # Grading a hole may have graded a judged passage of the same text: the rule follows what is there now,
     # so that it is the same when asked for again.
-    rule, notes = choose_rule(pipeline, found.official, found.wanted)
-    book = pipeline.gradebook
-    automatic = _automatic(pipeline, found.holes)
+    rule, notes = choose_rule(track, found.official, found.wanted)
+    automatic = _automatic(track, found.holes)
     confidences = {}
     partly = no_text = no_grade = 0
-    for q in pipeline.ratings(list(found.holes)):
+    for q in track.ratings(list(found.holes)):
         holes, labels = set(found.holes[q.query_id]), automatic[q.query_id]
         unrated: Any = (q.ratings < 0).any(axis=1)
         partly += sum(
@@ -284,18 +288,19 @@ def merged(pipeline: Pipeline, found: Found, graded: int = 0) -> Filled:
             if some
         )
         lost = holes - labels.keys()
-        no_text += len(lost & book.without_text(q.query_id))
-        no_grade += len(lost - book.without_text(q.query_id))
+        sheet = track.sheets[q.query_id]
+        no_text += len(lost & sheet.without_text)
+        no_grade += len(lost - sheet.without_text)
         confidences[q.query_id] = label_confidences(
-            q, book.distributions(q.query_id), scores.label, scores.min_rating, scores.min_answers
+            q, track.grades.distributions(sheet), scores.label, scores.min_rating, scores.min_answers
         )
     rows = merge(
         found.official.rows,
         found.holes,
         automatic,
         rule,
-        dict(_machines(pipeline, found.holes)),
-        overridden=_overridden(pipeline, automatic),
+        dict(_machines(track, found.holes)),
+        overridden=_overridden(track, automatic),
         confidences=confidences,
         as_unjudged=found.wanted.as_unjudged,
     )
@@ -311,27 +316,27 @@ def merged(pipeline: Pipeline, found: Found, graded: int = 0) -> Filled:
 
 
 def _automatic(
-    pipeline: Pipeline, queries: Mapping[str, object] | None = None, *, human: bool = True
+    track: LoadedTrack, queries: Mapping[str, object] | None = None, *, human: bool = True
 ) -> dict[str, dict[str, int]]:
     from trecexam.scores.labels import labels
 
-    scores = pipeline.config.scores
+    scores = track.config.scores
     return {
         q.query_id: labels(q, scores.label, scores.min_rating, scores.min_answers)
-        for q in pipeline.ratings(None if queries is None else list(queries), human=human)
+        for q in track.ratings(None if queries is None else list(queries), human=human)
     }
 
 
 def _overridden(
-    pipeline: Pipeline, automatic: Mapping[str, Mapping[str, int]]
+    track: LoadedTrack, automatic: Mapping[str, Mapping[str, int]]
 ) -> dict[tuple[str, str], tuple[str, str]]:
     """(query_id, doc_id) -> who gave it its label, and why, where that is not the grader's own.
 
     A person's rating of a cell that leaves the label as the grader has it does not make it the person's.
     """
-    machine = _automatic(pipeline, automatic, human=False)
+    machine = _automatic(track, automatic, human=False)
     said: dict[tuple[str, str], dict[str, list[str]]] = {}
-    for (query_id, doc_id, item_id), row in sorted(pipeline.overrides.said.items()):
+    for (query_id, doc_id, item_id), row in sorted(track.overrides.said.items()):
         if item_id and machine.get(query_id, {}).get(doc_id) == automatic.get(query_id, {}).get(doc_id):
             continue
         said.setdefault((query_id, doc_id), {}).setdefault(row.who, []).append(row.why)
@@ -341,27 +346,26 @@ def _overridden(
     }
 
 
-def _machines(pipeline: Pipeline, queries: Mapping[str, object]) -> Iterator[tuple[str, Machine]]:
+def _machines(track: LoadedTrack, queries: Mapping[str, object]) -> Iterator[tuple[str, Machine]]:
     """What grades each of the queries: their items may be of kinds with different prompts."""
     from trecexam.features.fill.arithmetic.merging import Machine
 
     if not queries:
         return
-    identity = pipeline.grader.identity
+    identity = track.grader.identity
     # Of a recording the model is known only once it is read, so it is not where there is nothing to say.
-    model, prompt = getattr(pipeline.grader, "said_by", (identity.get("model"), None))
+    model, prompt = getattr(track.grader, "said_by", (identity.get("model"), None))
     for query_id in queries:
-        prompts = (prompt,) if prompt else pipeline.gradebook.prompts(query_id)
+        prompts = (prompt,) if prompt else track.grades.prompts(track.sheets[query_id].items)
         yield query_id, Machine(str(identity["grader"]), str(model or ""), "; ".join(prompts))
 
 
-def _rejected(pipeline: Pipeline, wanted: Wanted) -> tuple[Rejected, ...]:
+def _rejected(track: LoadedTrack, wanted: Wanted) -> tuple[Rejected, ...]:
     """The inputs not taken, but for official ones that were not asked for."""
-    folder, snapshot = pipeline.folder, pipeline.snapshot
-    assert snapshot is not None
+    folder = track.folder
     aside = {folder.official_leaderboard(), folder.qrels() if wanted.qrels is not None else None}
     names = {folder.shown(path) for path in aside if path is not None}
-    return tuple(row for row in snapshot.rejected if row.file not in names)
+    return tuple(row for row in track.rejected if row.file not in names)
 
 
 def _refuse_merged(qrels: Path | None) -> None:

@@ -10,19 +10,19 @@ from converters.teams import read_teams
 from trecexam.errors import TrecexamError
 from trecexam.features.fill.scale_rule import stated
 from trecexam.features.fill.simulation_tables import RemovalReport, RunsReport
-from trecexam.line.official import Official, official
+from trecexam.line.official import Official, official_judgments, read_official
 
 if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.scale_map import RuleName, ScaleMap
     from trecexam.features.fill.arithmetic.simulation import Simulation
-    from trecexam.pipeline import Pipeline
+    from trecexam.line.loaded import LoadedTrack
 
 #: Called with how many steps are done, and of how many.
 Steps = Callable[[int, int], None]
 
 
 def simulate_runs(
-    pipeline: Pipeline,
+    track: LoadedTrack,
     measures: Sequence[str] | None = None,
     *,
     rule: RuleName | None = None,
@@ -51,14 +51,14 @@ def simulate_runs(
     """
     from trecexam.features.fill.arithmetic.left_out import leave_out, shift
 
-    depth = depth or pipeline.config.track.depth
-    named = stated(pipeline.config.scores, rule, cuts)
-    simulation, notes = _simulation(pipeline, measures, named, qrels)
+    depth = depth or track.config.track.depth
+    named = stated(track.config.scores, rule, cuts)
+    simulation, notes = _simulation(track, measures, named, qrels)
     team = None
     if teams is not None:
         team, said = _teams(teams, simulation.runs)
         notes += said
-    rows = leave_out(simulation, depth, team, pipeline.config.scores.min_relevant, progress)
+    rows = leave_out(simulation, depth, team, track.config.scores.min_relevant, progress)
     by_measure = {name: [one for one in rows if one.measure == name] for name in simulation.measures}
     shifts = {
         name: (shift(found, filled=False), shift(found, filled=True)) for name, found in by_measure.items()
@@ -76,7 +76,7 @@ def simulate_runs(
 
 
 def simulate_removal(
-    pipeline: Pipeline,
+    track: LoadedTrack,
     measures: Sequence[str] | None = None,
     *,
     rule: RuleName | None = None,
@@ -96,8 +96,8 @@ def simulate_removal(
     """
     from trecexam.features.fill.arithmetic.removal import remove
 
-    named = stated(pipeline.config.scores, rule, cuts)
-    simulation, notes = _simulation(pipeline, measures, named, qrels)
+    named = stated(track.config.scores, rule, cuts)
+    simulation, notes = _simulation(track, measures, named, qrels)
     rows = remove(simulation, repeats, seed, progress=progress)
     unfitted = sum(one.unfitted for one in rows if one.measure == simulation.measures[0])
     notes += _unfitted(unfitted, sum(one.measure == simulation.measures[0] for one in rows) * repeats)
@@ -105,36 +105,33 @@ def simulate_removal(
 
 
 def _simulation(
-    pipeline: Pipeline, measures: Sequence[str] | None, rule: ScaleMap | None, qrels: Path | None
+    track: LoadedTrack, measures: Sequence[str] | None, rule: ScaleMap | None, qrels: Path | None
 ) -> tuple[Simulation, tuple[str, ...]]:
     from trecexam.features.fill.arithmetic.simulation import Simulation
     from trecexam.scores.labels import labels
 
-    snapshot = pipeline.snapshot
-    assert snapshot is not None
-    judgments = official(pipeline, qrels)
-    scores = pipeline.config.scores
+    judgments = official_judgments(track) if qrels is None else read_official(qrels)
+    scores = track.config.scores
     # People's ratings are no measure of the grader.
-    ratings = pipeline.ratings(human=False)
+    ratings = track.ratings(human=False)
     automatic = {q.query_id: labels(q, scores.label, scores.min_rating, scores.min_answers) for q in ratings}
     rankings = {
         name: {query_id: run.ranking(query_id) for query_id in judgments.labels if query_id in run}
-        for name, run in snapshot.runs.items()
+        for name, run in track.runs.items()
     }
-    names = pipeline.config.official_measures() if measures is None else list(measures)
+    names = track.config.official_measures() if measures is None else list(measures)
     try:
         simulation = Simulation(rankings, judgments.labels, automatic, names, rule)
     except ValueError as error:
         raise TrecexamError(str(error)) from None
     apart = judgments.meets({q.query_id: q.doc_ids for q in ratings})
-    return simulation, _notes(pipeline, simulation, judgments, apart)
+    return simulation, _notes(track, simulation, judgments, apart)
 
 
 def _notes(
-    pipeline: Pipeline, simulation: Simulation, judgments: Official, apart: str | None
+    track: LoadedTrack, simulation: Simulation, judgments: Official, apart: str | None
 ) -> tuple[str, ...]:
-    assert pipeline.snapshot is not None
-    bank = pipeline.snapshot.bank.items
+    bank = track.bank.items
     notes = [*judgments.cautions(), *([apart] if apart else [])]
     other = sum(query_id not in bank for query_id in simulation.query_ids)
     if other and not apart:
@@ -143,7 +140,7 @@ def _notes(
             "all means, and nothing of them can be filled"
         )
     if not simulation.runs:
-        notes.append(f"no runs yet: drop some into {pipeline.folder.runs}")
+        notes.append(f"no runs yet: drop some into {track.folder.runs}")
     elif len(simulation.runs) == 1:
         notes.append("a single run has no ranking to disturb: there is no tau")
     elif apart is None:

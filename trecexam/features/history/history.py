@@ -43,7 +43,7 @@ from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from trecexam.features.history.tables import LogRow
-    from trecexam.pipeline import Pipeline
+    from trecexam.line.loaded import LoadedTrack
 
 #: Of the file in .trecexam; another version's is as good as none.
 _FORMAT = 1
@@ -68,11 +68,11 @@ class History:
         self.log_path = self.folder / "log.tsv"
         self._state = folder.state / "history.json.gz"
 
-    def note(self, pipeline: Pipeline, labels: bytes) -> int | None:
+    def note(self, track: LoadedTrack, labels: bytes) -> int | None:
         """Takes down what changed since the last entry. To be called before the outputs are replaced.
 
         Args:
-            pipeline: with all its cells asked for; what a stopped update leaves is nobody's leaderboard.
+            track: with all its cells asked for; what a stopped update leaves is nobody's leaderboard.
             labels: what rubric.qrels is going to be.
 
         Returns:
@@ -83,7 +83,7 @@ class History:
         """
         for folder in (self.folder, self._state.parent):
             files.sweep(folder)
-        standing, origin = standing_of(pipeline, labels), origin_of(pipeline)
+        standing, origin = standing_of(track, labels), origin_of(track)
         key = hashlib.sha256(_json(Standing, standing)).hexdigest()
         logged = self._logged()
         told, latest = self._log()[1], max(self.numbers(), default=0)
@@ -95,7 +95,7 @@ class History:
         counted = max(told, logged.entry if logged else 0)
         known = logged if logged is not None and logged.entry == counted else None
         number = counted + 1 if latest <= counted + 1 else latest + 1
-        entry = self._entry(number, known, standing, origin, key, pipeline)
+        entry = self._entry(number, known, standing, origin, key, track)
         if entry.board.empty and known is not None:
             self._remember(_Logged(_FORMAT, known.entry, key, standing, origin))
             self._tell({})
@@ -165,16 +165,15 @@ class History:
         standing: Standing,
         origin: Origin,
         key: str,
-        pipeline: Pipeline,
+        track: LoadedTrack,
     ) -> Entry:
-        assert pipeline.snapshot is not None
-        depth = pipeline.config.track.depth
-        runs = {printable(name): run for name, run in pipeline.snapshot.runs.items()}
+        depth = track.config.track.depth
+        runs = {printable(name): run for name, run in track.runs.items()}
         board = board_change(
             known.standing if known else None,
             standing,
             lambda run, query_id: runs[run].ranking(query_id, depth),
-            counting(standing.measures[0], pipeline.config.scores.min_rating, depth),
+            counting(standing.measures[0], track.config.scores.min_rating, depth),
             depth,
         )
         changed = origin_change(known.origin, origin) if known else OriginChange()

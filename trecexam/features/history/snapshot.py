@@ -13,18 +13,19 @@ from trecexam.bank.model import item_digest
 from trecexam.config import CONFIG_NAME
 from trecexam.features.history.arithmetic import HumanLabel, ItemKey, Origin, QueryState, RunState, Standing
 from trecexam.graders.base import identity_json
+from trecexam.line.evaluation import leaderboard, rubric_values
 from trecexam.line.overrides import COUNTS
 from trecexam.line.versions import versions
 from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:
-    from trecexam.pipeline import Pipeline
+    from trecexam.line.loaded import LoadedTrack
 
 #: Settings that can change no answer and no score.
 _IDLE = ("[grader] device", "[grader] dtype", "[grader] max_batch_tokens", "[grader] batch_size")
 
 
-def standing_of(pipeline: Pipeline, labels: bytes) -> Standing:
+def standing_of(track: LoadedTrack, labels: bytes) -> Standing:
     """Where the runs stand, with the labels and items that they stand on.
 
     Names that cannot be written as UTF-8 are escaped, as in the outputs.
@@ -32,40 +33,37 @@ def standing_of(pipeline: Pipeline, labels: bytes) -> Standing:
     Args:
         labels: what rubric.qrels is going to be.
     """
-    snapshot, shown = pipeline.snapshot, pipeline.folder.shown
-    assert snapshot is not None
-    board, values = pipeline.leaderboard(), pipeline.rubric_values()
+    shown = track.folder.shown
+    board, values = leaderboard(track), rubric_values(track)
     runs = {
         printable(row.run): RunState(
-            pipeline.digests.get(shown(snapshot.run_files[row.run]), ""),
+            track.digests.get(shown(track.run_files[row.run]), ""),
             tuple(finite(score.mean) for score in row.scores),
             {query_id: finite(value[board.measures[0]]) for query_id, value in values[row.run].items()},
         )
         for row in board.rows
     }
-    return Standing(board.measures, runs, query_states(pipeline, labels))
+    return Standing(board.measures, runs, query_states(track, labels))
 
 
-def labels_of(pipeline: Pipeline) -> bytes:
+def labels_of(track: LoadedTrack) -> bytes:
     """What rubric.qrels is going to be."""
     from trecexam.scores.labels import label_qrels
 
-    scores, buffer = pipeline.config.scores, io.BytesIO()
-    labels = label_qrels(pipeline.ratings(), scores.label, scores.min_rating, scores.min_answers)
+    scores, buffer = track.config.scores, io.BytesIO()
+    labels = label_qrels(track.ratings(), scores.label, scores.min_rating, scores.min_answers)
     write_qrels(labels, buffer)
     return buffer.getvalue()
 
 
-def query_states(pipeline: Pipeline, labels: bytes) -> dict[str, QueryState]:
+def query_states(track: LoadedTrack, labels: bytes) -> dict[str, QueryState]:
     """query_id -> its items, and the labels and items of its passages; `labels` as in `standing_of`."""
-    snapshot = pipeline.snapshot
-    assert snapshot is not None
     found: dict[str, dict[str, int]] = {}
     for line in labels.decode().removesuffix("\n").split("\n") if labels else ():
         query_id, _, doc_id, label = line.split(" ")
         found.setdefault(query_id, {})[doc_id] = int(label)
-    ratings = {query.query_id: query for query in pipeline.ratings()}
-    bank = snapshot.bank
+    ratings = {query.query_id: query for query in track.ratings()}
+    bank = track.bank
     retired = {
         query_id: tuple(printable(item.item_id) for item in items) for query_id, items in bank.retired.items()
     }
@@ -74,7 +72,7 @@ def query_states(pipeline: Pipeline, labels: bytes) -> dict[str, QueryState]:
     }
     for query_id, items in bank.items.items():
         query, here = ratings[query_id], found.get(query_id, {})
-        reached = _reached(query.ratings, pipeline.config.scores.min_rating)
+        reached = _reached(query.ratings, track.config.scores.min_rating)
         bits = dict(zip(query.doc_ids, reached, strict=True))
         queries[query_id] = QueryState(
             tuple(
@@ -94,25 +92,24 @@ def _reached(ratings: Any, min_rating: int) -> Iterator[int]:
     return (int.from_bytes(row.tobytes(), "little") for row in packed)
 
 
-def origin_of(pipeline: Pipeline) -> Origin:
+def origin_of(track: LoadedTrack) -> Origin:
     """What can move the leaderboard. The official judgments cannot, nor can files that were not taken."""
-    folder, snapshot = pipeline.folder, pipeline.snapshot
-    assert snapshot is not None
+    folder = track.folder
     others = (folder.config_path, folder.qrels(), folder.official_leaderboard(), *folder.run_files())
     idle = {folder.shown(path) for path in others if path is not None} | {CONFIG_NAME}
-    idle -= {folder.shown(path) for path in snapshot.run_files.values()}
-    config = pipeline.config.model_dump(mode="json", exclude={"watch", "report", "generator"})
+    idle -= {folder.shown(path) for path in track.run_files.values()}
+    config = track.config.model_dump(mode="json", exclude={"watch", "report", "generator"})
     settings = {
         f"[{name}] {key}": value for name, section in config.items() for key, value in section.items()
     }
     return Origin(
-        {printable(name): digest for name, digest in pipeline.digests.items() if name not in idle},
+        {printable(name): digest for name, digest in track.digests.items() if name not in idle},
         {name: value for name, value in settings.items() if name not in _IDLE},
-        json.loads(identity_json(pipeline.grader.identity)),
+        json.loads(identity_json(track.grader.identity)),
         versions(),
         tuple(
             HumanLabel(*row[:3], row.rating, printable(row.who))
-            for _, row, state in pipeline.overrides.decisions
+            for _, row, state in track.overrides.decisions
             if state == COUNTS and row.rating is not None
         ),
     )

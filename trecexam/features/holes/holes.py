@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
-from trecexam.line.official import Official, official
+from trecexam.line.official import Official, official_judgments, read_official
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
     from trecexam.features.holes.arithmetic import Holes
-    from trecexam.pipeline import Pipeline
+    from trecexam.line.loaded import LoadedTrack
 
 #: What stands in the query_id column of a run's sums: trec_eval's word.
 ALL = "all"
@@ -103,7 +103,7 @@ class HolesReport:
 
 
 def holes_report(
-    pipeline: Pipeline, depths: Sequence[int] | None = None, qrels: Path | None = None
+    track: LoadedTrack, depths: Sequence[int] | None = None, qrels: Path | None = None
 ) -> HolesReport:
     """Counts the holes of a loaded track.
 
@@ -117,18 +117,16 @@ def holes_report(
     """
     from trecexam.features.holes.arithmetic import contributed_alone, holes, total
 
-    snapshot = pipeline.snapshot
-    assert snapshot is not None
-    judgments, notes = _judgments(pipeline, qrels)
-    wanted = tuple(dict.fromkeys(depths or (pipeline.config.track.depth,)))
+    judgments, notes = _judgments(track, qrels)
+    wanted = tuple(dict.fromkeys(depths or (track.config.track.depth,)))
     found: dict[tuple[str, int], dict[str, Holes]] = {
-        (run, depth): {} for run in snapshot.runs for depth in wanted
+        (run, depth): {} for run in track.runs for depth in wanted
     }
     pools = {depth: PoolHoles(depth, 0, None if judgments is None else 0, None, 0) for depth in wanted}
-    for q in pipeline.ratings():
+    for q in track.ratings():
         rated = frozenset(compress(q.doc_ids, q.rated.tolist()))
         judged = None if judgments is None else frozenset(judgments.labels.get(q.query_id, ()))
-        rankings = {name: run.ranking(q.query_id, max(wanted)) for name, run in snapshot.runs.items()}
+        rankings = {name: run.ranking(q.query_id, max(wanted)) for name, run in track.runs.items()}
         for depth in wanted:
             for name, ranking in rankings.items():
                 found[name, depth][q.query_id] = holes(ranking, judged, rated, depth)
@@ -152,25 +150,23 @@ def holes_report(
 
     rows = tuple(
         HolesRow(name, query_id, depth, one)
-        for name in sorted(snapshot.runs, key=suffering)
+        for name in sorted(track.runs, key=suffering)
         for depth in wanted
         for query_id, one in ((ALL, sums[name, depth]), *found[name, depth].items())
     )
     return HolesReport(rows, tuple(pools.values()), notes)
 
 
-def _judgments(pipeline: Pipeline, qrels: Path | None) -> tuple[Official | None, tuple[str, ...]]:
+def _judgments(track: LoadedTrack, qrels: Path | None) -> tuple[Official | None, tuple[str, ...]]:
     """The official judgments, and what is to be said of them."""
-    snapshot = pipeline.snapshot
-    assert snapshot is not None
-    if not snapshot.runs:
-        return None, (f"no runs yet: drop some into {pipeline.folder.runs}",)
+    if not track.runs:
+        return None, (f"no runs yet: drop some into {track.folder.runs}",)
     try:
-        judgments = official(pipeline, qrels)
+        judgments = official_judgments(track) if qrels is None else read_official(qrels)
     except TrecexamError as error:
         return None, (f"{error}; until then only ungraded passages are counted",)
-    queries = snapshot.bank.query_ids
-    apart = judgments.meets({q.query_id: q.doc_ids for q in pipeline.ratings()})
+    queries = track.bank.query_ids
+    apart = judgments.meets({q.query_id: q.doc_ids for q in track.ratings()})
     notes = [f"{line}; Judged counts them as judged, as ir_measures does" for line in judgments.cautions()]
     notes += [apart] if apart else []
     unknown = sum(query_id not in judgments.labels for query_id in queries)

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from trecexam.features.exams.rubric import discriminations
 from trecexam.features.items.grades_plot import GRADES
 from trecexam.features.items.items_plot import ItemQuality
-from trecexam.line.gradebook import ERROR, MISSING, REFUSED, UNPARSED
+from trecexam.line.sheets import ERROR, MISSING, REFUSED, UNPARSED
 from trecexam.scores.coverage import covered_items
 from trecexam.scores.ratings import MAX_RATING
 
 if TYPE_CHECKING:
-    from trecexam.pipeline import Pipeline
+    from trecexam.line.loaded import LoadedTrack
 
 #: The codes of a cell in the order of GRADES.
 _CODES = (*range(MAX_RATING + 1), UNPARSED, REFUSED, ERROR, MISSING)
@@ -46,31 +46,30 @@ class Quality:
         return tuple(item for item in self.items if not item.retired)
 
 
-def quality(pipeline: Pipeline, runs: Sequence[str]) -> Quality:
+def quality(track: LoadedTrack, runs: Sequence[str]) -> Quality:
     """The items of a loaded track.
 
     Args:
         runs: their names, in the order that `covered` is to have.
     """
-    snapshot, book, scores = pipeline.snapshot, pipeline.gradebook, pipeline.config.scores
-    assert snapshot is not None
-    depth = pipeline.config.track.depth
+    scores = track.config.scores
+    depth = track.config.track.depth
     items: list[ItemQuality] = []
     grades: list[NDArray[np.int64]] = []
     covered = {}
-    known = discriminations(pipeline)
-    for q in pipeline.ratings():
-        told = book.without_text(q.query_id)
-        there = np.array([doc_id not in told for doc_id in q.doc_ids], np.bool_)
-        codes = book.codes(q.query_id)[there]
+    known = discriminations(track)
+    for q in track.ratings():
+        sheet = track.sheets[q.query_id]
+        there = np.array([text is not None for text in sheet.texts], np.bool_)
+        codes = sheet.codes[there]
         counts = np.stack([(codes == code).sum(axis=0) for code in _CODES], axis=1).astype(np.int64)
-        rankings = [snapshot.runs[run].ranking(q.query_id, depth) for run in runs]
+        rankings = [track.runs[run].ranking(q.query_id, depth) for run in runs]
         found = covered_items(q, rankings, scores.min_rating)
         rated = q.ratings >= 0
         n_rated, total = rated.sum(axis=0), np.where(rated, q.ratings, 0).sum(axis=0, dtype=np.int64)
         reaching = (q.ratings >= scores.min_rating).sum(axis=0)
         unread = counts[:, [_CODES.index(UNPARSED), _CODES.index(REFUSED)]].sum(axis=1)
-        for n, item in enumerate(snapshot.bank.items[q.query_id]):
+        for n, item in enumerate(track.bank.items[q.query_id]):
             items.append(
                 ItemQuality(
                     q.query_id,
@@ -93,7 +92,7 @@ def quality(pipeline: Pipeline, runs: Sequence[str]) -> Quality:
         covered[q.query_id] = found
     retired = [
         ItemQuality(query_id, item.item_id, item.text, item.kind, item.importance, retired=True)
-        for query_id, gone in snapshot.bank.retired.items()
+        for query_id, gone in track.bank.retired.items()
         for item in gone
     ]
     counted = np.concatenate(grades) if grades else np.zeros((0, len(GRADES)), np.int64)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from trecexam.errors import TrecexamError
 from trecexam.line.diagnostics import nothing_graded
+from trecexam.line.evaluation import leaderboard
 from trecexam.line.grader_probabilities import opinions
 from trecexam.tables.table import Table
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from converters.records import Item
     from trecexam.features.judge_next.arithmetic.next_judgments import By, Suggestion
     from trecexam.features.judge_next.arithmetic.what_if import Asked, Board, Scoring
-    from trecexam.pipeline import Pipeline
+    from trecexam.line.loaded import LoadedTrack
     from trecexam.scores.ratings import QueryRatings
 
 Level = Literal["passage", "cell"]
@@ -122,7 +123,7 @@ class NextJudgments:
 
 
 def next_judgments(
-    pipeline: Pipeline,
+    track: LoadedTrack,
     measure: str | None = None,
     level: Level | None = None,
     by: By = "change",
@@ -134,7 +135,7 @@ def next_judgments(
     """Ranks the judgments that a person could make by what they would do to the leaderboard.
 
     Args:
-        pipeline: a loaded one.
+        track: a loaded one.
         measure: what the leaderboard is by; None for the track's first.
         level: "passage", or "cell"; None for what the measure is computed on.
         query_ids: only these queries' passages; none for all.
@@ -147,7 +148,7 @@ def next_judgments(
     """
     from trecexam.features.judge_next.arithmetic.next_judgments import ranked
 
-    search = Search(pipeline, measure, level, include_judged=include_judged)
+    search = Search(track, measure, level, include_judged=include_judged)
     looked: list[Looked] = []
     asked = search.chosen(query_ids)
     for one in search.looks(asked):
@@ -164,7 +165,7 @@ def next_judgments(
         judged=sum(one.judged for one in looked),
         ungraded=sum(one.ungraded for one in looked),
         rows=tuple(
-            _with_texts(pipeline, found) for found in ranked((s for one in looked for s in one.found), by)
+            _with_texts(track, found) for found in ranked((s for one in looked for s in one.found), by)
         ),
     )
 
@@ -187,7 +188,7 @@ class Search:
         level, measure, n_runs, tied: as in `NextJudgments`.
 
     Args:
-        pipeline: a loaded one.
+        track: a loaded one.
         measure, level, include_judged: as in `next_judgments`.
 
     Raises:
@@ -195,10 +196,10 @@ class Search:
     """
 
     def __init__(
-        self, pipeline: Pipeline, measure: str | None, level: Level | None, *, include_judged: bool = False
+        self, track: LoadedTrack, measure: str | None, level: Level | None, *, include_judged: bool = False
     ) -> None:
-        self._pipeline = pipeline
-        self._scoring = _scoring(pipeline, measure)
+        self._pipeline = track
+        self._scoring = _scoring(track, measure)
         on_items = self._scoring.on_items
         self.level: Level = level or ("cell" if on_items else "passage")
         self.measure = str(self._scoring.measure)
@@ -207,12 +208,12 @@ class Search:
                 f"{self.measure} is computed on the items' ratings, and a rating of a passage as a whole "
                 "would not change it: take --level cell, or a measure on labels (P, nDCG, AP)"
             )
-        self._queries = {q.query_id: q for q in pipeline.ratings()}
-        _check(pipeline, list(self._queries.values()))
-        self._board = _board(pipeline, self.measure)
+        self._queries = {q.query_id: q for q in track.ratings()}
+        _check(track, list(self._queries.values()))
+        self._board = _board(track, self.measure)
         means = self._board.means.round(12)
         self.n_runs, self.tied = len(means), bool((means == means[0]).all())
-        self._officially = _official(pipeline) if self.level == "passage" and not include_judged else {}
+        self._officially = _official(track) if self.level == "passage" and not include_judged else {}
 
     def chosen(self, query_ids: Collection[str] = ()) -> list[str]:
         """These queries, or all, in the bank's order.
@@ -232,50 +233,48 @@ class Search:
         """What is found on each of these queries."""
         from trecexam.features.judge_next.arithmetic.next_judgments import suggestions
 
-        pipeline, level = self._pipeline, self.level
+        track, level = self._pipeline, self.level
         queries = [self._queries[query_id] for query_id in query_ids]
-        for q, known in zip(queries, opinions(pipeline, queries), strict=True):
-            question, judged = _asked(pipeline, q, known, level, self._officially.get(q.query_id, ()))
+        for q, known in zip(queries, opinions(track, queries), strict=True):
+            question, judged = _asked(track, q, known, level, self._officially.get(q.query_id, ()))
             ungraded = int((~q.rated if level == "passage" else q.ratings < 0).sum())
-            found = suggestions(q, question, self._board, self._scoring, pipeline.config.track.depth)
+            found = suggestions(q, question, self._board, self._scoring, track.config.track.depth)
             yield Looked(q.query_id, tuple(found), int(question.wanted.sum()), judged, ungraded)
 
 
-def _scoring(pipeline: Pipeline, name: str | None) -> Scoring:
+def _scoring(track: LoadedTrack, name: str | None) -> Scoring:
     from trecexam.features.judge_next.arithmetic.what_if import Scoring
     from trecexam.scores.measures import measure
 
-    scores = pipeline.config.scores
+    scores = track.config.scores
     try:
-        found = measure(pipeline.config.measures()[0] if name is None else name)
+        found = measure(track.config.measures()[0] if name is None else name)
         return Scoring(found, scores.label, scores.min_rating, scores.min_answers)
     except ValueError as error:
         raise TrecexamError(str(error)) from None
 
 
-def _check(pipeline: Pipeline, queries: Sequence[QueryRatings]) -> None:
-    assert pipeline.snapshot is not None
-    runs, root = pipeline.snapshot.runs, pipeline.folder.root
+def _check(track: LoadedTrack, queries: Sequence[QueryRatings]) -> None:
+    runs, root = track.runs, track.folder.root
     if len(runs) < 2:
         here = f"only one run, '{next(iter(runs))}'" if runs else "no runs yet"
         raise TrecexamError(
             f"{here}: there is no ranking that a judgment could change; drop "
-            f"{'another' if runs else 'two or more'} into {pipeline.folder.runs}",
+            f"{'another' if runs else 'two or more'} into {track.folder.runs}",
             path=root,
         )
     if not any(q.rated.any() for q in queries):
-        raise TrecexamError(nothing_graded(pipeline.folder, pipeline.gradebook), path=root)
+        raise TrecexamError(nothing_graded(track), path=root)
 
 
-def _board(pipeline: Pipeline, measure: str) -> Board:
+def _board(track: LoadedTrack, measure: str) -> Board:
     import numpy as np
 
     from trecexam.features.judge_next.arithmetic.what_if import Board
 
-    assert pipeline.snapshot is not None
-    runs, query_ids = pipeline.snapshot.runs, pipeline.snapshot.bank.query_ids
-    rows = {row.run: row for row in pipeline.leaderboard([measure]).rows}
-    answered_only = pipeline.config.scores.average == "answered"
+    runs, query_ids = track.runs, track.bank.query_ids
+    rows = {row.run: row for row in leaderboard(track, [measure]).rows}
+    answered_only = track.config.scores.average == "answered"
     return Board(
         np.array([rows[name].scores[0].mean for name in runs]),
         {query_id: [run.ranking(query_id) for run in runs.values()] for query_id in query_ids},
@@ -291,10 +290,9 @@ def _board(pipeline: Pipeline, measure: str) -> Board:
     )
 
 
-def _official(pipeline: Pipeline) -> dict[str, set[str]]:
-    assert pipeline.snapshot is not None
+def _official(track: LoadedTrack) -> dict[str, set[str]]:
     judged: dict[str, set[str]] = {}
-    for row in pipeline.snapshot.official or ():
+    for row in track.official or ():
         # A negative label is nobody's judgment, as trec_eval reads it.
         if row.relevance >= 0:
             judged.setdefault(row.query_id, set()).add(row.doc_id)
@@ -302,7 +300,7 @@ def _official(pipeline: Pipeline) -> dict[str, set[str]]:
 
 
 def _asked(
-    pipeline: Pipeline, q: QueryRatings, known: Any, level: Level, officially: Collection[str]
+    track: LoadedTrack, q: QueryRatings, known: Any, level: Level, officially: Collection[str]
 ) -> tuple[Asked, int]:
     """What is asked about a query, and how many passages or cells are not since a person judged them."""
     import numpy as np
@@ -310,10 +308,9 @@ def _asked(
     from trecexam.features.judge_next.arithmetic.what_if import Asked
     from trecexam.scores.chances import cell_chances, passage_chances
 
-    assert pipeline.snapshot is not None
     numbers: dict[str, int] = {}
     # An id is no text: what has none is like nothing else.
-    texts = [pipeline.gradebook.text_of(q.query_id, doc_id) or f"\0{doc_id}" for doc_id in q.doc_ids]
+    texts = [track.sheets[q.query_id].text_of(doc_id) or f"\0{doc_id}" for doc_id in q.doc_ids]
     alike = np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
     first = np.zeros(len(alike), np.bool_)
     first[np.unique(alike, return_index=True)[1]] = True
@@ -321,24 +318,23 @@ def _asked(
         said = np.array([doc_id in q.human or doc_id in officially for doc_id in q.doc_ids], np.bool_)
         said = np.isin(alike, alike[said])
         rated = (q.ratings >= 0).any(axis=1)
-        chances = passage_chances(q, known, pipeline.config.scores.min_answers)
+        chances = passage_chances(q, known, track.config.scores.min_answers)
         return Asked(chances, rated & first & ~said, alike), int((rated & first & said).sum())
-    human = pipeline.overrides.queries.get(q.query_id)
+    human = track.overrides.queries.get(q.query_id)
     cells = human.cells if human else {}
-    items = pipeline.snapshot.bank.items[q.query_id]
+    items = track.bank.items[q.query_id]
     said = np.array([[(doc_id, item.item_id) in cells for item in items] for doc_id in q.doc_ids], np.bool_)
     said = said.reshape(q.ratings.shape)
     rated = (q.ratings >= 0) & first[:, None]
     return Asked(cell_chances(q, known), rated & ~said, alike), int((rated & said).sum())
 
 
-def _with_texts(pipeline: Pipeline, one: Suggestion) -> ToJudge:
-    assert pipeline.snapshot is not None
-    items = pipeline.snapshot.bank.items[one.query_id]
+def _with_texts(track: LoadedTrack, one: Suggestion) -> ToJudge:
+    items = track.bank.items[one.query_id]
     return ToJudge(
         one,
-        pipeline.snapshot.query_texts.get(one.query_id, ""),
-        pipeline.gradebook.text_of(one.query_id, one.doc_id) or "",
+        track.query_texts.get(one.query_id, ""),
+        track.sheets[one.query_id].text_of(one.doc_id) or "",
         None if one.item is None else items[one.item],
     )
 

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 from converters.gold import KIND as GOLD
 from trecexam.errors import TrecexamError
 from trecexam.graders.base import asks_of
+from trecexam.line.evaluation import leaderboard
+from trecexam.line.loader import TrackLoader
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
-    from trecexam.pipeline import Pipeline
+    from trecexam.line.loaded import LoadedTrack
 
 
 @dataclass(frozen=True)
@@ -31,32 +33,31 @@ class Difference:
     differ: int
 
 
-def difference(pipeline: Pipeline, compat: str, measures: Sequence[str] | None = None) -> Difference:
+def difference(track: LoadedTrack, compat: str, measures: Sequence[str] | None = None) -> Difference:
     """Compares the track's reading of its answers with another. Runs no model.
 
     Raises:
         TrecexamError: the grader's answers can be read in one way only.
     """
-    from trecexam.pipeline import Pipeline
 
-    if not hasattr(pipeline.grader, "read") or GOLD in asks_of(pipeline.grader):
+    if not hasattr(track.grader, "read") or GOLD in asks_of(track.grader):
         raise TrecexamError(
-            f"the `{pipeline.grader.identity['grader']}` grader's answers can be read in one way only; "
+            f"the `{track.grader.identity['grader']}` grader's answers can be read in one way only; "
             "--compat is for language models"
         )
-    if not getattr(pipeline.grader, "free_text", True):
+    if not getattr(track.grader, "free_text", True):
         raise TrecexamError(
             'with `decode = "choices"` the model picks a permitted answer and nothing is left to read; '
             '--compat is for `decode = "beam"`'
         )
-    config = pipeline.folder.config
+    config = track.folder.config
     grader = config.grader.model_copy(update={"compat": compat})
-    folder = replace(pipeline.folder, config=config.model_copy(update={"grader": grader}))
-    with Pipeline(folder) as other:
-        other.load()
-        ours, theirs = pipeline.leaderboard(measures), other.leaderboard(measures)
+    folder = replace(track.folder, config=config.model_copy(update={"grader": grader}))
+    with TrackLoader(folder) as loader:
+        other = loader.load()
+        ours, theirs = leaderboard(track, measures), leaderboard(other, measures)
         cells = differ = 0
-        for mine, its in zip(pipeline.ratings(), other.ratings(), strict=True):
+        for mine, its in zip(track.ratings(), other.ratings(), strict=True):
             cells += int((mine.ratings >= 0).sum())
             differ += int((mine.ratings != its.ratings).sum())
     values = {row.run: row.scores for row in theirs.rows}

@@ -24,7 +24,7 @@ from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
     from converters.records import Item
-    from trecexam.pipeline import Pipeline
+    from trecexam.line.loaded import LoadedTrack
     from trecexam.track import TrackFolder
 
 #: The columns of out/human.tsv and of `trecexam override --list`.
@@ -77,7 +77,7 @@ class Standing:
 
 
 def override(
-    pipeline: Pipeline,
+    track: LoadedTrack,
     query_id: str,
     doc_id: str,
     item: str,
@@ -89,7 +89,7 @@ def override(
     """Takes a person's rating of a cell, or of a passage as a whole; adds a line to overrides.tsv.
 
     Args:
-        pipeline: a loaded one.
+        track: a loaded one.
         item: an item's id, or its index in the bank (from 1); "" for the passage as a whole.
         rating: 0..5; None withdraws what anybody said before.
         seen: as in `take`.
@@ -100,18 +100,13 @@ def override(
     """
     from trecexam.graders.base import scale_of
 
-    assert pipeline.snapshot is not None
-    bank = pipeline.snapshot.bank
+    bank = track.bank
     live, retired = bank.items.get(query_id, ()), bank.retired.get(query_id, ())
-    texts = (
-        {d: pipeline.gradebook.text_of(query_id, d) for d in pipeline.gradebook.pooled(query_id)}
-        if live
-        else {}
-    )
-    best = scale_of(pipeline.grader).max_rating
-    standing = Standing(query_id, live, retired, texts, pipeline.config.track.depth, best, bank.query_ids)
-    row, before, written = take(pipeline.folder, standing, doc_id, item, rating, who, why, seen)
-    return Overridden(row, _machine(pipeline, {query_id}).get(row[:3]), before, written)
+    texts = {d: track.sheets[query_id].text_of(d) for d in track.sheets[query_id].doc_ids} if live else {}
+    best = scale_of(track.grader).max_rating
+    standing = Standing(query_id, live, retired, texts, track.config.track.depth, best, bank.query_ids)
+    row, before, written = take(track.folder, standing, doc_id, item, rating, who, why, seen)
+    return Overridden(row, _machine(track, {query_id}).get(row[:3]), before, written)
 
 
 def take(
@@ -180,15 +175,15 @@ def said(folder: TrackFolder, standing: Standing) -> Overrides:
     return resolve(rows, folder.shown(folder.overrides()), bank, pool, texts, standing.max_rating)
 
 
-def human_table(pipeline: Pipeline) -> Table:
+def human_table(track: LoadedTrack) -> Table:
     """Every line of overrides.tsv that could be read, with the grader's rating and what became of it.
 
     Below a line that counts stand the other pooled passages with the same text, for which it counts too.
     """
-    decisions = pipeline.overrides.decisions
-    machine = _machine(pipeline, {decision.row.query_id for decision in decisions})
+    decisions = track.overrides.decisions
+    machine = _machine(track, {decision.row.query_id for decision in decisions})
     alike: dict[HumanRating, list[HumanRating]] = {}
-    for (_, doc_id, _), row in pipeline.overrides.said.items():
+    for (_, doc_id, _), row in track.overrides.said.items():
         if doc_id != row.doc_id:
             alike.setdefault(row, []).append(row._replace(doc_id=doc_id))
     return Table(
@@ -247,14 +242,13 @@ def _near(name: str, known: tuple[str, ...] | list[str]) -> str:
     return f"; did you mean '{near[0]}'?" if near else ""
 
 
-def _machine(pipeline: Pipeline, query_ids: set[str]) -> dict[tuple[str, str, str], int]:
+def _machine(track: LoadedTrack, query_ids: set[str]) -> dict[tuple[str, str, str], int]:
     """(query_id, doc_id, item_id or "") -> the grader's rating, or its label of the passage."""
     from trecexam.scores.labels import labels
 
-    assert pipeline.snapshot is not None
-    bank, scores = pipeline.snapshot.bank, pipeline.config.scores
+    bank, scores = track.bank, track.config.scores
     found: dict[tuple[str, str, str], int] = {}
-    for query in pipeline.ratings(sorted(query_ids & bank.items.keys()), human=False):
+    for query in track.ratings(sorted(query_ids & bank.items.keys()), human=False):
         by_label = labels(query, scores.label, scores.min_rating, scores.min_answers)
         found.update(((query.query_id, doc_id, ""), label) for doc_id, label in by_label.items())
         for doc_id, ratings in zip(query.doc_ids, query.ratings.tolist(), strict=True):

@@ -21,7 +21,7 @@ from trecexam.graders.writing import Writer
 from trecexam.graders.writing.asking import ask_all, unanswered
 from trecexam.graders.writing.kept_answers import Kept, KeptAnswers
 from trecexam.graders.writing.thoughts import without_thoughts
-from trecexam.line.inputs import Inputs
+from trecexam.line.inputs import InputReader
 from trecexam.track import TrackFolder
 
 #: The bounds, which are the runs' names: without the block, and with it.
@@ -88,7 +88,7 @@ def plan(folder: TrackFolder, bounds: Sequence[Bound]) -> AnswerPlan:
         ConversionError: the bank cannot be read.
         TrecexamError: it has no questions with their blocks, or a file is there that is not ours.
     """
-    bank = Inputs(folder).whole_bank(folder.bank())
+    bank = InputReader(folder).whole_bank(folder.bank())
     questions = tuple(item for items in bank.items.values() for item in items if item.kind == TRUTHFULNESS)
     if not questions:
         raise TrecexamError(

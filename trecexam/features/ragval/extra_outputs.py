@@ -14,30 +14,30 @@ from trecexam.tables.section import ExtraFiles, Picture, ReportSection
 from trecexam.tables.table import to_json
 
 if TYPE_CHECKING:
-    from trecexam.pipeline import Pipeline
+    from trecexam.line.loaded import LoadedTrack
 
 #: Systems that the page shows.
 _ROWS = 50
 
 
-def made(pipeline: Pipeline) -> ExtraFiles:
+def made(track: LoadedTrack) -> ExtraFiles:
     """judged.jsonl, judging.json and the report's files; nothing without answers."""
-    found = judged(pipeline)
-    return made_of(found, pipeline) if found.rows or found.waiting else ExtraFiles({})
+    found = judged(track)
+    return made_of(found, track) if found.rows or found.waiting else ExtraFiles({})
 
 
-def made_of(found: Judged, pipeline: Pipeline) -> ExtraFiles:
+def made_of(found: Judged, track: LoadedTrack) -> ExtraFiles:
     """The files of what was judged."""
     buffer = io.BytesIO()
     write_judged(found.rows, buffer)
-    judging = {**found.as_json(), "judge": dict(pipeline.grader.identity)}
+    judging = {**found.as_json(), "judge": dict(track.grader.identity)}
     contents = {"judged.jsonl": buffer.getvalue(), "judging.json": to_json(judging).encode()}
     if not found.rows:
         return ExtraFiles(contents)
     report = report_of(found.rows)
-    if not pipeline.config.report.write:
+    if not track.config.report.write:
         return ExtraFiles(contents | dict(files_of(report)))
-    folder = pipeline.folder
+    folder = track.folder
     drawings = Drawings(folder.out / FOLDER, folder.state / "ragval-plots.json")
     pictures = {plot.name: Picture(plot, drawings.of(plot)) for plot in report.plots()}
     drawings.remember()

@@ -13,7 +13,7 @@ from trecexam.graders.ragval.reading import Scores, read_scores
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from trecexam.pipeline import Pipeline
+    from trecexam.line.loaded import LoadedTrack
 
 #: In out/.
 FOLDER = "ragval"
@@ -64,23 +64,21 @@ class Judged:
         }
 
 
-def judged(pipeline: Pipeline) -> Judged:
+def judged(track: LoadedTrack) -> Judged:
     """What the grader's stored answers say of the track's answers; `load` must come before. Asks nobody.
 
     A person's rating of an item stands in place of that score; a 0, which is none, counts as 1.
     """
-    snapshot = pipeline.snapshot
-    assert snapshot is not None
-    wanted = {row.question_id for rows in snapshot.answers.values() for row in rows}
+    wanted = {row.question_id for rows in track.answers.values() for row in rows}
     grades: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for grade in pipeline.gradebook.rows(wanted):
+    for grade in track.grade_rows(wanted):
         grades.setdefault((grade["query_id"], grade["doc_id"]), []).append(grade)
     found: list[JudgedAnswer] = []
     counted: Counter[str] = Counter()
-    prompt = getattr(pipeline.grader, "prompt", None)
-    given = Counter(rows[0].run_id for rows in snapshot.answers.values())
-    for name, answers in snapshot.answers.items():
-        run = snapshot.runs[name]
+    prompt = getattr(track.grader, "prompt", None)
+    given = Counter(rows[0].run_id for rows in track.answers.values())
+    for name, answers in track.answers.items():
+        run = track.runs[name]
         # As the system calls itself; a run's name has no white space.
         run_id = answers[0].run_id if given[answers[0].run_id] == 1 else name
         for row in sorted(answers, key=lambda answer: answer.question_id):
@@ -90,15 +88,15 @@ def judged(pipeline: Pipeline) -> Judged:
                 scores, status, human = _scores(stored)
                 counted["human"] += human
                 if prompt is not None:
-                    item = snapshot.bank.items[row.question_id][0]
+                    item = track.bank.items[row.question_id][0]
                     counted["cut"] += prompt(Cell(row.question_id, "", ranking[0], row.answer, item)).cut
-            elif ranking and pipeline.gradebook.text_of(row.question_id, ranking[0]) is not None:
+            elif ranking and track.sheets[row.question_id].text_of(ranking[0]) is not None:
                 counted["waiting"] += 1
                 continue
             else:
                 scores, status = None, "unparsed"
                 counted["empty"] += 1
-            question = snapshot.query_texts.get(row.question_id, "")
+            question = track.query_texts.get(row.question_id, "")
             found.append(_judged(row, run_id, question, scores, status))
     return Judged(tuple(found), **counted)
 

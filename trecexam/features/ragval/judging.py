@@ -13,11 +13,14 @@ from trecexam.features.ragval.judged import FOLDER, Judged, judged
 from trecexam.features.ragval.reporting import RagvalReport, report_of
 from trecexam.files import atomic as files
 from trecexam.files.stamps import Rejected
+from trecexam.graders import Grader
 from trecexam.graders.base import Estimate, asks_of
 from trecexam.line.dropped_runs import NO_QUERY
+from trecexam.line.grading import Progress
 from trecexam.line.judged_answers import JUDGED
-from trecexam.line.updates import Progress
-from trecexam.pipeline import Pipeline
+from trecexam.line.loaded import LoadedTrack
+from trecexam.line.loader import TrackLoader
+from trecexam.line.rejected import rejected_rows
 from trecexam.track import TrackFolder
 
 #: Graders whose settings name a language model that can judge.
@@ -76,7 +79,7 @@ def judging_folder(folder: TrackFolder, model: dict[str, str] | None = None) -> 
 
 
 def judge(
-    pipeline: Pipeline,
+    loader: TrackLoader,
     progress: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Judging:
@@ -85,43 +88,50 @@ def judge(
     Raises:
         TrecexamError, ConversionError: what stands in the way; what was judged until then is stored.
     """
-    check(pipeline)
-    pipeline.open_to_write()
-    pipeline.load()
-    graded = pipeline.grade(progress, stop)
-    found = judged(pipeline)
-    _write(pipeline, found)
-    done = result(pipeline, found, graded.cells // 2, complete=graded.complete, why=graded.why)
+    check(loader.grader)
+    loader.open_to_write()
+    track, graded = loader.grade(loader.load(), progress, stop)
+    found = judged(track)
+    _write(track, found)
+    used = loader.grading.usage()
+    done = result(track, found, used, graded.cells // 2, complete=graded.complete, why=graded.why)
     # The track's other runs are to its own queries, and no news.
     ours = tuple(row for row in done.rejected if not row.reason.startswith(NO_QUERY))
     return replace(done, rejected=ours)
 
 
-def result(pipeline: Pipeline, found: Judged, graded: int, *, complete: bool, why: str) -> Judging:
-    """What judging came to, of a pipeline that has judged."""
+def result(
+    track: LoadedTrack,
+    found: Judged,
+    used: dict[str, Any] | None,
+    graded: int,
+    *,
+    complete: bool,
+    why: str,
+) -> Judging:
+    """What judging came to, of a track that has judged; `used` as `Grading.usage` gives it."""
     report = report_of(found.rows) if found.rows else None
-    return Judging(found, report, graded, pipeline.rejected, complete, why, pipeline.usage())
+    return Judging(found, report, graded, rejected_rows(track), complete, why, used)
 
 
-def estimate(pipeline: Pipeline) -> Estimate:
+def estimate(loader: TrackLoader) -> Estimate:
     """What judging would take, in answers ("cells"), tokens and money; asks nobody."""
-    check(pipeline)
-    pipeline.load()
-    found = pipeline.estimate()
+    check(loader.grader)
+    found = loader.grading.estimate(loader.load())
     return found._replace(cells=-(-found.cells // 2))
 
 
-def check(pipeline: Pipeline) -> None:
+def check(grader: Grader) -> None:
     """Refuses a grader that judges no answers."""
-    if not asks_of(pipeline.grader) >= JUDGED:
+    if not asks_of(grader) >= JUDGED:
         raise GraderError("this grader judges no answers for truthfulness and relevance")
 
 
-def _write(pipeline: Pipeline, found: Judged) -> None:
-    out = pipeline.folder.out / FOLDER
+def _write(track: LoadedTrack, found: Judged) -> None:
+    out = track.folder.out / FOLDER
     contents = {}
     if found.rows or found.waiting:
-        contents = {out / name: content for name, content in made_of(found, pipeline).files.items()}
+        contents = {out / name: content for name, content in made_of(found, track).files.items()}
     for folder in (out, out / "plots"):
         files.sweep(folder)
         for path in folder.glob("*.*"):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
 from trecexam.line.diagnostics import resolve_min_rating
-from trecexam.line.official import official
+from trecexam.line.official import official_judgments
 
 if TYPE_CHECKING:
     from trecexam.features.verification.arithmetic import (
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         Spurious,
         Topic,
     )
-    from trecexam.pipeline import Pipeline
+    from trecexam.line.loaded import LoadedTrack
     from trecexam.scores.ratings import QueryRatings
 
 Ids = Collection[str] | None
@@ -30,7 +30,7 @@ Judgments = Mapping[str, Mapping[str, int]]
 
 
 def grading(
-    pipeline: Pipeline,
+    track: LoadedTrack,
     query_ids: Ids = None,
     item_ids: Ids = None,
     doc_ids: Ids = None,
@@ -47,20 +47,20 @@ def grading(
     """
     from trecexam.features.verification.arithmetic import GradedItem, QueryGrading, best_first
 
-    queries = _queries(pipeline, query_ids, item_ids, doc_ids)
-    judgments = _known_judgments(pipeline)
-    topics = _topics(pipeline, queries)
-    without = _without_text(pipeline, topics)
+    queries = _queries(track, query_ids, item_ids, doc_ids)
+    judgments = _known_judgments(track)
+    topics = _topics(track, queries)
+    without = _without_text(track, topics)
 
     def graded(q: QueryRatings) -> QueryGrading:
         rows = {
             (row["item_id"], row["doc_id"]): row
-            for row in pipeline.gradebook.rows((q.query_id,))
+            for row in track.grade_rows((q.query_id,))
             if (item_ids is None or row["item_id"] in item_ids)
             and (doc_ids is None or row["doc_id"] in doc_ids)
         }
         judged = judgments.get(q.query_id, {})
-        human = _human_cells(pipeline, q.query_id)
+        human = _human_cells(track, q.query_id)
         items = []
         for place, item in enumerate(topics[q.query_id].items):
             if item_ids is not None and item.item_id not in item_ids:
@@ -86,7 +86,7 @@ def grading(
 
 
 def grids(
-    pipeline: Pipeline,
+    track: LoadedTrack,
     query_ids: Ids = None,
     item_ids: Ids = None,
     doc_ids: Ids = None,
@@ -104,11 +104,11 @@ def grids(
     from trecexam.features.verification.arithmetic import Grids, QueryGrid, grid_rows
     from trecexam.scores.labels import labels
 
-    scores = pipeline.config.scores
-    threshold = resolve_min_rating(pipeline, min_rating)
-    judgments = _known_judgments(pipeline)
-    queries = _queries(pipeline, query_ids, item_ids, doc_ids)
-    topics = _topics(pipeline, queries)
+    scores = track.config.scores
+    threshold = resolve_min_rating(track, min_rating)
+    judgments = _known_judgments(track)
+    queries = _queries(track, query_ids, item_ids, doc_ids)
+    topics = _topics(track, queries)
     found = []
     for q in queries:
         topic = topics[q.query_id]
@@ -118,7 +118,7 @@ def grids(
         label = labels(q, scores.label, threshold, scores.min_answers)
         human: dict[str, list[int]] = {}
         for place, item in enumerate(topic.items):
-            for doc_id, item_id in _human_cells(pipeline, q.query_id):
+            for doc_id, item_id in _human_cells(track, q.query_id):
                 if item_id == item.item_id:
                     human.setdefault(doc_id, []).append(place)
         rows = grid_rows(q, judgments.get(q.query_id, {}), label, human)
@@ -129,7 +129,7 @@ def grids(
 
 
 def missing(
-    pipeline: Pipeline,
+    track: LoadedTrack,
     query_ids: Ids = None,
     min_rating: int | None = None,
     min_relevant: int | None = None,
@@ -145,11 +145,11 @@ def missing(
     """
     from trecexam.features.verification.arithmetic import Missing, relevant_passages
 
-    threshold = resolve_min_rating(pipeline, min_rating)
-    relevant = pipeline.config.scores.min_relevant if min_relevant is None else min_relevant
-    queries, judgments = _judged(pipeline, query_ids)
-    topics = _topics(pipeline, queries)
-    without = _without_text(pipeline, topics)
+    threshold = resolve_min_rating(track, min_rating)
+    relevant = track.config.scores.min_relevant if min_relevant is None else min_relevant
+    queries, judgments = _judged(track, query_ids)
+    topics = _topics(track, queries)
+    without = _without_text(track, topics)
     found = tuple(
         (topics[q.query_id], relevant_passages(q, judgments[q.query_id], without, threshold, relevant))
         for q in queries
@@ -159,7 +159,7 @@ def missing(
 
 
 def spurious(
-    pipeline: Pipeline,
+    track: LoadedTrack,
     query_ids: Ids = None,
     item_ids: Ids = None,
     min_rating: int | None = None,
@@ -178,12 +178,11 @@ def spurious(
     from trecexam.features.exams.rubric import discriminations
     from trecexam.features.verification.arithmetic import Spurious, item_reaches, worst_first
 
-    threshold = resolve_min_rating(pipeline, min_rating)
-    relevant = pipeline.config.scores.min_relevant if min_relevant is None else min_relevant
-    queries, judgments = _judged(pipeline, query_ids, item_ids)
-    assert pipeline.snapshot is not None
-    bank = pipeline.snapshot.bank
-    known = discriminations(pipeline, threshold)
+    threshold = resolve_min_rating(track, min_rating)
+    relevant = track.config.scores.min_relevant if min_relevant is None else min_relevant
+    queries, judgments = _judged(track, query_ids, item_ids)
+    bank = track.bank
+    known = discriminations(track, threshold)
     reaches = [
         replace(reach, discrimination=known.get((q.query_id, reach.item.item_id), math.nan))
         for q in queries
@@ -195,29 +194,27 @@ def spurious(
     return Spurious(threshold, relevant, ordered, _unjudged(queries, judgments))
 
 
-def judgments_unused(pipeline: Pipeline) -> str | None:
+def judgments_unused(track: LoadedTrack) -> str | None:
     """Why the track's official judgments say nothing of its pool; None where they do, or there are none."""
-    assert pipeline.snapshot is not None
-    if pipeline.snapshot.official is None and pipeline.folder.qrels() is None:
+    if track.official is None and track.folder.qrels() is None:
         return None
     try:
-        return official(pipeline).meets({q.query_id: q.doc_ids for q in pipeline.ratings()})
+        return official_judgments(track).meets({q.query_id: q.doc_ids for q in track.ratings()})
     except TrecexamError as error:
         return str(error)
 
 
-def _known_judgments(pipeline: Pipeline) -> Judgments:
-    assert pipeline.snapshot is not None
-    return {} if pipeline.snapshot.official is None else official(pipeline).labels
+def _known_judgments(track: LoadedTrack) -> Judgments:
+    return {} if track.official is None else official_judgments(track).labels
 
 
 def _judged(
-    pipeline: Pipeline, query_ids: Ids, item_ids: Ids = None
+    track: LoadedTrack, query_ids: Ids, item_ids: Ids = None
 ) -> tuple[Sequence[QueryRatings], Judgments]:
     """The ratings of the queries asked for, and the official judgments, of at least one of them."""
-    judged = official(pipeline)
-    queries = _queries(pipeline, query_ids, item_ids)
-    reason = judged.meets({q.query_id: q.doc_ids for q in pipeline.ratings()})
+    judged = official_judgments(track)
+    queries = _queries(track, query_ids, item_ids)
+    reason = judged.meets({q.query_id: q.doc_ids for q in track.ratings()})
     if reason is None and not any(q.query_id in judged.labels for q in queries):
         asked = ", ".join(f"'{q.query_id}'" for q in queries[:3]) + (", ..." if len(queries) > 3 else "")
         reason = f"{judged.source}: no official judgments of {asked}"
@@ -231,61 +228,58 @@ def _unjudged(queries: Sequence[QueryRatings], judgments: Judgments) -> tuple[st
 
 
 def _queries(
-    pipeline: Pipeline, query_ids: Ids = None, item_ids: Ids = None, doc_ids: Ids = None
+    track: LoadedTrack, query_ids: Ids = None, item_ids: Ids = None, doc_ids: Ids = None
 ) -> Sequence[QueryRatings]:
     """The ratings of the queries asked for, of those that have the items asked for.
 
     Raises:
         TrecexamError: nothing is graded yet, or an id is not in the track.
     """
-    assert pipeline.snapshot is not None
-    folder, bank = pipeline.folder, pipeline.snapshot.bank
+    folder, bank = track.folder, track.bank
     known = bank.query_ids
-    _refuse_unknown(query_ids, known, "query", "in the bank", pipeline)
+    _refuse_unknown(query_ids, known, "query", "in the bank", track)
     wanted = [query_id for query_id in known if query_ids is None or query_id in query_ids]
     items = {query_id: [item.item_id for item in bank.items[query_id]] for query_id in wanted}
-    _refuse_unknown(item_ids, [i for found in items.values() for i in found], "item", "in the bank", pipeline)
-    counts = pipeline.gradebook.counts()
-    ratings = pipeline.ratings()
+    _refuse_unknown(item_ids, [i for found in items.values() for i in found], "item", "in the bank", track)
+    counts = track.counts
+    ratings = track.ratings()
     if counts.cells == counts.missing + counts.no_text_cells and not any(q.rated.any() for q in ratings):
-        first = "" if pipeline.snapshot.runs else f"drop runs into {folder.runs}, then "
+        first = "" if track.runs else f"drop runs into {folder.runs}, then "
         raise TrecexamError(
             f"nothing is graded yet: {first}`trecexam watch {folder.root} --once` grades", path=folder.root
         )
     kept = {q for q in wanted if item_ids is None or any(i in item_ids for i in items[q])}
     queries = [q for q in ratings if q.query_id in kept]
-    _refuse_unknown(doc_ids, {d for q in queries for d in q.doc_ids}, "passage", "in the pool", pipeline)
+    _refuse_unknown(doc_ids, {d for q in queries for d in q.doc_ids}, "passage", "in the pool", track)
     return queries
 
 
-def _refuse_unknown(ids: Ids, known: Collection[str], what: str, where: str, pipeline: Pipeline) -> None:
+def _refuse_unknown(ids: Ids, known: Collection[str], what: str, where: str, track: LoadedTrack) -> None:
     for one in ids or ():
         if one not in known:
             near = difflib.get_close_matches(one, known, n=1)
             hint = f"; did you mean '{near[0]}'?" if near else ""
-            raise TrecexamError(f"no {what} '{one}' {where}{hint}", path=pipeline.folder.root)
+            raise TrecexamError(f"no {what} '{one}' {where}{hint}", path=track.folder.root)
 
 
-def _topics(pipeline: Pipeline, queries: Sequence[QueryRatings]) -> dict[str, Topic]:
+def _topics(track: LoadedTrack, queries: Sequence[QueryRatings]) -> dict[str, Topic]:
     from trecexam.features.verification.arithmetic import Topic
 
-    snapshot = pipeline.snapshot
-    assert snapshot is not None
-    texts, _ = pipeline.texts_of({doc_id for q in queries for doc_id in q.doc_ids}, snapshot)
+    texts = track.texts
     return {
         q.query_id: Topic(
             q.query_id,
-            snapshot.query_texts.get(q.query_id, ""),
-            snapshot.bank.items[q.query_id],
+            track.query_texts.get(q.query_id, ""),
+            track.bank.items[q.query_id],
             {doc_id: texts.get(doc_id) for doc_id in q.doc_ids},
         )
         for q in queries
     }
 
 
-def _without_text(pipeline: Pipeline, topics: Mapping[str, Topic]) -> set[str]:
+def _without_text(track: LoadedTrack, topics: Mapping[str, Topic]) -> set[str]:
     """The pooled passages whose text is missing, or too short to be graded."""
-    least = pipeline.config.track.min_text
+    least = track.config.track.min_text
     return {
         doc_id
         for topic in topics.values()
@@ -294,9 +288,9 @@ def _without_text(pipeline: Pipeline, topics: Mapping[str, Topic]) -> set[str]:
     }
 
 
-def _human_cells(pipeline: Pipeline, query_id: str) -> Collection[tuple[str, str]]:
+def _human_cells(track: LoadedTrack, query_id: str) -> Collection[tuple[str, str]]:
     """(doc_id, item_id) of the cells that a person rated in place of the grader."""
-    said = pipeline.overrides.queries.get(query_id)
+    said = track.overrides.queries.get(query_id)
     return () if said is None else said.cells.keys()
 
 

@@ -22,7 +22,6 @@ from typing import Any
 import ray
 from ray.exceptions import GetTimeoutError, RayError
 
-import trecexam
 from trecexam.graders.cluster.messages import (
     Batch,
     Close,
@@ -38,6 +37,7 @@ from trecexam.graders.cluster.messages import (
 )
 from trecexam.graders.cluster.schedule import AT_ONCE, Piece, Schedule
 from trecexam.graders.cluster.worker import Worker
+from trecexam.version import __version__
 
 #: Seconds between looks at what was sent here, and between looks at what the cluster has.
 BEAT, LOOK = 0.05, 1.0
@@ -213,11 +213,11 @@ class Driver:
             self._forget(piece)
 
     def _greet(self, worker: _Hired, placed: Placed) -> None:
-        if placed.version != trecexam.__version__:
+        if placed.version != __version__:
             raise _GaveUpError(
                 Ended(
                     f"{placed.host} in the cluster has trecexam {placed.version}, here it is "
-                    f"{trecexam.__version__}: install the same on all machines",
+                    f"{__version__}: install the same on all machines",
                     again=False,
                 )
             )

@@ -12,8 +12,9 @@ from typing import Any
 from converters.records import Item
 from trecexam.config import GraderSection, RaySection
 from trecexam.errors import GraderError
-from trecexam.graders.base import Answer, Cell, Grader, UngradedError, asks_of, available
+from trecexam.graders.base import Answer, Cell, Grader, UngradedError, asks_of
 from trecexam.graders.cluster.pool import Lost, Pool
+from trecexam.graders.registry import available
 from trecexam.track import PROMPT_SUFFIXES
 
 

@@ -12,9 +12,9 @@ import traceback
 from collections.abc import Sequence
 from typing import Any
 
-import trecexam
 from trecexam.errors import TrecexamError
 from trecexam.graders.cluster.messages import Failed, Placed, Worked
+from trecexam.version import __version__
 
 
 class Worker:
@@ -25,7 +25,7 @@ class Worker:
 
     def place(self) -> Placed:
         """Where it is."""
-        return Placed(socket.gethostname(), trecexam.__version__)
+        return Placed(socket.gethostname(), __version__)
 
     def load(self, recipe: bytes, method: str) -> Failed | None:
         """Makes the object. None where it is ready."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from trecexam.features.agreement.agreement import Agreements
     from trecexam.features.agreement.arithmetic import Crosstab
     from trecexam.features.holes.holes import HolesReport
-    from trecexam.pipeline import Pipeline
+    from trecexam.line.loaded import LoadedTrack
 
 #: Rows that the page shows of each table; the files have the rest.
 _ROWS, _ITEMS, _HOLES, _INPUTS = 50, 20, 15, 300
@@ -59,19 +59,18 @@ def sentence(reason: str) -> str:
 
 
 def page_of(
-    pipeline: Pipeline,
+    track: LoadedTrack,
     found: Findings,
     items: Quality,
     pictures: Mapping[str, Picture],
     why: Mapping[str, str],
 ) -> Report:
     """The page. `why` says by section why it has no plot."""
-    snapshot, counts = pipeline.snapshot, found.counts
-    assert snapshot is not None
+    counts = found.counts
     numbers = {
-        "runs": len(snapshot.runs),
-        "queries": len(snapshot.bank.query_ids),
-        "items": len(snapshot.bank),
+        "runs": len(track.runs),
+        "queries": len(track.bank.query_ids),
+        "items": len(track.bank),
         "pooled passages": counts.passages,
         "cells": counts.cells,
         "cells rated": counts.ok,
@@ -81,9 +80,9 @@ def page_of(
         correlation = excerpt(found.compared.table(), _ROWS, "correlation.tsv", _CORRELATION)
     crosstabs, lines = _agreement(found.agreed)
     return Report(
-        title=pipeline.config.report.title,
+        title=track.config.report.title,
         numbers=tuple((f"{count:,}", what) for what, count in numbers.items()),
-        cautions=tuple(_cautions(pipeline, found)),
+        cautions=tuple(_cautions(track, found)),
         board=found.board if found.board.rows else None,
         pictures=pictures,
         why=why,
@@ -96,12 +95,12 @@ def page_of(
         hole_lines=tuple(map(sentence, found.holes.said())),
         rejected=excerpt(found.rejected, _ROWS, "rejected.tsv"),
         human=None if found.human is None else excerpt(found.human, _ROWS, "human.tsv"),
-        provenance=_provenance(pipeline, found),
+        provenance=_provenance(track, found),
         beside=found.beside,
     )
 
 
-def _cautions(pipeline: Pipeline, found: Findings) -> Iterator[str]:
+def _cautions(track: LoadedTrack, found: Findings) -> Iterator[str]:
     counts = found.counts
     if not found.complete:
         yield (
@@ -115,7 +114,7 @@ def _cautions(pipeline: Pipeline, found: Findings) -> Iterator[str]:
         )
     unread = counts.unparsed + counts.refused + counts.error
     if unread:
-        policy = pipeline.config.scores.unparsed
+        policy = track.config.scores.unparsed
         yield (
             f"Of the grader's answers {counts.unparsed:,} are unparsed, {counts.refused:,} refused and "
             f'{counts.error:,} errors. The policy "{policy}": each unparsed or refused one {_POLICY[policy]}.'
@@ -197,10 +196,8 @@ def _holes(found: HolesReport) -> Excerpt | None:
     return excerpt(found.table(by_run=True), _HOLES, "holes.tsv", {name: name for name in columns})
 
 
-def _provenance(pipeline: Pipeline, found: Findings) -> Provenance:
-    scores, identity, said = pipeline.config.scores, dict(pipeline.grader.identity), pipeline.said()
-    snapshot = pipeline.snapshot
-    assert snapshot is not None
+def _provenance(track: LoadedTrack, found: Findings) -> Provenance:
+    scores, identity, said = track.config.scores, dict(track.grader.identity), track.override_summary()
     human = "none"
     if said["who"]:
         who = ", ".join(said["who"])
@@ -208,7 +205,7 @@ def _provenance(pipeline: Pipeline, found: Findings) -> Provenance:
     label = "the best rating" if scores.label == "max" else "the number of items reached"
     if scores.min_answers > 1:
         label += f", min_answers {scores.min_answers}"
-    judged = len({qrel.query_id for qrel in snapshot.official or ()})
+    judged = len({qrel.query_id for qrel in track.official or ()})
     facts = {
         "Grader": " ".join(str(identity[key]) for key in ("grader", "model") if identity.get(key)),
         "Grader identity, sha256": identity_digest(identity).hex(),
@@ -216,18 +213,16 @@ def _provenance(pipeline: Pipeline, found: Findings) -> Provenance:
         f'policy "{scores.unparsed}": an unparsed answer {_POLICY[scores.unparsed]}',
         "Human ratings": human,
         "Label": f"{label}; items are reached from rating {scores.min_rating} on",
-        "Pool": f"the first {pipeline.config.track.depth} of each run and query",
-        "Test bank": f"{len(snapshot.bank):,} items, {snapshot.bank.n_retired:,} retired",
-        "Official judgments": f"{len(snapshot.official):,} of {judged:,} queries"
-        if snapshot.official
-        else "none",
+        "Pool": f"the first {track.config.track.depth} of each run and query",
+        "Test bank": f"{len(track.bank):,} items, {track.bank.n_retired:,} retired",
+        "Official judgments": f"{len(track.official):,} of {judged:,} queries" if track.official else "none",
     }
-    inputs = Table(("file", "sha256"), tuple(pipeline.digests.items()))
+    inputs = Table(("file", "sha256"), tuple(track.digests.items()))
     return Provenance(
         facts=tuple(facts.items()),
         grader=_json(identity),
         settings=_json(
-            pipeline.config.model_dump(mode="json", exclude={"generator", "exam"}, exclude_none=True)
+            track.config.model_dump(mode="json", exclude={"generator", "exam"}, exclude_none=True)
         ),
         inputs=excerpt(inputs, _INPUTS, "manifest.json"),
         versions=tuple((name, version or "not installed") for name, version in found.versions.items()),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from trecexam.features.agreement.agreement import Agreements
     from trecexam.features.correlation.comparison import Comparison, Outliers
     from trecexam.features.holes.holes import HolesReport
-    from trecexam.line.gradebook import Counts
+    from trecexam.line.sheets import Counts
     from trecexam.scores.leaderboard import Leaderboard
     from trecexam.tables.section import ReportSection
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from starlette.routing import Route
 
 from trecexam.features.override.overriding import seen_token
-from trecexam.line.gradebook import ERROR, MISSING, REFUSED, UNPARSED
+from trecexam.line.sheets import ERROR, MISSING, REFUSED, UNPARSED
 from trecexam.serving.answers import Said, of_passage
 from trecexam.serving.listing import Address
 from trecexam.serving.marking import marked

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.routing import Route
 
-from trecexam.line.gradebook import ERROR, MISSING, REFUSED, UNPARSED
+from trecexam.line.sheets import ERROR, MISSING, REFUSED, UNPARSED
 from trecexam.serving.listing import Address, columns, in_order
 from trecexam.serving.rendering import query_of, render, view_of
 

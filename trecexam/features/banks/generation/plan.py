@@ -14,7 +14,7 @@ from trecexam.bank.lines import lines_of, replaceable
 from trecexam.errors import TrackError, TrecexamError
 from trecexam.features.banks.generation.prompts import ItemPrompt, Wanted
 from trecexam.line.bank_target import check_target
-from trecexam.line.inputs import Inputs
+from trecexam.line.inputs import InputReader
 from trecexam.track import TrackFolder
 
 
@@ -54,7 +54,7 @@ def plan(
     """
     target = folder.root / f"bank.{prompt.kind}s.jsonl" if output is None else output
     check_target(folder, target)
-    texts = Inputs(folder).query_texts()
+    texts = InputReader(folder).query_texts()
     if not texts:
         raise TrackError("no queries: put queries.tsv here, `query_id<TAB>text`", path=folder.root)
     unknown = [query_id for query_id in query_ids if query_id not in texts]

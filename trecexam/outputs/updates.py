@@ -1,32 +1,12 @@
-"""What grading and updates say of themselves."""
+"""What an update says of itself."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from trecexam.files.stamps import Rejected
-from trecexam.line.gradebook import Counts
-
-
-class Graded(NamedTuple):
-    """Cells graded, whether all were asked for, and why not ("" where it was stopped).
-
-    `cut` counts the texts that were too long for the model, as far as the grader counts them.
-    """
-
-    cells: int
-    complete: bool = True
-    why: str = ""
-    cut: int = 0
-
-
-class Progress(NamedTuple):
-    """How far grading is. `cells` is what this update has to grade."""
-
-    graded: int
-    cells: int
+from trecexam.line.sheets import Counts
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from trecexam.errors import TrecexamError
-from trecexam.pipeline import Pipeline
+from trecexam.line.loaded import LoadedTrack
 
 
-def counted(pipeline: Pipeline, query_id: str) -> int:
+def counted(track: LoadedTrack, query_id: str) -> int:
     """How many passages the query has in the pool."""
-    return len(pipeline.gradebook.pooled(query_id))
+    return len(track.sheets[query_id].doc_ids)
 
 
-def refused(pipeline: Pipeline) -> None:
+def refused(track: LoadedTrack) -> None:
     raise TrecexamError("so it is", path="somewhere")

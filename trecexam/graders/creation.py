@@ -1,0 +1,36 @@
+"""The grader that a track's settings name."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trecexam.errors import GraderError
+from trecexam.graders.base import Grader
+from trecexam.graders.cluster.grader import ClusterGrader
+from trecexam.graders.registry import available
+
+if TYPE_CHECKING:
+    from trecexam.config import GraderSection, RaySection
+
+
+def create(settings: GraderSection, root: Path, ray: RaySection | None = None) -> Grader:
+    """The grader that `settings` name; its work is done on the cluster that `ray` names, if it does.
+
+    Raises:
+        GraderError: no such grader, or it cannot run here; the message says how to get it.
+    """
+    factories = available()
+    if settings.name not in factories:
+        if settings.name == "ray":
+            raise GraderError("`ray` grades with any grader: name that one, and set `address` in [ray]")
+        near = difflib.get_close_matches(settings.name, factories, n=1)
+        hint = f"did you mean '{near[0]}'?" if near else f"known here: {', '.join(factories)}"
+        raise GraderError(f"no grader '{settings.name}'; {hint}")
+    factory = factories[settings.name]
+    grader = factory.create(settings, root)
+    paid = getattr(grader, "meter", None) is not None
+    if ray is None or ray.address is None or paid or not factory.runs_model:
+        return grader
+    return ClusterGrader(grader, settings, root, ray)

@@ -1,0 +1,92 @@
+"""What a track is at a moment: one finished value, never changed, on which every feature stands."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from trecexam.config import TrackConfig
+from trecexam.files.stamps import Rejected
+from trecexam.graders import Grader
+from trecexam.line.inputs import TrackInputs
+from trecexam.line.overrides import Overrides
+from trecexam.line.sheets import Counts, GradeSheet, count_cells
+from trecexam.line.stored_grades import StoredGrades
+from trecexam.line.value_cache import EvaluatedMeasures
+from trecexam.track import TrackFolder
+
+if TYPE_CHECKING:
+    from trecexam.scores.ratings import QueryRatings
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedTrack(TrackInputs):
+    """A track's inputs, its pool, and the grades of the pool's cells.
+
+    A later one shares every part that did not change with those before it.
+
+    Attributes:
+        folder: where the track is.
+        config: its settings, on the scale of its grader.
+        grader: who answers; nothing here runs it.
+        texts: doc_id -> text of the pooled passages, as far as there are texts.
+        sheets: query_id -> its cells and their grades; every query of the bank is there.
+        overrides: people's ratings, and what became of each line of them.
+        digests: sha256 (hex) of every input file, by its shown path.
+        not_taken: inputs that were not taken, and documents without a text.
+        grades: what the grader wrote, as it is stored.
+        evaluated: values of measures, kept from one loaded track to the next.
+    """
+
+    folder: TrackFolder
+    config: TrackConfig
+    grader: Grader
+    texts: Mapping[str, str]
+    sheets: Mapping[str, GradeSheet]
+    overrides: Overrides
+    digests: Mapping[str, str]
+    not_taken: tuple[Rejected, ...]
+    grades: StoredGrades
+    evaluated: EvaluatedMeasures
+
+    @cached_property
+    def counts(self) -> Counts:
+        """The cells of the pool by what became of them."""
+        return count_cells(self.sheets.values())
+
+    def ratings(
+        self, query_ids: Sequence[str] | None = None, *, human: bool = True
+    ) -> Sequence[QueryRatings]:
+        """The ratings of these queries, or of all of the bank.
+
+        Args:
+            human: False for the grader's alone, without what people said in their place.
+        """
+        of_query = self._ratings if human else self._machine_ratings
+        return tuple(of_query[q] for q in (self.bank.query_ids if query_ids is None else query_ids))
+
+    @cached_property
+    def _ratings(self) -> Mapping[str, QueryRatings]:
+        return self._rated(human=True)
+
+    @cached_property
+    def _machine_ratings(self) -> Mapping[str, QueryRatings]:
+        return self._rated(human=False)
+
+    def _rated(self, *, human: bool) -> Mapping[str, QueryRatings]:
+        unparsed, with_importance = self.config.scores.unparsed, self.bank.has_importance
+        return {
+            query_id: sheet.ratings(unparsed, human=human, with_importance=with_importance)
+            for query_id, sheet in self.sheets.items()
+        }
+
+    def grade_rows(self, query_ids: Collection[str] | None = None) -> Iterator[dict[str, Any]]:
+        """Every grade of the pool, or of these queries, with its raw answer: see `StoredGrades.rows`."""
+        return self.grades.rows(self.sheets, self.overrides.said, query_ids)
+
+    def override_summary(self) -> dict[str, Any]:
+        """How many cells and passages people rated, and who did."""
+        who = sorted({row.who for row in self.overrides.said.values()})
+        return {"cells": self.counts.human_cells, "passages": self.counts.human_passages, "who": who}

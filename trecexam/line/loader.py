@@ -1,0 +1,236 @@
+"""From a track folder to a `LoadedTrack`, again and again; unchanged parts are shared with the one before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from functools import cached_property
+from pathlib import Path
+
+from trecexam.bank import Bank
+from trecexam.config import TrackConfig
+from trecexam.files.stamps import Rejected
+from trecexam.graders import Grader, create
+from trecexam.graders.base import asks_of, scale_of, scores_of, told_query
+from trecexam.line.diagnostics import without_text
+from trecexam.line.grading import Graded, Grading, Progress
+from trecexam.line.inputs import InputReader, TrackInputs
+from trecexam.line.loaded import LoadedTrack
+from trecexam.line.measures import check_importance, check_measures
+from trecexam.line.overrides import Overrides, resolve
+from trecexam.line.pool import pool
+from trecexam.line.sheets import ERROR, MISSING, GradeSheet
+from trecexam.line.store import GradeStore
+from trecexam.line.stored_grades import StoredGrades
+from trecexam.line.texts import Texts
+from trecexam.line.value_cache import EvaluatedMeasures
+from trecexam.track import TrackFolder
+
+
+class TrackLoader:
+    """Loads one track. Use it as a context manager: it holds the store open."""
+
+    def __init__(self, folder: TrackFolder, grader: Grader | None = None) -> None:
+        self.folder = folder
+        self._given_grader = grader
+        self._store: GradeStore | None = None
+        self._sheets: Mapping[str, GradeSheet] = {}
+        self._evaluated = EvaluatedMeasures()
+        self._texts = Texts(folder)
+
+    def __enter__(self) -> TrackLoader:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the store; what was loaded can say no raw answers any more."""
+        if self._store is not None:
+            self._store.close()
+        self._store, self._sheets = None, {}
+
+    @cached_property
+    def config(self) -> TrackConfig:
+        """The track's settings, on the scale of its grader.
+
+        Raises:
+            ConfigError: they do not go with that scale.
+        """
+        config = self.folder.config.suited(scores_of(self.grader))
+        return config.on_scale(*scale_of(self.grader), self.folder.config_path)
+
+    @cached_property
+    def grader(self) -> Grader:
+        """Who grades the track: the one that was given, or that its settings name."""
+        config = self.folder.config
+        return self._given_grader or create(config.grader, self.folder.root, config.ray)
+
+    @cached_property
+    def inputs(self) -> InputReader:
+        """Reads the track's files."""
+        return InputReader(self.folder, asks_of(self.grader), with_query=told_query(self.grader))
+
+    @property
+    def store(self) -> GradeStore:
+        """The grades; opened for reading only until `open_to_write`."""
+        if self._store is None:
+            self._store = GradeStore(self.folder.store_path, write=False)
+        return self._store
+
+    def open_to_write(self) -> None:
+        """Opens the store for writing, where it is not; what was loaded before must be loaded again.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        if self._store is None or not self._store.write:
+            self.close()
+            self._store = GradeStore(self.folder.store_path, write=True)
+
+    def load(
+        self,
+        hold: Collection[Path] = (),
+        depth: int | None = None,
+        bank_files: Sequence[Path] | None = None,
+        select_runs: Callable[[TrackInputs], TrackInputs] | None = None,
+    ) -> LoadedTrack:
+        """The track as it is now; grades nothing.
+
+        Args:
+            hold: run files that are being written now.
+            depth: ranks of each run that are pooled; None for the track's.
+            bank_files: None for the track's. What the track's measures need is asked of its own bank alone.
+            select_runs: gives the inputs with the runs that are meant, in place of all of the track.
+
+        Raises:
+            TrecexamError, ConversionError: the bank or the passages are missing or unreadable.
+        """
+        check_measures(self.config, self.folder.config_path)
+        inputs = self.inputs.read(hold, bank_files)
+        if select_runs is not None:
+            inputs = select_runs(inputs)
+        if bank_files is None:
+            check_importance(self.config.measures(), inputs.bank, inputs.bank_files)
+        depth = depth or self.config.track.depth
+        pooled = pool(inputs.runs.values(), inputs.bank.query_ids, depth)
+        doc_ids = {doc_id for docs in pooled.values() for doc_id in docs}
+        texts, bad_passages = self._texts_of(doc_ids, inputs)
+        lost = doc_ids - texts.keys()
+        no_text = tuple(without_text(self.folder, inputs, texts, depth)) if lost else ()
+        shown, best = self.folder.shown(self.folder.overrides()), scale_of(self.grader).max_rating
+        overrides = resolve(inputs.human, shown, inputs.bank, pooled, texts, best)
+        grades = StoredGrades(self.store, self.grader)
+        self._sheets = self._sheets_of(grades, inputs.bank, pooled, texts, overrides)
+        return LoadedTrack(
+            **{field.name: getattr(inputs, field.name) for field in fields(TrackInputs)},
+            folder=self.folder,
+            config=self.config,
+            grader=self.grader,
+            texts=texts,
+            sheets=self._sheets,
+            overrides=overrides,
+            digests=self.inputs.digests(hold, bank_files),
+            not_taken=(*inputs.rejected, *bad_passages, *overrides.rejected, *no_text),
+            grades=grades,
+            evaluated=self._evaluated,
+        )
+
+    def refreshed(self, track: LoadedTrack) -> LoadedTrack:
+        """The same track with the grades that came since for cells without one, or with an error."""
+        stale = [
+            sheet
+            for sheet in track.sheets.values()
+            if ((sheet.codes == MISSING) | (sheet.codes == ERROR)).any()
+        ]
+        grades = StoredGrades(self.store, self.grader)
+        matrices = grades.codes([(sheet.texts, sheet.items) for sheet in stale])
+        changed = {
+            sheet.query_id: replace(sheet, codes=codes)
+            for sheet, codes in zip(stale, matrices, strict=True)
+            if (codes != sheet.codes).any()
+        }
+        self._sheets = {query_id: changed.get(query_id, sheet) for query_id, sheet in track.sheets.items()}
+        return replace(track, sheets=self._sheets, grades=grades)
+
+    @cached_property
+    def grading(self) -> Grading:
+        """The grader at work."""
+        return Grading(self.grader, lambda: self.store)
+
+    def grade(
+        self,
+        track: LoadedTrack,
+        progress: Callable[[Progress], None] | None = None,
+        stop: Callable[[], bool] | None = None,
+        only: Mapping[str, Collection[str]] | None = None,
+    ) -> tuple[LoadedTrack, Graded]:
+        """Grades the cells that have no grade yet, see `Grading.run`; the track with its new grades.
+
+        The track must be loaded with the store open to write.
+        """
+        outcome = self.grading.run(track, progress, stop, only)
+        return self.refreshed(track), outcome
+
+    def forget_errors(self) -> int:
+        """Drops the grader's answers with the status "error"; how many. The track must be loaded again."""
+        self._sheets = {}
+        grader_id = StoredGrades(self.store, self.grader).grader_id
+        return 0 if grader_id is None else self.store.forget(grader_id, "error")
+
+    def _texts_of(
+        self, doc_ids: Collection[str], inputs: TrackInputs
+    ) -> tuple[Mapping[str, str], tuple[Rejected, ...]]:
+        """The texts of these documents, as far as there are, and the passage lines not taken.
+
+        Raises:
+            TrackError: some are not those of generated responses, and the track has no passages at all.
+        """
+        own = inputs.own_texts
+        others = set(doc_ids) - own.keys()
+        # Where all that was dropped was refused, that is the news, and not the missing passages.
+        if not others and (doc_ids or inputs.rejected or self.inputs.whole_answers):
+            return own, ()
+        texts, rejected = self._texts.of(others)
+        return {**texts, **own}, rejected
+
+    def _sheets_of(
+        self,
+        grades: StoredGrades,
+        bank: Bank,
+        pooled: Mapping[str, tuple[str, ...]],
+        texts: Mapping[str, str],
+        overrides: Overrides,
+    ) -> dict[str, GradeSheet]:
+        """The cells of every query; only where passages, texts or items changed grades are looked up."""
+        min_text = self.config.track.min_text
+        sheets: dict[str, GradeSheet] = {}
+        new: dict[str, tuple[tuple[str, ...], tuple[str | None, ...]]] = {}
+        for query_id, doc_ids in pooled.items():
+            gradable = tuple(
+                text if text is not None and len(text) >= min_text else None
+                for text in map(texts.get, doc_ids)
+            )
+            known, human = self._sheets.get(query_id), overrides.queries.get(query_id)
+            if known and (known.doc_ids, known.texts, known.items) == (
+                doc_ids,
+                gradable,
+                bank.items[query_id],
+            ):
+                sheets[query_id] = known if known.overrides == human else replace(known, overrides=human)
+            else:
+                new[query_id] = doc_ids, gradable
+        matrices = grades.codes([(of_query, bank.items[query_id]) for query_id, (_, of_query) in new.items()])
+        for (query_id, (doc_ids, gradable)), codes in zip(new.items(), matrices, strict=True):
+            sheets[query_id] = GradeSheet(
+                query_id, doc_ids, gradable, bank.items[query_id], codes, overrides.queries.get(query_id)
+            )
+        return {query_id: sheets[query_id] for query_id in pooled}
+
+
+@contextmanager
+def opened(root: Path | str, grader: Grader | None = None) -> Iterator[TrackLoader]:
+    """The loader of the track in `root`, closed again at the end."""
+    with TrackLoader(TrackFolder.open(root), grader) as loader:
+        yield loader

@@ -1,0 +1,222 @@
+"""The grades of one grader in the store: read in bulk as columns, or with their raw answers, item by item."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from converters.errors import ConversionError
+from converters.records import HumanRating, Item
+from trecexam.bank.model import asked_digest, item_digest, passage_digest
+from trecexam.errors import TrecexamError
+from trecexam.graders import Grader
+from trecexam.graders.base import identity_digest
+from trecexam.line.sheets import CODES, ERROR, MISSING, GradeSheet
+from trecexam.line.store import GradeRow, GradeStore
+from trecexam.scores.ratings import MAX_RATING
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Codes = NDArray[np.int8]
+
+
+class StoredGrades:
+    """What one grader said, as the store has it.
+
+    Free text that a model wrote stays as it is stored; what it means follows the prompt's parser.
+    """
+
+    def __init__(self, store: GradeStore, grader: Grader) -> None:
+        self.store = store
+        self._grader = grader
+        self._identity = grader.identity
+        self._read = getattr(grader, "read", None) if getattr(grader, "free_text", False) else None
+
+    @property
+    def grader_id(self) -> int | None:
+        """The grader's row in the store; None where it never graded here."""
+        return self.store.grader_id(identity_digest(self._identity))
+
+    def codes(self, cells: Sequence[tuple[Sequence[str | None], Sequence[Item]]]) -> list[Codes]:
+        """The codes of each query's cells, see `GradeSheet`.
+
+        Args:
+            cells: the texts and the items of each query.
+        """
+        matrices = [np.full((len(texts), len(items)), MISSING, np.int8) for texts, items in cells]
+        grader_id = self.grader_id
+        if grader_id is None or not cells:
+            return matrices
+        passages = self._passage_rows(cells)
+        digests = [[asked_digest(item) for item in items] for _, items in cells]
+        flat = [digest for of_query in digests for digest in of_query]
+        rows = dict(zip(flat, self.store.item_ids(flat), strict=True))
+        wanted = sorted({row for row in rows.values() if row is not None})
+        grades = self.store.grade_columns(grader_id, wanted) if self._read is None else None
+        for place, (_, items) in enumerate(cells):
+            known = passages[place]
+            for column, item in enumerate(items):
+                row = rows[digests[place][column]]
+                if row is None:
+                    continue
+                if grades is not None:
+                    of_item = grades.get(row)
+                    if of_item is not None:
+                        matrices[place][:, column] = _looked_up(known, *of_item)
+                else:
+                    matrices[place][:, column] = self._read_column(grader_id, row, item, known)
+        return matrices
+
+    def _read_column(self, grader_id: int, row: int, item: Item, passages: NDArray[np.int64]) -> Codes:
+        """The codes of one item's answers as they are read now."""
+        answers = self.store.answers(grader_id, row)
+        column = np.full(len(passages), MISSING, np.int8)
+        for place, passage in enumerate(passages.tolist()):
+            grade = answers.get(passage)
+            if grade is not None:
+                rating, status = self.reading(item, grade)
+                column[place] = CODES[status] if rating is None else rating
+        return column
+
+    def _passage_rows(
+        self, cells: Sequence[tuple[Sequence[str | None], Sequence[Item]]]
+    ) -> list[NDArray[np.int64]]:
+        """The row in the store of each query's passages; -1 where there is none."""
+        texts = list({text for of_query, _ in cells for text in of_query if text is not None})
+        known = self.store.passage_ids([passage_digest(text) for text in texts])
+        rows: dict[str | None, int] = {
+            text: row for text, row in zip(texts, known, strict=True) if row is not None
+        }
+        return [np.array([rows.get(text, -1) for text in of_query], np.int64) for of_query, _ in cells]
+
+    def reading(self, item: Item, grade: GradeRow) -> tuple[int | None, str]:
+        """(rating, status) of a stored answer."""
+        if self._read is None or grade.status not in {"ok", "unparsed"}:
+            return grade.rating, grade.status
+        reading: tuple[int | None, str] = self._read(item, grade.answer)
+        return reading
+
+    def failed_items(self, sheets: Mapping[str, GradeSheet]) -> Iterator[tuple[Item, str, int]]:
+        """Each item with cells that could not be graded: the item, the first one's reason, and how many."""
+        grader_id = self.grader_id
+        for sheet in sheets.values():
+            failed = (sheet.codes == ERROR).sum(axis=0)
+            for column in failed.nonzero()[0]:
+                item = sheet.items[column]
+                row = self.store.item_ids([asked_digest(item)])[0]
+                if grader_id is None or row is None:
+                    continue
+                answers = self.store.answers(grader_id, row).values()
+                reason = next((grade.answer for grade in answers if grade.status == "error"), "")
+                yield item, reason, int(failed[column])
+
+    def distributions(self, sheet: GradeSheet) -> NDArray[np.float64]:
+        """The stored probabilities of the ratings 0..5 of the query's cells; NaN where there are none.
+
+        Returns:
+            Shape (n_docs, n_items, 6), in the order of `sheet`.
+        """
+        chances = np.full((*sheet.codes.shape, MAX_RATING + 1), np.nan)
+        grader_id = self.grader_id
+        if grader_id is None:
+            return chances
+        passages = self._passage_rows([(sheet.texts, sheet.items)])[0].tolist()
+        item_rows = self.store.item_ids([asked_digest(item) for item in sheet.items])
+        for column, item in enumerate(item_rows):
+            answers = {} if item is None else self.store.answers(grader_id, item)
+            for row, passage in enumerate(passages):
+                grade = answers.get(passage)
+                if grade is not None and grade.probabilities is not None:
+                    chances[row, column, : len(grade.probabilities)] = grade.probabilities
+        return chances
+
+    def rows(
+        self,
+        sheets: Mapping[str, GradeSheet],
+        human: Mapping[tuple[str, str, str], HumanRating],
+        query_ids: Collection[str] | None = None,
+    ) -> Iterator[dict[str, Any]]:
+        """Every grade of these cells, for `export grades`: ids, rating, status, answer, digests.
+
+        The rating is the grader's. Where a person rated the cell, that stands beside it, so that what is
+        read back as this grader's grades is.
+
+        Args:
+            human: (query_id, doc_id, item_id) -> the rating of a person that counts.
+            query_ids: only of these queries.
+        """
+        grader_id = self.grader_id
+        if grader_id is None:
+            return
+        model, prompt = self._model_and_prompt()
+        for query_id, sheet in sheets.items():
+            if query_ids is not None and query_id not in query_ids:
+                continue
+            digests = [None if text is None else passage_digest(text) for text in sheet.texts]
+            passages = self.store.passage_ids([digest or b"" for digest in digests])
+            item_rows = self.store.item_ids([asked_digest(item) for item in sheet.items])
+            for item, item_row in zip(sheet.items, item_rows, strict=True):
+                if item_row is None:
+                    continue
+                answers = self.store.answers(grader_id, item_row)
+                item_sha256 = item_digest(item).hex()
+                for doc_id, digest, row in zip(sheet.doc_ids, digests, passages, strict=True):
+                    if digest is None or row is None or row not in answers:
+                        continue
+                    grade = answers[row]
+                    rating, status = self.reading(item, grade)
+                    yield {
+                        "query_id": query_id,
+                        "doc_id": doc_id,
+                        "item_id": item.item_id,
+                        "rating": rating,
+                        "status": status,
+                        "answer": grade.answer,
+                        "probabilities": grade.probabilities,
+                        "model": str(
+                            model or self._identity.get("model") or self._identity.get("grader") or ""
+                        ),
+                        "prompt": prompt or self._prompt(item.kind),
+                        "passage_sha256": digest.hex(),
+                        "item_sha256": item_sha256,
+                        **_human(human.get((query_id, doc_id, item.item_id))),
+                    }
+
+    def prompts(self, items: Sequence[Item]) -> tuple[str, ...]:
+        """The names of the prompts that ask about these items, sorted, as far as there are names."""
+        return tuple(sorted({self._prompt(kind) for kind in {item.kind for item in items}} - {""}))
+
+    def _prompt(self, kind: str) -> str:
+        for prompt in self._identity.get("prompts", ()):
+            if prompt["asks"] == kind:
+                return str(prompt["name"])
+        return str(self._identity.get("prompt") or "")
+
+    def _model_and_prompt(self) -> tuple[str | None, str | None]:
+        """What the grader is called where its identity does not say it."""
+        try:
+            return getattr(self._grader, "said_by", (None, None))
+        except (ConversionError, TrecexamError):
+            # A recording that is gone names nobody; what was taken from it is stored.
+            return None, None
+
+
+def _looked_up(passages: NDArray[np.int64], graded: NDArray[np.int64], codes: Codes) -> Codes:
+    """The codes of passages among those of an item; MISSING where one has none.
+
+    Args:
+        passages: rows in the store, -1 for none.
+        graded, codes: the item's graded passages, ascending, and their codes.
+    """
+    if not len(graded):
+        return np.full(len(passages), MISSING, np.int8)
+    places = np.searchsorted(graded, passages)
+    places[places == len(graded)] = 0
+    return np.where(graded[places] == passages, codes[places], np.int8(MISSING)).astype(np.int8)
+
+
+def _human(row: HumanRating | None) -> dict[str, Any]:
+    return {} if row is None else {"human_rating": row.rating, "who": row.who, "why": row.why}

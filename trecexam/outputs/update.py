@@ -1,0 +1,74 @@
+"""One update of a track: scan, grade what is missing, write what changed. The daemon calls it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+from trecexam.files.stamps import fingerprint
+from trecexam.graders.base import identity_json
+from trecexam.line.grading import Progress
+from trecexam.line.loader import TrackLoader
+from trecexam.line.rejected import left_out, rejected_rows
+from trecexam.outputs.outputs import Outputs
+from trecexam.outputs.updates import Update
+from trecexam.version import __version__
+
+
+def update(
+    loader: TrackLoader,
+    progress: Callable[[Progress], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+    hold: Collection[Path] = (),
+) -> Update:
+    """Brings grades and outputs up to date with the folder. Nothing new: nothing is done.
+
+    Args:
+        progress: called after each graded batch.
+        stop: asked between batches; True ends the grading early.
+        hold: run files that are being written now.
+
+    Raises:
+        TrecexamError, ConversionError: what stands in the way; outputs are as they were.
+    """
+    outputs = Outputs(loader.folder)
+    seen = _fingerprint(loader, hold)
+    last = outputs.last(seen)
+    if last is not None:
+        return Update(False, 0, *last, complete=True, written=())
+    loader.inputs.forget_missing()
+    loader.open_to_write()
+    track, outcome = loader.grade(loader.load(hold), progress, stop)
+    ungraded = tuple(left_out(track)) if outcome.complete else ()
+    rejected = rejected_rows(track, ungraded)
+    written = outputs.write(track, rejected, loader.grading.usage(), complete=outcome.complete)
+    if outcome.complete:
+        outputs.remember(seen, len(track.runs), track.counts, rejected)
+    return Update(
+        True,
+        outcome.cells,
+        len(track.runs),
+        track.counts,
+        rejected,
+        outcome.complete,
+        tuple(written.files),
+        written.entry,
+        outcome.why,
+        outcome.cut,
+    )
+
+
+def _fingerprint(loader: TrackLoader, hold: Collection[Path]) -> str:
+    """Equal for two updates exactly when the second has nothing to do."""
+    # A file that is being written changes at every look; what counts of it does not.
+    inputs = {path: value for path, value in loader.inputs.stamps().items() if path not in hold}
+    state = [
+        __version__,
+        loader.config.model_dump(mode="json", exclude={"generator", "exam"}),
+        fingerprint(inputs),
+        sorted(map(str, hold)),
+        identity_json(loader.grader.identity),
+    ]
+    return hashlib.sha256(json.dumps(state).encode()).hexdigest()
