@@ -101,15 +101,14 @@ class Judged:
     @classmethod
     def _from_tables(cls, made: Sequence[Table]) -> Judged:
         lengths = [len(table.labels) for table in made]
+        importances = tuple(table.importances for table in made)
         return cls(
             tuple(table.query_id for table in made),
             np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
             _strings([pa.array(table.doc_ids, pa.large_string()) for table in made]),
             np.concatenate([np.empty(0, np.int32), *(table.labels for table in made)]),
             tuple(table.ratings for table in made),
-            tuple(table.importances for table in made)
-            if any(t.importances is not None for t in made)
-            else None,
+            importances if any(each is not None for each in importances) else None,
         )
 
     def select(self, query_ids: Iterable[str]) -> Judged:
