@@ -1,0 +1,100 @@
+"""Random judgments and runs for the measures on columns, and what ir_measures says of them."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import ir_measures
+import numpy as np
+from hypothesis import strategies as st
+from ir_measures import Measure
+
+from converters.records import Qrel
+from converters.run import Run
+from trecexam.scores.columns import Judged
+from trecexam.scores.ratings import QueryRatings
+
+#: query_id -> doc_id -> label
+Labels = Mapping[str, Mapping[str, int]]
+#: query_id -> doc_id -> score
+Scores = Mapping[str, Mapping[str, float]]
+
+QUERY_IDS = ("q1", "q2", "10", "9", "é")
+#: Of one and of several bytes, and one a prefix of another, since ties are told apart by bytes.
+DOC_IDS = (*(f"d{n}" for n in range(26)), "d", "é", "日本", "\U0001f600", "~")
+
+labels = st.dictionaries(
+    st.sampled_from(QUERY_IDS),
+    st.dictionaries(st.sampled_from(DOC_IDS), st.integers(-2, 5), min_size=1, max_size=20),
+    max_size=4,
+)
+#: Few scores, so that there are ties, and two that are one as 32-bit floats.
+scores = st.dictionaries(
+    st.sampled_from(QUERY_IDS),
+    st.dictionaries(
+        st.sampled_from(DOC_IDS), st.sampled_from((0.0, 1.0, 1.0000000001, 2.5, -3.0)), min_size=1
+    ),
+    max_size=4,
+)
+importances = st.sampled_from(("vital", "okay", ""))
+
+
+@st.composite
+def rated_queries(draw: st.DrawFn, *, weighed: bool = False) -> list[QueryRatings]:
+    """Up to four queries with ratings of up to six items, some without any, some passages rated by people."""
+    queries = []
+    for query_id in draw(st.lists(st.sampled_from(QUERY_IDS), unique=True, max_size=4)):
+        doc_ids = tuple(sorted(draw(st.lists(st.sampled_from(DOC_IDS), unique=True, max_size=14))))
+        n_items = draw(st.integers(0, 6))
+        rng = random.Random(draw(st.integers(0, 10_000)))
+        rows = [
+            [-1] * n_items if rng.random() < 0.2 else rng.choices((-1, 0, 1, 2, 3, 4, 5), k=n_items)
+            for _ in doc_ids
+        ]
+        matrix = np.array(rows, np.int8).reshape(len(doc_ids), n_items)
+        human = {doc_id: rng.randint(0, 5) for doc_id in doc_ids if rng.random() < 0.15}
+        kinds = tuple(rng.choices(("vital", "okay", ""), k=n_items)) if weighed else None
+        queries.append(QueryRatings(query_id, doc_ids, n_items, matrix, human, kinds))
+    return queries
+
+
+def run_of(by_query: Scores, name: str = "run") -> Run:
+    """The run with these scores."""
+    return Run.from_entries(
+        name, [(query_id, doc_id, score) for query_id, of in by_query.items() for doc_id, score in of.items()]
+    )
+
+
+def untied(run: Run) -> dict[str, dict[str, float]]:
+    """The same order with the scores n, n-1, ..., 1, in which no provider finds a tie."""
+    return {
+        query_id: {doc_id: float(score) for score, doc_id in enumerate(reversed(run.ranking(query_id)), 1)}
+        for query_id in run.query_ids
+    }
+
+
+def qrels_of(by_query: Labels, least: int | None = None) -> list[Qrel]:
+    """Qrels rows; labels below `least` become it, since pytrec_eval dies of a query with none above -2."""
+    return [
+        Qrel(query_id, doc_id, label if least is None else max(label, least))
+        for query_id, of in by_query.items()
+        for doc_id, label in of.items()
+    ]
+
+
+def by_ir_measures(measure: Measure, rows: Sequence[Any], run: Run, query_ids: Iterable[str]) -> list[float]:
+    """What ir_measures' own providers give for each query; 0 where they give nothing or no finite number."""
+    values = dict.fromkeys(query_ids, 0.0)
+    if rows:
+        for metric in ir_measures.evaluator([measure], rows).iter_calc(untied(run)):
+            if metric.query_id in values and math.isfinite(metric.value):
+                values[metric.query_id] = float(metric.value)
+    return list(values.values())
+
+
+def judged_of(by_query: Labels) -> Judged:
+    """The judgments with these labels, as they are."""
+    return Judged.from_qrels(qrels_of(by_query))

@@ -1,0 +1,118 @@
+"""Measures on columns of official judgments, bit by bit against ir_measures' other providers."""
+
+from __future__ import annotations
+
+import ir_measures
+import numpy as np
+import pytest
+import pytrec_eval
+from column_cases import Labels, Scores, by_ir_measures, judged_of, labels, qrels_of, run_of, scores
+from hypothesis import given, settings
+
+from trecexam.scores.columns import ColumnEvaluator, Judged, supported
+from trecexam.scores.measures import measure
+
+NAMES = (
+    *(
+        f"{name}@{k}"
+        for name in ("P", "R", "Success", "Judged", "nDCG", "AP", "RR")
+        for k in (1, 3, 10, 1000)
+    ),
+    *(f"{name}(rel={rel})@5" for name in ("P", "R", "Success", "AP", "RR") for rel in (2, 5)),
+    *(f"{name}(judged_only=True)@4" for name in ("P", "R", "Success", "AP", "nDCG")),
+    *("AP", "AP(rel=3)", "AP(judged_only=True)", "RR", "RR(rel=2)", "RR(judged_only=True,rel=2)", "nDCG"),
+    *("nDCG(judged_only=True)", "nDCG(gains={1:0,2:3,3:10,0:1})@5", "Judged"),
+    *("Rprec", "Rprec(rel=2)", "Rprec(judged_only=True)", "SetP", "SetP(rel=2)", "SetP(judged_only=True)"),
+    *("SetP(relative=True)", "SetP(relative=True,judged_only=True,rel=2)", "SetR", "SetR(rel=3)"),
+    *("NumRet", "NumRet(rel=1)", "NumRet(rel=3)", "NumRel"),
+)
+MEASURES = [*map(measure, NAMES), ir_measures.nDCG(gains={0: -1, 1: 4}) @ 7]
+
+
+@settings(deadline=None, max_examples=150)
+@given(by_query=labels, by_run=scores)
+def test_every_value_is_the_one_of_ir_measures_to_the_last_bit(by_query: Labels, by_run: Scores) -> None:
+    judged, run = judged_of(by_query), run_of(by_run)
+    values = ColumnEvaluator(MEASURES, judged).values(run)
+    for column, one in enumerate(MEASURES):
+        # The labels as trec_eval tells them apart; Judged counts them all.
+        expected = by_ir_measures(one, qrels_of(by_query, least=-1), run, judged.query_ids)
+        assert values[:, column].tolist() == expected, one
+
+
+@settings(deadline=None)
+@given(by_query=labels, by_run=scores)
+def test_ties_are_those_of_pytrec_eval(by_query: Labels, by_run: Scores) -> None:
+    judged = judged_of(by_query)
+    values = ColumnEvaluator([measure("AP"), measure("nDCG@3")], judged).values(run_of(by_run))
+    qrels = {query_id: {d: max(label, -1) for d, label in of.items()} for query_id, of in by_query.items()}
+    given_by = pytrec_eval.RelevanceEvaluator(qrels, ["map", "ndcg_cut.3"]).evaluate(by_run)
+    for query_id, row in zip(judged.query_ids, values.tolist(), strict=True):
+        of_query = given_by.get(query_id, {"map": 0.0, "ndcg_cut_3": 0.0})
+        assert row == [of_query["map"], of_query["ndcg_cut_3"]]
+
+
+@pytest.mark.parametrize("place", range(len(MEASURES)), ids=lambda place: str(MEASURES[place]))
+def test_a_measure_alone_has_the_values_that_it_has_among_others(place: int) -> None:
+    judged = judged_of({"q1": {f"d{n}": n % 4 for n in range(20)}, "q2": {"d1": 1}})
+    run = run_of({"q1": {f"d{n}": float(n * 7 % 31) for n in range(31)}, "q3": {"d1": 1.0}})
+    together = ColumnEvaluator(MEASURES, judged).values(run)[:, [place]]
+    np.testing.assert_array_equal(ColumnEvaluator([MEASURES[place]], judged).values(run), together)
+
+
+def test_long_rankings_have_the_sums_of_trec_eval() -> None:
+    """Where thousands of terms are added, another order of additions would show."""
+    rng = np.random.default_rng(3)
+    by_query = {f"q{q}": {f"d{n}": int(rng.integers(0, 4)) for n in range(3000)} for q in range(4)}
+    ranks = {q: rng.permutation(4000).tolist() for q in by_query}
+    run = run_of({q: {f"d{n}": float(-place) for place, n in enumerate(order)} for q, order in ranks.items()})
+    chosen = [
+        measure(name) for name in ("nDCG", "nDCG@2000", "AP", "AP(rel=3)@1500", "nDCG(judged_only=True)")
+    ]
+    values = ColumnEvaluator(chosen, judged_of(by_query)).values(run)
+    for column, one in enumerate(chosen):
+        assert values[:, column].tolist() == by_ir_measures(one, qrels_of(by_query), run, by_query)
+
+
+def test_the_best_label_of_a_passage_counts() -> None:
+    rows = [ir_measures.Qrel("q", "d", label, str(n)) for n, label in enumerate((0, 3, 1))]
+    judged = Judged.from_qrels(rows)
+    assert judged.labels.tolist() == [3]
+    assert ColumnEvaluator([ir_measures.P(rel=3) @ 1], judged).values(run_of({"q": {"d": 1}})).tolist() == [
+        [1]
+    ]
+
+
+def test_without_judgments_there_is_no_row() -> None:
+    assert ColumnEvaluator(MEASURES, Judged.from_qrels([])).values(run_of({"q": {"d": 1}})).shape == (
+        0,
+        len(MEASURES),
+    )
+
+
+def test_queries_without_judgments_and_queries_that_the_run_skips_have_zeros() -> None:
+    judged = Judged.from_qrels(qrels_of({"q1": {"d1": 1}}), ["q2", "q1"])
+    assert judged.query_ids == ("q2", "q1")
+    for run in (run_of({"q2": {"d1": 1}}), run_of({})):
+        assert not ColumnEvaluator(MEASURES, judged).values(run).any()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Bpref", "infAP", "SetF", "SetAP", "IPrec@0.1", "ERR_IA@10", "StRecall@10", "NumQ", "NumRel(rel=2)",
+        "RR(judged_only=True)@10", "nDCG(dcg='exp-log2')@10", "P(rel=0)@5", "P@0", "P",
+        "alpha_nDCG", "alpha_nDCG@21", "alpha_nDCG(alpha=1.5)@5", "alpha_nDCG(judged_only=True)@5",
+        "Cover(rel=0)@5", "Cover(rel=4,partial=4)@5", "Cover(weights='none')@5", "nCover(rel=True)@5",
+        "P(depth=3)@5",
+    ],
+)  # fmt: skip
+def test_what_columns_cannot_compute_is_not_supported(name: str) -> None:
+    one = ir_measures.parse_measure(name)
+    assert not supported(one)
+    with pytest.raises(ValueError, match="not computed on columns"):
+        ColumnEvaluator([one], Judged.from_qrels([]))
+
+
+def test_all_that_is_compared_here_is_supported() -> None:
+    assert all(supported(one) for one in MEASURES)

@@ -1,0 +1,115 @@
+"""Values of measures for all queries of a run at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from ir_measures import Measure
+from ir_measures.providers.base import NOT_PROVIDED
+from numpy.typing import NDArray
+
+import trecexam.scores.cover  # noqa: F401  registers Cover and nCover
+from converters.run import Run
+from trecexam.scores.columns.judged import Judged
+from trecexam.scores.columns.measures import MODULES, alpha_ndcg
+from trecexam.scores.columns.measures.base import Computation
+from trecexam.scores.columns.ranked import Hits, rows_at_ranks
+
+#: Parameters that are whole numbers of at least 1.
+_COUNTED = frozenset(("cutoff", "rel", "partial"))
+_MAX_INT = 2**31 - 1
+
+
+def supported(measure: Measure) -> bool:
+    """Whether columns compute this measure with these parameters, equal to what ir_measures gives for it.
+
+    False are: other measures; a label, or cutoff, below 1; nDCG(dcg='exp-log2'), and gains that are not whole
+    numbers; alpha_nDCG without a cutoff of at most 20, with judged_only, or an alpha outside 0..1;
+    RR(judged_only=True)@k and NumRel(rel=2), which ir_measures has no provider for.
+    """
+    module = MODULES.get(measure.NAME or "")
+    if module is None or not measure.params.keys() <= module.PARAMETERS & measure.SUPPORTED_PARAMS.keys():
+        return False
+    for key, info in measure.SUPPORTED_PARAMS.items():
+        value = measure.params.get(key, NOT_PROVIDED)
+        if value is NOT_PROVIDED:
+            if info.required:
+                return False
+            continue
+        valid = info.validate(value)  # type: ignore[no-untyped-call]
+        if not valid or (key in _COUNTED and value is not None and not _is_count(value)):
+            return False
+    return _is_computed(measure)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MAX_INT
+
+
+def _is_computed(measure: Measure) -> bool:
+    """What of a measure depends on several parameters, or on the values of one."""
+    params = measure.params
+    if measure.NAME == "RR":
+        return not (params.get("judged_only") and "cutoff" in params)
+    if measure.NAME == "NumRel":
+        return bool(measure["rel"] == 1)
+    if measure.NAME == "nDCG":
+        gains = params.get("gains") or {}
+        whole = all(isinstance(number, int) for pair in gains.items() for number in pair)
+        return bool(whole and measure["dcg"] == "log2")
+    if measure.NAME == "alpha_nDCG":
+        within = params.get("cutoff", _MAX_INT) <= alpha_ndcg.MAX_CUTOFF
+        return bool(within and 0 <= measure["alpha"] <= 1 and not params.get("judged_only"))
+    if measure.NAME in ("Cover", "nCover"):
+        return measure["partial"] is None or bool(measure["partial"] < measure["rel"])
+    return True
+
+
+class ColumnEvaluator:
+    """Evaluates runs on fixed judgments; what depends on these alone is worked out once, here.
+
+    Args:
+        measures: each of them `supported`.
+        judged: the judgments.
+
+    Raises:
+        ValueError: a measure is not supported, or cannot be computed on these judgments; with the reason.
+    """
+
+    def __init__(self, measures: Sequence[Measure], judged: Judged) -> None:
+        for measure in measures:
+            if not supported(measure):
+                raise ValueError(f"{measure} is not computed on columns; ir_measures has providers for it")
+        self.measures = tuple(measures)
+        self.judged = judged
+        self._computations: list[Computation] = [
+            MODULES[measure.NAME or ""].computation(measure, judged) for measure in measures
+        ]
+        self._depth = _depth(self.measures)
+
+    def values(self, run: Run) -> NDArray[np.float64]:
+        """The values of all measures on all queries.
+
+        Returns:
+            float64 of shape (queries of the judgments, measures), in their order; 0 where the run skips the
+            query, where the query has no judgments, and where a value is undefined (0/0).
+        """
+        hits = Hits.of(rows_at_ranks(run, self.judged, self._depth), self.judged)
+        values = np.zeros((len(self.judged.query_ids), len(self.measures)), np.float64)
+        for column, compute in enumerate(self._computations):
+            values[:, column] = compute(hits)
+        return values
+
+
+def _depth(measures: Sequence[Measure]) -> int | None:
+    """How many ranks the measures look at; None for all."""
+    deepest = 1
+    for measure in measures:
+        if measure.NAME == "NumRel" or (measure.NAME == "NumRet" and "rel" not in measure.params):
+            continue
+        if measure.params.get("judged_only") or "cutoff" not in measure.params:
+            return None
+        deepest = max(deepest, measure.params["cutoff"])
+    return deepest

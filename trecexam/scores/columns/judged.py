@@ -1,0 +1,190 @@
+"""What runs are evaluated against, as columns: every judged passage of every query, and its label."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyarrow.compute import SetLookupOptions
+
+from trecexam.scores.columns.from_rows import Table, tables
+from trecexam.scores.columns.rubric_labels import UNJUDGED, rubric_labels
+from trecexam.scores.labels import LabelRule
+from trecexam.scores.ratings import QueryRatings
+
+__all__ = ["UNJUDGED", "Judged"]
+
+
+class _Row(Protocol):
+    @property
+    def query_id(self) -> str: ...
+    @property
+    def doc_id(self) -> str: ...
+    @property
+    def relevance(self) -> int: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """The judgments of some queries.
+
+    Attributes:
+        query_ids: the queries; unique.
+        offsets: int64, len(query_ids) + 1: the passages of query i are offsets[i]:offsets[i + 1].
+        doc_ids: pyarrow large_string array of all passages; unique and ascending within a query.
+        labels: int32, len(doc_ids); `UNJUDGED` where a passage is in the pool without having a label.
+        ratings: of each query an integer matrix of shape (its passages, its items), below 1 where there is
+            no rating; None where nothing is known of items. Cover and alpha_nDCG are computed on it.
+        importances: of each query "vital", "okay" or "" for each item, or None; None where no query has any.
+        min_rating: the rating that alpha_nDCG(rel=1) takes for 1, as `subtopic_qrels` does; None where
+            ratings are labels of subtopics, which alpha_nDCG compares with its `rel`.
+    """
+
+    query_ids: tuple[str, ...]
+    offsets: NDArray[np.int64]
+    doc_ids: Any
+    labels: NDArray[np.int32]
+    ratings: tuple[NDArray[np.integer], ...] | None = None
+    importances: tuple[tuple[str, ...] | None, ...] | None = None
+    min_rating: int | None = None
+
+    @classmethod
+    def from_qrels(cls, rows: Iterable[_Row], query_ids: Iterable[str] = ()) -> Judged:
+        """From rows with query_id, doc_id, relevance; of `converters` or of `ir_measures`.
+
+        Where a passage stands several times for a query, its best label counts. A row's `iteration`, if it
+        has any, is the item (subtopic) that its label is of; rows that all carry `ratings`
+        (`trecexam.scores.RubricQrel`) have these as items instead.
+
+        Args:
+            query_ids: queries that shall be there even if they have no row; they come first.
+
+        Raises:
+            ValueError: of one query only some rows carry ratings, or unequally many, or rows differ in the
+                items' importance.
+        """
+        return cls._from_tables(tables(rows, query_ids))
+
+    @classmethod
+    def from_ratings(
+        cls,
+        queries: Iterable[QueryRatings],
+        rule: LabelRule = "max",
+        min_rating: int = 4,
+        min_answers: int = 1,
+    ) -> Judged:
+        """From the ratings of pooled passages, with the labels of `trecexam.scores.labels.labels`.
+
+        Passages without any rating are there, `UNJUDGED`.
+
+        Raises:
+            ValueError: an unknown rule, or min_answers below 1.
+        """
+        made = [
+            Table(
+                q.query_id,
+                q.doc_ids,
+                rubric_labels(q, rule, min_rating, min_answers),
+                q.ratings,
+                q.importances,
+            )
+            for q in queries
+        ]
+        return replace(cls._from_tables(made), min_rating=min_rating)
+
+    @classmethod
+    def _from_tables(cls, made: Sequence[Table]) -> Judged:
+        lengths = [len(table.labels) for table in made]
+        importances = tuple(table.importances for table in made)
+        return cls(
+            tuple(table.query_id for table in made),
+            np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
+            _strings([pa.array(table.doc_ids, pa.large_string()) for table in made]),
+            np.concatenate([np.empty(0, np.int32), *(table.labels for table in made)]),
+            tuple(table.ratings for table in made),
+            importances if any(each is not None for each in importances) else None,
+        )
+
+    def select(self, query_ids: Iterable[str]) -> Judged:
+        """These queries alone, in this order; one that is unknown is there without a passage."""
+        chosen = tuple(dict.fromkeys(query_ids))
+        place = {query_id: i for i, query_id in enumerate(self.query_ids)}
+        made = []
+        for query_id in chosen:
+            i = place.get(query_id)
+            if i is None:
+                made.append(Table(query_id, (), np.empty(0, np.int32), np.empty((0, 0), np.int8), None))
+                continue
+            span = slice(int(self.offsets[i]), int(self.offsets[i + 1]))
+            made.append(
+                Table(
+                    query_id,
+                    self.doc_ids[span],
+                    self.labels[span],
+                    np.empty((0, 0), np.int8) if self.ratings is None else self.ratings[i],
+                    None if self.importances is None else self.importances[i],
+                )
+            )
+        selected = replace(Judged._from_tables(made), min_rating=self.min_rating)
+        return selected if self.ratings is not None else replace(selected, ratings=None)
+
+    @cached_property
+    def has_labels(self) -> NDArray[np.bool_]:
+        """Of each query, whether any of its passages has a label; to a measure the others do not exist."""
+        labelled = np.concatenate(([0], np.cumsum(self.labels != UNJUDGED)))
+        return np.asarray(np.diff(labelled[self.offsets]) > 0, np.bool_)
+
+    @cached_property
+    def query_of_row(self) -> NDArray[np.intp]:
+        """Of each passage the place of its query."""
+        return np.repeat(np.arange(len(self.query_ids)), np.diff(self.offsets))
+
+    @cached_property
+    def lookups(self) -> list[Any]:
+        """Of each query, its doc_ids as pyarrow's options of `index_in`, whose making takes a while."""
+        bounds = self.offsets.tolist()
+        return [SetLookupOptions(self.doc_ids[start:end]) for start, end in itertools.pairwise(bounds)]
+
+    @cached_property
+    def padded_labels(self) -> NDArray[np.int32]:
+        """The labels and one more, `UNJUDGED`, so that row -1 has none."""
+        return np.append(self.labels, np.int32(UNJUDGED))
+
+    @cached_property
+    def items(self) -> NDArray[np.integer]:
+        """All ratings: shape (passages + 1, most items of a query), -1 beyond a query's items.
+
+        The last row has no rating, so that row -1 reaches no item.
+
+        Raises:
+            ValueError: nothing is known of items.
+        """
+        if self.ratings is None:
+            raise ValueError("these judgments have no ratings of items, which Cover and alpha_nDCG need")
+        width = max((matrix.shape[1] for matrix in self.ratings), default=0)
+        kind = np.result_type(np.int8, *{matrix.dtype for matrix in self.ratings})
+        padded = np.full((len(self.labels) + 1, width), -1, kind)
+        for start, matrix in zip(self.offsets.tolist(), self.ratings, strict=False):
+            padded[start : start + matrix.shape[0], : matrix.shape[1]] = matrix
+        return padded
+
+    @cached_property
+    def n_items(self) -> NDArray[np.int64]:
+        """Of each query, how many items it has.
+
+        Raises:
+            ValueError: nothing is known of items.
+        """
+        if self.ratings is None:
+            raise ValueError("these judgments have no ratings of items, which Cover and alpha_nDCG need")
+        return np.array([matrix.shape[1] for matrix in self.ratings], np.int64)
+
+
+def _strings(arrays: list[Any]) -> Any:
+    return pa.concat_arrays(arrays) if arrays else pa.array([], pa.large_string())

@@ -1,0 +1,70 @@
+"""What the measures share: which hits they look at, how many passages are relevant, and trec_eval's log2."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from ir_measures import Measure
+from numpy.typing import NDArray
+
+from trecexam.scores.columns.judged import Judged
+from trecexam.scores.columns.ranked import Hits
+
+#: A number for each query, float64.
+Values = NDArray[np.float64]
+#: Gives a measure's values from the hits of a run; made once for its judgments.
+Computation = Callable[[Hits], Values]
+
+
+def cutoff_of(measure: Measure) -> int | None:
+    """The measure's cutoff, None where it has none."""
+    cutoff: int | None = measure.params.get("cutoff")
+    return cutoff
+
+
+def considered(measure: Measure, hits: Hits) -> Hits:
+    """The hits that the measure looks at, by its parameters `judged_only` and `cutoff`."""
+    if measure.params.get("judged_only"):
+        hits = hits.judged_only()
+    return hits.top(cutoff_of(measure))
+
+
+def n_relevant(judged: Judged, rel: int) -> NDArray[np.int64]:
+    """Of each query, how many passages have a label of `rel` or better, rel being at least 1."""
+    so_far = np.concatenate(([0], np.cumsum(judged.labels >= rel)))
+    return np.asarray(np.diff(so_far[judged.offsets]), np.int64)
+
+
+def n_relevant_at(hits: Hits, rel: int) -> NDArray[np.int64]:
+    """Of each query, how many of the hits have a label of `rel` or better."""
+    return np.asarray(np.count_nonzero(hits.labels >= rel, axis=1), np.int64)
+
+
+def ratio(above: NDArray[Any], below: NDArray[Any]) -> Values:
+    """above / below as float64, 0 where below is 0."""
+    values = np.zeros(len(above), np.float64)
+    np.divide(above, below, out=values, where=np.asarray(below) != 0)
+    return values
+
+
+def last_sum(terms: Values) -> Values:
+    """The sums of the rows, added from left to right as C loops add; numpy's own sum adds pairwise."""
+    sums: Values = np.cumsum(terms, axis=1)
+    return sums[:, -1] if terms.shape[1] else np.zeros(len(terms), np.float64)
+
+
+def discounts(length: int) -> Values:
+    """log2(rank + 2) of the ranks 0, 1, ...; at least `length` of them.
+
+    From C's log2, which trec_eval calls: numpy's own differs in the last bit on some processors.
+    """
+    return _discounts(1 << max(length - 1, 31).bit_length())
+
+
+@lru_cache(maxsize=8)
+def _discounts(length: int) -> Values:
+    return np.array([math.log2(rank + 2) for rank in range(length)], np.float64)

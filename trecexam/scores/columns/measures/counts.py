@@ -1,0 +1,27 @@
+"""NumRet, NumRelRet and NumRel: how many are retrieved, relevant, and both."""
+
+from __future__ import annotations
+
+import numpy as np
+from ir_measures import Measure
+
+from trecexam.scores.columns.judged import Judged
+from trecexam.scores.columns.measures.base import Computation, Values, n_relevant, n_relevant_at
+from trecexam.scores.columns.ranked import Hits
+
+PARAMETERS = frozenset(("rel",))
+
+
+def n_relevant_retrieved(hits: Hits, rel: int) -> Values:
+    """How many passages at the hits are relevant, as trec_eval's `te_calc_num_rel_ret` (m_num_rel_ret.c)."""
+    return n_relevant_at(hits, rel).astype(np.float64)
+
+
+def computation(measure: Measure, judged: Judged) -> Computation:
+    """Computes NumRet, NumRet(rel) or NumRel; 0 each where the run skips the query, as ir_measures has it."""
+    if measure.NAME == "NumRel":
+        relevant = n_relevant(judged, measure["rel"]).astype(np.float64)
+        return lambda hits: np.where(hits.n_retrieved > 0, relevant, 0.0)
+    if "rel" in measure.params:
+        return lambda hits: n_relevant_retrieved(hits, measure["rel"])
+    return lambda hits: hits.n_retrieved.astype(np.float64)

@@ -1,0 +1,93 @@
+"""Cover and nCover: the share of the query's items that the first passages reach."""
+
+from __future__ import annotations
+
+import numpy as np
+from ir_measures import Measure
+from numpy.typing import NDArray
+
+from trecexam.scores.columns.judged import UNJUDGED, Judged
+from trecexam.scores.columns.measures.base import Computation, Values, considered, ratio
+from trecexam.scores.columns.ranked import Hits
+from trecexam.scores.weights import EQUAL, item_weights
+
+PARAMETERS = frozenset(("cutoff", "rel", "partial", "weights"))
+
+
+def best_ratings(items: NDArray[np.integer], hits: Hits) -> NDArray[np.integer]:
+    """Of each query and item the best rating at the hits, -1 where there is none: (queries, items).
+
+    Args:
+        items: of `Judged.items`.
+    """
+    best: NDArray[np.integer] = items[hits.rows].max(axis=1, initial=-1)
+    return best
+
+
+def credits_of(best: NDArray[np.integer], rel: int, partial: int | None, weights: Values | None) -> Values:
+    """Of each query the sum of w_i * c_i; see `trecexam.scores.cover_kernel.cover_values`.
+
+    Weights are 0, 0.5 or 1, so that their sums are exact in any order.
+    """
+    full = _weight(best >= rel, weights)
+    return full if partial is None else (full + _weight(best >= partial, weights)) / 2
+
+
+def cover(covered: Values, whole: Values) -> Values:
+    """Rubric-Cover, 0..1: the credit at the hits / that of all items (Cover) or of the pool's best (nCover).
+
+    Sander & Dietz, "EXAM: How to Evaluate Retrieve-and-Generate Systems for Users Who Do Not (Yet) Know What
+    They Want", DESIRES 2021; for the formulas see `trecexam.scores.cover_kernel.cover_values`.
+    """
+    return np.where(covered == 0, 0.0, ratio(covered, whole))
+
+
+def computation(measure: Measure, judged: Judged) -> Computation:
+    """Computes Cover or nCover(rel, partial, weights)@k.
+
+    Raises:
+        ValueError: the judgments have no ratings of items, or no importances where weights need them.
+    """
+    rel, partial = measure["rel"], measure["partial"]
+    items, weights = judged.items, _weights(measure, judged)
+    if measure.NAME == "Cover":
+        whole = judged.n_items.astype(np.float64) if weights is None else weights.sum(axis=1)
+    else:
+        whole = credits_of(_pool(judged), rel, partial, weights)
+    return lambda hits: cover(
+        credits_of(best_ratings(items, considered(measure, hits)), rel, partial, weights), whole
+    )
+
+
+def _weight(reached: NDArray[np.bool_], weights: Values | None) -> Values:
+    if weights is None:
+        return np.asarray(np.count_nonzero(reached, axis=1), np.float64)
+    summed: Values = (weights * reached).sum(axis=1)
+    return summed
+
+
+def _weights(measure: Measure, judged: Judged) -> Values | None:
+    """The items' weights, 0 beyond a query's items; None for equal ones."""
+    if measure["weights"] == EQUAL:
+        return None
+    importances = judged.importances or (None,) * len(judged.query_ids)
+    weights = np.zeros((len(judged.query_ids), judged.items.shape[1]), np.float64)
+    for i, of_query in enumerate(importances):
+        if of_query is not None:
+            weights[i, : len(of_query)] = item_weights(measure["weights"], of_query)
+        elif judged.has_labels[i]:
+            raise ValueError(
+                f"{measure} needs the importance of items, and these judgments carry none: give ratings "
+                "of a bank whose items have it"
+            )
+    return weights
+
+
+def _pool(judged: Judged) -> NDArray[np.integer]:
+    """Of each query and item the best rating of any labelled passage."""
+    best = np.full((len(judged.query_ids), judged.items.shape[1]), -1, judged.items.dtype)
+    labelled = judged.labels != UNJUDGED
+    for i in np.flatnonzero(judged.has_labels).tolist():
+        span = slice(int(judged.offsets[i]), int(judged.offsets[i + 1]))
+        best[i] = judged.items[span][labelled[span]].max(axis=0, initial=-1)
+    return best

@@ -1,0 +1,40 @@
+"""Judged and Judged@k: the share of what is retrieved that has a label."""
+
+from __future__ import annotations
+
+import numpy as np
+from ir_measures import Measure
+from numpy.typing import NDArray
+
+from trecexam.scores.columns.judged import UNJUDGED, Judged
+from trecexam.scores.columns.measures.base import Computation, Values, considered, ratio
+from trecexam.scores.columns.ranked import Hits
+
+PARAMETERS = frozenset(("cutoff",))
+
+
+def judged_share(hits: Hits, retrieved: NDArray[np.int64]) -> Values:
+    """|labelled at the hits| / |retrieved|, 0..1; 0 where nothing is retrieved.
+
+    As ir_measures' judged provider: a negative label is one, and where fewer than the cutoff are retrieved,
+    their number divides.
+
+    Args:
+        hits: at the ranks that count.
+        retrieved: of each query, how many entries there are at these ranks.
+
+    Returns:
+        float64 of shape (queries,).
+    """
+    return ratio(np.count_nonzero(hits.labels != UNJUDGED, axis=1), retrieved)
+
+
+def computation(measure: Measure, judged: Judged) -> Computation:
+    """Computes Judged@k."""
+    cutoff = measure.params.get("cutoff")
+
+    def values(hits: Hits) -> Values:
+        retrieved = hits.n_retrieved if cutoff is None else np.minimum(hits.n_retrieved, cutoff)
+        return judged_share(considered(measure, hits), retrieved)
+
+    return values

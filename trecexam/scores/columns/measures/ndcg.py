@@ -1,0 +1,81 @@
+"""nDCG and nDCG@k: discounted gain, as a share of that of the ideal ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from ir_measures import Measure
+from numpy.typing import NDArray
+
+from trecexam.scores.columns.judged import UNJUDGED, Judged
+from trecexam.scores.columns.measures.base import (
+    Computation,
+    Values,
+    considered,
+    discounts,
+    last_sum,
+    ratio,
+)
+from trecexam.scores.columns.ranked import NO_RANK, Hits
+
+PARAMETERS = frozenset(("cutoff", "dcg", "gains", "judged_only"))
+
+
+def dcg(gains: NDArray[np.integer], ranks: NDArray[np.int32]) -> Values:
+    """The sum of gain / log2(rank + 2) over the ranks from 0, in the order of the ranks.
+
+    Jarvelin & Kekalainen, "Cumulated gain-based evaluation of IR techniques", TOIS 20(4), 2002, in the form
+    of trec_eval's `te_calc_ndcg` and `te_calc_ndcg_cut` (m_ndcg.c, m_ndcg_cut.c): gains are labels, and
+    those below 0 are 0.
+
+    Args:
+        gains, ranks: of shape (queries, hits); `NO_RANK` beyond a query's hits.
+
+    Returns:
+        float64 of shape (queries,).
+    """
+    gains = np.where(ranks != NO_RANK, np.maximum(gains, 0), 0)
+    known = np.where(ranks != NO_RANK, ranks, 0)
+    return last_sum(gains / discounts(int(known.max(initial=0)) + 1)[known])
+
+
+def ideal_dcg(judged: Judged, cutoff: int | None, gains: Mapping[int, int] | None = None) -> Values:
+    """The DCG of the passages by falling gain, at the cutoff; shape (queries,)."""
+    all_gains = gains_of(judged.labels, gains)
+    useful = np.flatnonzero(all_gains > 0)
+    order = useful[np.lexsort((-all_gains[useful], judged.query_of_row[useful]))]
+    query = judged.query_of_row[order]
+    counts = np.bincount(query, minlength=len(judged.query_ids))
+    rank = np.arange(len(order)) - (np.cumsum(counts) - counts)[query]
+    shape = len(counts), int(counts.max(initial=0))
+    sorted_gains, ranks = np.zeros(shape, np.int64), np.full(shape, NO_RANK, np.int32)
+    sorted_gains[query, rank], ranks[query, rank] = all_gains[order], rank
+    return dcg(sorted_gains[:, :cutoff], ranks[:, :cutoff])
+
+
+def gains_of(labels: NDArray[np.int32], gains: Mapping[int, int] | None) -> NDArray[np.int32]:
+    """The gain of each label: itself, or what it is mapped to; `UNJUDGED` stays."""
+    if not gains:
+        return labels
+    mapped = labels.copy()
+    for label, gain in gains.items():
+        mapped[(labels == label) & (labels != UNJUDGED)] = gain
+    return mapped
+
+
+def ndcg(hits: Hits, ideal: Values, gains: Mapping[int, int] | None = None) -> Values:
+    """DCG at the hits / DCG of the ideal ranking, 0..1; 0 where no passage has a gain.
+
+    Args:
+        hits: at the ranks that count.
+        ideal: of `ideal_dcg`, with the same cutoff and gains.
+    """
+    return ratio(dcg(gains_of(hits.labels, gains), hits.ranks), ideal)
+
+
+def computation(measure: Measure, judged: Judged) -> Computation:
+    """Computes nDCG(gains, judged_only)@k."""
+    gains = measure.params.get("gains")
+    ideal = ideal_dcg(judged, measure.params.get("cutoff"), gains)
+    return lambda hits: ndcg(considered(measure, hits), ideal, gains)

@@ -1,0 +1,106 @@
+"""The columns as a provider of ir_measures.
+
+    from trecexam.scores.columns import provider
+    provider.calc_aggregate([nDCG @ 10], qrels, run)
+
+`register()` lets `ir_measures.calc` and its kin take it before pytrec_eval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import ir_measures
+from ir_measures import Measure, Metric, measures, providers
+from ir_measures.util import TYPE_QREL, TYPE_RUN, QrelsConverter, RunConverter
+
+from converters.run import Run
+from trecexam.scores.columns.evaluator import ColumnEvaluator, supported
+from trecexam.scores.columns.judged import Judged
+from trecexam.scores.columns.measures import MODULES
+
+_DIVERSITY = "alpha_nDCG"
+
+
+class ColumnsEvaluator(providers.Evaluator):
+    """Values of runs on fixed qrels."""
+
+    def __init__(self, measures: Iterable[Measure], judged: Judged) -> None:
+        measures = list(measures)
+        super().__init__(measures, judged.query_ids)
+        self._columns = ColumnEvaluator(measures, judged)
+
+    def _iter_calc(self, run: TYPE_RUN | Run) -> Iterator[Metric]:
+        values = self._columns.values(as_run(run)).tolist()
+        for query_id, of_query in zip(self._columns.judged.query_ids, values, strict=True):
+            for measure, value in zip(self.measures, of_query, strict=True):
+                yield Metric(query_id, measure, value)
+
+
+class ColumnsProvider(providers.Provider):
+    """Computes what `trecexam.scores.columns.supported` says; see examples/columns.md."""
+
+    NAME = "trecexam_columns"
+    SUPPORTED_MEASURES = [type(measures.registry[name])() for name in MODULES]  # noqa: RUF012
+
+    def supports(self, measure: Measure) -> bool:
+        """Whether the measure is computed here with its parameters.
+
+        Raises:
+            AssertionError: its parameters are impossible.
+        """
+        measure.validate_params()  # type: ignore[no-untyped-call]
+        return supported(measure)
+
+    def _evaluator(self, measures: Iterable[Measure], qrels: TYPE_QREL) -> ColumnsEvaluator:
+        wanted = list(dict.fromkeys(measures))
+        query_ids = qrels.keys() if isinstance(qrels, dict) else ()
+        rows = list(QrelsConverter(qrels).as_namedtuple_iter())  # type: ignore[no-untyped-call]
+        if any(hasattr(row, "ratings") for row in rows):
+            for measure in wanted:
+                if measure.NAME == _DIVERSITY:
+                    raise ValueError(
+                        f"{measure} needs a row for each passage and item, and these rows carry all items' "
+                        "ratings each: make rows with `subtopic_qrels` or `rating_qrels`"
+                    )
+        return ColumnsEvaluator(wanted, Judged.from_qrels(rows, query_ids))
+
+    def qrel_inputs(self, measures: Iterable[Measure]) -> list[str]:
+        """The columns that qrels need."""
+        on_items = any(measure.NAME in (_DIVERSITY, "Cover", "nCover") for measure in measures)
+        return ["query_id", "doc_id", "relevance", *(["iteration"] if on_items else [])]
+
+
+def as_run(run: Any) -> Run:
+    """A run in any form that ir_measures takes, or a `Run` already, as columns in trec_eval's order.
+
+    Scores are compared as 32-bit floats, the highest first, ties by doc_id, the highest first. Where a
+    document stands twice for a query, its last score counts, as it does to ir_measures.
+
+    Raises:
+        ValueError: a score is not a finite number.
+    """
+    if isinstance(run, Run):
+        return run
+    scores = RunConverter(run).as_dict_of_dict()  # type: ignore[no-untyped-call]
+    entries = (
+        (query_id, doc_id, score)
+        for query_id, of_query in scores.items()
+        for doc_id, score in of_query.items()
+    )
+    return Run.from_entries("run", entries)
+
+
+def register() -> None:
+    """Makes ir_measures' own functions take this provider first; doing it again changes nothing.
+
+    `providers.register` alone puts it into the registry, at which `ir_measures.calc` does not look.
+    """
+    providers.register(provider)  # type: ignore[no-untyped-call]
+    pipeline = ir_measures.DefaultPipeline.providers
+    pipeline[:] = [provider, *(known for known in pipeline if known.NAME != provider.NAME)]
+
+
+#: Ready for use.
+provider = ColumnsProvider()  # type: ignore[no-untyped-call]

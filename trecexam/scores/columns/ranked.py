@@ -1,0 +1,139 @@
+"""A run joined with judgments: at which ranks there are judged passages, and which."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from converters.run import Run
+from trecexam.scores.columns.judged import UNJUDGED, Judged
+
+#: The rank that stands where a query has no further hit; below every cutoff's reach.
+NO_RANK = int(np.iinfo(np.int32).max)
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """For each query and rank the judged passage there.
+
+    Attributes:
+        offsets: int64, queries + 1: the ranks of query i are offsets[i]:offsets[i + 1].
+        rows: int32, for each rank, best first, the passage's row in the judgments, or -1.
+        n_retrieved: int64, how many entries the run has for each query, also beyond the depth of the join.
+    """
+
+    offsets: NDArray[np.int64]
+    rows: NDArray[np.int32]
+    n_retrieved: NDArray[np.int64]
+
+
+def rows_at_ranks(run: Run, judged: Judged, depth: int | None = None) -> Ranked:
+    """The row of `judged` at each rank of each of its queries; a query that the run skips has no rank.
+
+    pyarrow's `index_in`, query by query, took 8 ms for the first 20 of 300 x 1000 ranks against 300 x 250
+    passages and 15 ms for all; Python dicts took 46, a sorted array of 64-bit hashes 80 and more.
+
+    Args:
+        depth: how many ranks, at least 1; None for all.
+    """
+    place = {query_id: i for i, query_id in enumerate(run.query_ids)}
+    bounds, starts = run.offsets.tolist(), judged.offsets.tolist()
+    doc_ids = run.doc_ids if run.doc_ids.type == pa.large_string() else run.doc_ids.cast(pa.large_string())
+    index_in = pc.get_function("index_in")
+    pieces = []
+    lengths = np.zeros(len(judged.query_ids), np.int64)
+    retrieved = np.zeros(len(judged.query_ids), np.int64)
+    for i, query_id in enumerate(judged.query_ids):
+        at = place.get(query_id)
+        if at is None:
+            continue
+        length = retrieved[i] = bounds[at + 1] - bounds[at]
+        lengths[i] = length if depth is None else min(length, depth)
+        pieces.append(index_in.call([doc_ids.slice(bounds[at], int(lengths[i]))], judged.lookups[i]))
+    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+    if not pieces:
+        return Ranked(offsets, np.empty(0, np.int32), retrieved)
+    rows = pa.concat_arrays(pieces).fill_null(-1).to_numpy()
+    rows = np.where(rows >= 0, rows + np.repeat(np.array(starts[:-1], np.int32), lengths), np.int32(-1))
+    return Ranked(offsets, rows.astype(np.int32, copy=False), retrieved)
+
+
+@dataclass(frozen=True, eq=False)
+class Hits:
+    """The ranks that matter: where a labelled passage stands. Adding up the others would add zeros.
+
+    Attributes:
+        labels: int32 of shape (queries, most hits of a query), by rank; `UNJUDGED` beyond a query's hits.
+        ranks: int32 of the same shape, counted from 0; `NO_RANK` beyond.
+        rows: int32 of the same shape, the passages' rows in the judgments; -1 beyond.
+        n_retrieved: int64, how many entries the run has for each query.
+    """
+
+    labels: NDArray[np.int32]
+    ranks: NDArray[np.int32]
+    rows: NDArray[np.int32]
+    n_retrieved: NDArray[np.int64]
+    _kept: dict[int | None, Hits] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, ranked: Ranked, judged: Judged) -> Hits:
+        """The hits of a run that was joined with these judgments."""
+        labels = judged.padded_labels[ranked.rows]
+        places = np.flatnonzero(labels != UNJUDGED)
+        query = np.searchsorted(ranked.offsets, places, side="right") - 1
+        ranks = (places - ranked.offsets[query]).astype(np.int32)
+        retrieved = np.where(judged.has_labels, ranked.n_retrieved, 0)
+        return _padded(query, ranks, ranked.rows[places], labels[places], retrieved)
+
+    def top(self, cutoff: int | None) -> Hits:
+        """The hits at the first `cutoff` ranks; all with None."""
+        if cutoff is None:
+            return self
+        if cutoff not in self._kept:
+            inside = self.ranks < cutoff
+            width = int(np.count_nonzero(inside, axis=1).max(initial=0))
+            inside = inside[:, :width]
+            self._kept[cutoff] = Hits(
+                np.where(inside, self.labels[:, :width], np.int32(UNJUDGED)),
+                np.where(inside, self.ranks[:, :width], np.int32(NO_RANK)),
+                np.where(inside, self.rows[:, :width], np.int32(-1)),
+                self.n_retrieved,
+            )
+        return self._kept[cutoff]
+
+    def judged_only(self) -> Hits:
+        """As if the run had none but judged passages, as trec_eval -J: those with a label of 0 or better.
+
+        The hits have to be of whole rankings. The number of entries becomes that of the judged ones.
+        """
+        if None not in self._kept:
+            query, column = np.nonzero(self.labels >= 0)
+            counts = np.bincount(query, minlength=len(self.labels)).astype(np.int64)
+            starts = np.cumsum(counts) - counts
+            ranks = (np.arange(len(query)) - starts[query]).astype(np.int32)
+            rows, labels = self.rows[query, column], self.labels[query, column]
+            self._kept[None] = _padded(query, ranks, rows, labels, counts)
+        return self._kept[None]
+
+
+def _padded(
+    query: NDArray[np.intp],
+    ranks: NDArray[np.int32],
+    rows: NDArray[np.int32],
+    labels: NDArray[np.int32],
+    retrieved: NDArray[np.int64],
+) -> Hits:
+    """Hits from one entry for each, which are in the order of queries and ranks."""
+    counts = np.bincount(query, minlength=len(retrieved))
+    column = np.arange(len(query)) - (np.cumsum(counts) - counts)[query]
+    shape = len(retrieved), int(counts.max(initial=0))
+    filled: list[NDArray[np.int32]] = []
+    for values, nothing in ((labels, UNJUDGED), (ranks, NO_RANK), (rows, -1)):
+        matrix = np.full(shape, nothing, np.int32)
+        matrix[query, column] = values
+        filled.append(matrix)
+    return Hits(filled[0], filled[1], filled[2], retrieved)
