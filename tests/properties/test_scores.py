@@ -17,6 +17,7 @@ from trecexam.scores.labels import binary_labels, label_qrels, labels, rating_qr
 from trecexam.scores.leaderboard import leaderboard, score
 from trecexam.scores.rank_correlation.tau import tau_ap
 from trecexam.scores.ratings import QueryRatings
+from trecexam.scores.values import MeasureValues
 
 unit = st.floats(0, 1)
 
@@ -228,7 +229,7 @@ def test_leaderboards_descend(table: list[list[float]]) -> None:
         f"r{n}": {q: {"M": v} for q, v in zip(queries, row, strict=True)} for n, row in enumerate(table)
     }
     assume(values)
-    rows = leaderboard(values, ["M"], queries, {}).rows
+    rows = leaderboard(MeasureValues.from_mapping(values), ["M"], queries, {}).rows
     means = [row.scores[0].mean for row in rows]
     assert all(one >= other - 1e-11 for one, other in itertools.pairwise(means))
     assert {row.run for row in rows} == values.keys()

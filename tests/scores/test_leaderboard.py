@@ -9,6 +9,9 @@ import statistics
 import pytest
 
 from trecexam.scores.leaderboard import Leaderboard, Row, Score, interval, leaderboard, score
+from trecexam.scores.values import MeasureValues
+
+values_of = MeasureValues.from_mapping
 
 Values = dict[str, dict[str, dict[str, float]]]
 QUERIES = [f"q{n}" for n in range(9)]
@@ -24,7 +27,7 @@ def values() -> Values:
 
 
 def test_means_and_standard_errors(values: Values) -> None:
-    board = leaderboard(values, ["AP", "P@20"], QUERIES, dict.fromkeys(values, QUERIES))
+    board = leaderboard(values_of(values), ["AP", "P@20"], QUERIES, dict.fromkeys(values, QUERIES))
     assert board.measures == ("AP", "P@20")
     assert board.n_queries == 9
     assert board.average == "all"
@@ -46,7 +49,7 @@ def test_ties_go_by_name_even_where_sums_round_differently() -> None:
         "a": {"q1": {"P": 0.3}, "q2": {"P": 0.2}, "q3": {"P": 0.1}},
         "c": {"q1": {"P": 0.2}, "q2": {"P": 0.2}, "q3": {"P": 0.2}},
     }
-    board = leaderboard(values, ["P"], ["q1", "q2", "q3"], {run: ["q1"] for run in names})
+    board = leaderboard(values_of(values), ["P"], ["q1", "q2", "q3"], {run: ["q1"] for run in names})
     assert [row.run for row in board.rows] == ["a", "b", "c"]
     assert board.rows[0].scores == board.rows[1].scores
 
@@ -58,8 +61,8 @@ def test_average_over_answered_queries(values: Values) -> None:
         for q in QUERIES:
             if q not in answered[run]:
                 by_query[q] = {"P@20": 0.0, "AP": 0.0}
-    over_all = {row.run: row for row in leaderboard(three, ["AP"], QUERIES, answered).rows}
-    board = leaderboard(three, ["AP"], QUERIES, answered, average="answered")
+    over_all = {row.run: row for row in leaderboard(values_of(three), ["AP"], QUERIES, answered).rows}
+    board = leaderboard(values_of(three), ["AP"], QUERIES, answered, average="answered")
     rows = {row.run: row for row in board.rows}
     assert board.average == "answered"
     assert board.n_queries == 9
@@ -73,14 +76,19 @@ def test_average_over_answered_queries(values: Values) -> None:
 
 
 def test_edges() -> None:
-    assert leaderboard({}, ["AP"], QUERIES, {}) == Leaderboard(("AP",), 9, "all", ())
-    assert leaderboard({"b": {}, "a": {}}, [], [], {}).rows == (Row("a", 0, 0, ()), Row("b", 0, 0, ()))
-    assert leaderboard({"a": {}}, ["AP"], [], {}).rows == (Row("a", 0, 0, (Score(0.0, 0.0),)),)
+    assert leaderboard(values_of({}), ["AP"], QUERIES, {}) == Leaderboard(("AP",), 9, "all", ())
+    assert leaderboard(values_of({"b": {}, "a": {}}), [], [], {}).rows == (
+        Row("a", 0, 0, ()),
+        Row("b", 0, 0, ()),
+    )
+    assert leaderboard(values_of({"a": {}}, ["AP"]), ["AP"], [], {}).rows == (
+        Row("a", 0, 0, (Score(0.0, 0.0),)),
+    )
     assert score([]) == Score(0.0, 0.0)
     assert score([0.7]) == Score(0.7, 0.0)
     assert score([0.1] * 10) == Score(0.1, 0.0)
     with pytest.raises(ValueError, match="unknown average 'some'"):
-        leaderboard({}, ["AP"], [], {}, average="some")  # type: ignore[arg-type]
+        leaderboard(values_of({}), ["AP"], [], {}, average="some")  # type: ignore[arg-type]
 
 
 def test_the_interval_is_students() -> None:

@@ -2,47 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
+import numpy as np
+from ir_measures import Measure
+from numpy.typing import NDArray
+
+from converters.run import Run
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.measures import check_importance
 from trecexam.line.official import official_judgments
-from trecexam.line.value_cache import ValueCache, Values
-from trecexam.scores.evaluate import OfficialJudgments, RubricJudgments, measure
+from trecexam.line.value_cache import EvaluateRun, ValueCache
+from trecexam.scores.columns.evaluator import ColumnEvaluator, supported
+from trecexam.scores.columns.judged import Judged
+from trecexam.scores.evaluate import Evaluate, OfficialJudgments, RubricJudgments, measure
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.leaderboard import leaderboard as leaderboard_of
+from trecexam.scores.measures import DIVERSITY
+from trecexam.scores.values import MeasureValues
 
 
 def rubric_values(
     track: LoadedTrack, measures: Sequence[str] | None = None, *, min_rating: int | None = None
-) -> Values:
-    """run -> query -> measure -> value on the rubric labels, over all queries of the bank.
+) -> MeasureValues:
+    """The runs' values on the rubric labels, over all queries of the bank.
 
     Args:
         measures: None for the track's own.
         min_rating: in place of the track's setting.
     """
     scores = track.config.scores
-
-    def judgments(query_ids: Sequence[str]) -> RubricJudgments:
-        return RubricJudgments(
-            track.ratings(query_ids),
-            rule=scores.label,
-            min_rating=scores.min_rating if min_rating is None else min_rating,
-            min_answers=scores.min_answers,
-        )
-
+    at = scores.min_rating if min_rating is None else min_rating
     names = track.config.measures() if measures is None else list(measures)
     check_importance(names, track.bank, track.bank_files)
+    computed = [measure(name) for name in names]
+    columns = [each for each in computed if supported(each)]
+    others = [each for each in computed if not supported(each)]
+
+    def evaluator(query_ids: Sequence[str]) -> EvaluateRun:
+        ratings = track.ratings(query_ids)
+        judged = Judged.from_ratings(ratings, scores.label, at, scores.min_answers)
+        rest = RubricJudgments(ratings, scores.label, at, scores.min_answers).evaluator(others, query_ids)
+        return _evaluator(computed, columns, judged, rest if others else None, query_ids)
+
     own = measures is None and min_rating is None
     cache = track.evaluated.own("rubric") if own else track.evaluated.other(tuple(names), min_rating)
-    return cache.values(track.runs, track.run_contents, names, track.sheets, judgments)
+    return cache.values(track.runs, track.run_contents, _printed(computed), track.sheets, evaluator)
 
 
 def official_values(
     track: LoadedTrack, measures: Sequence[str] | None = None, query_ids: Collection[str] | None = None
-) -> Values:
-    """run -> query -> measure -> value on the official judgments.
+) -> MeasureValues:
+    """The runs' values on the official judgments.
 
     Args:
         measures: None for the track's own.
@@ -50,20 +61,27 @@ def official_values(
 
     Raises:
         TrecexamError: the track has no official judgments.
+        ValueError: a measure cannot be computed on them.
     """
     official = official_judgments(track)
-    judged = sorted(official.labels)
-    queries = [q for q in judged if query_ids is None or q in query_ids]
+    judged_queries = sorted(official.labels)
+    queries = [q for q in judged_queries if query_ids is None or q in query_ids]
     names = track.config.official_measures() if measures is None else list(measures)
+    computed = [measure(name, official=True) for name in names]
+    # Of subtopics ir_measures' own providers make what they make.
+    columns = [each for each in computed if supported(each) and each.NAME not in DIVERSITY]
+    others = [each for each in computed if each not in columns]
+
+    def evaluator(query_ids: Sequence[str]) -> EvaluateRun:
+        kept = set(query_ids)
+        rows = [qrel for qrel in official.rows if qrel.query_id in kept]
+        rest = OfficialJudgments(rows).evaluator(others, query_ids) if others else None
+        return _evaluator(computed, columns, Judged.from_qrels(rows, query_ids), rest, query_ids)
+
     part = "official, all" if query_ids is None else "official"
     cache = track.evaluated.own(part) if measures is None else ValueCache()
-
-    def judgments(query_ids: Sequence[str]) -> OfficialJudgments:
-        kept = set(query_ids)
-        return OfficialJudgments(qrel for qrel in official.rows if qrel.query_id in kept)
-
     tokens = dict.fromkeys(queries, track.digests.get(official.source))
-    return cache.values(track.runs, track.run_contents, names, tokens, judgments)
+    return cache.values(track.runs, track.run_contents, _printed(computed), tokens, evaluator)
 
 
 def leaderboard(
@@ -74,8 +92,37 @@ def leaderboard(
     Means are over all queries of the bank (official: of the judgments), as trec_eval -c.
     """
     values = official_values(track, measures) if official else rubric_values(track, measures)
-    default = track.config.official_measures() if official else track.config.measures()
-    names = [str(measure(name)) for name in (default if measures is None else measures)]
-    query_ids: Sequence[str] = sorted(official_judgments(track).labels) if official else track.bank.query_ids
-    answered = {name: [q for q in query_ids if q in run] for name, run in track.runs.items()}
-    return leaderboard_of(values, names, query_ids, answered, average=track.config.scores.average)
+    answered = {name: [q for q in values.query_ids if q in run] for name, run in track.runs.items()}
+    return leaderboard_of(
+        values, values.measures, values.query_ids, answered, average=track.config.scores.average
+    )
+
+
+def _printed(measures: Iterable[Measure]) -> list[str]:
+    """The measures' names; one that was named twice stands there once."""
+    return list(dict.fromkeys(map(str, measures)))
+
+
+def _evaluator(
+    measures: Sequence[Measure],
+    columns: Sequence[Measure],
+    judged: Judged,
+    rest: Evaluate | None,
+    query_ids: Sequence[str],
+) -> EvaluateRun:
+    """What evaluates a run: on columns, and by `rest` what these do not compute."""
+    names = _printed(measures)
+    on_columns = ColumnEvaluator(columns, judged)
+    places = [names.index(str(each)) for each in columns]
+    others = [name for name in names if name not in {str(each) for each in columns}]
+
+    def evaluate(run: Run) -> NDArray[np.float64]:
+        values = np.zeros((len(query_ids), len(names)))
+        values[:, places] = on_columns.values(run)
+        if rest is not None:
+            by_query = rest({q: run.ranking(q) for q in query_ids if q in run})
+            for place in map(names.index, others):
+                values[:, place] = [by_query[q][names[place]] for q in query_ids]
+        return values
+
+    return evaluate

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from converters.run import Run
+import numpy as np
+from numpy.typing import NDArray
 
-#: run -> query_id -> measure -> value
-Values = Mapping[str, Mapping[str, Mapping[str, float]]]
-Evaluator = Callable[[Mapping[str, Sequence[str]]], Mapping[str, Mapping[str, float]]]
+from converters.run import Run
+from trecexam.scores.values import MeasureValues
 
+#: Gives a run's values on some queries: float64 of shape (queries, measures).
+EvaluateRun = Callable[[Run], NDArray[np.float64]]
 
 #: Sets of measures beside the track's own whose values are kept.
 _OTHERS = 4
 
 
-class Judgments(Protocol):
-    """What `trecexam.scores.evaluate` makes of rubric ratings or of official qrels."""
-
-    def evaluator(self, measures: Sequence[str], query_ids: Sequence[str]) -> Evaluator: ...
+class _OfRun(NamedTuple):
+    content: Hashable
+    values: NDArray[np.float64]
 
 
 class ValueCache:
@@ -32,7 +32,8 @@ class ValueCache:
 
     def __init__(self) -> None:
         self._measures: tuple[str, ...] = ()
-        self._kept: dict[str, dict[str, tuple[Hashable, Mapping[str, float]]]] = {}
+        self._tokens: dict[str, Hashable] = {}
+        self._runs: dict[str, _OfRun] = {}
         self.evaluated = 0
 
     def values(
@@ -40,38 +41,59 @@ class ValueCache:
         runs: Mapping[str, Run],
         contents: Mapping[str, Hashable],
         measures: Sequence[str],
-        versions: Mapping[str, Hashable],
-        judgments: Callable[[Sequence[str]], Judgments],
-    ) -> Values:
-        """The values of every run on every query of `versions`.
+        tokens: Mapping[str, Hashable],
+        evaluator: Callable[[Sequence[str]], EvaluateRun],
+    ) -> MeasureValues:
+        """The values of every run on every query of `tokens`.
 
         Args:
             contents: run -> a token of its file's content.
-            versions: query_id -> a token of its labels.
-            judgments: makes the judgments of these queries; called for stale queries only.
+            measures: as ir_measures prints them.
+            tokens: query_id -> a token of its labels.
+            evaluator: makes what evaluates runs on these queries; called for stale queries only.
         """
+        query_ids = tuple(tokens)
         if tuple(measures) != self._measures:
-            self._measures, self._kept = tuple(measures), {}
-        for name in self._kept.keys() - runs.keys():
-            del self._kept[name]
-        stale: dict[tuple[str, ...], list[str]] = {}
-        tokens: dict[str, dict[str, Hashable]] = {}
-        for name in runs:
-            kept = self._kept.setdefault(name, {})
-            tokens[name] = {q: (contents[name], version) for q, version in versions.items()}
-            for query_id in kept.keys() - versions.keys():
-                del kept[query_id]
-            queries = tuple(q for q, token in tokens[name].items() if q not in kept or kept[q][0] != token)
-            if queries:
-                stale.setdefault(queries, []).append(name)
-        for queries, names in stale.items():
-            evaluate = judgments(queries).evaluator(measures, queries)
+            self._measures, self._runs = tuple(measures), {}
+        self._follow(query_ids, tokens)
+        fresh = [q for q in query_ids if q not in self._tokens or self._tokens[q] != tokens[q]]
+        self._tokens = dict(tokens)
+        for name in self._runs.keys() - runs.keys():
+            del self._runs[name]
+        new = [name for name in runs if name not in self._runs or self._runs[name].content != contents[name]]
+        old = [name for name in runs if name in self._runs and name not in set(new)]
+        for names, stale in ((new, list(query_ids)), (old, fresh)):
+            if not names or not stale:
+                continue
+            evaluate = evaluator(stale)
+            places = [place for place, q in enumerate(query_ids) if q in set(stale)] if names is old else None
             for name in names:
-                rankings = {q: runs[name].ranking(q) for q in queries if q in runs[name]}
-                for query_id, values in evaluate(rankings).items():
-                    self._kept[name][query_id] = (tokens[name][query_id], values)
-                self.evaluated += len(queries)
-        return {name: {q: value for q, (_, value) in kept.items()} for name, kept in self._kept.items()}
+                values = evaluate(runs[name])
+                if places is not None:
+                    values, part = self._runs[name].values.copy(), values
+                    values[places] = part
+                self._runs[name] = _OfRun(contents[name], values)
+                self.evaluated += len(stale)
+        for name in new:
+            # Without queries there is nothing to evaluate on.
+            self._runs.setdefault(name, _OfRun(contents[name], self._nothing(query_ids)))
+        arrays = [self._runs[name].values for name in runs]
+        shape = (len(arrays), len(query_ids), len(self._measures))
+        array = np.stack(arrays) if arrays else np.zeros(shape)
+        return MeasureValues(tuple(runs), query_ids, self._measures, array)
+
+    def _follow(self, query_ids: tuple[str, ...], tokens: Mapping[str, Hashable]) -> None:
+        """Gives what is kept the rows of these queries; a new query's are zero until it is evaluated."""
+        before = {query_id: place for place, query_id in enumerate(self._tokens)}
+        if tuple(before) == query_ids:
+            return
+        places = np.array([before.get(query_id, -1) for query_id in query_ids], np.intp)
+        for name, kept in self._runs.items():
+            padded = np.vstack([kept.values, np.zeros((1, len(self._measures)))])
+            self._runs[name] = kept._replace(values=padded[places])
+
+    def _nothing(self, query_ids: Sequence[str]) -> NDArray[np.float64]:
+        return np.zeros((len(query_ids), len(self._measures)))
 
 
 class EvaluatedMeasures:

@@ -7,6 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from trecexam.scores.values import MeasureValues
+
 #: Means that agree to so many decimals are ties: they differ by no more than how a sum was rounded.
 TIE_DECIMALS = 12
 
@@ -56,7 +58,7 @@ class Leaderboard:
 
 
 def leaderboard(
-    values: Mapping[str, Mapping[str, Mapping[str, float]]],
+    values: MeasureValues,
     measures: Sequence[str],
     query_ids: Sequence[str],
     answered: Mapping[str, Collection[str]],
@@ -67,7 +69,7 @@ def leaderboard(
     Every measure is averaged as a mean, counts such as NumRet too.
 
     Args:
-        values: run -> query_id -> measure -> value; every run has every query and measure.
+        values: of the runs; they have every query and measure.
         measures: the columns.
         query_ids: the queries that means are over.
         answered: run -> the queries that it has results for.
@@ -82,12 +84,14 @@ def leaderboard(
     if average not in ("all", "answered"):
         raise ValueError(f'unknown average {average!r}; there are "all" and "answered"')
     rows = []
-    for run, by_query in values.items():
-        here = set(answered.get(run, ()))
-        found = [query_id for query_id in query_ids if query_id in here]
-        over = query_ids if average == "all" else found
-        scores = tuple(score([by_query[query_id][name] for query_id in over]) for name in measures)
-        rows.append(Row(run, len(over), len(found), scores))
+    matrices = [values.matrix(name, None, query_ids) for name in measures] if values.runs else []
+    for number, run in enumerate(values.runs):
+        has = set(answered.get(run, ()))
+        columns = [column for column, query_id in enumerate(query_ids) if query_id in has]
+        of_run = [matrix[number] if average == "all" else matrix[number, columns] for matrix in matrices]
+        n_queries = len(query_ids) if average == "all" else len(columns)
+        scores = tuple(score(of_measure.tolist()) for of_measure in of_run)
+        rows.append(Row(run, n_queries, len(columns), scores))
     return Leaderboard(tuple(measures), len(query_ids), average, tuple(sorted(rows, key=_order)))
 
 

@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from converters.records import HumanRating
     from trecexam.features.verification.arithmetic import ItemReach
     from trecexam.line.loaded import LoadedTrack
-    from trecexam.line.value_cache import Values
     from trecexam.scores.leaderboard import Leaderboard
     from trecexam.scores.ratings import QueryRatings
+    from trecexam.scores.values import MeasureValues
 
 
 class _Gathered(NamedTuple):
@@ -277,13 +277,9 @@ def _t(n: int) -> float:
     return float(t.ppf(0.975, n - 1)) if n > 1 else 0.0
 
 
-def _per_query(values: Values, board: Leaderboard, query_ids: Sequence[str]) -> PerQuery:
-    runs = tuple(values)
-    found = np.array(
-        [[[values[run][q][name] for name in board.measures] for q in query_ids] for run in runs], dtype=float
-    )
-    shape = len(runs), len(query_ids), len(board.measures)
-    return PerQuery(runs, tuple(query_ids), board.measures, found.reshape(shape))
+def _per_query(values: MeasureValues, board: Leaderboard, query_ids: Sequence[str]) -> PerQuery:
+    matrices = [values.matrix(name, None, query_ids) for name in board.measures]
+    return PerQuery(values.runs, tuple(query_ids), board.measures, np.stack(matrices, axis=2))
 
 
 def _hole_counts(

@@ -17,6 +17,7 @@ from trecexam.features.leaderboard.plot import leaderboard_plot
 from trecexam.scores.correlation import correlate
 from trecexam.scores.leaderboard import leaderboard
 from trecexam.scores.rank_correlation.outliers import find_outliers
+from trecexam.scores.values import MeasureValues
 from trecexam.tables.plots.model import Plot
 
 #: Markup, mathematics, an unclosed dollar, right to left, emoji, another script, controls, half a letter.
@@ -44,7 +45,7 @@ def make_plots(names: Sequence[str]) -> dict[str, Plot]:
     values = {
         name: {q: {"P@5": float(rubric[n, c])} for c, q in enumerate(queries)} for n, name in enumerate(names)
     }
-    board = leaderboard(values, ["P@5"], queries, dict.fromkeys(names, queries))
+    board = leaderboard(MeasureValues.from_mapping(values), ["P@5"], queries, dict.fromkeys(names, queries))
     runs = [names[n] for n in order]
     ours, theirs = rubric[order], official[order]
     points = [

@@ -22,7 +22,7 @@ from trecexam.tables.terminal import printable
 if TYPE_CHECKING:
     from converters.run import Run
     from trecexam.bank import Bank
-    from trecexam.line.value_cache import Values
+    from trecexam.scores.values import MeasureValues
 
 
 def bank_diff(loader: TrackLoader, old: Path, new: Path, measures: Sequence[str] | None = None) -> BankDiff:
@@ -73,18 +73,19 @@ class _Evaluated:
     whole: Bank
     runs: Mapping[str, Run]
     digests: Mapping[str, str]
-    values: Values
+    values: MeasureValues
     queries: Mapping[str, QueryState]
 
     def standing(self, measure: str, query_ids: Collection[str], average: Average) -> Standing:
         """Where the runs stand by one measure over these queries."""
         answered = {name: [q for q in query_ids if q in run] for name, run in self.runs.items()}
         board = leaderboard(self.values, [measure], sorted(query_ids), answered, average)
+        of_run = {row.run: self.values.of_run(row.run, measure) for row in board.rows}
         runs = {
             printable(row.run): RunState(
                 self.digests[row.run],
                 (finite(row.scores[0].mean),),
-                {q: finite(self.values[row.run][q][measure]) for q in query_ids},
+                {q: finite(of_run[row.run][q]) for q in query_ids},
             )
             for row in board.rows
         }

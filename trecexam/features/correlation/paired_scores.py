@@ -17,8 +17,8 @@ from trecexam.tables.text import shorten_list
 if TYPE_CHECKING:
     from trecexam.line.inputs import TrackInputs
     from trecexam.line.loaded import LoadedTrack
-    from trecexam.line.value_cache import Values
     from trecexam.scores.rank_correlation.ranks import Floats
+    from trecexam.scores.values import MeasureValues
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class _Variant:
 
     name: str
     min_rating: int | None
-    values: Values
+    values: MeasureValues
 
 
 def sides(
@@ -278,9 +278,5 @@ def _worth(ranks: Sequence[float]) -> Any:
     return -np.array(ranks, dtype=float)
 
 
-def _matrix(values: Values, runs: Sequence[str], queries: Collection[str], measure: str) -> Any:
-    import numpy as np
-
-    return np.array(
-        [[values[run][query][measure] for query in queries] for run in runs], dtype=float
-    ).reshape(len(runs), len(queries))
+def _matrix(values: MeasureValues, runs: Sequence[str], queries: Collection[str], measure: str) -> Any:
+    return values.matrix(measure, runs, queries)

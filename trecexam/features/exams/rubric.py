@@ -125,9 +125,8 @@ def _against_official(track: LoadedTrack, found: FittedExam) -> Iterator[tuple[s
         if both:
             values = official_values(track, None, set(both))
             for name in (str(measure(one)) for one in track.config.official_measures()):
-                sides[name] = {
-                    run: float(np.mean([values[run][q][name] for q in both])) for run in track.runs
-                }
+                means = values.matrix(name, None, both).mean(axis=1)
+                sides[name] = dict(zip(values.runs, means.tolist(), strict=True))
     if track.official_ranks is not None:
         sides[LEADERBOARD] = {run: -rank for run, rank in track.official_ranks.items()}
     for theirs, worth in sides.items():

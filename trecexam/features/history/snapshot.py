@@ -39,7 +39,10 @@ def standing_of(track: LoadedTrack, labels: bytes) -> Standing:
         printable(row.run): RunState(
             track.digests.get(shown(track.run_files[row.run]), ""),
             tuple(finite(score.mean) for score in row.scores),
-            {query_id: finite(value[board.measures[0]]) for query_id, value in values[row.run].items()},
+            {
+                query_id: finite(value)
+                for query_id, value in values.of_run(row.run, board.measures[0]).items()
+            },
         )
         for row in board.rows
     }

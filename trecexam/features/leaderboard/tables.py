@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from trecexam.scores.values import MeasureValues
 from trecexam.tables.table import Table, Value
 
 if TYPE_CHECKING:
@@ -48,14 +52,12 @@ def leaderboard_json(board: Leaderboard, files: Mapping[str, str], human: Any) -
     }
 
 
-def per_query_table(
-    values: Mapping[str, Mapping[str, Mapping[str, float]]], measures: Sequence[str]
-) -> Table:
+def per_query_table(values: MeasureValues, measures: Sequence[str]) -> Table:
     """`run query_id measure value`, sorted by run, then query, then the measures' order."""
+    runs, query_ids = sorted(values.runs), sorted(values.query_ids)
+    stacked = np.stack([values.matrix(name, runs, query_ids) for name in measures], axis=2)
+    keys = itertools.product(runs, query_ids, measures)
     rows: list[tuple[Value, ...]] = [
-        (run, query_id, name, values[run][query_id][name])
-        for run in sorted(values)
-        for query_id in sorted(values[run])
-        for name in measures
+        (*key, value) for key, value in zip(keys, stacked.ravel().tolist(), strict=True)
     ]
     return Table(("run", "query_id", "measure", "value"), tuple(rows))

@@ -1,0 +1,72 @@
+"""Values of measures of runs on queries, as one array."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class MeasureValues:
+    """Every run's value on every query of every measure.
+
+    Attributes:
+        runs: their names.
+        query_ids: the queries.
+        measures: as ir_measures prints them.
+        array: float64 of shape (runs, queries, measures).
+    """
+
+    runs: tuple[str, ...]
+    query_ids: tuple[str, ...]
+    measures: tuple[str, ...]
+    array: NDArray[np.float64]
+
+    @classmethod
+    def from_mapping(
+        cls, values: Mapping[str, Mapping[str, Mapping[str, float]]], measures: Sequence[str] = ()
+    ) -> MeasureValues:
+        """From run -> query_id -> measure -> value, where all runs have the same queries and measures."""
+        by_query = next(iter(values.values()), {})
+        query_ids = tuple(by_query)
+        names = tuple(measures) or tuple(next(iter(by_query.values()), ()))
+        rows = [[[of_run[q][name] for name in names] for q in query_ids] for of_run in values.values()]
+        array = np.array(rows, np.float64).reshape(len(values), len(query_ids), len(names))
+        return cls(tuple(values), query_ids, names, array)
+
+    def matrix(
+        self, measure: str, runs: Sequence[str] | None = None, query_ids: Iterable[str] | None = None
+    ) -> NDArray[np.float64]:
+        """One measure of these runs on these queries, None for all; shape (runs, queries).
+
+        Raises:
+            KeyError: a run or query has no values.
+            ValueError: the measure has none.
+        """
+        matrix = self.array[:, :, self.measures.index(measure)]
+        if runs is not None:
+            matrix = matrix[[self._row[run] for run in runs]]
+        if query_ids is not None:
+            matrix = matrix[:, [self._column[query_id] for query_id in query_ids]]
+        return matrix
+
+    def of_run(self, run: str, measure: str) -> dict[str, float]:
+        """query_id -> the run's value of the measure.
+
+        Raises:
+            KeyError, ValueError: there are none.
+        """
+        of_queries = self.array[self._row[run], :, self.measures.index(measure)]
+        return dict(zip(self.query_ids, of_queries.tolist(), strict=True))
+
+    @cached_property
+    def _row(self) -> dict[str, int]:
+        return {run: row for row, run in enumerate(self.runs)}
+
+    @cached_property
+    def _column(self) -> dict[str, int]:
+        return {query_id: column for column, query_id in enumerate(self.query_ids)}
