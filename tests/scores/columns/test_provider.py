@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import ir_measures
 import pytest
@@ -32,15 +34,28 @@ QRELS = {"q1": {"a": 2, "b": 0, "c": 1}, "q2": {"a": 1}, "q3": {"a": 1}}
 RUN = {"q1": {"x": 3.0, "a": 2.0, "c": 2.0}, "q2": {"b": 1.0}, "q9": {"a": 1.0}}
 
 
+class Frame:
+    """What ir_measures uses of a pandas data frame; pandas is no dependency of ours."""
+
+    def __init__(self, rows: Sequence[Any]) -> None:
+        self._rows = rows
+        self.columns = rows[0]._fields
+
+    def itertuples(self) -> Iterator[Any]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
 def test_every_form_of_qrels_and_runs_is_taken() -> None:
-    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     expected = ir_measures.pytrec_eval.calc_aggregate(MEASURES, QRELS, RUN)
     rows = [
         ScoredDoc(query_id, doc_id, score) for query_id, of in RUN.items() for doc_id, score in of.items()
     ]
-    for qrels in (QRELS, qrels_of(QRELS), (r for r in qrels_of(QRELS)), pandas.DataFrame(qrels_of(QRELS))):
+    for qrels in (QRELS, qrels_of(QRELS), (r for r in qrels_of(QRELS)), Frame(qrels_of(QRELS))):
         assert provider.calc_aggregate(MEASURES, qrels, RUN) == expected
-    for run in (RUN, rows, iter(rows), pandas.DataFrame(rows), run_of(RUN)):
+    for run in (RUN, rows, iter(rows), Frame(rows), run_of(RUN)):
         assert provider.calc_aggregate(MEASURES, QRELS, run) == expected
 
 
