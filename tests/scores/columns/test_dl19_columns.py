@@ -26,12 +26,13 @@ from trecexam.scores.ratings import QueryRatings
 
 OFFICIAL = (
     "nDCG@10", "nDCG", "AP(rel=2)", "AP(rel=2)@100", "P(rel=2)@10", "R(rel=2)@1000", "RR(rel=2)",
-    "RR(rel=2)@10", "Judged@10", "SetP", "SetR(rel=2)", "Success(rel=3)@5", "Rprec(rel=2)", "NumRet", "NumRet(rel=2)",
-    "nDCG(judged_only=True)@10", "AP(judged_only=True)",
+    "RR(rel=2)@10", "Judged@10", "SetP", "SetR(rel=2)", "Success(rel=3)@5", "Rprec(rel=2)", "NumRet",
+    "NumRet(rel=2)", "nDCG(judged_only=True)@10", "AP(judged_only=True)",
 )  # fmt: skip
 RUBRIC = (
     "Cover(rel=4)@20", "Cover(rel=5)", "nCover(rel=4)@5", "Cover(rel=5,partial=3)@10", "nDCG@20",
-    "P(rel=4)@20", "AP(rel=4)", "RR(rel=5)@10", "Judged@20", "alpha_nDCG@20", "alpha_nDCG(rel=5,alpha=0.3)@10",
+    "P(rel=4)@20", "AP(rel=4)", "RR(rel=5)@10", "Judged@20", "alpha_nDCG@20",
+    "alpha_nDCG(rel=5,alpha=0.3)@10",
 )  # fmt: skip
 
 
@@ -70,8 +71,8 @@ def test_official_values_are_those_of_ir_measures_to_the_last_bit(runs: list[Run
         assert values.tolist() == [[expected[q][name] for name in OFFICIAL] for q in judged.query_ids], (
             run.name
         )
-    for column, one in enumerate(measures):
-        assert values[:, column].tolist() == by_ir_measures(one, qrels, runs[-1], judged.query_ids), one
+    for column, metric in enumerate(measures):
+        assert values[:, column].tolist() == by_ir_measures(metric, qrels, runs[-1], judged.query_ids), metric
 
 
 def test_rubric_values_are_those_of_ir_measures_to_the_last_bit(
@@ -111,13 +112,13 @@ def test_values_are_what_the_program_trec_eval_prints(dl19: Path, trec_eval: Pat
         "success_5": "Success(rel=2)@5", "set_P": "SetP(rel=2)", "set_recall": "SetR(rel=2)",
         "num_ret": "NumRet", "num_rel_ret": "NumRet(rel=2)",
     }  # fmt: skip
-    wanted = [part for name in names for part in ("-m", name.replace("_cut_", "_cut.").replace("_1", ".1"))]
-    wanted = [part.replace("success_5", "success.5") for part in wanted]
+    options = [part for name in names for part in ("-m", name.replace("_cut_", "_cut.").replace("_1", ".1"))]
+    options = [part.replace("success_5", "success.5") for part in options]
     judged = Judged.from_qrels(qrels)
     evaluator = ColumnEvaluator([measure(name) for name in names.values()], judged)
     for path in sorted((dl19 / "runs").iterdir())[::4]:
         done = subprocess.run(
-            [trec_eval, "-q", "-l", "2", *wanted, dl19 / "qrels.txt", path],
+            [trec_eval, "-q", "-l", "2", *options, dl19 / "qrels.txt", path],
             check=True, capture_output=True, text=True,
         )  # fmt: skip
         printed = {

@@ -44,9 +44,9 @@ MEASURES = [measure(name) for name in NAMES]
 def test_every_value_is_the_one_of_ir_measures_to_the_last_bit(by_query: Labels, by_run: Scores) -> None:
     judged, run = judged_of(by_query), run_of(by_run)
     values = ColumnEvaluator(MEASURES, judged).values(run)
-    for column, one in enumerate(MEASURES):
-        expected = by_ir_measures(one, qrels_of(for_trec_eval(by_query)), run, judged.query_ids)
-        assert values[:, column].tolist() == expected, one
+    for column, metric in enumerate(MEASURES):
+        expected = by_ir_measures(metric, qrels_of(for_trec_eval(by_query)), run, judged.query_ids)
+        assert values[:, column].tolist() == expected, metric
 
 
 @settings(deadline=None)
@@ -60,8 +60,8 @@ def test_gains_of_irrelevant_passages_are_those_of_ir_measures(by_query: Labels,
         for only in (False, True)
     ]
     values = ColumnEvaluator(chosen, judged).values(run)
-    for column, one in enumerate(chosen):
-        assert values[:, column].tolist() == by_ir_measures(one, qrels_of(by_query), run, judged.query_ids)
+    for column, metric in enumerate(chosen):
+        assert values[:, column].tolist() == by_ir_measures(metric, qrels_of(by_query), run, judged.query_ids)
 
 
 @settings(deadline=None)
@@ -93,8 +93,8 @@ def test_long_rankings_have_the_sums_of_trec_eval() -> None:
         measure(name) for name in ("nDCG", "nDCG@2000", "AP", "AP(rel=3)@1500", "nDCG(judged_only=True)")
     ]
     values = ColumnEvaluator(chosen, judged_of(by_query)).values(run)
-    for column, one in enumerate(chosen):
-        assert values[:, column].tolist() == by_ir_measures(one, qrels_of(by_query), run, by_query)
+    for column, metric in enumerate(chosen):
+        assert values[:, column].tolist() == by_ir_measures(metric, qrels_of(by_query), run, by_query)
 
 
 def test_the_best_label_of_a_passage_counts() -> None:
@@ -139,11 +139,11 @@ def test_queries_without_judgments_and_queries_that_the_run_skips_have_zeros() -
     ],
 )  # fmt: skip
 def test_what_columns_cannot_compute_is_not_supported(name: str) -> None:
-    one = ir_measures.parse_measure(name)
-    assert not supported(one)
+    metric = ir_measures.parse_measure(name)
+    assert not supported(metric)
     with pytest.raises(ValueError, match="not computed on columns"):
-        ColumnEvaluator([one], Judged.from_qrels([]))
+        ColumnEvaluator([metric], Judged.from_qrels([]))
 
 
 def test_all_that_is_compared_here_is_supported() -> None:
-    assert all(supported(one) for one in MEASURES)
+    assert all(supported(metric) for metric in MEASURES)

@@ -65,8 +65,8 @@ def test_rows_that_are_no_tuples_of_ir_measures_are_refused() -> None:
 
 
 def test_a_query_without_a_label_is_there_with_zeros() -> None:
-    found = provider.calc_aggregate([nDCG @ 10], {"q1": {"a": 1}, "q2": {}}, {"q1": {"a": 1.0}})
-    assert found == {nDCG @ 10: 0.5}
+    values = provider.calc_aggregate([nDCG @ 10], {"q1": {"a": 1}, "q2": {}}, {"q1": {"a": 1.0}})
+    assert values == {nDCG @ 10: 0.5}
 
 
 def test_of_a_document_that_stands_twice_in_a_run_the_last_score_counts() -> None:

@@ -95,10 +95,12 @@ def naive_cover(
 def test_cover_is_what_counting_item_by_item_gives(queries: list[QueryRatings], by_run: Scores) -> None:
     run = run_of(by_run)
     values = ColumnEvaluator(COVERS, Judged.from_ratings(queries)).values(run)
-    for column, one in enumerate(COVERS):
+    for column, metric in enumerate(COVERS):
         for q, value in zip(queries, values[:, column].tolist(), strict=True):
-            parameters = one["rel"], one.params.get("cutoff"), one["partial"], one["weights"]
-            assert value == naive_cover(q, run.ranking(q.query_id), *parameters)[one.NAME == "nCover"], one
+            parameters = metric["rel"], metric.params.get("cutoff"), metric["partial"], metric["weights"]
+            assert value == naive_cover(q, run.ranking(q.query_id), *parameters)[metric.NAME == "nCover"], (
+                metric
+            )
 
 
 @settings(deadline=None, max_examples=30)
@@ -107,10 +109,10 @@ def test_cover_is_the_one_of_the_cover_provider(queries: list[QueryRatings], by_
     judged, run = Judged.from_ratings(queries), run_of(by_run)
     rows = list(label_qrels(queries))
     from_rows = Judged.from_qrels(rows, judged.query_ids)
-    for one in COVERS:
-        expected = by_ir_measures(one, rows, run, judged.query_ids)
-        assert ColumnEvaluator([one], judged).values(run)[:, 0].tolist() == expected
-        assert ColumnEvaluator([one], from_rows).values(run)[:, 0].tolist() == expected
+    for metric in COVERS:
+        expected = by_ir_measures(metric, rows, run, judged.query_ids)
+        assert ColumnEvaluator([metric], judged).values(run)[:, 0].tolist() == expected
+        assert ColumnEvaluator([metric], from_rows).values(run)[:, 0].tolist() == expected
 
 
 def test_weights_need_importances() -> None:
@@ -141,11 +143,11 @@ def test_alpha_ndcg_of_ratings_is_pyndevals_to_the_last_bit(
 ) -> None:
     judged, run = Judged.from_ratings(queries, min_rating=min_rating), run_of(by_run)
     values = ColumnEvaluator(ALPHAS, judged).values(run)
-    for column, one in enumerate(ALPHAS):
+    for column, metric in enumerate(ALPHAS):
         rows: list[Qrel] = []
         for q in queries:
-            rows += subtopic_qrels(q, min_rating) if one["rel"] == 1 else rating_qrels(q)
-        assert values[:, column].tolist() == by_ir_measures(one, rows, run, judged.query_ids), one
+            rows += subtopic_qrels(q, min_rating) if metric["rel"] == 1 else rating_qrels(q)
+        assert values[:, column].tolist() == by_ir_measures(metric, rows, run, judged.query_ids), metric
 
 
 @settings(deadline=None)
@@ -156,12 +158,14 @@ def test_alpha_ndcg_of_diversity_qrels_is_pyndevals_to_the_last_bit(
     rows = [row._replace(iteration=name) for name, of in by_subtopic.items() for row in qrels_of(of)]
     judged, run = Judged.from_qrels(rows), run_of(by_run)
     values = ColumnEvaluator(ALPHAS, judged).values(run)
-    for column, one in enumerate(ALPHAS):
-        assert values[:, column].tolist() == by_ir_measures(one, rows, run, judged.query_ids), one
+    for column, metric in enumerate(ALPHAS):
+        assert values[:, column].tolist() == by_ir_measures(metric, rows, run, judged.query_ids), metric
 
 
-def test_alpha_ndcg_of_many_passages_is_pyndevals() -> None:
-    """So many that the ideal rankings are made in several pieces, of queries of several sizes."""
+@pytest.mark.parametrize("cells", [1, 100_000, 1 << 22])
+def test_alpha_ndcg_of_many_passages_is_pyndevals(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where ideal rankings are made in several pieces, of queries of several sizes."""
+    monkeypatch.setattr("trecexam.scores.columns.measures.alpha_ideal._CELLS", cells)
     rng = np.random.default_rng(5)
     queries = []
     for n, n_docs in enumerate((40, 700, 3, 700, 650, 1, 300)):
@@ -170,9 +174,9 @@ def test_alpha_ndcg_of_many_passages_is_pyndevals() -> None:
         queries.append(QueryRatings(f"q{n}", doc_ids, ratings.shape[1], ratings))
     run = run_of({q.query_id: {d: float(rng.random()) for d in q.doc_ids} for q in queries})
     rows = [row for q in queries for row in subtopic_qrels(q)]
-    for one in (measure("alpha_nDCG@20"), measure("alpha_nDCG(alpha=0.4)@10")):
-        values = ColumnEvaluator([one], Judged.from_ratings(queries)).values(run)
-        assert values[:, 0].tolist() == by_ir_measures(one, rows, run, [q.query_id for q in queries])
+    for metric in (measure("alpha_nDCG@20"), measure("alpha_nDCG(alpha=0.4)@10")):
+        values = ColumnEvaluator([metric], Judged.from_ratings(queries)).values(run)
+        assert values[:, 0].tolist() == by_ir_measures(metric, rows, run, [q.query_id for q in queries])
 
 
 def test_measures_on_items_need_items() -> None:

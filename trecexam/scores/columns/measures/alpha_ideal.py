@@ -114,6 +114,6 @@ def _chunks(order: NDArray[np.intp], counts: NDArray[np.intp], n_items: int) -> 
 
 def _any_by_query(judged: Judged, reached: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Whether any passage of each query reaches each item: (queries, items)."""
-    found = np.zeros((len(judged.query_ids), reached.shape[1]), np.bool_)
-    np.logical_or.at(found, judged.query_of_row, reached[:-1])
-    return found
+    reached_by = np.zeros((len(judged.query_ids), reached.shape[1]), np.bool_)
+    np.logical_or.at(reached_by, judged.query_of_row, reached[:-1])
+    return reached_by
