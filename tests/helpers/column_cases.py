@@ -76,13 +76,24 @@ def untied(run: Run) -> dict[str, dict[str, float]]:
     }
 
 
-def qrels_of(by_query: Labels, least: int | None = None) -> list[Qrel]:
-    """Qrels rows; labels below `least` become it, since pytrec_eval dies of a query with none above -2."""
+def qrels_of(by_query: Labels) -> list[Qrel]:
+    """The labels as qrels rows."""
     return [
-        Qrel(query_id, doc_id, label if least is None else max(label, least))
-        for query_id, of in by_query.items()
-        for doc_id, label in of.items()
+        Qrel(query_id, doc_id, label) for query_id, of in by_query.items() for doc_id, label in of.items()
     ]
+
+
+def for_trec_eval(by_query: Labels) -> dict[str, dict[str, int]]:
+    """The same labels as trec_eval tells them apart, with what keeps it alive.
+
+    It dies of a query whose best label is below -1, and with nDCG it may never end with one whose best is -1,
+    for which it takes the number of levels from the query before. One more passage, judged irrelevant and
+    retrieved by no run, saves it and changes no value.
+    """
+    return {
+        query_id: {"not retrieved": 0} | {doc_id: max(label, -1) for doc_id, label in of.items()}
+        for query_id, of in by_query.items()
+    }
 
 
 def by_ir_measures(measure: Measure, rows: Sequence[Any], run: Run, query_ids: Iterable[str]) -> list[float]:

@@ -6,7 +6,17 @@ import ir_measures
 import numpy as np
 import pytest
 import pytrec_eval
-from column_cases import Labels, Scores, by_ir_measures, judged_of, labels, qrels_of, run_of, scores
+from column_cases import (
+    Labels,
+    Scores,
+    by_ir_measures,
+    for_trec_eval,
+    judged_of,
+    labels,
+    qrels_of,
+    run_of,
+    scores,
+)
 from hypothesis import given, settings
 
 from trecexam.scores.columns import ColumnEvaluator, Judged, supported
@@ -21,12 +31,12 @@ NAMES = (
     *(f"{name}(rel={rel})@5" for name in ("P", "R", "Success", "AP", "RR") for rel in (2, 5)),
     *(f"{name}(judged_only=True)@4" for name in ("P", "R", "Success", "AP", "nDCG")),
     *("AP", "AP(rel=3)", "AP(judged_only=True)", "RR", "RR(rel=2)", "RR(judged_only=True,rel=2)", "nDCG"),
-    *("nDCG(judged_only=True)", "nDCG(gains={1:0,2:3,3:10,0:1})@5", "Judged"),
+    *("nDCG(judged_only=True)", "nDCG(gains={1:0,2:3,3:10})@5", "Judged"),
     *("Rprec", "Rprec(rel=2)", "Rprec(judged_only=True)", "SetP", "SetP(rel=2)", "SetP(judged_only=True)"),
     *("SetP(relative=True)", "SetP(relative=True,judged_only=True,rel=2)", "SetR", "SetR(rel=3)"),
     *("NumRet", "NumRet(rel=1)", "NumRet(rel=3)", "NumRel"),
 )
-MEASURES = [*map(measure, NAMES), ir_measures.nDCG(gains={0: -1, 1: 4}) @ 7]
+MEASURES = [measure(name) for name in NAMES]
 
 
 @settings(deadline=None, max_examples=150)
@@ -34,10 +44,24 @@ MEASURES = [*map(measure, NAMES), ir_measures.nDCG(gains={0: -1, 1: 4}) @ 7]
 def test_every_value_is_the_one_of_ir_measures_to_the_last_bit(by_query: Labels, by_run: Scores) -> None:
     judged, run = judged_of(by_query), run_of(by_run)
     values = ColumnEvaluator(MEASURES, judged).values(run)
-    for column, one in enumerate(MEASURES):
-        # The labels as trec_eval tells them apart; Judged counts them all.
-        expected = by_ir_measures(one, qrels_of(by_query, least=-1), run, judged.query_ids)
-        assert values[:, column].tolist() == expected, one
+    for column, metric in enumerate(MEASURES):
+        expected = by_ir_measures(metric, qrels_of(for_trec_eval(by_query)), run, judged.query_ids)
+        assert values[:, column].tolist() == expected, metric
+
+
+@settings(deadline=None)
+@given(by_query=labels, by_run=scores)
+def test_gains_of_irrelevant_passages_are_those_of_ir_measures(by_query: Labels, by_run: Scores) -> None:
+    by_query = {query_id: {**of, "not retrieved": 3} for query_id, of in for_trec_eval(by_query).items()}
+    judged, run = judged_of(by_query), run_of(by_run)
+    chosen = [
+        ir_measures.nDCG(gains=gains, judged_only=only) @ 7
+        for gains in ({0: 1, 1: -1}, {0: -1, 1: 4, 5: 0})
+        for only in (False, True)
+    ]
+    values = ColumnEvaluator(chosen, judged).values(run)
+    for column, metric in enumerate(chosen):
+        assert values[:, column].tolist() == by_ir_measures(metric, qrels_of(by_query), run, judged.query_ids)
 
 
 @settings(deadline=None)
@@ -45,8 +69,7 @@ def test_every_value_is_the_one_of_ir_measures_to_the_last_bit(by_query: Labels,
 def test_ties_are_those_of_pytrec_eval(by_query: Labels, by_run: Scores) -> None:
     judged = judged_of(by_query)
     values = ColumnEvaluator([measure("AP"), measure("nDCG@3")], judged).values(run_of(by_run))
-    qrels = {query_id: {d: max(label, -1) for d, label in of.items()} for query_id, of in by_query.items()}
-    given_by = pytrec_eval.RelevanceEvaluator(qrels, ["map", "ndcg_cut.3"]).evaluate(by_run)
+    given_by = pytrec_eval.RelevanceEvaluator(for_trec_eval(by_query), ["map", "ndcg_cut.3"]).evaluate(by_run)
     for query_id, row in zip(judged.query_ids, values.tolist(), strict=True):
         of_query = given_by.get(query_id, {"map": 0.0, "ndcg_cut_3": 0.0})
         assert row == [of_query["map"], of_query["ndcg_cut_3"]]
@@ -70,8 +93,8 @@ def test_long_rankings_have_the_sums_of_trec_eval() -> None:
         measure(name) for name in ("nDCG", "nDCG@2000", "AP", "AP(rel=3)@1500", "nDCG(judged_only=True)")
     ]
     values = ColumnEvaluator(chosen, judged_of(by_query)).values(run)
-    for column, one in enumerate(chosen):
-        assert values[:, column].tolist() == by_ir_measures(one, qrels_of(by_query), run, by_query)
+    for column, metric in enumerate(chosen):
+        assert values[:, column].tolist() == by_ir_measures(metric, qrels_of(by_query), run, by_query)
 
 
 def test_the_best_label_of_a_passage_counts() -> None:
@@ -81,6 +104,14 @@ def test_the_best_label_of_a_passage_counts() -> None:
     assert ColumnEvaluator([ir_measures.P(rel=3) @ 1], judged).values(run_of({"q": {"d": 1}})).tolist() == [
         [1]
     ]
+
+
+def test_a_query_with_negative_labels_alone_has_zeros_where_trec_eval_never_ends() -> None:
+    judged = judged_of({"q1": {"d0": 5, "d2": 3}, "q2": {"d1": -1, "d3": -2}})
+    run = run_of({"q1": {"d0": 1.0}, "q2": {"d1": 1.0}})
+    names = ("nDCG", "nDCG@5", "P@1", "AP", "SetR", "Judged@5")
+    values = ColumnEvaluator([measure(name) for name in names], judged).values(run)
+    assert values[1].tolist() == [0, 0, 0, 0, 0, 1]
 
 
 def test_without_judgments_there_is_no_row() -> None:
@@ -108,11 +139,11 @@ def test_queries_without_judgments_and_queries_that_the_run_skips_have_zeros() -
     ],
 )  # fmt: skip
 def test_what_columns_cannot_compute_is_not_supported(name: str) -> None:
-    one = ir_measures.parse_measure(name)
-    assert not supported(one)
+    metric = ir_measures.parse_measure(name)
+    assert not supported(metric)
     with pytest.raises(ValueError, match="not computed on columns"):
-        ColumnEvaluator([one], Judged.from_qrels([]))
+        ColumnEvaluator([metric], Judged.from_qrels([]))
 
 
 def test_all_that_is_compared_here_is_supported() -> None:
-    assert all(supported(one) for one in MEASURES)
+    assert all(supported(metric) for metric in MEASURES)

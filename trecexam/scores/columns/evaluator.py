@@ -81,7 +81,11 @@ class ColumnEvaluator:
     def __init__(self, measures: Sequence[Measure], judged: Judged) -> None:
         for measure in measures:
             if not supported(measure):
-                raise ValueError(f"{measure} is not computed on columns; ir_measures has providers for it")
+                # ir_measures cannot print a measure with a parameter that it doesn't have.
+                name = (
+                    str(measure) if measure.params.keys() <= measure.SUPPORTED_PARAMS.keys() else measure.NAME
+                )
+                raise ValueError(f"{name} with these parameters is not computed on columns")
         self.measures = tuple(measures)
         self.judged = judged
         self._computations: list[Computation] = [

@@ -54,17 +54,17 @@ class ColumnsProvider(providers.Provider):
         return supported(measure)
 
     def _evaluator(self, measures: Iterable[Measure], qrels: TYPE_QREL) -> ColumnsEvaluator:
-        wanted = list(dict.fromkeys(measures))
+        chosen = list(dict.fromkeys(measures))
         query_ids = qrels.keys() if isinstance(qrels, dict) else ()
         rows = list(QrelsConverter(qrels).as_namedtuple_iter())  # type: ignore[no-untyped-call]
         if any(hasattr(row, "ratings") for row in rows):
-            for measure in wanted:
+            for measure in chosen:
                 if measure.NAME == _DIVERSITY:
                     raise ValueError(
                         f"{measure} needs a row for each passage and item, and these rows carry all items' "
                         "ratings each: make rows with `subtopic_qrels` or `rating_qrels`"
                     )
-        return ColumnsEvaluator(wanted, Judged.from_qrels(rows, query_ids))
+        return ColumnsEvaluator(chosen, Judged.from_qrels(rows, query_ids))
 
     def qrel_inputs(self, measures: Iterable[Measure]) -> list[str]:
         """The columns that qrels need."""

@@ -105,6 +105,10 @@ class Hits:
             )
         return self._kept[cutoff]
 
+    def relabelled(self, labels: NDArray[np.int32]) -> Hits:
+        """The same hits with other labels."""
+        return Hits(labels, self.ranks, self.rows, self.n_retrieved)
+
     def judged_only(self) -> Hits:
         """As if the run had none but judged passages, as trec_eval -J: those with a label of 0 or better.
 

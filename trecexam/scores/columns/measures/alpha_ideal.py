@@ -80,15 +80,24 @@ def _greedy(reached: NDArray[np.bool_], left: NDArray[np.bool_], alpha: float, c
     """
     left = left.copy()
     n_queries = np.arange(len(reached))
-    gain = np.ones((len(reached), 1, reached.shape[2]), np.float64)
+    # Sums of few powers of 1/2 are exact in any order, so that the fast way gives the same.
+    weights = reached.astype(np.float64) if alpha == 0.5 else None
+    gain = np.ones((len(reached), reached.shape[2]), np.float64)
     total = np.zeros(len(reached), np.float64)
     for discount in discounts()[: min(cutoff, reached.shape[1])].tolist():
-        scores = np.where(left, gains(reached, gain), -1.0)
+        scores = np.where(left, _scores(reached, weights, gain), -1.0)
         best = scores.argmax(axis=1)
         total += np.maximum(scores[n_queries, best], 0.0) * discount
         left[n_queries, best] = False
-        gain *= np.where(reached[n_queries, best], 1.0 - alpha, 1.0)[:, None, :]
+        gain *= np.where(reached[n_queries, best], 1.0 - alpha, 1.0)
     return total
+
+
+def _scores(reached: NDArray[np.bool_], weights: Values | None, gain: Values) -> Values:
+    if weights is None:
+        return gains(reached, gain[:, None, :])
+    scores: Values = (weights @ gain[:, :, None])[:, :, 0]
+    return scores
 
 
 def _chunks(order: NDArray[np.intp], counts: NDArray[np.intp], n_items: int) -> list[NDArray[np.intp]]:
@@ -105,6 +114,6 @@ def _chunks(order: NDArray[np.intp], counts: NDArray[np.intp], n_items: int) -> 
 
 def _any_by_query(judged: Judged, reached: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Whether any passage of each query reaches each item: (queries, items)."""
-    found = np.zeros((len(judged.query_ids), reached.shape[1]), np.bool_)
-    np.logical_or.at(found, judged.query_of_row, reached[:-1])
-    return found
+    reached_by = np.zeros((len(judged.query_ids), reached.shape[1]), np.bool_)
+    np.logical_or.at(reached_by, judged.query_of_row, reached[:-1])
+    return reached_by

@@ -13,6 +13,7 @@ from trecexam.scores.columns.measures.base import (
     Computation,
     Values,
     considered,
+    cutoff_of,
     discounts,
     last_sum,
     ratio,
@@ -64,18 +65,28 @@ def gains_of(labels: NDArray[np.int32], gains: Mapping[int, int] | None) -> NDAr
     return mapped
 
 
-def ndcg(hits: Hits, ideal: Values, gains: Mapping[int, int] | None = None) -> Values:
+def ndcg(hits: Hits, ideal: Values) -> Values:
     """DCG at the hits / DCG of the ideal ranking, 0..1; 0 where no passage has a gain.
 
     Args:
-        hits: at the ranks that count.
+        hits: at the ranks that count, with gains as labels.
         ideal: of `ideal_dcg`, with the same cutoff and gains.
+
+    Returns:
+        float64 of shape (queries,).
     """
-    return ratio(dcg(gains_of(hits.labels, gains), hits.ranks), ideal)
+    return ratio(dcg(hits.labels, hits.ranks), ideal)
 
 
 def computation(measure: Measure, judged: Judged) -> Computation:
     """Computes nDCG(gains, judged_only)@k."""
     gains = measure.params.get("gains")
-    ideal = ideal_dcg(judged, measure.params.get("cutoff"), gains)
-    return lambda hits: ndcg(considered(measure, hits), ideal, gains)
+    ideal = ideal_dcg(judged, cutoff_of(measure), gains)
+
+    def values(hits: Hits) -> Values:
+        if gains:
+            # Before judged_only, to which a passage whose gain is negative is not judged.
+            hits = hits.relabelled(gains_of(hits.labels, gains))
+        return ndcg(considered(measure, hits), ideal)
+
+    return values

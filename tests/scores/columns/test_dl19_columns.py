@@ -1,0 +1,137 @@
+"""Measures on columns of TREC DL 2019: 21 queries, 37 runs, official labels and FLAN-T5-large's ratings."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tarfile
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+from column_cases import by_ir_measures
+from support import SHARED
+
+from converters.records import Qrel
+from converters.rubric_jsonl import read_graded_pool
+from converters.run import Run
+from converters.trec_qrels import read_qrels
+from converters.trec_run import read_run
+from trecexam.scores.columns import ColumnEvaluator, Judged
+from trecexam.scores.evaluate import OfficialJudgments, RubricJudgments
+from trecexam.scores.measures import measure
+from trecexam.scores.ratings import QueryRatings
+
+OFFICIAL = (
+    "nDCG@10", "nDCG", "AP(rel=2)", "AP(rel=2)@100", "P(rel=2)@10", "R(rel=2)@1000", "RR(rel=2)",
+    "RR(rel=2)@10", "Judged@10", "SetP", "SetR(rel=2)", "Success(rel=3)@5", "Rprec(rel=2)", "NumRet",
+    "NumRet(rel=2)", "nDCG(judged_only=True)@10", "AP(judged_only=True)",
+)  # fmt: skip
+RUBRIC = (
+    "Cover(rel=4)@20", "Cover(rel=5)", "nCover(rel=4)@5", "Cover(rel=5,partial=3)@10", "nDCG@20",
+    "P(rel=4)@20", "AP(rel=4)", "RR(rel=5)@10", "Judged@20", "alpha_nDCG@20",
+    "alpha_nDCG(rel=5,alpha=0.3)@10",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def runs(dl19: Path) -> list[Run]:
+    return [read_run(path) for path in sorted((dl19 / "runs").iterdir())]
+
+
+@pytest.fixture(scope="module")
+def qrels(dl19: Path) -> list[Qrel]:
+    return list(read_qrels(dl19 / "qrels.txt"))
+
+
+@pytest.fixture(scope="module")
+def ratings(dl19: Path) -> list[QueryRatings]:
+    cells: dict[str, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
+    for grade in read_graded_pool(dl19 / "graded.flan-t5-large.jsonl.gz"):
+        cells[grade.query_id][grade.doc_id][grade.item_id] = -1 if grade.rating is None else grade.rating
+    queries = []
+    for query_id, of_query in sorted(cells.items()):
+        doc_ids = tuple(sorted(of_query))
+        items = sorted({item for row in of_query.values() for item in row})
+        matrix = np.array([[of_query[d].get(item, -1) for item in items] for d in doc_ids], np.int8)
+        queries.append(QueryRatings(query_id, doc_ids, len(items), matrix))
+    return queries
+
+
+def test_official_values_are_those_of_ir_measures_to_the_last_bit(runs: list[Run], qrels: list[Qrel]) -> None:
+    measures = [measure(name) for name in OFFICIAL]
+    judged = Judged.from_qrels(qrels)
+    evaluator = ColumnEvaluator(measures, judged)
+    evaluate = OfficialJudgments(qrels).evaluator(OFFICIAL, judged.query_ids)
+    for run in runs:
+        values = evaluator.values(run)
+        expected = evaluate({query_id: run.ranking(query_id) for query_id in run.query_ids})
+        assert values.tolist() == [[expected[q][name] for name in OFFICIAL] for q in judged.query_ids], (
+            run.name
+        )
+    for column, metric in enumerate(measures):
+        assert values[:, column].tolist() == by_ir_measures(metric, qrels, runs[-1], judged.query_ids), metric
+
+
+def test_rubric_values_are_those_of_ir_measures_to_the_last_bit(
+    runs: list[Run], ratings: list[QueryRatings]
+) -> None:
+    judged = Judged.from_ratings(ratings)
+    evaluator = ColumnEvaluator([measure(name) for name in RUBRIC], judged)
+    evaluate = RubricJudgments(ratings).evaluator(RUBRIC, judged.query_ids)
+    for run in runs:
+        expected = evaluate({query_id: run.ranking(query_id) for query_id in run.query_ids})
+        assert evaluator.values(run).tolist() == [
+            [expected[q][str(measure(name))] for name in RUBRIC] for q in judged.query_ids
+        ], run.name
+
+
+@pytest.fixture(scope="module")
+def trec_eval(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program trec_eval 9.0.8, built from NIST's source."""
+    source = SHARED / "trec_eval" / "trec_eval-9.0.8.tar.gz"
+    if not source.is_file():
+        pytest.skip("the source ../shared/trec_eval/trec_eval-9.0.8.tar.gz is not here")
+    if not (shutil.which("make") and shutil.which("cc")):
+        pytest.skip("there is no C compiler, or no make")
+    folder = tmp_path_factory.mktemp("trec_eval")
+    with tarfile.open(source) as archive:
+        archive.extractall(folder, filter="data")
+    built = folder / "trec_eval-9.0.8"
+    subprocess.run(["make"], cwd=built, check=True, capture_output=True, env=dict(os.environ))
+    return built / "trec_eval"
+
+
+def test_values_are_what_the_program_trec_eval_prints(dl19: Path, trec_eval: Path, qrels: list[Qrel]) -> None:
+    names = {
+        "map": "AP(rel=2)", "map_cut_100": "AP(rel=2)@100", "P_10": "P(rel=2)@10",
+        "recall_1000": "R(rel=2)@1000",
+        "recip_rank": "RR(rel=2)", "ndcg": "nDCG", "ndcg_cut_10": "nDCG@10", "Rprec": "Rprec(rel=2)",
+        "success_5": "Success(rel=2)@5", "set_P": "SetP(rel=2)", "set_recall": "SetR(rel=2)",
+        "num_ret": "NumRet", "num_rel_ret": "NumRet(rel=2)",
+    }  # fmt: skip
+    options = [part for name in names for part in ("-m", name.replace("_cut_", "_cut.").replace("_1", ".1"))]
+    options = [part.replace("success_5", "success.5") for part in options]
+    judged = Judged.from_qrels(qrels)
+    evaluator = ColumnEvaluator([measure(name) for name in names.values()], judged)
+    for path in sorted((dl19 / "runs").iterdir())[::4]:
+        done = subprocess.run(
+            [trec_eval, "-q", "-l", "2", *options, dl19 / "qrels.txt", path],
+            check=True, capture_output=True, text=True,
+        )  # fmt: skip
+        printed = {
+            (query_id, name): text for name, query_id, text in map(str.split, done.stdout.splitlines())
+        }
+        values = dict(zip(judged.query_ids, evaluator.values(read_run(path)).tolist(), strict=True))
+        compared = 0
+        for (query_id, name), text in printed.items():
+            if query_id != "all":
+                value = values[query_id][list(names).index(name)]
+                assert text == (f"{value:.0f}" if name.startswith("num_") else f"{value:.4f}"), (
+                    path.name,
+                    name,
+                )
+                compared += 1
+        assert compared == len(names) * len(values)

@@ -1,0 +1,153 @@
+"""The columns as a provider of ir_measures: every form of qrels and runs, and how it is registered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import ir_measures
+import pytest
+from column_cases import Labels, Scores, for_trec_eval, labels, qrels_of, run_of, scores
+from hypothesis import given, settings
+from ir_measures import AP, RR, Bpref, Measure, P, Qrel, R, ScoredDoc, nDCG, providers
+from support import ROOT
+
+from trecexam.scores import Cover, RubricQrel
+from trecexam.scores.columns import ColumnsProvider, provider, register
+
+MEASURES: list[Measure] = [nDCG @ 10, nDCG, AP(rel=2), RR, P @ 5, R(rel=2) @ 3]
+
+
+@settings(deadline=None)
+@given(by_query=labels, by_run=scores)
+def test_ties_and_values_are_those_of_ir_measures_own_provider(by_query: Labels, by_run: Scores) -> None:
+    qrels = for_trec_eval(by_query)
+    expected = {
+        (m.query_id, m.measure): m.value for m in ir_measures.pytrec_eval.iter_calc(MEASURES, qrels, by_run)
+    }
+    given_here = {(m.query_id, m.measure): m.value for m in provider.iter_calc(MEASURES, qrels, by_run)}
+    assert given_here == expected
+
+
+QRELS = {"q1": {"a": 2, "b": 0, "c": 1}, "q2": {"a": 1}, "q3": {"a": 1}}
+RUN = {"q1": {"x": 3.0, "a": 2.0, "c": 2.0}, "q2": {"b": 1.0}, "q9": {"a": 1.0}}
+
+
+class Frame:
+    """What ir_measures uses of a pandas data frame; pandas is no dependency of ours."""
+
+    def __init__(self, rows: Sequence[Any]) -> None:
+        self._rows = rows
+        self.columns = rows[0]._fields
+
+    def itertuples(self) -> Iterator[Any]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+def test_every_form_of_qrels_and_runs_is_taken() -> None:
+    expected = ir_measures.pytrec_eval.calc_aggregate(MEASURES, QRELS, RUN)
+    rows = [
+        ScoredDoc(query_id, doc_id, score) for query_id, of in RUN.items() for doc_id, score in of.items()
+    ]
+    for qrels in (QRELS, qrels_of(QRELS), (r for r in qrels_of(QRELS)), Frame(qrels_of(QRELS))):
+        assert provider.calc_aggregate(MEASURES, qrels, RUN) == expected
+    for run in (RUN, rows, iter(rows), Frame(rows), run_of(RUN)):
+        assert provider.calc_aggregate(MEASURES, QRELS, run) == expected
+
+
+def test_rows_that_are_no_tuples_of_ir_measures_are_refused() -> None:
+    with pytest.raises(ValueError, match="unknown qrels format"):
+        provider.calc_aggregate(MEASURES, [("q", "d", 1)], RUN)
+
+
+def test_a_query_without_a_label_is_there_with_zeros() -> None:
+    values = provider.calc_aggregate([nDCG @ 10], {"q1": {"a": 1}, "q2": {}}, {"q1": {"a": 1.0}})
+    assert values == {nDCG @ 10: 0.5}
+
+
+def test_of_a_document_that_stands_twice_in_a_run_the_last_score_counts() -> None:
+    run = [ScoredDoc("q1", doc_id, score) for doc_id, score in (("a", 9.0), ("x", 2.0), ("a", 1.0))]
+    assert (
+        provider.calc_aggregate([RR], QRELS, run)[RR]
+        == ir_measures.pytrec_eval.calc_aggregate([RR], QRELS, run)[RR]
+    )
+
+
+def test_a_score_that_is_no_finite_number_is_refused() -> None:
+    with pytest.raises(ValueError, match="finite"):
+        provider.calc_aggregate([RR], QRELS, {"q1": {"a": float("nan")}})
+
+
+def test_what_it_cannot_compute_it_does_not_claim() -> None:
+    assert provider.supports(nDCG @ 10)
+    assert not provider.supports(Bpref)
+    with pytest.raises(AssertionError, match="invalid param"):
+        provider.supports(P)
+    with pytest.raises(ValueError, match="not computed on columns"):
+        provider.calc_aggregate([Bpref], QRELS, RUN)
+
+
+def test_cover_is_computed_of_rows_that_carry_ratings_and_of_iterations() -> None:
+    carried = [RubricQrel("q1", "a", 5, ratings=(5, 0, 4)), RubricQrel("q1", "b", 4, ratings=(0, 4, 0))]
+    by_item = [Qrel("q1", "a", 5, "1"), Qrel("q1", "a", 4, "3"), Qrel("q1", "b", 4, "2")]
+    for rows in (carried, by_item):
+        assert provider.calc_aggregate([Cover @ 1], rows, {"q1": {"a": 1.0}}) == {Cover @ 1: 2 / 3}
+    assert provider.qrel_inputs([Cover @ 1])[-1] == "iteration"
+    assert "iteration" not in provider.qrel_inputs(MEASURES)
+
+
+def test_diversity_measures_want_a_row_for_each_item() -> None:
+    rows = [RubricQrel("q1", "a", 5, ratings=(5, 0))]
+    with pytest.raises(ValueError, match="a row for each passage and item"):
+        provider.evaluator([ir_measures.alpha_nDCG @ 5], rows)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [RubricQrel("q", "a", 5, ratings=(5,)), Qrel("q", "b", 1)],
+        [RubricQrel("q", "a", 5, ratings=(5,)), RubricQrel("q", "b", 5, ratings=(5, 0))],
+        [
+            RubricQrel("q", "a", 5, ratings=(5,), importances=("vital",)),
+            RubricQrel("q", "b", 5, ratings=(5,)),
+        ],
+        [RubricQrel("q", "a", 5, ratings=(5,), importances=("vital", "okay"))],
+    ],
+    ids=["some without", "unequally many", "importances differ", "more importances"],
+)
+def test_rows_whose_ratings_do_not_fit_together_are_refused(rows: list[Qrel]) -> None:
+    with pytest.raises(ValueError, match="query 'q'"):
+        provider.evaluator([Cover @ 5], rows)
+
+
+def test_registering_makes_ir_measures_take_it_first_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ir_measures.DefaultPipeline, "providers", list(ir_measures.DefaultPipeline.providers))
+    monkeypatch.setattr(providers.base, "registry", dict(providers.base.registry))
+    monkeypatch.setattr(providers, "registry", providers.base.registry)
+    expected = ir_measures.calc_aggregate([*MEASURES, Bpref], QRELS, RUN)
+    register()
+    register()
+    names = [known.NAME for known in ir_measures.DefaultPipeline.providers]
+    assert names[0] == ColumnsProvider.NAME
+    assert names.count(ColumnsProvider.NAME) == 1
+    assert providers.registry[ColumnsProvider.NAME] is provider
+    assert ir_measures.calc_aggregate([*MEASURES, Bpref], QRELS, RUN) == expected
+
+
+def test_importing_it_registers_nothing() -> None:
+    assert all(known.NAME != ColumnsProvider.NAME for known in ir_measures.DefaultPipeline.providers)
+
+
+def test_the_page_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (code,) = [
+        part.split("```")[0]
+        for part in (ROOT / "examples" / "columns.md").read_text().split("```python\n")[1:]
+    ]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(ir_measures.DefaultPipeline, "providers", list(ir_measures.DefaultPipeline.providers))
+    monkeypatch.setattr(providers.base, "registry", dict(providers.base.registry))
+    exec(compile(code, "columns.md", "exec"), {})

@@ -1,0 +1,218 @@
+"""Measures on columns of rubric ratings: labels, Cover, nCover and alpha_nDCG."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from column_cases import (
+    Labels,
+    Scores,
+    by_ir_measures,
+    labels,
+    qrels_of,
+    rated_queries,
+    run_of,
+    scores,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from converters.records import Qrel
+from converters.run import Run
+from trecexam.scores.columns import UNJUDGED, ColumnEvaluator, Judged
+from trecexam.scores.evaluate import RubricJudgments
+from trecexam.scores.labels import LabelRule, label_qrels, rating_qrels, subtopic_qrels
+from trecexam.scores.labels import labels as labels_of
+from trecexam.scores.measures import measure
+from trecexam.scores.ratings import QueryRatings
+
+WEIGHT = {
+    "equal": {"vital": 1, "okay": 1, "": 1},
+    "vital": {"vital": 1, "okay": 0, "": 0},
+    "importance": {"vital": 1, "okay": Fraction(1, 2), "": Fraction(1, 2)},
+}
+COVERS = [
+    measure(f"{name}(rel={rel}{partial}{weights}){cutoff}")
+    for name in ("Cover", "nCover")
+    for rel in (1, 4)
+    for partial in ("", ",partial=2")
+    for weights in ("", ",weights=vital", ",weights=importance")
+    for cutoff in ("@1", "@3", "@20", "")
+    if rel == 4 or not partial
+]
+rules = st.sampled_from(("max", "count"))
+
+
+@settings(deadline=None)
+@given(queries=rated_queries(), rule=rules, min_rating=st.integers(0, 5), min_answers=st.integers(1, 4))
+def test_labels_are_those_of_the_rows(
+    queries: list[QueryRatings], rule: LabelRule, min_rating: int, min_answers: int
+) -> None:
+    judged = Judged.from_ratings(queries, rule, min_rating, min_answers)
+    assert judged.query_ids == tuple(q.query_id for q in queries)
+    for q, (start, end) in zip(queries, pairwise(judged.offsets.tolist()), strict=True):
+        assert judged.doc_ids[start:end].to_pylist() == list(q.doc_ids)
+        known = labels_of(q, rule, min_rating, min_answers)
+        assert judged.labels[start:end].tolist() == [known.get(doc_id, UNJUDGED) for doc_id in q.doc_ids]
+
+
+@pytest.mark.parametrize(
+    ("rule", "min_answers", "match"), [("mean", 1, "label rule"), ("max", 0, "at least 1")]
+)
+def test_labels_by_an_impossible_rule_are_refused(rule: LabelRule, min_answers: int, match: str) -> None:
+    q = QueryRatings("q", ("d",), 1, np.zeros((1, 1), np.int8))
+    with pytest.raises(ValueError, match=match):
+        Judged.from_ratings([q], rule, 4, min_answers)
+
+
+def naive_cover(
+    q: QueryRatings, ranking: list[str], rel: int, k: int | None, partial: int | None, weights: str
+) -> tuple[float, float]:
+    """(Cover, nCover), item by item and passage by passage, in exact numbers."""
+    ratings = dict(zip(q.doc_ids, q.ratings.tolist(), strict=True))
+    assert q.importances is not None
+    whole = covered = reachable = Fraction(0)
+    for item, importance in enumerate(q.importances):
+        weight = Fraction(WEIGHT[weights][importance])
+
+        def credit(doc_ids: list[str], item: int = item) -> Fraction:
+            best = max((ratings[doc_id][item] for doc_id in doc_ids if doc_id in ratings), default=-1)
+            if best >= rel:
+                return Fraction(1)
+            return Fraction(1, 2) if partial is not None and best >= partial else Fraction(0)
+
+        whole += weight
+        covered += weight * credit(ranking[:k])
+        reachable += weight * credit(list(ratings))
+    return float(covered / whole) if whole else 0.0, float(covered / reachable) if reachable else 0.0
+
+
+@settings(deadline=None)
+@given(queries=rated_queries(weighed=True), by_run=scores)
+def test_cover_is_what_counting_item_by_item_gives(queries: list[QueryRatings], by_run: Scores) -> None:
+    run = run_of(by_run)
+    values = ColumnEvaluator(COVERS, Judged.from_ratings(queries)).values(run)
+    for column, metric in enumerate(COVERS):
+        for q, value in zip(queries, values[:, column].tolist(), strict=True):
+            parameters = metric["rel"], metric.params.get("cutoff"), metric["partial"], metric["weights"]
+            assert value == naive_cover(q, run.ranking(q.query_id), *parameters)[metric.NAME == "nCover"], (
+                metric
+            )
+
+
+@settings(deadline=None, max_examples=30)
+@given(queries=rated_queries(weighed=True), by_run=scores)
+def test_cover_is_the_one_of_the_cover_provider(queries: list[QueryRatings], by_run: Scores) -> None:
+    judged, run = Judged.from_ratings(queries), run_of(by_run)
+    rows = list(label_qrels(queries))
+    from_rows = Judged.from_qrels(rows, judged.query_ids)
+    for metric in COVERS:
+        expected = by_ir_measures(metric, rows, run, judged.query_ids)
+        assert ColumnEvaluator([metric], judged).values(run)[:, 0].tolist() == expected
+        assert ColumnEvaluator([metric], from_rows).values(run)[:, 0].tolist() == expected
+
+
+def test_weights_need_importances() -> None:
+    judged = Judged.from_ratings([QueryRatings("q", ("d",), 1, np.zeros((1, 1), np.int8))])
+    with pytest.raises(ValueError, match="importance of items"):
+        ColumnEvaluator([measure("Cover(weights=vital)@20")], judged)
+
+
+ALPHAS = [
+    measure(f"alpha_nDCG({parameters})@{k}")
+    for parameters in (
+        "rel=1",
+        "rel=3",
+        "alpha=0.3",
+        "alpha=0.9,rel=2",
+        "alpha=0.0",
+        "alpha=1.0",
+        "alpha=0.75",
+    )
+    for k in (1, 2, 5, 20)
+]
+
+
+@settings(deadline=None)
+@given(queries=rated_queries(), by_run=scores, min_rating=st.integers(0, 5))
+def test_alpha_ndcg_of_ratings_is_pyndevals_to_the_last_bit(
+    queries: list[QueryRatings], by_run: Scores, min_rating: int
+) -> None:
+    judged, run = Judged.from_ratings(queries, min_rating=min_rating), run_of(by_run)
+    values = ColumnEvaluator(ALPHAS, judged).values(run)
+    for column, metric in enumerate(ALPHAS):
+        rows: list[Qrel] = []
+        for q in queries:
+            rows += subtopic_qrels(q, min_rating) if metric["rel"] == 1 else rating_qrels(q)
+        assert values[:, column].tolist() == by_ir_measures(metric, rows, run, judged.query_ids), metric
+
+
+@settings(deadline=None)
+@given(by_subtopic=st.dictionaries(st.sampled_from(("3", "1", "a", "0")), labels, max_size=4), by_run=scores)
+def test_alpha_ndcg_of_diversity_qrels_is_pyndevals_to_the_last_bit(
+    by_subtopic: dict[str, Labels], by_run: Scores
+) -> None:
+    rows = [row._replace(iteration=name) for name, of in by_subtopic.items() for row in qrels_of(of)]
+    judged, run = Judged.from_qrels(rows), run_of(by_run)
+    values = ColumnEvaluator(ALPHAS, judged).values(run)
+    for column, metric in enumerate(ALPHAS):
+        assert values[:, column].tolist() == by_ir_measures(metric, rows, run, judged.query_ids), metric
+
+
+@pytest.mark.parametrize("cells", [1, 100_000, 1 << 22])
+def test_alpha_ndcg_of_many_passages_is_pyndevals(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where ideal rankings are made in several pieces, of queries of several sizes."""
+    monkeypatch.setattr("trecexam.scores.columns.measures.alpha_ideal._CELLS", cells)
+    rng = np.random.default_rng(5)
+    queries = []
+    for n, n_docs in enumerate((40, 700, 3, 700, 650, 1, 300)):
+        ratings = rng.choice([-1, 0, 1, 2, 3, 4, 5], (n_docs, 5 + 40 * (n == 1))).astype(np.int8)
+        doc_ids = tuple(f"d{d:03}" for d in range(n_docs))
+        queries.append(QueryRatings(f"q{n}", doc_ids, ratings.shape[1], ratings))
+    run = run_of({q.query_id: {d: float(rng.random()) for d in q.doc_ids} for q in queries})
+    rows = [row for q in queries for row in subtopic_qrels(q)]
+    for metric in (measure("alpha_nDCG@20"), measure("alpha_nDCG(alpha=0.4)@10")):
+        values = ColumnEvaluator([metric], Judged.from_ratings(queries)).values(run)
+        assert values[:, 0].tolist() == by_ir_measures(metric, rows, run, [q.query_id for q in queries])
+
+
+def test_measures_on_items_need_items() -> None:
+    bare = Judged(("q",), np.array([0, 0]), Run.from_entries("r", []).doc_ids, np.empty(0, np.int32))
+    for name in ("Cover@5", "nCover@5", "alpha_nDCG@5"):
+        with pytest.raises(ValueError, match="no ratings of items"):
+            ColumnEvaluator([measure(name)], bare)
+
+
+NAMES = (
+    "Cover(rel=4)@20", "nCover(rel=4)@5", "nDCG@10", "P(rel=4)@20", "AP(rel=4)", "RR(rel=4)@10", "Judged@20",
+    "alpha_nDCG@20", "SetP(rel=4)", "SetR(rel=2)", "NumRet", "Rprec(rel=4)",
+)  # fmt: skip
+
+
+@settings(deadline=None)
+@given(queries=rated_queries(), by_run=scores, rule=rules, min_rating=st.integers(1, 5))
+def test_values_are_those_of_rubric_judgments(
+    queries: list[QueryRatings], by_run: Scores, rule: LabelRule, min_rating: int
+) -> None:
+    judged, run = Judged.from_ratings(queries, rule, min_rating), run_of(by_run)
+    values = ColumnEvaluator([measure(name) for name in NAMES], judged).values(run)
+    evaluate = RubricJudgments(queries, rule, min_rating).evaluator(NAMES, judged.query_ids)
+    expected = evaluate({query_id: run.ranking(query_id) for query_id in run.query_ids})
+    for query_id, row in zip(judged.query_ids, values.tolist(), strict=True):
+        assert dict(zip(NAMES, row, strict=True)) == expected[query_id]
+
+
+@settings(deadline=None)
+@given(queries=rated_queries(weighed=True), by_run=scores)
+def test_a_selection_has_the_values_of_its_queries(queries: list[QueryRatings], by_run: Scores) -> None:
+    judged, run = Judged.from_ratings(queries), run_of(by_run)
+    chosen = [measure(name) for name in (*NAMES, "Cover(weights=vital)@3")]
+    query_ids = ("unknown", *reversed(judged.query_ids))
+    selected = judged.select(query_ids)
+    assert selected.query_ids == query_ids
+    values = ColumnEvaluator(chosen, selected).values(run)
+    assert not values[0].any()
+    np.testing.assert_array_equal(values[:0:-1], ColumnEvaluator(chosen, judged).values(run))
