@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -104,6 +104,12 @@ class Run:
             )
         except DuplicateError as error:
             raise ValueError(f"document '{error.doc_id}' stands twice for query '{error.query_id}'") from None
+
+    @cached_property
+    def spans(self) -> Mapping[str, tuple[int, int]]:
+        """query_id -> (start, end) of its entries in `doc_ids` and `scores`."""
+        bounds = self.offsets.tolist()
+        return dict(zip(self.query_ids, itertools.pairwise(bounds), strict=True))
 
     @cached_property
     def _index(self) -> dict[str, int]:

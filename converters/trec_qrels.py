@@ -124,6 +124,23 @@ def write_qrels(qrels: Iterable[Judgment], file: BinaryIO) -> None:
         file.write(line)
 
 
+def qrels_lines(query_id: str, iteration: str, doc_ids: Sequence[str], labels: Iterable[int]) -> bytes:
+    """Judgments of one query and subtopic as lines of a qrels file, in the order given.
+
+    Args:
+        doc_ids: none twice.
+
+    Raises:
+        ValueError: an id is empty or has white space in it.
+    """
+    start = f"{column(query_id, 'query id')} {column(iteration, 'subtopic')} "
+    if " ".join(doc_ids).split() != list(doc_ids):
+        for doc_id in doc_ids:
+            column(doc_id, "document id")
+    pairs = zip(doc_ids, labels, strict=True)
+    return "".join([f"{start}{doc_id} {label}\n" for doc_id, label in pairs]).encode()
+
+
 def qrels_line(row: Judgment) -> bytes:
     """One judgment as a line of a qrels file.
 

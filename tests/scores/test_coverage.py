@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -7,6 +9,15 @@ from numpy.testing import assert_array_equal
 from trecexam.scores.cover_kernel import cover_values
 from trecexam.scores.coverage import covered_items
 from trecexam.scores.ratings import QueryRatings
+
+
+def ranks_of(q: QueryRatings, rankings: list[list[str]]) -> np.ndarray[Any, Any]:
+    """The rows of the rankings' passages; -1 where one is not in the pool, and beyond the end."""
+    ranks = np.full((len(rankings), max(map(len, rankings), default=0)), -1, np.int32)
+    for run, ranking in enumerate(rankings):
+        for rank, doc_id in enumerate(ranking):
+            ranks[run, rank] = q.doc_ids.index(doc_id) if doc_id in q.doc_ids else -1
+    return ranks
 
 
 @pytest.mark.parametrize("min_rating", [1, 4, 5])
@@ -21,7 +32,7 @@ def test_an_item_is_covered_where_a_passage_of_the_ranking_reaches_it(min_rating
         ]
         for ranking in rankings
     ]
-    found = covered_items(q, rankings, min_rating)
+    found = covered_items(q, ranks_of(q, rankings), min_rating)
     assert_array_equal(found, expected)
     rows = np.array([q.doc_ids.index(doc) for doc in rankings[3]])
     assert found[3].mean() == cover_values(q.ratings, rows, min_rating).cover
@@ -29,6 +40,6 @@ def test_an_item_is_covered_where_a_passage_of_the_ranking_reaches_it(min_rating
 
 def test_without_runs_nothing_is_covered() -> None:
     q = QueryRatings("q", ("a",), 3, np.full((1, 3), 5, np.int8))
-    assert covered_items(q, [], 4).shape == (0, 3)
+    assert covered_items(q, ranks_of(q, []), 4).shape == (0, 3)
     empty = QueryRatings("q", (), 3, np.zeros((0, 3), np.int8))
-    assert not covered_items(empty, [[]], 4).any()
+    assert not covered_items(empty, ranks_of(empty, [[]]), 4).any()

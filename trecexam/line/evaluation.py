@@ -42,8 +42,11 @@ def rubric_values(
     def evaluator(query_ids: Sequence[str]) -> EvaluateRun:
         ratings = track.ratings(query_ids)
         judged = Judged.from_ratings(ratings, scores.label, at, scores.min_answers)
-        rest = RubricJudgments(ratings, scores.label, at, scores.min_answers).evaluator(others, query_ids)
-        return _evaluator(computed, columns, judged, rest if others else None, query_ids)
+        rest = None
+        if others:
+            slow = RubricJudgments(ratings, scores.label, at, scores.min_answers)
+            rest = slow.evaluator(others, query_ids)
+        return _evaluator(computed, columns, judged, rest, query_ids)
 
     own = measures is None and min_rating is None
     cache = track.evaluated.own("rubric") if own else track.evaluated.other(tuple(names), min_rating)

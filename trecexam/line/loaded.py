@@ -12,6 +12,7 @@ from trecexam.files.stamps import Rejected
 from trecexam.graders import Grader
 from trecexam.line.inputs import TrackInputs
 from trecexam.line.overrides import Overrides
+from trecexam.line.pool import PooledQuery
 from trecexam.line.sheets import Counts, GradeSheet, count_cells
 from trecexam.line.stored_grades import StoredGrades
 from trecexam.line.value_cache import EvaluatedMeasures
@@ -31,6 +32,7 @@ class LoadedTrack(TrackInputs):
         folder: where the track is.
         config: its settings, on the scale of its grader.
         grader: who answers; nothing here runs it.
+        pool: query_id -> its first passages in the runs; every query of the bank is there.
         texts: doc_id -> text of the pooled passages, as far as there are texts.
         sheets: query_id -> its cells and their grades; every query of the bank is there.
         overrides: people's ratings, and what became of each line of them.
@@ -43,6 +45,7 @@ class LoadedTrack(TrackInputs):
     folder: TrackFolder
     config: TrackConfig
     grader: Grader
+    pool: Mapping[str, PooledQuery]
     texts: Mapping[str, str]
     sheets: Mapping[str, GradeSheet]
     overrides: Overrides

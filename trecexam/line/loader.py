@@ -19,7 +19,7 @@ from trecexam.line.inputs import InputReader, TrackInputs
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.measures import check_importance, check_measures
 from trecexam.line.overrides import Overrides, resolve
-from trecexam.line.pool import pool
+from trecexam.line.pool import pool_with_ranks
 from trecexam.line.sheets import ERROR, MISSING, GradeSheet
 from trecexam.line.store import GradeStore
 from trecexam.line.stored_grades import StoredGrades
@@ -114,20 +114,22 @@ class TrackLoader:
         if bank_files is None:
             check_importance(self.config.measures(), inputs.bank, inputs.bank_files)
         depth = depth or self.config.track.depth
-        pooled = pool(inputs.runs.values(), inputs.bank.query_ids, depth)
-        doc_ids = {doc_id for docs in pooled.values() for doc_id in docs}
+        pooled = pool_with_ranks(tuple(inputs.runs.values()), inputs.bank.query_ids, depth)
+        doc_ids = {doc_id for of_query in pooled.values() for doc_id in of_query.doc_ids}
         texts, bad_passages = self._texts_of(doc_ids, inputs)
         lost = doc_ids - texts.keys()
         no_text = tuple(without_text(self.folder, inputs, texts, depth)) if lost else ()
         shown, best = self.folder.shown(self.folder.overrides()), scale_of(self.grader).max_rating
-        overrides = resolve(inputs.human, shown, inputs.bank, pooled, texts, best)
+        docs_of = {query_id: of_query.doc_ids for query_id, of_query in pooled.items()}
+        overrides = resolve(inputs.human, shown, inputs.bank, docs_of, texts, best)
         grades = StoredGrades(self.store, self.grader)
-        self._sheets = self._sheets_of(grades, inputs.bank, pooled, texts, overrides)
+        self._sheets = self._sheets_of(grades, inputs.bank, docs_of, texts, overrides)
         return LoadedTrack(
             **{field.name: getattr(inputs, field.name) for field in fields(TrackInputs)},
             folder=self.folder,
             config=self.config,
             grader=self.grader,
+            pool=pooled,
             texts=texts,
             sheets=self._sheets,
             overrides=overrides,

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
-from trecexam.scores.cover_kernel import best_ratings
 from trecexam.scores.ratings import QueryRatings
 
 
-def covered_items(q: QueryRatings, rankings: Iterable[Sequence[str]], min_rating: int) -> NDArray[np.bool_]:
+def covered_items(q: QueryRatings, ranks: NDArray[np.int32], min_rating: int) -> NDArray[np.bool_]:
     """Whether one of a ranking's passages is rated min_rating or better on an item.
 
     The mean of a row is `Cover(rel=min_rating)` of the run on the query, where the ranking is cut at its
     cutoff.
 
     Args:
-        rankings: of each run the doc_ids that count; () where it skips the query.
+        ranks: of shape (n_runs, depth): of each run the rows in `q.ratings` of the passages that count; -1
+            where there is none.
 
     Returns:
         Shape (n_runs, n_items).
     """
-    row = {doc_id: number for number, doc_id in enumerate(q.doc_ids)}
-    best = [
-        best_ratings(q.ratings, np.array([row.get(doc_id, -1) for doc_id in ranking], np.intp))
-        for ranking in rankings
-    ]
-    return np.array(best, np.int8).reshape(len(best), q.n_items) >= min_rating
+    # Row -1 is the one after the last, which reaches nothing.
+    reached = np.vstack([q.ratings >= min_rating, np.zeros((1, q.n_items), np.bool_)])
+    return np.asarray(reached[ranks].any(axis=1), np.bool_)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,14 +36,15 @@ def to_tsv(table: Table) -> str:
 
     What could steer a terminal is escaped: see `trecexam.tables.terminal.printable`.
     """
-    lines = ["\t".join(map(printable, table.header))]
-    lines += ["\t".join(fields) for fields in _fields(table, table.digits)]
+    columns = [_column(values, table.digits, small=name in table.small) for name, values in _by_column(table)]
+    lines = ["\t".join(map(printable, table.header)), *map("\t".join, zip(*columns, strict=True))]
     return "\n".join(lines) + "\n"
 
 
 def to_aligned(table: Table) -> str:
     """Columns padded with spaces, numbers to the right; floats with four digits."""
-    cells = [list(map(printable, table.header)), *_fields(table, 4)]
+    fields_of = [_column(values, 4, small=name in table.small) for name, values in _by_column(table)]
+    cells = [list(map(printable, table.header)), *map(list, zip(*fields_of, strict=True))]
     widths = [max(columns(row[column]) for row in cells) for column in range(len(table.header))]
     numeric = [
         any(isinstance(row[column], int | float) for row in table.rows) for column in range(len(table.header))
@@ -62,23 +64,33 @@ def to_json(value: Any) -> str:
     return printable_json(json.dumps(_clean(value), indent=1, ensure_ascii=False, allow_nan=False)) + "\n"
 
 
-def _fields(table: Table, digits: int) -> list[list[str]]:
-    small = [name in table.small for name in table.header]
-    return [
-        [_text(value, digits, small=may) for value, may in zip(row, small, strict=True)] for row in table.rows
-    ]
+def _by_column(table: Table) -> Iterator[tuple[str, tuple[Value, ...]]]:
+    """The table's columns, with their names."""
+    values = zip(*table.rows, strict=True) if table.rows else ((),) * len(table.header)
+    return zip(table.header, values, strict=True)
 
 
-def _text(value: Value, digits: int, *, small: bool = False) -> str:
-    value = _finite(value)
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        if small and value and abs(value) < 0.5 * 10**-digits:
-            return f"{value:.1e}"
-        # z: a rounding below 0 is no "-0.000000".
-        return f"{value:z.{digits}f}"
-    return printable(value) if isinstance(value, str) else str(value)
+def _column(values: Sequence[Value], digits: int, *, small: bool) -> list[str]:
+    """The texts of a column. Of millions of values most are floats, or names that come again and again."""
+    names: dict[str, str] = {}
+    # z: a rounding below 0 is no "-0.000000".
+    number = f"{{:z.{digits}f}}".format
+    least = 0.5 * 10**-digits if small else 0.0
+    texts = []
+    for value in values:
+        if isinstance(value, float):
+            if not math.isfinite(value):
+                texts.append("")
+            else:
+                texts.append(f"{value:.1e}" if value and abs(value) < least else number(value))
+        elif isinstance(value, str):
+            text = names.get(value)
+            if text is None:
+                text = names[value] = printable(value)
+            texts.append(text)
+        else:
+            texts.append("" if value is None else str(value))
+    return texts
 
 
 def _finite(value: Value) -> Value:

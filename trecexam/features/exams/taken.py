@@ -101,12 +101,9 @@ def from_track(
     blocks, names, texts, queries = [], [], {}, {}
     called = item_names(track.bank)
     for q in ratings:
-        told = track.sheets[q.query_id].without_text
-        rankings = [
-            [doc for doc in track.runs[run].ranking(q.query_id, depth or pooled) if doc not in told]
-            for run in runs
-        ]
-        blocks.append(responses(q, rankings, threshold))
+        gradable = np.array([text is not None for text in track.sheets[q.query_id].texts] + [False])
+        ranks = track.pool[q.query_id].ranks[:, : depth or pooled]
+        blocks.append(responses(q, np.where(gradable[ranks], ranks, -1), threshold))
         for item in track.bank.items[q.query_id]:
             name = called[q.query_id, item.item_id]
             names.append(name)
@@ -122,13 +119,13 @@ def item_names(bank: Bank) -> dict[tuple[str, str], str]:
     return {(query_id, item_id): item_id if unique else f"{query_id}:{item_id}" for query_id, item_id in keys}
 
 
-def responses(q: QueryRatings, rankings: Sequence[Sequence[str]], min_rating: int) -> NDArray[np.float64]:
+def responses(q: QueryRatings, ranks: NDArray[np.int32], min_rating: int) -> NDArray[np.float64]:
     """1 where a ranking's passages reach an item, 0 where they do not, NaN where none of them has a rating.
 
     A ranking without passages reaches nothing.
 
     Args:
-        rankings: the passages that count of each run.
+        ranks: of shape (n_rankings, depth): the rows of the passages that count; -1 where there is none.
 
     Returns:
         Shape (n_rankings, n_items).
@@ -137,9 +134,9 @@ def responses(q: QueryRatings, rankings: Sequence[Sequence[str]], min_rating: in
 
     from trecexam.scores.coverage import covered_items
 
-    known = covered_items(q, rankings, 0)
-    known |= np.array([not ranking for ranking in rankings], np.bool_)[:, None]
-    return np.where(known, covered_items(q, rankings, min_rating).astype(np.float64), np.nan)
+    known = covered_items(q, ranks, 0)
+    known |= np.all(ranks < 0, axis=1, keepdims=True)
+    return np.where(known, covered_items(q, ranks, min_rating).astype(np.float64), np.nan)
 
 
 def taken(

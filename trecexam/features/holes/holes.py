@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
+from trecexam.features.holes.arithmetic import PoolHoles
 from trecexam.line.official import Official, official_judgments, read_official
+from trecexam.line.pool import pool_with_ranks
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
@@ -30,25 +32,6 @@ class HolesRow:
     query_id: str
     depth: int
     holes: Holes
-
-
-@dataclass(frozen=True)
-class PoolHoles:
-    """The holes of all runs together, each passage of a query counted once.
-
-    Attributes:
-        depth: the ranks that count.
-        passages: how many are in them.
-        unjudged: how many of those have no official judgment; None where there are no judgments.
-        unjudged_alone: how many of these a single run has in its first `depth` ranks.
-        ungraded: how many passages have no rating.
-    """
-
-    depth: int
-    passages: int
-    unjudged: int | None
-    unjudged_alone: int | None
-    ungraded: int
 
 
 @dataclass(frozen=True)
@@ -115,7 +98,7 @@ def holes_report(
     Raises:
         ConversionError: `qrels` cannot be read.
     """
-    from trecexam.features.holes.arithmetic import contributed_alone, holes, total
+    from trecexam.features.holes.arithmetic import holes_of_runs, is_among, pool_holes, total
 
     judgments, notes = _judgments(track, qrels)
     wanted = tuple(dict.fromkeys(depths or (track.config.track.depth,)))
@@ -123,25 +106,20 @@ def holes_report(
         (run, depth): {} for run in track.runs for depth in wanted
     }
     pools = {depth: PoolHoles(depth, 0, None if judgments is None else 0, None, 0) for depth in wanted}
+    pooled = track.pool
+    if max(wanted) > track.config.track.depth:
+        pooled = pool_with_ranks(tuple(track.runs.values()), track.bank.query_ids, max(wanted))
     for q in track.ratings():
-        rated = frozenset(compress(q.doc_ids, q.rated.tolist()))
-        judged = None if judgments is None else frozenset(judgments.labels.get(q.query_id, ()))
-        rankings = {name: run.ranking(q.query_id, max(wanted)) for name, run in track.runs.items()}
+        of_query = pooled[q.query_id]
+        rated = is_among(of_query.doc_ids, frozenset(compress(q.doc_ids, q.rated.tolist())))
+        judged = None
+        if judgments is not None:
+            judged = is_among(of_query.doc_ids, judgments.labels.get(q.query_id, {}))
         for depth in wanted:
-            for name, ranking in rankings.items():
-                found[name, depth][q.query_id] = holes(ranking, judged, rated, depth)
-            pooled = {doc_id for ranking in rankings.values() for doc_id in ranking[:depth]}
-            pool = pools[depth]
-            unjudged = only_one = None
-            if judged is not None:
-                unjudged = (pool.unjudged or 0) + len(pooled - judged)
-                alone = contributed_alone(
-                    {name: [frozenset(ranking[:depth]) - judged] for name, ranking in rankings.items()}
-                )
-                only_one = (pool.unjudged_alone or 0) + sum(map(len, alone.values()))
-            pools[depth] = PoolHoles(
-                depth, pool.passages + len(pooled), unjudged, only_one, pool.ungraded + len(pooled - rated)
-            )
+            ranks = of_query.ranks[:, :depth]
+            for name, row in zip(track.runs, holes_of_runs(ranks, judged, rated), strict=True):
+                found[name, depth][q.query_id] = row
+            pools[depth] = pools[depth].plus(pool_holes(ranks, judged, rated, depth))
     sums = {key: total(by_query.values()) for key, by_query in found.items()}
 
     def suffering(name: str) -> tuple[int, str]:

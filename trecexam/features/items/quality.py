@@ -58,13 +58,15 @@ def quality(track: LoadedTrack, runs: Sequence[str]) -> Quality:
     grades: list[NDArray[np.int64]] = []
     covered = {}
     known = discriminations(track)
+    place = {run: row for row, run in enumerate(track.runs)}
+    rows = [place[run] for run in runs]
     for q in track.ratings():
         sheet = track.sheets[q.query_id]
         there = np.array([text is not None for text in sheet.texts], np.bool_)
         codes = sheet.codes[there]
         counts = np.stack([(codes == code).sum(axis=0) for code in _CODES], axis=1).astype(np.int64)
-        rankings = [track.runs[run].ranking(q.query_id, depth) for run in runs]
-        found = covered_items(q, rankings, scores.min_rating)
+        ranks = track.pool[q.query_id].ranks[rows, :depth]
+        found = covered_items(q, ranks, scores.min_rating)
         rated = q.ratings >= 0
         n_rated, total = rated.sum(axis=0), np.where(rated, q.ratings, 0).sum(axis=0, dtype=np.int64)
         reaching = (q.ratings >= scores.min_rating).sum(axis=0)
