@@ -444,7 +444,7 @@ class Bench:
         yield from self._grown("A", "A1-noqrels", "A3-noqrels", official=False)
 
     def a1_grade(self) -> Iterator[Figure]:
-        root = copied(self.work, "A", graded=False)
+        root = self._copy("A", graded=False)
         with Session(root, self.limit, instant=True) as process:
             cost = process.update()
         yield from updated("A1-grade", "A, first update, a grader that answers at once", cost)
@@ -491,8 +491,7 @@ class Bench:
                 what,
                 f"{size}; {counts['pooled']:,}; {counts['grades']:,}; {counts['judgments']:,}",
             )
-        root = copied(self.work, name, official=official)
-        self._updated.pop(name, None)
+        root = self._copy(name, official=official)
         with Session(root, self.limit) as process:
             cost = process.update()
         yield from updated(f"{cold}-first", f"{title}, first update, all grades stored, `out/` empty", cost)
@@ -504,10 +503,14 @@ class Bench:
         if official:
             self._updated[name] = root
 
+    def _copy(self, name: str, *, official: bool = True, graded: bool = True) -> Path:
+        self._updated.pop(name, None)
+        return copied(self.work, name, official=official, graded=graded)
+
     def _whole(self, name: str) -> Path:
         """The track with its late runs, updated by this checkout's code."""
         if name not in self._updated:
-            root = copied(self.work, name)
+            root = self._copy(name)
             for number in range(SHAPES[name].late):
                 add_late(self.work, name, root, number)
             progress(f"updating track {name}, not measured")
@@ -526,12 +529,12 @@ class Bench:
 
 MEASUREMENTS: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "help": Bench.help,
-    # These leave out/ for A2 and A5.
-    "A1-noqrels": Bench.a1_noqrels,
-    "A1-grade": Bench.a1_grade,
     "A1": Bench.a1,
+    # On the track that A1 left.
     "A2": Bench.a2,
     "A5": Bench.a5,
+    "A1-noqrels": Bench.a1_noqrels,
+    "A1-grade": Bench.a1_grade,
     "B4": Bench.b4,
     "C4": Bench.c4,
     "D4": Bench.d4,
@@ -619,23 +622,29 @@ def daemon(root: Path, rounds: int) -> Iterator[Figure]:
 
     yield Figure("E6", "E (TREC DL 2019, 37 runs), `settle` in force: s", seconds(settle_of(root), 1))
     ways = (
-        ("moved", "a run moved in that was written a minute ago", moved, 60.0),
-        ("fresh", "a run moved in that was written just before", moved, 0.0),
-        ("pieces", "a run copied in two pieces, from its last byte on", copied_in_pieces, 0.0),
+        ("first", "the first run since the daemon's start, moved in, written a minute ago", moved, 60.0, 1),
+        ("old", "a run moved in that was written a minute ago", moved, 60.0, rounds),
+        ("new", "a run moved in that was written just before", moved, 0.0, rounds),
+        ("pieces", "a run copied in two pieces, from its last byte on", copied_in_pieces, 0.0, rounds),
     )
     with watching(root) as pid:
-        for word, what, drop, age in ways:
+        for word, what, drop, age, times in ways:
             walls, cpus = [], []
-            for number in range(rounds):
+            for number in range(times):
                 name = f"{word}{number}"
-                base, done = cpu_of(pid), stamp(root / "out" / "manifest.json")
+                base = cpu_of(pid)
                 began = drop(number, name, age)
                 wait_for(lambda name=name: name in on_board(root))
                 walls.append(time.monotonic() - began)
-                wait_for(lambda done=done: stamp(root / "out" / "manifest.json") != done)
-                time.sleep(1.5)
+                wait_until_idle(pid)
                 cpus.append(cpu_of(pid) - base)
-            spread = f"{statistics.median(walls):.2f} ({min(walls):.2f} to {max(walls):.2f})"
+                # There are 37 runs before each.
+                (root / "runs" / f"{name}.run").unlink()
+                wait_for(lambda name=name: name not in on_board(root))
+                wait_until_idle(pid)
+            spread = seconds(statistics.median(walls))
+            if times > 1:
+                spread += f" ({min(walls):.2f} to {max(walls):.2f})"
             yield Figure("E6", f"E, {what}: wall s until leaderboard.tsv names it", spread)
             yield Figure("E6", f"E, {what}: CPU s of the daemon", seconds(statistics.median(cpus)))
 
@@ -663,6 +672,14 @@ def wait_for(condition: Callable[[], bool], limit: float = 60.0) -> None:
         time.sleep(LOOK)
 
 
+def wait_until_idle(pid: int, limit: float = 60.0) -> None:
+    """Until the process did next to nothing for a second: what it had to write is written."""
+    end, before = time.monotonic() + limit, -1.0
+    while (now := cpu_of(pid)) > before + 0.05 and time.monotonic() < end:
+        before = now
+        time.sleep(1)
+
+
 @contextmanager
 def watching(root: Path) -> Iterator[int]:
     """The daemon, in a process of its own; its pid."""
@@ -678,8 +695,8 @@ def watching(root: Path) -> Iterator[int]:
         )
         try:
             wait_for(lambda: "watching" in log.read_text())
-            # Its first look at the folder.
-            time.sleep(3)
+            time.sleep(1)
+            wait_until_idle(child.pid)
             yield child.pid
         finally:
             child.terminate()
@@ -745,7 +762,7 @@ def measure(bench: Bench, names: Sequence[str], label: str, json_file: Path | No
     """Runs the measurements one after the other; one that fails is a line that says so."""
     records = []
     for name in names:
-        progress(f"measuring {name}")
+        progress(f"measuring {name}; load of the machine, other work included: {os.getloadavg()[0]:.1f}")
         try:
             for figure in MEASUREMENTS[name](bench):
                 progress(f"{figure.key} {figure.what}: {figure.value}")
