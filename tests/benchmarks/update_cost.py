@@ -70,6 +70,19 @@ base_url = "http://127.0.0.1:9/v1"
 """
 
 
+NOTES = """
+- CPU seconds of the same work differ by up to a fifth with what else the machine does; wall seconds by more.
+- "First update" and "fresh process" count from the start of Python to the end of the update; "warm process"
+  is the process that has just added another run.
+- The grader of A to D is one behind a server, whose answers (a digit, no probabilities) are stored and read
+  again; that of A1-grade gives six probabilities with each answer, as that of `track_size.py`.
+- trec_eval is built by its own Makefile, without optimization (`-O2` takes a tenth off). It scores one set
+  of judgments; an update of A scores two.
+- E: wall seconds are a median, with the fastest and the slowest; CPU seconds are all that the daemon takes
+  for that run, until it rests again.
+"""
+
+
 # --- tracks ----------------------------------------------------------------------------------------------
 
 
@@ -748,7 +761,7 @@ def report(records: Sequence[dict[str, str]]) -> str:
     return (
         f"# What an update costs\n\n{machine()}, a virtual machine that others use too. Made by\n"
         "`python tests/benchmarks/update_cost.py --label LABEL --json FILE.jsonl --out FILE.md`; its head\n"
-        f"says how it is measured.\n\n{table(with_ratios(records))}"
+        f"says how it is measured.\n\n{table(with_ratios(records))}{NOTES}"
     )
 
 
