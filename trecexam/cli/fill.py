@@ -10,7 +10,7 @@ import click
 from trecexam.api import open_track
 from trecexam.cli import show
 from trecexam.cli.options import cuts_of, thresholds_option, track_argument
-from trecexam.line.official import sources_beside
+from trecexam.line.sources import sources_beside
 
 if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.scale_map import RuleName

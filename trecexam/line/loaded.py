@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from trecexam.config import TrackConfig
 from trecexam.files.stamps import Rejected
 from trecexam.graders import Grader
+from trecexam.graders.base import identity_json
+from trecexam.line.derived import DerivedValues
 from trecexam.line.inputs import TrackInputs
 from trecexam.line.overrides import Overrides
 from trecexam.line.pool import PooledQuery
 from trecexam.line.sheets import Counts, GradeSheet, count_cells
+from trecexam.line.sources import sources_beside
 from trecexam.line.stored_grades import StoredGrades
 from trecexam.line.value_cache import EvaluatedMeasures
+from trecexam.line.versions import versions
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from trecexam.scores.ratings import QueryRatings
+
+
+T = TypeVar("T")
+#: What results are made from, each with a digest of its own.
+Part = Literal["cells", "people", "runs", "official", "ranks", "settings"]
+EVERYTHING: tuple[Part, ...] = ("cells", "people", "runs", "official", "ranks", "settings")
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +52,7 @@ class LoadedTrack(TrackInputs):
         not_taken: inputs that were not taken, and documents without a text.
         grades: what the grader wrote, as it is stored.
         evaluated: values of measures, kept from one loaded track to the next.
+        kept: other values, see `derived`.
     """
 
     folder: TrackFolder
@@ -53,6 +66,42 @@ class LoadedTrack(TrackInputs):
     not_taken: tuple[Rejected, ...]
     grades: StoredGrades
     evaluated: EvaluatedMeasures
+    kept: DerivedValues
+
+    @cached_property
+    def part_digests(self) -> Mapping[Part, str]:
+        """A digest of the content of each part, the same in every process.
+
+        "cells" are pool, items, grades and the ratings of people that count; "people" is what became of each
+        line of theirs; "runs" the runs' files; "official" and "ranks" the official judgments and leaderboard;
+        "settings" all that trecexam.toml, grader and program decide.
+        """
+        shown = self.folder.shown
+        official, ranks = self.folder.qrels(), self.folder.official_leaderboard()
+        merged = official is not None and sources_beside(official).exists()
+        return {
+            "cells": _digest([sheet.digest.hex() for sheet in self.sheets.values()]),
+            "people": _digest(self.overrides.decisions),
+            "runs": _digest(
+                [(run, shown(path), self.digests.get(shown(path))) for run, path in self.run_files.items()]
+            ),
+            "official": _digest(
+                [self.official is None, official and self.digests.get(shown(official)), merged]
+            ),
+            "ranks": _digest([ranks and self.digests.get(shown(ranks))]),
+            "settings": _digest(
+                [
+                    self.config.model_dump(mode="json", exclude={"generator", "exam", "watch"}),
+                    identity_json(self.grader.identity),
+                    versions(),
+                ]
+            ),
+        }
+
+    def derived(self, name: str, parts: Sequence[Part], compute: Callable[[], T]) -> T:
+        """What is computed from these parts of the track, kept from one loaded track to the next."""
+        token = tuple(self.part_digests[part] for part in parts)
+        return self.kept.get(name, token, compute)
 
     @cached_property
     def counts(self) -> Counts:
@@ -93,3 +142,7 @@ class LoadedTrack(TrackInputs):
         """How many cells and passages people rated, and who did."""
         who = sorted({row.who for row in self.overrides.said.values()})
         return {"cells": self.counts.human_cells, "passages": self.counts.human_passages, "who": who}
+
+
+def _digest(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()

@@ -13,6 +13,7 @@ from trecexam.config import TrackConfig
 from trecexam.files.stamps import Rejected
 from trecexam.graders import Grader, create
 from trecexam.graders.base import asks_of, scale_of, scores_of, told_query
+from trecexam.line.derived import DerivedValues
 from trecexam.line.diagnostics import without_text
 from trecexam.line.grading import Graded, Grading, Progress
 from trecexam.line.inputs import InputReader, TrackInputs
@@ -37,6 +38,7 @@ class TrackLoader:
         self._store: GradeStore | None = None
         self._sheets: Mapping[str, GradeSheet] = {}
         self._evaluated = EvaluatedMeasures()
+        self._kept = DerivedValues()
         self._texts = Texts(folder)
 
     def __enter__(self) -> TrackLoader:
@@ -137,6 +139,7 @@ class TrackLoader:
             not_taken=(*inputs.rejected, *bad_passages, *overrides.rejected, *no_text),
             grades=grades,
             evaluated=self._evaluated,
+            kept=self._kept,
         )
 
     def refreshed(self, track: LoadedTrack) -> LoadedTrack:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import converters
 from converters.records import Qrel
 from trecexam.errors import TrecexamError
+from trecexam.line.sources import sources_beside
 
 if TYPE_CHECKING:
     from trecexam.line.loaded import LoadedTrack
@@ -116,11 +117,6 @@ def official_judgments(track: LoadedTrack) -> Official:
     if file is None:
         return Official(str(folder.config.track.dataset), track.official)
     return Official(folder.shown(file), track.official, sources_beside(file).exists())
-
-
-def sources_beside(qrels: Path) -> Path:
-    """Where it is said who said each line of merged qrels, unless another file was named."""
-    return qrels.with_name(f"{qrels.name}.sources.tsv")
 
 
 def _some(ids: Collection[str] | Sequence[str]) -> str:

@@ -57,8 +57,8 @@ class GradeSheet:
     def digest(self) -> bytes:
         """blake2b of the cells, their codes and people's ratings: equal exactly when all of these are."""
         content = hashlib.blake2b(self.query_id.encode(errors="surrogatepass"), digest_size=16)
-        for doc_id, text in zip(self.doc_ids, self.texts, strict=True):
-            content.update(f"\0{doc_id}\0{'' if text is not None else '-'}".encode(errors="surrogatepass"))
+        content.update("\0".join(self.doc_ids).encode(errors="surrogatepass"))
+        content.update(bytes(text is None for text in self.texts))
         for item in self.items:
             content.update(item.item_id.encode(errors="surrogatepass") + b"\0" + item_digest(item))
             content.update(asked_digest(item) + item.importance.encode())

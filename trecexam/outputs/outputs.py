@@ -1,9 +1,8 @@
-"""Writes out/: every file atomically; the history first, the manifest last."""
+"""Writes out/: every file atomically; the history first, then the leaderboard, the manifest last."""
 
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -11,18 +10,21 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from converters.trec_qrels import write_qrels
-from trecexam.features.agreement.agreement import agreements_if_any
-from trecexam.features.correlation.comparison import compare, outlying, swapped
+from trecexam.features.agreement import outputs as agreement
+from trecexam.features.agreement.outputs import own_agreement
+from trecexam.features.correlation import outputs as correlation
+from trecexam.features.correlation.outputs import own_comparison, own_outliers
+from trecexam.features.exporting import outputs as exporting
 from trecexam.features.history.history import History
-from trecexam.features.history.snapshot import labels_of
-from trecexam.features.holes.holes import holes_report
-from trecexam.features.leaderboard import tables as results
-from trecexam.features.override.overriding import human_table
+from trecexam.features.holes import outputs as holes
+from trecexam.features.holes.outputs import own_holes
+from trecexam.features.leaderboard import outputs as leaderboard
+from trecexam.features.override import outputs as override
+from trecexam.features.override.outputs import own_ratings
 from trecexam.files import atomic as files
 from trecexam.files.stamps import Rejected, stamp
-from trecexam.line.evaluation import leaderboard, rubric_values
-from trecexam.line.rejected import not_computable
+from trecexam.line import evaluation
+from trecexam.line.output_files import OutputFiles
 from trecexam.line.sheets import Counts
 from trecexam.line.versions import versions
 from trecexam.outputs.extra_outputs import FOLDERS, made_beside, written_beside
@@ -32,21 +34,33 @@ from trecexam.track import TrackFolder
 if TYPE_CHECKING:
     from trecexam.line.loaded import LoadedTrack
 
-#: Those that are there only where they apply; so are all of `REPORT`.
-OPTIONAL = (
-    "correlation.tsv",
-    "correlation.json",
-    "swaps.tsv",
-    "outliers.tsv",
-    "agreement.tsv",
-    "human.tsv",
+#: Every feature's files in out/, in the order of the manifest.
+FEATURES: tuple[OutputFiles, ...] = (
+    *exporting.OUTPUTS,
+    *leaderboard.OUTPUTS,
+    correlation.CORRELATION,
+    *agreement.OUTPUTS,
+    *override.OUTPUTS,
+    *holes.OUTPUTS,
+    correlation.SWAPS,
+    correlation.OUTLIERS,
 )
+#: Written before all others are made: what somebody who drops a run waits for.
+FIRST = leaderboard.OUTPUTS
+REJECTED = "rejected.tsv"
 MANIFEST = "manifest.json"
 PAGE = "report.html"
 #: The report's folder, and what of it is ours: a file that somebody else put there stays.
 PLOTS = "plots"
 _PLOTS = ("leaderboard", "scatter", "thresholds", "coverage", "grades", "grades_by_item", "items")
 REPORT = (PAGE, *(f"{PLOTS}/{name}.{kind}" for name in _PLOTS for kind in ("svg", "png", "tsv")))
+
+
+class _Made(NamedTuple):
+    """Files that were made together: the digests of the parts that they are made from, and their own."""
+
+    token: list[str]
+    hashes: dict[str, str]
 
 
 class Written(NamedTuple):
@@ -63,6 +77,7 @@ class Outputs:
         self.folder = folder
         self.history = History(folder)
         self._memory = folder.state / "last-update.json"
+        self._made: dict[str, _Made] = {}
 
     def write(
         self,
@@ -72,7 +87,10 @@ class Outputs:
         *,
         complete: bool,
     ) -> Written:
-        """Writes what differs from the files that are there; before that, of a complete update, the history.
+        """Writes what differs from the files that are there: the history first, then the leaderboard,
+        the manifest last.
+
+        What is made from parts of the track that did not change since it was written is not made again.
 
         Raises:
             TrecexamError: a file cannot be written; it and those after it are as they were.
@@ -81,11 +99,24 @@ class Outputs:
         folders = (out, *(out / name for name in (PLOTS, *FOLDERS)))
         for folder in folders:
             files.sweep(folder)
-        contents = dict(self._contents(track, rejected, complete=complete))
-        entry = self.history.note(track, contents["rubric.qrels"]) if complete else None
-        hashes = {name: files.sha256(content) for name, content in contents.items()}
-        written = [out / name for name, content in contents.items() if files.replace(out / name, content)]
-        for name in (*OPTIONAL, *REPORT, *sorted(written_beside(out / MANIFEST))):
+        # Before anything is replaced: a history that cannot be written leaves the outputs as they were.
+        entry = self.history.note(track) if complete else None
+        earlier, made, written = self._made_earlier(), dict[str, _Made](), list[Path]()
+        for group in (*FIRST, *(group for group in FEATURES if group not in FIRST)):
+            key = group.names[0]
+            token = [track.part_digests[part] for part in group.parts]
+            known = earlier.get(key)
+            if known is None or known.token != token:
+                contents = group.make(track)
+                written += self._put(contents)
+                known = _Made(token, {name: files.sha256(content) for name, content in contents.items()})
+            made[key] = known
+        hashes = {name: digest for group in FEATURES for name, digest in made[group.names[0]].hashes.items()}
+        contents = dict(self._others(track, rejected, complete=complete))
+        written += self._put(contents)
+        hashes |= {name: files.sha256(content) for name, content in contents.items()}
+        optional = (name for group in FEATURES for name in group.names)
+        for name in (*optional, *REPORT, *sorted(written_beside(out / MANIFEST))):
             if name not in hashes:
                 files.remove(out / name)
         for folder in reversed(folders[1:]):
@@ -93,9 +124,25 @@ class Outputs:
                 # Only where nothing is left in it.
                 folder.rmdir()
         manifest = to_json(self._manifest(track, len(rejected), usage, hashes, complete=complete)).encode()
-        if files.replace(out / MANIFEST, manifest):
-            written.append(out / MANIFEST)
+        written += self._put({MANIFEST: manifest})
+        self._made = made
         return Written(written, entry)
+
+    def _put(self, contents: Mapping[str, bytes]) -> list[Path]:
+        """Writes the files that differ from those that are there; which."""
+        paths = ((self.folder.out / name, content) for name, content in contents.items())
+        return [path for path, content in paths if files.replace(path, content)]
+
+    def _made_earlier(self) -> dict[str, _Made]:
+        """What the last complete update made of which parts, as far as its files are as it left them."""
+        try:
+            memory = json.loads(self._memory.read_bytes())
+            stamps, untouched = memory["outputs"], self._stamps()
+            made = {key: _Made(*value) for key, value in memory["made"].items()}
+        except (OSError, ValueError, KeyError, TypeError):
+            return {}
+        names = {name for name, value in stamps.items() if untouched.get(name) == value}
+        return {key: value for key, value in made.items() if value.hashes.keys() <= names}
 
     def last(self, seen: str) -> tuple[int, Counts, tuple[Rejected, ...]] | None:
         """Runs, counts and rejected inputs of the last complete update, or None.
@@ -120,6 +167,7 @@ class Outputs:
             "runs": runs,
             "counts": asdict(counts),
             "rejected": rejected,
+            "made": self._made,
         }
         files.replace(self._memory, json.dumps(memory).encode())
 
@@ -138,80 +186,32 @@ class Outputs:
         }
         return {name: list(value) for name, value in stamps.items() if value is not None}
 
-    def _contents(
+    def _others(
         self, track: LoadedTrack, rejected: Sequence[Rejected], *, complete: bool
     ) -> Iterator[tuple[str, bytes]]:
-        from trecexam.scores.labels import subtopic_qrels
-
-        scores = track.config.scores
-        ratings = track.ratings()
-
-        yield "rubric.qrels", labels_of(track)
-        buffer = io.BytesIO()
-        write_qrels((row for query in ratings for row in subtopic_qrels(query, scores.min_rating)), buffer)
-        yield "rubric.subtopics.qrels", buffer.getvalue()
-
-        board = leaderboard(track)
-        shown = {name: self.folder.shown(path) for name, path in track.run_files.items()}
-        yield "leaderboard.tsv", to_tsv(results.leaderboard_table(board)).encode()
-        yield (
-            "leaderboard.json",
-            to_json(results.leaderboard_json(board, shown, track.override_summary())).encode(),
-        )
-        yield (
-            "per_query.tsv",
-            to_tsv(results.per_query_table(rubric_values(track), board.measures)).encode(),
-        )
-
-        # Otherwise rejected.tsv says why.
-        comparable = not_computable(track) is None
-        compared = compare(track) if comparable else None
-        if compared is not None:
-            table = compared.table()
-            yield "correlation.tsv", to_tsv(table).encode()
-            yield (
-                "correlation.json",
-                to_json(compared.as_json() | {"human_ratings": track.override_summary()}).encode(),
-            )
-        agreed = agreements_if_any(track)
-        if agreed is not None:
-            yield "agreement.tsv", to_tsv(agreed.table()).encode()
-        human = human_table(track) if track.overrides.decisions else None
-        if human is not None:
-            yield "human.tsv", to_tsv(human).encode()
-        holes = holes_report(track)
-        yield "holes.tsv", to_tsv(holes.table()).encode()
-        swaps = swapped(track) if comparable else None
-        if swaps is not None:
-            yield "swaps.tsv", to_tsv(swaps.table()).encode()
-        outliers = outlying(track) if comparable else None
-        if outliers is not None:
-            yield "outliers.tsv", to_tsv(outliers.table()).encode()
+        """What hangs on more than the parts of the track: what was rejected, and the report on all."""
         refused = Table(("file", "line", "reason"), tuple(tuple(row) for row in rejected))
-        yield "rejected.tsv", to_tsv(refused).encode()
-        beside = made_beside(track)
-        yield from beside.files.items()
-
+        yield REJECTED, to_tsv(refused).encode()
+        extra = made_beside(track)
+        yield from extra.files.items()
         if track.config.report.write:
             from trecexam.outputs.report.findings import Findings
             from trecexam.outputs.report.gather import report_files
 
-            yield from report_files(
-                track,
-                Findings(
-                    board,
-                    compared,
-                    outliers,
-                    agreed,
-                    holes,
-                    human,
-                    refused,
-                    track.counts,
-                    complete,
-                    _versions(),
-                    beside.section,
-                ),
+            findings = Findings(
+                evaluation.leaderboard(track),
+                own_comparison(track),
+                own_outliers(track),
+                own_agreement(track),
+                own_holes(track),
+                own_ratings(track),
+                refused,
+                track.counts,
+                complete,
+                _versions(),
+                extra.section,
             )
+            yield from report_files(track, findings)
 
     def _manifest(
         self,

@@ -12,7 +12,7 @@ from trecexam.features.fill.simulation import Steps, simulate_removal, simulate_
 from trecexam.features.holes.holes import HolesReport, holes_report
 from trecexam.files.track_lock import TrackLock
 from trecexam.line.grading import Progress
-from trecexam.line.official import sources_beside
+from trecexam.line.sources import sources_beside
 from trecexam.track_methods.opened import Opened, names_of
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from trecexam.bank.changes import BankChange, bank_changes
 from trecexam.config import TrackConfig
 from trecexam.features.history.arithmetic import QueryState, RunState, Standing, board_change, counting
 from trecexam.features.history.arithmetic.banks import BankDiff, BankSide, MeasureDiff, tau_of
-from trecexam.features.history.snapshot import finite, labels_of, query_states
+from trecexam.features.history.snapshot import finite, query_states
 from trecexam.line.evaluation import rubric_values
 from trecexam.line.loader import TrackLoader
 from trecexam.line.sheets import ungraded_items
@@ -113,7 +113,7 @@ def _evaluated(loader: TrackLoader, files: Sequence[Path], measures: Sequence[st
         track.runs,
         {name: digests.get(track.folder.shown(path), "") for name, path in track.run_files.items()},
         rubric_values(track, measures),
-        query_states(track, labels_of(track)),
+        query_states(track),
     )
 
 

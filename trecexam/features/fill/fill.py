@@ -15,8 +15,9 @@ from trecexam.features.fill.sources import merged_qrels, sources_table
 from trecexam.files import atomic as files
 from trecexam.line.grading import count_missing
 from trecexam.line.loader import TrackLoader
-from trecexam.line.official import Official, official_judgments, read_official, sources_beside
+from trecexam.line.official import Official, official_judgments, read_official
 from trecexam.line.pool import pool
+from trecexam.line.sources import sources_beside
 from trecexam.tables.table import Table, to_tsv
 
 if TYPE_CHECKING:

@@ -68,12 +68,11 @@ class History:
         self.log_path = self.folder / "log.tsv"
         self._state = folder.state / "history.json.gz"
 
-    def note(self, track: LoadedTrack, labels: bytes) -> int | None:
-        """Takes down what changed since the last entry. To be called before the outputs are replaced.
+    def note(self, track: LoadedTrack) -> int | None:
+        """Takes down what changed since the last entry.
 
         Args:
             track: with all its cells asked for; what a stopped update leaves is nobody's leaderboard.
-            labels: what rubric.qrels is going to be.
 
         Returns:
             The number of the entry, None where nothing changed.
@@ -83,7 +82,7 @@ class History:
         """
         for folder in (self.folder, self._state.parent):
             files.sweep(folder)
-        standing, origin = standing_of(track, labels), origin_of(track)
+        standing, origin = standing_of(track), origin_of(track)
         key = hashlib.sha256(_json(Standing, standing)).hexdigest()
         logged = self._logged()
         told, latest = self._log()[1], max(self.numbers(), default=0)

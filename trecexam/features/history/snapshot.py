@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from converters.trec_qrels import write_qrels
 from trecexam.bank.model import item_digest
 from trecexam.config import CONFIG_NAME
 from trecexam.features.history.arithmetic import HumanLabel, ItemKey, Origin, QueryState, RunState, Standing
@@ -16,6 +14,7 @@ from trecexam.graders.base import identity_json
 from trecexam.line.evaluation import leaderboard, rubric_values
 from trecexam.line.overrides import COUNTS
 from trecexam.line.versions import versions
+from trecexam.scores.labels import labels
 from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:
@@ -25,13 +24,10 @@ if TYPE_CHECKING:
 _IDLE = ("[grader] device", "[grader] dtype", "[grader] max_batch_tokens", "[grader] batch_size")
 
 
-def standing_of(track: LoadedTrack, labels: bytes) -> Standing:
+def standing_of(track: LoadedTrack) -> Standing:
     """Where the runs stand, with the labels and items that they stand on.
 
     Names that cannot be written as UTF-8 are escaped, as in the outputs.
-
-    Args:
-        labels: what rubric.qrels is going to be.
     """
     shown = track.folder.shown
     board, values = leaderboard(track), rubric_values(track)
@@ -46,25 +42,12 @@ def standing_of(track: LoadedTrack, labels: bytes) -> Standing:
         )
         for row in board.rows
     }
-    return Standing(board.measures, runs, query_states(track, labels))
+    return Standing(board.measures, runs, query_states(track))
 
 
-def labels_of(track: LoadedTrack) -> bytes:
-    """What rubric.qrels is going to be."""
-    from trecexam.scores.labels import label_qrels
-
-    scores, buffer = track.config.scores, io.BytesIO()
-    labels = label_qrels(track.ratings(), scores.label, scores.min_rating, scores.min_answers)
-    write_qrels(labels, buffer)
-    return buffer.getvalue()
-
-
-def query_states(track: LoadedTrack, labels: bytes) -> dict[str, QueryState]:
-    """query_id -> its items, and the labels and items of its passages; `labels` as in `standing_of`."""
-    found: dict[str, dict[str, int]] = {}
-    for line in labels.decode().removesuffix("\n").split("\n") if labels else ():
-        query_id, _, doc_id, label = line.split(" ")
-        found.setdefault(query_id, {})[doc_id] = int(label)
+def query_states(track: LoadedTrack) -> dict[str, QueryState]:
+    """query_id -> its items, and the labels and items of its passages."""
+    scores = track.config.scores
     ratings = {query.query_id: query for query in track.ratings()}
     bank = track.bank
     retired = {
@@ -74,14 +57,15 @@ def query_states(track: LoadedTrack, labels: bytes) -> dict[str, QueryState]:
         query_id: QueryState((), {}, ids) for query_id, ids in retired.items() if query_id not in bank.items
     }
     for query_id, items in bank.items.items():
-        query, here = ratings[query_id], found.get(query_id, {})
-        reached = _reached(query.ratings, track.config.scores.min_rating)
+        query = ratings[query_id]
+        here = labels(query, scores.label, scores.min_rating, scores.min_answers)
+        reached = _reached(query.ratings, scores.min_rating)
         bits = dict(zip(query.doc_ids, reached, strict=True))
         queries[query_id] = QueryState(
             tuple(
                 ItemKey(printable(item.item_id), item_digest(item).hex(), item.importance) for item in items
             ),
-            {doc_id: (label, bits.get(doc_id, 0)) for doc_id, label in here.items()},
+            {doc_id: (label, bits.get(doc_id, 0)) for doc_id, label in sorted(here.items())},
             retired.get(query_id, ()),
         )
     return queries

@@ -1,0 +1,51 @@
+"""The Rubric-Qrels in out/: labels, and which passage reaches which item."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+
+from converters.trec_qrels import qrels_lines
+from trecexam.line.loaded import LoadedTrack
+from trecexam.line.output_files import OutputFiles
+from trecexam.scores.labels import labels
+from trecexam.scores.ratings import QueryRatings
+
+LABELS, SUBTOPICS = "rubric.qrels", "rubric.subtopics.qrels"
+
+
+def label_lines(track: LoadedTrack) -> bytes:
+    """The labels of all rated passages as a qrels file, sorted by query and document."""
+    scores = track.config.scores
+    parts = []
+    for q in track.ratings():
+        label = labels(q, scores.label, scores.min_rating, scores.min_answers)
+        doc_ids = sorted(label)
+        parts.append(qrels_lines(q.query_id, "0", doc_ids, map(label.__getitem__, doc_ids)))
+    return b"".join(parts)
+
+
+def subtopic_lines(queries: Iterable[QueryRatings], min_rating: int) -> Iterator[bytes]:
+    """The rows of `trecexam.scores.labels.subtopic_qrels` as lines, sorted by query, item and document."""
+    for q in queries:
+        doc_ids = np.array(q.doc_ids, object)
+        reached = (q.ratings >= min_rating).astype(np.int8)
+        for item in range(q.n_items):
+            rated = q.ratings[:, item] >= 0
+            docs: list[str] = doc_ids[rated].tolist()
+            yield qrels_lines(q.query_id, str(item + 1), docs, reached[rated, item].tolist())
+
+
+def _labels(track: LoadedTrack) -> Mapping[str, bytes]:
+    return {LABELS: label_lines(track)}
+
+
+def _subtopics(track: LoadedTrack) -> Mapping[str, bytes]:
+    return {SUBTOPICS: b"".join(subtopic_lines(track.ratings(), track.config.scores.min_rating))}
+
+
+OUTPUTS = (
+    OutputFiles((LABELS,), ("cells", "settings"), _labels),
+    OutputFiles((SUBTOPICS,), ("cells", "settings"), _subtopics),
+)
