@@ -10,6 +10,7 @@ from trecexam.errors import GraderError
 from trecexam.graders.base import Grader
 from trecexam.graders.cluster.grader import ClusterGrader
 from trecexam.graders.registry import available
+from trecexam.graders.traits import traits_of
 
 if TYPE_CHECKING:
     from trecexam.config import GraderSection, RaySection
@@ -30,7 +31,7 @@ def create(settings: GraderSection, root: Path, ray: RaySection | None = None) -
         raise GraderError(f"no grader '{settings.name}'; {hint}")
     factory = factories[settings.name]
     grader = factory.create(settings, root)
-    paid = getattr(grader, "meter", None) is not None
+    paid = traits_of(grader).meter is not None
     if ray is None or ray.address is None or paid or not factory.runs_model:
         return grader
     return ClusterGrader(grader, settings, root, ray)

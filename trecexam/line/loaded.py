@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from trecexam.config import TrackConfig
 from trecexam.files.stamps import Rejected
 from trecexam.graders import Grader
+from trecexam.graders.traits import GraderTraits, traits_of
 from trecexam.line.inputs import TrackInputs
 from trecexam.line.overrides import Overrides
 from trecexam.line.pool import PooledQuery
@@ -53,6 +54,11 @@ class LoadedTrack(TrackInputs):
     not_taken: tuple[Rejected, ...]
     grades: StoredGrades
     evaluated: EvaluatedMeasures
+
+    @property
+    def traits(self) -> GraderTraits:
+        """What its grader says of itself."""
+        return traits_of(self.grader)
 
     @cached_property
     def counts(self) -> Counts:

@@ -13,6 +13,7 @@ from trecexam.bank.model import asked_digest, item_digest, passage_digest
 from trecexam.errors import TrecexamError
 from trecexam.graders import Grader
 from trecexam.graders.base import identity_digest
+from trecexam.graders.traits import traits_of
 from trecexam.line.sheets import CODES, ERROR, MISSING, GradeSheet
 from trecexam.line.store import GradeRow, GradeStore
 from trecexam.scores.ratings import MAX_RATING
@@ -33,7 +34,8 @@ class StoredGrades:
         self.store = store
         self._grader = grader
         self._identity = grader.identity
-        self._read = getattr(grader, "read", None) if getattr(grader, "free_text", False) else None
+        traits = traits_of(grader)
+        self._read = traits.read if traits.free_text else None
 
     @property
     def grader_id(self) -> int | None:
@@ -96,8 +98,7 @@ class StoredGrades:
         """(rating, status) of a stored answer."""
         if self._read is None or grade.status not in {"ok", "unparsed"}:
             return grade.rating, grade.status
-        reading: tuple[int | None, str] = self._read(item, grade.answer)
-        return reading
+        return self._read(item, grade.answer)
 
     def failed_items(self, sheets: Mapping[str, GradeSheet]) -> Iterator[tuple[Item, str, int]]:
         """Each item with cells that could not be graded: the item, the first one's reason, and how many."""
@@ -198,7 +199,7 @@ class StoredGrades:
     def _model_and_prompt(self) -> tuple[str | None, str | None]:
         """What the grader is called where its identity does not say it."""
         try:
-            return getattr(self._grader, "said_by", (None, None))
+            return traits_of(self._grader).model_and_prompt() or (None, None)
         except (ConversionError, TrecexamError):
             # A recording that is gone names nobody; what was taken from it is stored.
             return None, None

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
-from trecexam.graders.base import scale_of
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.official import LEADERBOARD
 from trecexam.line.official import official_judgments as official_of
@@ -188,7 +187,7 @@ def _variants(
     if not min_ratings:
         values = rubric_values(track, measures)
         return [[_Variant(str(one), None, values)] for one in asked]
-    best = scale_of(track.grader).max_rating
+    best = track.traits.scale.max_rating
     for asked_rating in min_ratings:
         if not 1 <= asked_rating <= best:
             raise TrecexamError(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from trecexam.features.correlation.paired_scores import sides
 from trecexam.features.correlation.scatter_plot import scatter_plot
 from trecexam.features.correlation.thresholds_plot import Point, thresholds_plot
-from trecexam.graders.base import scale_of
 from trecexam.tables.plots.model import Plot
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def _points(track: LoadedTrack, official: str, known: dict[tuple[str, str], Corr
         lines = lines[:1]
     points: list[Point] = []
     for name, line in lines:
-        ratings = list(range(1, scale_of(track.grader).max_rating + 1))
+        ratings = list(range(1, track.traits.scale.max_rating + 1))
         here = str(at_min_rating(measure(name), own, counts=scores.label == "count"))
         if (here, official) in known:
             # The measure as the track has it: nothing of it is to be computed again.

@@ -354,7 +354,7 @@ def _machines(track: LoadedTrack, queries: Mapping[str, object]) -> Iterator[tup
         return
     identity = track.grader.identity
     # Of a recording the model is known only once it is read, so it is not where there is nothing to say.
-    model, prompt = getattr(track.grader, "said_by", (identity.get("model"), None))
+    model, prompt = track.traits.model_and_prompt() or (identity.get("model"), None)
     for query_id in queries:
         prompts = (prompt,) if prompt else track.grades.prompts(track.sheets[query_id].items)
         yield query_id, Machine(str(identity["grader"]), str(model or ""), "; ".join(prompts))

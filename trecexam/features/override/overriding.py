@@ -98,12 +98,10 @@ def override(
         RatingConflictError: another rating counts by now than the one that was seen.
         TrecexamError: the query, passage or item is not in the track, or the rating not on the scale.
     """
-    from trecexam.graders.base import scale_of
-
     bank = track.bank
     live, retired = bank.items.get(query_id, ()), bank.retired.get(query_id, ())
     texts = {d: track.sheets[query_id].text_of(d) for d in track.sheets[query_id].doc_ids} if live else {}
-    best = scale_of(track.grader).max_rating
+    best = track.traits.scale.max_rating
     standing = Standing(query_id, live, retired, texts, track.config.track.depth, best, bank.query_ids)
     row, before, written = take(track.folder, standing, doc_id, item, rating, who, why, seen)
     return Overridden(row, _machine(track, {query_id}).get(row[:3]), before, written)

@@ -91,14 +91,14 @@ class LanguageGrader:
         self._reading = lru_cache(maxsize=65_536)(self._read)
 
     @property
-    def asks(self) -> frozenset[str]:
+    def item_kinds(self) -> frozenset[str]:
         """The kinds of items it grades."""
         return frozenset(self.prompts)
 
     @property
-    def told_query(self) -> bool:
+    def needs_query_text(self) -> bool:
         """Whether a prompt names the query's text beside the item."""
-        return any(prompt.told_query for prompt in self.prompts.values())
+        return any(prompt.needs_query_text for prompt in self.prompts.values())
 
     @property
     def free_text(self) -> bool:
