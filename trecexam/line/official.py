@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import converters
 from converters.records import Qrel
 from trecexam.errors import TrecexamError
+from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
     from trecexam.line.loaded import LoadedTrack
@@ -123,9 +124,8 @@ def sources_beside(qrels: Path) -> Path:
     return qrels.with_name(f"{qrels.name}.sources.tsv")
 
 
-def _some(ids: Collection[str] | Sequence[str]) -> str:
-    shown = [f"'{one}'" for _, one in zip(range(2), ids, strict=False)]
-    return ", ".join(shown) + (", ..." if len(ids) > len(shown) else "") if shown else "none"
+def _some(ids: Collection[str]) -> str:
+    return shorten_list(ids, 2, dots=True) or "none"
 
 
 #: What an official leaderboard file is called beside official measures.

@@ -18,6 +18,7 @@ from trecexam.line.loader import TrackLoader
 from trecexam.line.official import Official, official_judgments, read_official, sources_beside
 from trecexam.line.pool import pool
 from trecexam.tables.table import Table, to_tsv
+from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.merging import Machine, MergedRow
@@ -388,8 +389,7 @@ def _has_subtopics(judgments: Official) -> bool:
 
 
 def _queries(query_ids: list[str]) -> str:
-    shown = ", ".join(f"'{query_id}'" for query_id in query_ids[:3]) + (", ..." if len(query_ids) > 3 else "")
-    return f"{len(query_ids):,} quer{'y' if len(query_ids) == 1 else 'ies'} ({shown})"
+    return f"{plural(len(query_ids), 'query')} ({shorten_list(query_ids, 3, dots=True)})"
 
 
 def _same(one: Path, other: Path) -> bool:
