@@ -136,9 +136,8 @@ def from_model(loaded: Loaded, graded: Graded | None, used: Mapping[str, Any] | 
         used: what that took, see `Grading.usage`.
     """
     track, wanted = loaded.track, loaded.wanted
-    # A cluster's grader has its label from the inner one.
-    own: Any = getattr(track.grader, "label", None)
-    label: labels.Labels = partial(label_of, wanted.metric) if callable(wanted.metric) else own
+    label = partial(label_of, wanted.metric) if callable(wanted.metric) else track.traits.label
+    assert label is not None, "the grader is `erag`"
     depth = wanted.depth or track.config.track.depth
     ranked = lists(track, loaded.query_ids, depth)
     labelled = labels.from_grades(track, label, ranked, loaded.query_ids)

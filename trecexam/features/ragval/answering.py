@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
-
-import orjson
 
 from converters.knowledge import TRUTHFULNESS, line_of
 from converters.records import Item
 from trecexam.errors import TrecexamError
 from trecexam.features.ragval.knowledge.prompts import BlockPrompt, named
 from trecexam.features.ragval.prompting import question_prompt
-from trecexam.files.atomic import replace, replace_together, sha256
+from trecexam.files.atomic import replace_together, sha256
+from trecexam.files.memory import recall, remember
 from trecexam.graders.base import Estimate, Usage
 from trecexam.graders.writing import Writer
 from trecexam.graders.writing.asking import ask_all, unanswered
@@ -95,7 +93,7 @@ def plan(folder: TrackFolder, bounds: Sequence[Bound]) -> AnswerPlan:
             "the bank has no questions with their knowledge blocks: `trecexam ragval questions` writes them",
             path=folder.root,
         )
-    written = _written(folder)
+    written = recall(_memory(folder))
     for bound in bounds:
         path = _path(folder, bound)
         if path.exists() and written.get(bound) != sha256(path.read_bytes()):
@@ -187,8 +185,8 @@ def _write(
     if lines:
         content = b"".join(lines)
         replace_together({_path(plan.folder, bound): content})
-        noted = {**_written(plan.folder), bound: sha256(content)}
-        replace(_memory(plan.folder), json.dumps(noted).encode())
+        memory = _memory(plan.folder)
+        remember(memory, {**recall(memory), bound: sha256(content)})
     return len(lines)
 
 
@@ -215,12 +213,3 @@ def _row(
 
 def _memory(folder: TrackFolder) -> Path:
     return folder.state / "ragval-answers.json"
-
-
-def _written(folder: TrackFolder) -> dict[str, str]:
-    """The digests of the files that were written last."""
-    try:
-        found = orjson.loads(_memory(folder).read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}

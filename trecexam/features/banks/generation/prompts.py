@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import re
 from collections.abc import Callable, Mapping
@@ -13,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from trecexam.errors import GraderError
+from trecexam.errors import GraderError, did_you_mean
 from trecexam.templates import checked_slots, filled, read_prompt_file, slots
 from trecexam.track import PROMPT_SUFFIXES
 
@@ -122,9 +121,8 @@ def named(name: str, root: Path) -> ItemPrompt:
         return load_prompt(path)
     found = published().get(name)
     if found is None:
-        near = difflib.get_close_matches(name, published(), n=1)
-        known = f"did you mean '{near[0]}'?" if near else f"known are {', '.join(published())}"
-        raise GraderError(f"no prompt '{name}'; {known} (your own goes into a .toml or .jinja file)")
+        hint = did_you_mean(name, published(), f"known are {', '.join(published())}")
+        raise GraderError(f"no prompt '{name}'; {hint} (your own goes into a .toml or .jinja file)")
     return found
 
 
