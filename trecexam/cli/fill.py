@@ -14,7 +14,7 @@ from trecexam.line.sources import sources_beside
 
 if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.scale_map import RuleName
-    from trecexam.features.fill.fill import Filled, Found
+    from trecexam.features.fill.filled import Filled, Found
 
 
 @click.command(epilog="Example: trecexam fill mytrack --qrels official.qrels -o merged.qrels")

@@ -42,7 +42,7 @@ def check(paths: tuple[Path, ...], max_words: int | None, edited: bool, as_json:
     if folders and len(paths) > 1:
         raise TrecexamError("give one track, or files", path=folders[0])
     if folders:
-        checked = check_track(TrackFolder.open(folders[0]), max_words)
+        checked = check_track(TrackFolder.open(folders[0]), max_words=max_words)
     else:
         checked = check_files(paths, max_words)
     found = (*checked.problems, *(checked.edited if edited else ()))

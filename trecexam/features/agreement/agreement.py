@@ -75,7 +75,10 @@ def agreements(
     min_answers: Sequence[int] = (),
     min_relevant: int | None = None,
 ) -> Agreements:
-    """Agreement for every min_rating with every min_answers; those of the track where none are given.
+    """Label by judgment tables and Cohen's kappa, for every min_rating with every min_answers.
+
+    Args:
+        min_ratings, min_answers, min_relevant: in place of the track's settings.
 
     Raises:
         TrecexamError: there are no official judgments, or a min_rating is beyond the grader's scale.

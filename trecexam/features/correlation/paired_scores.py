@@ -137,7 +137,7 @@ def common_queries(track: TrackInputs) -> list[str]:
 
 
 def nothing_to_compare(track: LoadedTrack) -> TrecexamError:
-    """Why `sides` finds nothing, and what to do."""
+    """Why `correlate`, `swaps` and `outliers` give None, and what to do."""
     folder = track.folder
     if not track.runs:
         return TrecexamError("no runs to compare yet: drop some in here", path=folder.runs)

@@ -86,14 +86,14 @@ class HolesReport:
 
 
 def holes_report(
-    track: LoadedTrack, depths: Sequence[int] | None = None, qrels: Path | None = None
+    track: LoadedTrack, depths: Sequence[int] | None = None, *, qrels: Path | None = None
 ) -> HolesReport:
-    """Counts the holes of a loaded track.
+    """Passages in the runs' first ranks that have no official judgment, or no grade.
 
     Args:
         depths: how many first ranks count; None for the track's depth. Beyond that depth all passages are
             ungraded that no run has within it.
-        qrels: a qrels file in place of the track's.
+        qrels: official judgments in place of the track's.
 
     Raises:
         ConversionError: `qrels` cannot be read.

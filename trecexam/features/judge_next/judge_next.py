@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from trecexam.features.judge_next.arithmetic.next_judgments import By, Suggestion
     from trecexam.features.judge_next.arithmetic.what_if import Asked, Board, Scoring
     from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.measure_names import MeasureLike
     from trecexam.scores.ratings import QueryRatings
 
 Level = Literal["passage", "cell"]
@@ -124,21 +125,22 @@ class NextJudgments:
 
 def next_judgments(
     track: LoadedTrack,
-    measure: str | None = None,
+    measure: MeasureLike | None = None,
+    *,
     level: Level | None = None,
     by: By = "change",
     query_ids: Collection[str] = (),
-    *,
     include_judged: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> NextJudgments:
-    """Ranks the judgments that a person could make by what they would do to the leaderboard.
+    """The passages or cells whose judgment by a person would change the ranking most, best first.
 
     Args:
-        track: a loaded one.
-        measure: what the leaderboard is by; None for the track's first.
-        level: "passage", or "cell"; None for what the measure is computed on.
-        query_ids: only these queries' passages; none for all.
+        measure: what runs are ranked by; None for the track's first.
+        level: "passage", or "cell" for (passage, item); None for what the measure is computed on.
+        by: "change": how far the differences of the runs' means are expected to move; "swaps": how many
+            pairs of runs are expected to swap.
+        query_ids: only these queries; none for all.
         include_judged: passages with official judgments too.
         progress: called after each query with (queries done, queries).
 
@@ -148,7 +150,8 @@ def next_judgments(
     """
     from trecexam.features.judge_next.arithmetic.next_judgments import ranked
 
-    search = Search(track, measure, level, include_judged=include_judged)
+    name = None if measure is None else str(measure)
+    search = Search(track, name, level, include_judged=include_judged)
     looked: list[Looked] = []
     asked = search.chosen(query_ids)
     for one in search.looks(asked):

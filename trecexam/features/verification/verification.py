@@ -31,12 +31,15 @@ Judgments = Mapping[str, Mapping[str, int]]
 
 def grading(
     track: LoadedTrack,
-    query_ids: Ids = None,
-    item_ids: Ids = None,
-    doc_ids: Ids = None,
-    statuses: Ids = None,
+    *,
+    query_ids: Collection[str] | None = None,
+    item_ids: Collection[str] | None = None,
+    doc_ids: Collection[str] | None = None,
+    statuses: Collection[str] | None = None,
 ) -> Iterator[QueryGrading]:
-    """Every cell with its answer, query by query; what is asked for is checked before the first one.
+    """Every cell with its answer and official judgment, item by item, best rating first.
+
+    What is asked for is checked before the first one is given.
 
     Args:
         query_ids, item_ids, doc_ids, statuses: only of these; None for all. Queries and items of which
@@ -87,19 +90,21 @@ def grading(
 
 def grids(
     track: LoadedTrack,
-    query_ids: Ids = None,
-    item_ids: Ids = None,
-    doc_ids: Ids = None,
+    *,
+    query_ids: Collection[str] | None = None,
+    item_ids: Collection[str] | None = None,
+    doc_ids: Collection[str] | None = None,
     min_rating: int | None = None,
 ) -> Grids:
-    """Passages x items of each query, with official judgments and labels.
+    """The ratings of passages x items for each query, with official judgments and labels.
 
     Args:
-        item_ids: only these columns; labels are over all items.
+        query_ids, item_ids, doc_ids: only of these; None for all. Labels are over all items.
         min_rating: in place of the track's.
 
     Raises:
-        TrecexamError: nothing is graded yet, an id is not in the track, or a min_rating no grade can reach.
+        TrecexamError: nothing is graded yet, an id is not in the track, or a min_rating that no grade can
+            reach.
     """
     from trecexam.features.verification.arithmetic import Grids, QueryGrid, grid_rows
     from trecexam.scores.labels import labels
@@ -130,13 +135,15 @@ def grids(
 
 def missing(
     track: LoadedTrack,
-    query_ids: Ids = None,
+    *,
+    query_ids: Collection[str] | None = None,
     min_rating: int | None = None,
     min_relevant: int | None = None,
 ) -> Missing:
-    """The officially relevant passages that no item reaches, and what became of the others.
+    """The officially relevant passages that reach no item, and what became of the other relevant ones.
 
     Args:
+        query_ids: only of these; None for all.
         min_rating, min_relevant: in place of the track's.
 
     Raises:
@@ -160,8 +167,9 @@ def missing(
 
 def spurious(
     track: LoadedTrack,
-    query_ids: Ids = None,
-    item_ids: Ids = None,
+    *,
+    query_ids: Collection[str] | None = None,
+    item_ids: Collection[str] | None = None,
     min_rating: int | None = None,
     min_relevant: int | None = None,
     order: Order = "phi",
@@ -169,11 +177,12 @@ def spurious(
     """How well each item tells relevant from non-relevant passages, the worst first.
 
     Args:
+        query_ids, item_ids: only of these; None for all.
         min_rating, min_relevant: in place of the track's.
-        order: see `trecexam.features.verification.arithmetic.worst_first`.
+        order: "phi", "nonrelevant" (how many of these reach it), "precision" or "discrimination".
 
     Raises:
-        TrecexamError: as `missing`.
+        TrecexamError: as `verify_missing`.
     """
     from trecexam.features.exams.rubric import discriminations
     from trecexam.features.verification.arithmetic import Spurious, item_reaches, worst_first
@@ -195,7 +204,10 @@ def spurious(
 
 
 def judgments_unused(track: LoadedTrack) -> str | None:
-    """Why the track's official judgments say nothing of its pool; None where they do, or there are none."""
+    """Why the official judgments that the track has say nothing of its pool; None where they do.
+
+    None also where the track has none.
+    """
     if track.official is None and track.folder.qrels() is None:
         return None
     try:
