@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trecexam.api import open_track
+import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import cuts_of, thresholds_option, track_argument
 from trecexam.line.sources import sources_beside
@@ -76,7 +76,7 @@ def fill(
     if str(output) == "-" or str(sources) == "-":
         raise click.UsageError("- is no file: MERGED and its sources belong together")
     cuts = cuts_of(rule, thresholds)
-    with open_track(track) as opened:
+    with trecexam.open_track(track) as opened:
         found = opened.find_holes(qrels, depth=depth, rule=rule, cuts=cuts, as_unjudged=as_unjudged)
         _say_found(found)
         if dry_run or output is None:

@@ -7,7 +7,9 @@ from typing import Any
 
 import click
 
+from converters.errors import ConversionError
 from trecexam.cli.lazy import LazyGroup
+from trecexam.errors import TrecexamError
 from trecexam.version import __version__
 
 #: sub-command -> (module, function, help line). The line stands here so that --help imports none of them.
@@ -111,7 +113,4 @@ def run(arguments: list[str]) -> int:
 
 
 def _is_user_error(error: Exception) -> bool:
-    from converters.errors import ConversionError
-    from trecexam.errors import TrecexamError
-
     return isinstance(error, TrecexamError | ConversionError)

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trecexam.scores.leaderboard import TIE_DECIMALS
 from trecexam.scores.rank_correlation.ranks import Floats, checked, means, official_means, ranked
 from trecexam.scores.rank_correlation.rbo import DEFAULT_P, rbo_columns
 from trecexam.scores.rank_correlation.tau import kendall_tau, spearman_rho, tau_ap_columns
+from trecexam.scores.ties import TIE_DECIMALS
 
 
 @dataclass(frozen=True)
