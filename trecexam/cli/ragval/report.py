@@ -72,7 +72,6 @@ def report(
 
     Exit status 1: a line has an error; 2: none can be taken.
     """
-
     found = trecexam.ragval_report(
         *paths, baseline=baseline, oracle=oracle, sweep=sweep, parameters=parameters
     )

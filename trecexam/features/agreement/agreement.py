@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
+from trecexam.features.agreement.arithmetic import Agreement, Thresholds, agreement, pair
 from trecexam.features.agreement.tables import agreement_json, agreement_table
 from trecexam.graders.base import scale_of
 from trecexam.line.diagnostics import nothing_graded
 from trecexam.line.official import official_judgments
+from trecexam.scores.labels import labels
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
-    from trecexam.features.agreement.arithmetic import Agreement, Thresholds
     from trecexam.line.loaded import LoadedTrack
     from trecexam.scores.ratings import QueryRatings
 
@@ -84,9 +85,6 @@ def agreements(
         TrecexamError: there are no official judgments, or a min_rating is beyond the grader's scale.
         NothingInCommonError: no passage has both labels; it says why.
     """
-    from trecexam.features.agreement.arithmetic import Thresholds, agreement, pair
-    from trecexam.scores.labels import labels
-
     scores = track.config.scores
     judged = official_judgments(track)
     ratings = _machine_ratings(track)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import converters
 from converters.bank_lines import BankLine, scan_bank
+from converters.ir_dataset import dataset_queries
 from converters.lines import open_bytes
 from trecexam.errors import TrecexamError
 from trecexam.features.banks.checks import Checked, check_lines
@@ -49,8 +50,6 @@ def check_track(folder: TrackFolder, *, max_words: int | None = None) -> Checked
         texts = {query.query_id: query.text for query in converters.read(queries, "queries")}
     expected = {} if queries is None else dict.fromkeys(texts, folder.shown(queries))
     if queries is None and folder.config.track.dataset is not None:
-        from converters.ir_dataset import dataset_queries
-
         texts = {query.query_id: query.text for query in dataset_queries(folder.config.track.dataset)}
     return check_lines(_lines(files), texts, expected, max_words)
 

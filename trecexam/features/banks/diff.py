@@ -18,6 +18,7 @@ from trecexam.line.loader import TrackLoader
 from trecexam.line.measure_names import names_of
 from trecexam.line.sheets import ungraded_items
 from trecexam.scores.leaderboard import Average, leaderboard
+from trecexam.scores.measures import measure
 from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:
@@ -45,8 +46,6 @@ def bank_diff(
         TrecexamError, ConversionError: a bank cannot be read, or has no item to ask about; what stands in the
             way of a leaderboard.
     """
-    from trecexam.scores.measures import measure
-
     old, new, asked = Path(old), Path(new), names_of(measures)
     own = loader.folder.bank(optional=True)
     replaced = [path for path in own if _same(path, old) or _same(path, new)]

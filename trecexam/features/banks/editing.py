@@ -16,6 +16,7 @@ import converters
 from converters.bank_editing import edits_of, items_of, new_id, with_item, with_retired, with_text
 from converters.bank_lines import scan_bank
 from converters.errors import ConversionError
+from converters.ir_dataset import dataset_queries
 from converters.nuggets import IMPORTANCES
 from converters.records import Item
 from trecexam.errors import ItemConflictError, TrecexamError
@@ -299,8 +300,6 @@ def _query_texts(folder: TrackFolder) -> Mapping[str, str]:
     if path is not None:
         return {query.query_id: query.text for query in converters.read(path, "queries")}
     if dataset is not None:
-        from converters.ir_dataset import dataset_queries
-
         return {query.query_id: query.text for query in dataset_queries(dataset)}
     return {}
 

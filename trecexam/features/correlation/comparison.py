@@ -11,14 +11,15 @@ from trecexam.features.correlation.paired_scores import Sides, common_queries, r
 from trecexam.features.correlation.tables import correlation_table
 from trecexam.line.measure_names import names_of
 from trecexam.line.official import LEADERBOARD
+from trecexam.scores.correlation import Correlation, correlate, per_query_correlations
+from trecexam.scores.rank_correlation.outliers import Outlier, find_outliers
+from trecexam.scores.rank_correlation.rbo import DEFAULT_P
+from trecexam.scores.rank_correlation.swaps import SIGNIFICANCE, Swaps, find_swaps
 from trecexam.tables.table import Table, Value
 
 if TYPE_CHECKING:
     from trecexam.line.loaded import LoadedTrack
     from trecexam.line.measure_names import MeasureLike
-    from trecexam.scores.correlation import Correlation
-    from trecexam.scores.rank_correlation.outliers import Outlier
-    from trecexam.scores.rank_correlation.swaps import Swaps
 
 Key = tuple[Value, ...]
 
@@ -70,8 +71,6 @@ class SwappedPairs:
 
     def as_json(self) -> dict[str, Any]:
         """The table with full precision, and how many pairs of runs are of each kind."""
-        from trecexam.scores.rank_correlation.swaps import SIGNIFICANCE
-
         return {
             "significance": SIGNIFICANCE,
             "pairs": [
@@ -139,9 +138,6 @@ def compare(
             is asked for.
         ValueError: a measure cannot be computed.
     """
-    from trecexam.scores.correlation import correlate, per_query_correlations
-    from trecexam.scores.rank_correlation.rbo import DEFAULT_P
-
     p = DEFAULT_P if rbo_p is None else rbo_p
     found = sides(track, names_of(measures), names_of(official_measures), min_ratings)
     if per_query:
@@ -181,8 +177,6 @@ def swapped(
     Raises:
         TrecexamError, ValueError: as `Track.correlate`.
     """
-    from trecexam.scores.rank_correlation.swaps import find_swaps
-
     found = sides(track, names_of(measures), names_of(official_measures), min_ratings, first=True)
     if not found:
         return None
@@ -211,8 +205,6 @@ def outlying(
     Raises:
         TrecexamError, ValueError: as `Track.correlate`.
     """
-    from trecexam.scores.rank_correlation.outliers import find_outliers
-
     found = sides(track, names_of(measures), names_of(official_measures), min_ratings, first=True)
     if not found:
         return None

@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import GraderError, TrecexamError
+from trecexam.features.fill.arithmetic import scale_map
+from trecexam.features.fill.arithmetic.confidence import label_confidences
+from trecexam.features.fill.arithmetic.merging import Machine, holes_of, merge, with_both
 from trecexam.features.fill.filled import Filled, FillRequest, Found
 from trecexam.features.fill.scale_rule import stated
 from trecexam.files.track_lock import TrackLock
@@ -15,9 +18,9 @@ from trecexam.line.loader import TrackLoader
 from trecexam.line.official import Official, official_judgments, read_official
 from trecexam.line.pool import pool
 from trecexam.line.sources import sources_beside
+from trecexam.scores.labels import labels
 
 if TYPE_CHECKING:
-    from trecexam.features.fill.arithmetic.merging import Machine
     from trecexam.features.fill.arithmetic.scale_map import RuleName, ScaleMap
     from trecexam.files.stamps import Rejected
     from trecexam.line.loaded import LoadedTrack
@@ -122,8 +125,6 @@ def fill(
 
 def _found(loader: TrackLoader, request: FillRequest) -> Found:
     """Loads the track to the depth asked for and finds the holes."""
-    from trecexam.features.fill.arithmetic.merging import holes_of
-
     depth = request.depth or loader.config.track.depth
     _refuse_merged(request.qrels or loader.folder.qrels())
     judgments = None if request.qrels is None else read_official(request.qrels)
@@ -194,9 +195,6 @@ def choose_rule(
     Raises:
         TrecexamError: "fitted" was asked for, and cannot be; or the cuts are no rule.
     """
-    from trecexam.features.fill.arithmetic import scale_map
-    from trecexam.features.fill.arithmetic.merging import with_both
-
     named = stated(track.config.scores, request.rule, request.cuts)
     if named is not None:
         return named, ()
@@ -223,9 +221,6 @@ def merged(track: LoadedTrack, found: Found, graded: int = 0) -> Filled:
     Raises:
         TrecexamError: as `choose_rule`.
     """
-    from trecexam.features.fill.arithmetic.confidence import label_confidences
-    from trecexam.features.fill.arithmetic.merging import merge
-
     scores = track.config.scores
     # Grading a hole may have graded a judged passage of the same text: the rule follows what is there now,
     # so that it is the same when asked for again.
@@ -272,8 +267,6 @@ def merged(track: LoadedTrack, found: Found, graded: int = 0) -> Filled:
 def _automatic(
     track: LoadedTrack, queries: Mapping[str, object] | None = None, *, human: bool = True
 ) -> dict[str, dict[str, int]]:
-    from trecexam.scores.labels import labels
-
     scores = track.config.scores
     return {
         q.query_id: labels(q, scores.label, scores.min_rating, scores.min_answers)
@@ -302,8 +295,6 @@ def _overridden(
 
 def _machines(track: LoadedTrack, queries: Mapping[str, object]) -> Iterator[tuple[str, Machine]]:
     """What grades each of the queries: their items may be of kinds with different prompts."""
-    from trecexam.features.fill.arithmetic.merging import Machine
-
     if not queries:
         return
     identity = track.grader.identity

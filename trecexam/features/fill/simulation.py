@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING
 
 from converters.teams import read_teams
 from trecexam.errors import TrecexamError
+from trecexam.features.fill.arithmetic.left_out import leave_out, shift
+from trecexam.features.fill.arithmetic.removal import remove
+from trecexam.features.fill.arithmetic.simulation import Simulation
 from trecexam.features.fill.scale_rule import stated
 from trecexam.features.fill.simulation_tables import RemovalReport, RunsReport
 from trecexam.line.measure_names import names_of
 from trecexam.line.official import Official, official_judgments, read_official
+from trecexam.scores.labels import labels
 
 if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.scale_map import RuleName, ScaleMap
-    from trecexam.features.fill.arithmetic.simulation import Simulation
     from trecexam.line.loaded import LoadedTrack
     from trecexam.line.measure_names import MeasureLike
 
@@ -52,8 +55,6 @@ def simulate_runs(
             teams of other runs.
         ConversionError: a file cannot be read.
     """
-    from trecexam.features.fill.arithmetic.left_out import leave_out, shift
-
     depth = depth or track.config.track.depth
     named = stated(track.config.scores, rule, cuts)
     simulation, notes = _simulation(track, names_of(official_measures), named, qrels)
@@ -97,8 +98,6 @@ def simulate_removal(
 
     The others, and what is raised, are as in `simulate_runs`.
     """
-    from trecexam.features.fill.arithmetic.removal import remove
-
     named = stated(track.config.scores, rule, cuts)
     simulation, notes = _simulation(track, names_of(official_measures), named, qrels)
     rows = remove(simulation, repeats, seed, progress=progress)
@@ -110,9 +109,6 @@ def simulate_removal(
 def _simulation(
     track: LoadedTrack, measures: Sequence[str] | None, rule: ScaleMap | None, qrels: Path | None
 ) -> tuple[Simulation, tuple[str, ...]]:
-    from trecexam.features.fill.arithmetic.simulation import Simulation
-    from trecexam.scores.labels import labels
-
     judgments = official_judgments(track) if qrels is None else read_official(qrels)
     scores = track.config.scores
     # People's ratings are no measure of the grader.

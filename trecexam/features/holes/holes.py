@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
-from trecexam.features.holes.arithmetic import PoolHoles
+from trecexam.features.holes.arithmetic import Holes, PoolHoles, holes_of_runs, is_among, pool_holes, total
 from trecexam.line.official import Official, official_judgments, read_official
 from trecexam.line.pool import pool_with_ranks
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
-    from trecexam.features.holes.arithmetic import Holes
     from trecexam.line.loaded import LoadedTrack
 
 #: What stands in the query_id column of a run's sums: trec_eval's word.
@@ -98,8 +97,6 @@ def holes_report(
     Raises:
         ConversionError: `qrels` cannot be read.
     """
-    from trecexam.features.holes.arithmetic import holes_of_runs, is_among, pool_holes, total
-
     judgments, notes = _judgments(track, qrels)
     wanted = tuple(dict.fromkeys(depths or (track.config.track.depth,)))
     found: dict[tuple[str, int], dict[str, Holes]] = {

@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING
 
 from converters.errors import ConversionError
 from converters.overrides import read_overrides, with_override
-from converters.records import HumanRating
+from converters.records import HumanRating, Item
 from trecexam.bank.model import Bank, passage_digest
 from trecexam.errors import RatingConflictError, TrecexamError
 from trecexam.files import atomic as files
 from trecexam.files.exclusive_lock import alone
+from trecexam.graders.base import scale_of
 from trecexam.line.overrides import COUNTS, Overrides, digest_of, resolve
 from trecexam.line.rejected import rejected_rows
+from trecexam.scores.labels import labels
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
-    from converters.records import Item
     from trecexam.files.stamps import Rejected
     from trecexam.line.loaded import LoadedTrack
     from trecexam.track import TrackFolder
@@ -104,8 +105,6 @@ def override(
         RatingConflictError: another rating counts by now than the one that was seen; nothing was written.
         TrecexamError: the query, passage or item is not in the track, or the rating not on the scale.
     """
-    from trecexam.graders.base import scale_of
-
     bank = track.bank
     live, retired = bank.items.get(query_id, ()), bank.retired.get(query_id, ())
     texts = {d: track.sheets[query_id].text_of(d) for d in track.sheets[query_id].doc_ids} if live else {}
@@ -257,8 +256,6 @@ def _near(name: str, known: tuple[str, ...] | list[str]) -> str:
 
 def _machine(track: LoadedTrack, query_ids: set[str]) -> dict[tuple[str, str, str], int]:
     """(query_id, doc_id, item_id or "") -> the grader's rating, or its label of the passage."""
-    from trecexam.scores.labels import labels
-
     bank, scores = track.bank, track.config.scores
     found: dict[tuple[str, str, str], int] = {}
     for query in track.ratings(sorted(query_ids & bank.items.keys()), human=False):

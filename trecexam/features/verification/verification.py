@@ -9,21 +9,29 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
+from trecexam.features.verification.arithmetic import (
+    GradedCell,
+    GradedItem,
+    Grids,
+    Missing,
+    Order,
+    QueryGrading,
+    QueryGrid,
+    Spurious,
+    Topic,
+    best_first,
+    grid_rows,
+    item_reaches,
+    relevant_passages,
+    worst_first,
+)
 from trecexam.line.diagnostics import resolve_min_rating
 from trecexam.line.official import official_judgments
+from trecexam.scores.labels import labels
+from trecexam.scores.ratings import MISSING, QueryRatings
 
 if TYPE_CHECKING:
-    from trecexam.features.verification.arithmetic import (
-        GradedCell,
-        Grids,
-        Missing,
-        Order,
-        QueryGrading,
-        Spurious,
-        Topic,
-    )
     from trecexam.line.loaded import LoadedTrack
-    from trecexam.scores.ratings import QueryRatings
 
 Ids = Collection[str] | None
 Judgments = Mapping[str, Mapping[str, int]]
@@ -48,8 +56,6 @@ def grading(
     Raises:
         TrecexamError: nothing is graded yet, or an id is not in the track.
     """
-    from trecexam.features.verification.arithmetic import GradedItem, QueryGrading, best_first
-
     queries = _queries(track, query_ids, item_ids, doc_ids)
     judgments = _known_judgments(track)
     topics = _topics(track, queries)
@@ -106,9 +112,6 @@ def grids(
         TrecexamError: nothing is graded yet, an id is not in the track, or a min_rating that no grade can
             reach.
     """
-    from trecexam.features.verification.arithmetic import Grids, QueryGrid, grid_rows
-    from trecexam.scores.labels import labels
-
     scores = track.config.scores
     threshold = resolve_min_rating(track, min_rating)
     judgments = _known_judgments(track)
@@ -150,8 +153,6 @@ def missing(
         TrecexamError: no official judgments, or none of these queries or of this pool; nothing is graded
             yet; an id is not in the track; a min_rating that no grade can reach.
     """
-    from trecexam.features.verification.arithmetic import Missing, relevant_passages
-
     threshold = resolve_min_rating(track, min_rating)
     relevant = track.config.scores.min_relevant if min_relevant is None else min_relevant
     queries, judgments = _judged(track, query_ids)
@@ -185,7 +186,6 @@ def spurious(
         TrecexamError: as `verify_missing`.
     """
     from trecexam.features.exams.rubric import discriminations
-    from trecexam.features.verification.arithmetic import Spurious, item_reaches, worst_first
 
     threshold = resolve_min_rating(track, min_rating)
     relevant = track.config.scores.min_relevant if min_relevant is None else min_relevant
@@ -275,8 +275,6 @@ def _refuse_unknown(ids: Ids, known: Collection[str], what: str, where: str, tra
 
 
 def _topics(track: LoadedTrack, queries: Sequence[QueryRatings]) -> dict[str, Topic]:
-    from trecexam.features.verification.arithmetic import Topic
-
     texts = track.texts
     return {
         q.query_id: Topic(
@@ -315,9 +313,6 @@ def _cell(
     *,
     human: bool,
 ) -> GradedCell:
-    from trecexam.features.verification.arithmetic import GradedCell
-    from trecexam.scores.ratings import MISSING
-
     counts = None if rating == MISSING else rating
     source = "" if counts is None else "human" if human else "model"
     if row is None:
