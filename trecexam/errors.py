@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from converters.records import HumanRating, Item
+if TYPE_CHECKING:
+    from converters.records import HumanRating, Item
 
 
 class TrecexamError(Exception):

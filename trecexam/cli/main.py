@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from converters.errors import ConversionError
 from trecexam.cli.lazy import LazyGroup
 from trecexam.errors import TrecexamError
 from trecexam.version import __version__
@@ -113,4 +112,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _is_user_error(error: Exception) -> bool:
+    # All formats come with it, and half of --help's time.
+    from converters.errors import ConversionError
+
     return isinstance(error, TrecexamError | ConversionError)
