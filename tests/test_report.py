@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 from support import HashGrader, make_small_track, write_run
-from trecexam.line.updates import Update
 
 import trecexam
+from trecexam.outputs.updates import Update
 from trecexam.tables.plots import canvas
 from trecexam.tables.plots.model import Drawing, Plot
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from support import SHARED, HashGrader, make_small_track, write_run
-from trecexam.line.updates import Update
 
 import converters
 import trecexam
 from converters.convert import converted
 from trecexam.cli.main import run
+from trecexam.outputs.updates import Update
 
 
 def responses(path: Path, answers: dict[str, str], name: str | None = "gen", **more: object) -> Path:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from served import graded_track
-from trecexam.line.updates import Progress
 
 import trecexam
 from trecexam.files.track_lock import TrackLock
+from trecexam.line.grading import Progress
 from trecexam.serving import child
 from trecexam.serving.grading import Busy, Grading, Line, Regrader, Told, grade
 
