@@ -41,3 +41,26 @@ def test_nothing_heavy_is_imported_by_importing_or_asking_for_help(code: str) ->
         [sys.executable, "-c", check], capture_output=True, text=True, cwd=ROOT, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_no_help_waits_for_numpy_or_pydantic() -> None:
+    """Of any command or sub-command: each is imported for it, and what it computes with is not."""
+    code = """
+import sys
+import click
+from trecexam.cli.main import cli, run
+
+def helps(group, *path):
+    for name in group.list_commands(None):
+        run([*path, name, "--help"])
+        command = group.get_command(None, name)
+        if isinstance(command, click.Group):
+            helps(command, *path, name)
+
+helps(cli)
+heavy = {"numpy", "scipy", "pyarrow", "pydantic", "ir_measures", "sqlite3", "httpx", "trecexam.api"}
+sys.exit(f"imported: {heavy & set(sys.modules)}" if heavy & set(sys.modules) else 0)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("Usage: ") > 40

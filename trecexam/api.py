@@ -2,39 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trecexam.features.leaderboard.readings import Difference, difference
+from trecexam.calls import on_folder, on_loaded, on_loader
+from trecexam.features.agreement.agreement import agreements
+from trecexam.features.banks import editing
+from trecexam.features.banks.check import check_track
+from trecexam.features.banks.diff import bank_diff
+from trecexam.features.banks.generation.calls import estimate_bank, generate_bank
+from trecexam.features.correlation.comparison import compare, outlying, swapped
+from trecexam.features.correlation.paired_scores import nothing_to_compare
+from trecexam.features.erag.calls import erag, estimate_erag
+from trecexam.features.exams import calls as exams
+from trecexam.features.exporting import exports
+from trecexam.features.exporting.pooled import pooled_passages
+from trecexam.features.fill import fill as filling
+from trecexam.features.fill.simulation import simulate_removal, simulate_runs
+from trecexam.features.history.history import history, history_entry
+from trecexam.features.holes.holes import holes_report
+from trecexam.features.judge_next.judge_next import next_judgments
+from trecexam.features.leaderboard.readings import difference
+from trecexam.features.override import overriding
+from trecexam.features.ragval import calls as ragval
+from trecexam.features.ragval import judging
+from trecexam.features.verification import verification
 from trecexam.files.track_lock import TrackLock, holder
 from trecexam.graders.base import identity_digest
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.grading import Progress
+from trecexam.line.loader import TrackLoader
 from trecexam.line.rejected import rejected_rows
 from trecexam.line.sheets import Counts
+from trecexam.outputs.outputs import Outputs
 from trecexam.outputs.update import update
 from trecexam.outputs.updates import Update
 from trecexam.track import TrackFolder
-from trecexam.track_methods.banks import Banks
-from trecexam.track_methods.checking import Checking
-from trecexam.track_methods.comparing import Comparing
-from trecexam.track_methods.downstream import Downstream
-from trecexam.track_methods.exam_making import ExamMaking
-from trecexam.track_methods.exams import Exams
-from trecexam.track_methods.filling import Filling
-from trecexam.track_methods.opened import names_of
-from trecexam.track_methods.ragval import Ragval
 
 if TYPE_CHECKING:
-    from converters.pooled import PooledPassage
-    from converters.records import Qrel
     from trecexam.graders import Grader
     from trecexam.graders.base import Estimate
-    from trecexam.scores.labels import LabelRule, RubricQrel
-    from trecexam.scores.leaderboard import Leaderboard
-    from trecexam.track_methods.opened import MeasureLike
 
 
 def open_track(root: Path | str, *, grader: Grader | None = None) -> Track:
@@ -49,18 +58,28 @@ def open_track(root: Path | str, *, grader: Grader | None = None) -> Track:
     return Track(TrackFolder.open(root), grader)
 
 
-class Track(Comparing, Filling, Checking, Banks, Exams, ExamMaking, Downstream, Ragval):
+class Track:
     """One track folder. What is read and computed is kept, so asking twice is cheap.
 
     The methods that read (`leaderboard`, `qrels` ...) use the grades that are in the store and never
     run a grader; `update` does.
     """
 
+    def __init__(self, folder: TrackFolder, grader: Grader | None = None) -> None:
+        self.folder = folder
+        self._loader = TrackLoader(folder, grader)
+
     def __enter__(self) -> Track:
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+    def close(self) -> None:
+        """Closes the store; also done at the end of a `with` block."""
+        self._loader.close()
+
+    # Grading, and what there is.
 
     def update(
         self,
@@ -83,8 +102,6 @@ class Track(Comparing, Filling, Checking, Banks, Exams, ExamMaking, Downstream, 
         Raises:
             LockedError: a daemon is running on this track.
         """
-        from trecexam.outputs.outputs import Outputs
-
         with TrackLock(self.folder.lock_path):
             Outputs(self.folder).forget()
             self._loader.open_to_write()
@@ -92,84 +109,27 @@ class Track(Comparing, Filling, Checking, Banks, Exams, ExamMaking, Downstream, 
 
     def estimate(self) -> Estimate:
         """What `update` would have to grade, in tokens and money where these are counted; asks nobody."""
-        return self._loader.grading.estimate(self._loaded())
-
-    def leaderboard(
-        self, measures: Sequence[MeasureLike] | None = None, *, official: bool = False
-    ) -> Leaderboard:
-        """Means and standard errors per run, best first; on the official judgments with `official`."""
-        return leaderboard(self._loaded(), names_of(measures), official=official)
-
-    def compare_readings(
-        self, compat: str = "workbench", measures: Sequence[MeasureLike] | None = None
-    ) -> Difference:
-        """What changes where the stored answers are read another way; runs no model.
-
-        Raises:
-            TrecexamError: the grader's answers can be read in one way only.
-        """
-        return difference(self._loaded(), compat, names_of(measures))
-
-    def qrels(
-        self,
-        *,
-        label: LabelRule | None = None,
-        min_rating: int | None = None,
-        min_answers: int | None = None,
-        binary: bool = False,
-    ) -> Iterator[RubricQrel]:
-        """The Rubric-Qrels as `ir_measures.Qrel`s, which carry the item ratings that Cover needs.
-
-        Args:
-            label, min_rating, min_answers: in place of the track's settings.
-            binary: labels are 1 where the passage reaches at least `min_answers` items, else 0.
-        """
-        from trecexam.scores.labels import label_qrels
-
-        scores = self._loader.config.scores
-        return label_qrels(
-            self._loaded().ratings(),
-            label or scores.label,
-            scores.min_rating if min_rating is None else min_rating,
-            scores.min_answers if min_answers is None else min_answers,
-            binary=binary,
-        )
-
-    def subtopics(self, *, min_rating: int | None = None) -> Iterator[Qrel]:
-        """The diversity qrels: iteration is the item's index, relevance 1 where the passage reaches it."""
-        from trecexam.scores.labels import subtopic_qrels
-
-        threshold = self._loader.config.scores.min_rating if min_rating is None else min_rating
-        return (row for query in self._loaded().ratings() for row in subtopic_qrels(query, threshold))
-
-    def grades(self) -> Iterator[dict[str, Any]]:
-        """Every grade of the pool: ids, rating, status, raw answer, digests.
-
-        Where a person rated the cell, `human_rating`, `who` and `why` stand beside the grader's rating.
-        """
-        return self._loaded().grade_rows()
-
-    def pool(self) -> Iterator[PooledPassage]:
-        """The pool as the Rubric workbench has it: texts, ranks in the runs, official judgments, grades."""
-        from trecexam.features.exporting.pooled import pooled_passages
-
-        return pooled_passages(self._loaded())
+        return self._loader.grading.estimate(self._loader.load())
 
     def run_files(self) -> Mapping[str, Path]:
         """Display name of each run -> its file."""
-        return self._loaded().run_files
+        return self._loader.load().run_files
 
     def said(self) -> dict[str, Any]:
         """How many cells and passages people rated in place of the grader, and who did."""
-        return self._loaded().override_summary()
+        return self._loader.load().override_summary()
 
     def counts(self) -> Counts:
         """The cells of the pool by what became of them."""
-        return self._loaded().counts
+        return self._loader.load().counts
+
+    def thresholds(self) -> tuple[int, ...]:
+        """Every min_rating that the grader's scale has."""
+        return tuple(range(1, self._loader.traits.scale.max_rating + 1))
 
     def status(self) -> dict[str, Any]:
         """Counts of what the track holds and of its cells, the grader, and who grades it now."""
-        track = self._loaded()
+        track = self._loader.load()
         pid = holder(self.folder.lock_path)
         return {
             "track": str(self.folder.root),
@@ -188,3 +148,101 @@ class Track(Comparing, Filling, Checking, Banks, Exams, ExamMaking, Downstream, 
             "official_judgments": 0 if track.official is None else len(track.official),
             "rejected": len(rejected_rows(track)),
         }
+
+    # Scores and exports.
+
+    leaderboard = on_loaded(leaderboard)
+    compare_readings = on_loaded(difference)
+    qrels = on_loaded(exports.qrels)
+    subtopics = on_loaded(exports.subtopics)
+    grades = on_loaded(exports.grades)
+    pool = on_loaded(pooled_passages)
+
+    # How far the grades agree with the official side.
+
+    correlate = on_loaded(compare)
+    swaps = on_loaded(swapped)
+    outliers = on_loaded(outlying)
+    nothing_to_compare = on_loaded(nothing_to_compare)
+    agreement = on_loaded(agreements)
+
+    # Judgment holes: where they are, filling them, and what that is worth.
+
+    holes = on_loaded(holes_report)
+    find_holes = on_loader(filling.find_holes)
+    fill = on_loader(filling.fill)
+    simulate_runs = on_loaded(simulate_runs)
+    simulate_removal = on_loaded(simulate_removal)
+
+    # What the grader did, what people say to it, and what changed.
+
+    verify_grading = on_loaded(verification.grading)
+    verify_grid = on_loaded(verification.grids)
+    verify_missing = on_loaded(verification.missing)
+    verify_spurious = on_loaded(verification.spurious)
+    judgments_unused = on_loaded(verification.judgments_unused)
+    judge_next = on_loaded(next_judgments)
+    override = on_loaded(overriding.override)
+    human_ratings = on_loaded(overriding.human_table)
+    human_refused = on_loaded(overriding.refused_overrides)
+    history = on_folder(history)
+    history_entry = on_folder(history_entry)
+
+    # The test bank: making and editing it, what to look at again, and what another one changes.
+
+    generate_bank = on_folder(generate_bank)
+    estimate_bank = on_folder(estimate_bank)
+    add_item = on_folder(editing.add_item)
+    edit_item = on_folder(editing.edit_item)
+    retire_item = on_folder(editing.retire_item)
+    item_edits = on_folder(editing.edits)
+    check_bank = on_folder(check_track)
+    bank_diff = on_loader(bank_diff)
+
+    # Exams: the bank as one that the runs take, and multiple-choice ones on the track's passages.
+
+    fit_exam = on_loaded(exams.fit_exam)
+    improve_exam = on_loaded(exams.improve_exam)
+    generate_exam = on_folder(exams.generate_exam)
+    estimate_exam = on_folder(exams.estimate_exam)
+
+    # What a downstream model makes of the runs' documents.
+
+    erag = on_folder(erag)
+    estimate_erag = on_folder(estimate_erag)
+
+    # RAGVAL: questions from knowledge blocks, answers to them, and a judge of these.
+
+    write_questions = on_folder(ragval.write_questions)
+    estimate_questions = on_folder(ragval.estimate_questions)
+    answer_questions = on_folder(ragval.answer_questions)
+    estimate_answers = on_folder(ragval.estimate_answers)
+    estimate_judging = on_folder(ragval.estimate_judging)
+
+    def judge_answers(
+        self,
+        *,
+        model: dict[str, str] | None = None,
+        progress: Callable[[Progress], None] | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> judging.Judging:
+        """Has the judge score the answers in the drop folder: what `ragval judge` does.
+
+        On a track whose grader is `ragval` this is `update`; on any other it writes out/ragval/ alone.
+
+        Args:
+            model: settings of [grader] (`model`, `base_url`, `key_env`) in place of the track's.
+
+        Raises:
+            LockedError: a daemon is running on this track.
+            TrecexamError, ConversionError: what stands in the way.
+        """
+        folder = judging.judging_folder(self.folder, model)
+        with TrackLock(self.folder.lock_path):
+            if folder is self.folder:
+                done = update(self._loader, progress, stop)
+                return judging.updated(self._loader, done.graded, complete=done.complete, why=done.why)
+            # One process writes the store at a time.
+            self._loader.close()
+            with TrackLoader(folder) as loader:
+                return judging.judge(loader, progress, stop)

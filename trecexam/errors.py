@@ -5,8 +5,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from converters.records import HumanRating, Item
+if TYPE_CHECKING:
+    from converters.records import HumanRating, Item
 
 
 class TrecexamError(Exception):

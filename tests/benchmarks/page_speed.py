@@ -47,7 +47,7 @@ class Names:
 
     def __init__(self, root: Path) -> None:
         with trecexam.open_track(root) as track:
-            loaded = track._loaded()
+            loaded = track._loader.load()
             self.runs = list(loaded.runs)
             self.queries = list(loaded.bank.query_ids)
             self.items = {q: [i.item_id for i in items] for q, items in loaded.bank.items.items()}

@@ -50,10 +50,10 @@ def settings(root: Path, scores: str) -> None:
 def values(root: Path, measure: str, *, official: bool) -> tuple[list[str], np.ndarray]:
     """The runs, and their values of shape (runs, queries), from the leaderboard's own per-query values."""
     with trecexam.open_track(root) as track:
-        values_of = official_values if official else rubric_values
-        values = values_of(track._loaded(), [measure])
-    names = sorted(values.runs)
-    return names, values.matrix(measure, names, sorted(values.query_ids))
+        loaded = track._loader.load()
+        evaluated = official_values(loaded, [measure]) if official else rubric_values(loaded, [measure])
+    names = sorted(evaluated.runs)
+    return names, evaluated.matrix(measure, names, sorted(evaluated.query_ids))
 
 
 @pytest.fixture

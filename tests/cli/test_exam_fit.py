@@ -13,10 +13,10 @@ import pytest
 from support import RECORDED, HashGrader, make_small_track, write_run
 
 import trecexam
+from trecexam.api import Track
 from trecexam.cli.main import run
 from trecexam.features.exams import fitting
 from trecexam.irt import Settings, probability
-from trecexam.track_methods.exams import Exams
 
 
 def table(path: Path) -> list[dict[str, str]]:
@@ -285,12 +285,12 @@ def test_a_fit_that_is_cut_short_exits_with_1(
     assert "not converged" in capsys.readouterr().err
 
 
-def naive_responses(track: Exams, min_rating: int, depth: int) -> dict[tuple[str, str], int | None]:
+def naive_responses(track: Track, min_rating: int, depth: int) -> dict[tuple[str, str], int | None]:
     """run, item -> response, from the grades and the run files by loops."""
-    ratings = {(g["query_id"], g["doc_id"], g["item_id"]): g["rating"] for g in track.grades()}  # type: ignore[attr-defined]
+    ratings = {(g["query_id"], g["doc_id"], g["item_id"]): g["rating"] for g in track.grades()}
     found: dict[tuple[str, str], int | None] = {}
     items = {(q, i) for q, _, i in ratings}
-    for name, path in track.run_files().items():  # type: ignore[attr-defined]
+    for name, path in track.run_files().items():
         ranked: dict[str, list[tuple[float, str]]] = {}
         for line in Path(path).read_text().splitlines():
             query_id, _, doc_id, _, score, _ = line.split()

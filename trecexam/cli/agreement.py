@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trecexam.api import open_track
+import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import json_option, track_argument
 from trecexam.features.agreement.latex import agreement_latex
@@ -69,7 +69,7 @@ def agreement(
     """
     if as_json and as_latex:
         raise click.UsageError("--json or --latex, not both")
-    with open_track(track) as opened:
+    with trecexam.open_track(track) as opened:
         found = opened.agreement(min_ratings, min_answers, min_relevant)
         show.missing(opened)
     _say_what_counts(found)

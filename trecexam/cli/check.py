@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,7 +23,9 @@ from trecexam.cli.options import json_option
 from trecexam.errors import TrecexamError
 from trecexam.files import atomic as files
 from trecexam.tables.table import Table
-from trecexam.track import TrackFolder
+
+if TYPE_CHECKING:
+    from trecexam.track import TrackFolder
 
 HEADER = ("line", "severity", "trec_eval", "reason")
 
@@ -63,7 +65,7 @@ def check(
     kind = kind or preflight.kind_of(file)
     if output is not None:
         _refuse(file, output)
-    known = {} if track is None else _known(TrackFolder.open(track))
+    known = {} if track is None else _known(_folder(track))
     if kind == "run":
         found = preflight.check_run(file, **known)
     else:
@@ -112,6 +114,13 @@ def _fix(file: Path, kind: str, version: int, output: Path) -> tuple[preflight.C
         )
     files.replace(output, buffer.getvalue())
     return changes
+
+
+def _folder(track: Path) -> TrackFolder:
+    # Behind it is pydantic, which --help, and the check of a file alone, must not wait for.
+    from trecexam.track import TrackFolder
+
+    return TrackFolder.open(track)
 
 
 def _known(folder: TrackFolder) -> dict[str, Any]:

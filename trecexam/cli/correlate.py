@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from trecexam.api import open_track
+import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import json_option, measure_option, track_argument
 from trecexam.cli.scores import bad_measures, say_what_is_missing
-from trecexam.features.correlation.comparison import Comparison, Outliers, SwappedPairs
+
+if TYPE_CHECKING:
+    from trecexam.features.correlation.comparison import Comparison, Outliers, SwappedPairs
 
 
 @click.command(epilog="Example: trecexam correlate mytrack -m 'P(rel=4)@20' --official-measure nDCG@10")
@@ -80,7 +83,7 @@ def correlate(
         raise click.UsageError("--per-query, --swaps and --outliers are three tables; ask for one")
     if rbo_p is not None and (swaps or outliers):
         raise click.UsageError("--rbo-p is about the correlations; --swaps and --outliers have none")
-    with open_track(track) as opened, bad_measures():
+    with trecexam.open_track(track) as opened, bad_measures():
         chosen = measures or None, official_measures or None
         ratings = sorted({*min_ratings, *(opened.thresholds() if thresholds else ())})
         shown: Comparison | SwappedPairs | Outliers | None

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+import trecexam
+from trecexam.cli import show
 from trecexam.cli.options import json_option, track_argument
+from trecexam.cli.signals import signals
+from trecexam.tables.table import Table
+from trecexam.tables.terminal import printable
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.api import Track
@@ -106,12 +112,7 @@ def erag(
     Exit status: 0, or 1 when an input was not taken, the model did not answer or the metric failed for a
     document, or a measure is not defined for fractional labels.
     """
-    from trecexam.api import open_track
-    from trecexam.cli import show
-    from trecexam.cli.watch import signals
-    from trecexam.tables.table import Table
-
-    with open_track(track) as opened:
+    with trecexam.open_track(track) as opened:
         if estimate:
             found = opened.estimate_erag(gold, runs=runs, depth=depth, prompt=prompt)
             show.table(Table(("documents", *found._fields[1:]), (tuple(found),)), as_json=as_json)
@@ -146,9 +147,6 @@ def erag(
 
 
 def _say(track: Track, done: Evaluation, output: Path) -> None:
-    from trecexam.tables.terminal import printable
-    from trecexam.tables.text import plural
-
     def say(line: str) -> None:
         click.echo(printable(line), err=True)
 

@@ -6,15 +6,19 @@ import gzip
 import io
 import sys
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+import trecexam
 from converters.trec_qrels import write_qrels
-from trecexam.api import Track, open_track
+from converters.workbench import write_pool
 from trecexam.cli import show
 from trecexam.cli.options import track_argument
 from trecexam.files import atomic as files
+
+if TYPE_CHECKING:
+    from trecexam.api import Track
 
 
 @click.group(epilog="Example: trecexam export qrels mytrack --binary -o rubric.qrels")
@@ -62,7 +66,7 @@ def qrels(
     binary: bool,
 ) -> None:
     """Rubric-Qrels of TRACK, as trec_eval takes them."""
-    with open_track(track) as opened:
+    with trecexam.open_track(track) as opened:
         rows = opened.qrels(label=label, min_rating=min_rating, min_answers=min_answers, binary=binary)
         _write_qrels(rows, output)
         show.human(opened)
@@ -74,7 +78,7 @@ def qrels(
 @min_rating_option
 def subtopics(track: Path, output: Path | None, min_rating: int | None) -> None:
     """Which passage reaches which item, as ndeval takes it: query, item index, document, 0 or 1."""
-    with open_track(track) as opened:
+    with trecexam.open_track(track) as opened:
         _write_qrels(opened.subtopics(min_rating=min_rating), output)
         show.human(opened)
 
@@ -87,7 +91,7 @@ def grades(track: Path, output: Path | None) -> None:
 
     Ratings are the grader's; where a person rated the cell, `human_rating`, `who` and `why` stand beside.
     """
-    with open_track(track) as opened:
+    with trecexam.open_track(track) as opened:
         _emit(_grade_lines(opened), output)
 
 
@@ -100,10 +104,8 @@ def pool(track: Path, output: Path | None) -> None:
     Texts, ranks in the runs, official judgments and the grader's own grades of every pooled passage, a line
     a query. Gzip where FILE ends in .gz: the workbench reads no other. The `recorded` grader reads it back.
     """
-    from converters.workbench import write_pool
-
     buffer = io.BytesIO()
-    with open_track(track) as opened:
+    with trecexam.open_track(track) as opened:
         write_pool(opened.pool(), buffer)
     content = buffer.getvalue()
     if output is not None and output.suffix == ".gz":

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trecexam.api import open_track
+import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import cuts_of, thresholds_option, track_argument
 from trecexam.line.sources import sources_beside
 
 if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.scale_map import RuleName
-    from trecexam.features.fill.fill import Filled, Found
+    from trecexam.features.fill.filled import Filled, Found
 
 
 @click.command(epilog="Example: trecexam fill mytrack --qrels official.qrels -o merged.qrels")
@@ -76,7 +76,7 @@ def fill(
     if str(output) == "-" or str(sources) == "-":
         raise click.UsageError("- is no file: MERGED and its sources belong together")
     cuts = cuts_of(rule, thresholds)
-    with open_track(track) as opened:
+    with trecexam.open_track(track) as opened:
         found = opened.find_holes(qrels, depth=depth, rule=rule, cuts=cuts, as_unjudged=as_unjudged)
         _say_found(found)
         if dry_run or output is None:

@@ -6,8 +6,6 @@ import click
 
 from trecexam.cli import show
 from trecexam.cli.options import json_option
-from trecexam.graders import available
-from trecexam.graders.cluster import missing_packages
 from trecexam.tables.table import Table
 
 
@@ -16,9 +14,12 @@ from trecexam.tables.table import Table
 @json_option
 def graders(prompts: bool, as_json: bool) -> None:
     """What can grade here, and what the rest needs."""
-    if prompts:
-        from trecexam.graders.prompts import published
+    # Behind them are the settings of trecexam.toml and with these pydantic, for which --help must not wait.
+    from trecexam.graders import available
+    from trecexam.graders.cluster import missing_packages
+    from trecexam.graders.prompts import published
 
+    if prompts:
         found = tuple(
             (p.name, p.asks, f"0..{p.max_rating}", "choices, beam" if p.answers else "beam", p.source)
             for p in published().values()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from trecexam.api import open_track
+import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import json_option, track_argument
 from trecexam.errors import TrecexamError
@@ -43,7 +43,7 @@ def history(
         return
     if last is not None:
         raise click.UsageError("--last is for the list of entries, not for one")
-    with open_track(track) as opened:
+    with trecexam.open_track(track) as opened:
         found = opened.history_entry(entry)
     rows = [row for row in rendering.log_rows(found) if run in (None, row.run)]
     if run is not None and run not in {row.run for row in found.board.runs}:
@@ -61,7 +61,7 @@ def history(
 
 
 def _log(track: Path, last: int | None, run: str | None, *, moves: bool, as_json: bool) -> None:
-    with open_track(track) as opened:
+    with trecexam.open_track(track) as opened:
         rows = opened.history()
         folder = opened.folder.out / "history"
     if not rows:

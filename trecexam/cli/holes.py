@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from trecexam.api import open_track
+import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import json_option, track_argument
 
@@ -42,7 +42,7 @@ def holes(track: Path, depths: tuple[int, ...], by: str, qrels: Path | None, as_
     first K ranks, how many of them have no official judgment, how many no grade, and ir_measures' Judged@K.
     Runs with most unjudged passages come first. A negative official label is a judgment.
     """
-    with open_track(track) as opened:
+    with trecexam.open_track(track) as opened:
         report = opened.holes(depths or None, qrels=qrels)
     for line in report.said():
         click.echo(line, err=True)

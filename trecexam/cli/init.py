@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from pydantic import BaseModel, ValidationError
 
-from trecexam.config import GraderSection, RaySection
-from trecexam.graders import available
-from trecexam.graders.erag import erag_prompt
-from trecexam.graders.prompts import named
-from trecexam.scaffold import Sources, make_track
-from trecexam.track import PROMPT_SUFFIXES
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 LANGUAGE_MODELS = ("seq2seq", "causal", "openai", "erag")
@@ -84,6 +80,14 @@ def init(
     link: bool,
 ) -> None:
     """Make the folder TRACK: the given files, a drop folder runs/, and a commented trecexam.toml."""
+    # Behind them is pydantic, which --help must not wait for.
+    from trecexam.config import GraderSection, RaySection
+    from trecexam.graders import available
+    from trecexam.graders.erag import erag_prompt
+    from trecexam.graders.prompts import named
+    from trecexam.scaffold import Sources, make_track
+    from trecexam.track import PROMPT_SUFFIXES
+
     if grader is not None and grader not in available():
         raise click.BadParameter(f"'{grader}'; known here: {', '.join(available())}", param_hint="--grader")
     server = {"base_url": base_url, "key_env": key_env}
@@ -143,6 +147,8 @@ def _check(
     section: type[BaseModel], settings: dict[str, str], options: Mapping[str, str] | None = None
 ) -> None:
     """Refuses what trecexam.toml could not hold, and does not repeat it: it may be a key."""
+    from pydantic import ValidationError
+
     try:
         section.model_validate(settings)
     except ValidationError as error:

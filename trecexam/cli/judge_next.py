@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from trecexam.api import open_track
+import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import json_option, track_argument
 
@@ -56,7 +56,7 @@ def judge_next(
     would move apart or together, on average over all pairs. p_change: the chance that the person says
     something else than stands there now.
     """
-    with open_track(track) as opened, _Bar() as progress:
+    with trecexam.open_track(track) as opened, _Bar() as progress:
         found = opened.judge_next(
             measure, level=level, by=by, query_ids=queries, include_judged=include_judged, progress=progress
         )

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from trecexam.cli.lazy import LazyGroup
+from trecexam.errors import TrecexamError
 from trecexam.version import __version__
 
 #: sub-command -> (module, function, help line). The line stands here so that --help imports none of them.
@@ -111,7 +112,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _is_user_error(error: Exception) -> bool:
+    # All formats come with it, and half of --help's time.
     from converters.errors import ConversionError
-    from trecexam.errors import TrecexamError
 
     return isinstance(error, TrecexamError | ConversionError)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from trecexam.api import open_track
+import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import json_option, track_argument
 from trecexam.files.track_lock import holder
@@ -50,7 +50,7 @@ def override(
     grader's rating and all earlier ones are kept. `trecexam watch` brings it into the scores.
     """
     if listed:
-        with open_track(track) as opened:
+        with trecexam.open_track(track) as opened:
             show.table(opened.human_ratings(), as_json=as_json)
             refused = opened.human_refused()
         for row in refused:
@@ -69,7 +69,7 @@ def override(
     assert doc_id
     assert who
     assert why
-    with open_track(track) as opened:
+    with trecexam.open_track(track) as opened:
         done = opened.override(query_id, doc_id, rating, item=item, who=who, why=why)
         root, lock = opened.folder.root, opened.folder.lock_path
     # Item ids come from the bank, and the other person's words from a shared file.

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from trecexam.api import Track, open_track
+import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import json_option, measure_option, track_argument
 from trecexam.errors import TrecexamError
-from trecexam.features.leaderboard import tables as results
+
+if TYPE_CHECKING:
+    from trecexam.api import Track
 
 #: What `Track.said` gives where nobody rated anything.
 NOBODY = {"cells": 0, "passages": 0, "who": []}
@@ -37,14 +40,14 @@ def leaderboard(
     if compat is not None:
         if official:
             raise click.UsageError("--compat is about the grades; --official uses none")
-        with open_track(track) as opened, bad_measures():
+        with trecexam.open_track(track) as opened, bad_measures():
             difference = opened.compare_readings(compat, measures or None)
         click.echo(
             f"{difference.differ:,} of {difference.cells:,} ratings differ when read as '{compat}'", err=True
         )
         show.table(difference.table, as_json=as_json)
         return
-    with open_track(track) as opened, bad_measures():
+    with trecexam.open_track(track) as opened, bad_measures():
         board = opened.leaderboard(measures or None, official=official)
         files = {name: opened.folder.shown(path) for name, path in opened.run_files().items()}
         # Nothing of the grades, the grader's or people's, is in the official judgments.
@@ -53,6 +56,9 @@ def leaderboard(
             say_what_is_missing(opened)
     if not board.rows:
         click.echo(f"no runs yet: drop some into {opened.folder.runs}", err=True)
+    # Behind it is numpy, which --help must not wait for.
+    from trecexam.features.leaderboard import tables as results
+
     show.table(
         results.leaderboard_table(board),
         as_json=as_json,

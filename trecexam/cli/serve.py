@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from trecexam.cli.options import track_argument
+from trecexam.errors import TrecexamError
 
 
 @click.command(epilog="Example: trecexam serve mytrack --open")
@@ -32,8 +33,6 @@ def serve(track: Path, host: str, port: int, token: str | None, open_browser: bo
 
     missing = missing_packages()
     if missing:
-        from trecexam.errors import TrecexamError
-
         raise TrecexamError(f"`trecexam serve` {missing}")
     from trecexam.serving.running import serve as run
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trecexam.line.grading import Progress
 from trecexam.tables.table import Table, to_aligned, to_json, to_tsv
 from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:
     from trecexam.api import Track
+    from trecexam.line.grading import Progress
 
 #: Seconds between log lines of long work that has no terminal to draw on.
 LOG_EVERY = 10.0
@@ -135,6 +135,9 @@ def grading(
 
 def steps(progress: Callable[[Progress], None]) -> Callable[[int, int], None]:
     """The same for work that is told as (how many are done, of how many)."""
+    # Behind it is numpy, which --help must not wait for.
+    from trecexam.line.grading import Progress
+
     return lambda done, of: progress(Progress(done, of))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from trecexam.api import open_track
+import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import cuts_of, json_option, thresholds_option, track_argument
 
@@ -94,7 +94,7 @@ def runs(
     the whole leaderboard with that on all judgments. A rank is 1 and the number of runs that are better.
     """
     cuts = cuts_of(how, thresholds)
-    with open_track(track) as opened, show.grading("simulating", "simulated", "steps") as progress:
+    with trecexam.open_track(track) as opened, show.grading("simulating", "simulated", "steps") as progress:
         report = opened.simulate_runs(
             measures or None,
             rule=how,
@@ -140,7 +140,7 @@ def removal(
     means. What is removed at 10% is removed at 20% too.
     """
     cuts = cuts_of(how, thresholds)
-    with open_track(track) as opened, show.grading("simulating", "simulated", "steps") as progress:
+    with trecexam.open_track(track) as opened, show.grading("simulating", "simulated", "steps") as progress:
         report = opened.simulate_removal(
             measures or None,
             rule=how,

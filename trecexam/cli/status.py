@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from trecexam.api import open_track
+import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import json_option, track_argument
 from trecexam.tables.table import Table
@@ -18,7 +18,7 @@ from trecexam.tables.table import Table
 @json_option
 def status(track: Path, as_json: bool) -> None:
     """What TRACK holds, how far grading is, and who is at work. Grades nothing."""
-    with open_track(track) as opened:
+    with trecexam.open_track(track) as opened:
         values = opened.status()
     rows = tuple(
         (name, value if not isinstance(value, dict) else json.dumps(value)) for name, value in values.items()

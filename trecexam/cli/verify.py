@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
-from trecexam.api import Track, open_track
+import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import json_option, track_argument
+from trecexam.features.verification import tables as verification
+from trecexam.features.verification import text as verification_text
+
+if TYPE_CHECKING:
+    from trecexam.api import Track
 
 Shape = Literal["text", "tsv", "json"]
 
@@ -90,10 +95,7 @@ def grading(
     The rating is the one that counts in the scores. The status says what became of the answer: ok, unparsed,
     refused, error; missing where there is none, no_text where the passage has no text to grade.
     """
-    from trecexam.features.verification import tables as verification
-    from trecexam.features.verification import text as verification_text
-
-    with open_track(track) as opened:
+    with trecexam.open_track(track) as opened:
         queries = opened.verify_grading(
             query_ids=query_ids or None,
             item_ids=item_ids or None,
@@ -136,10 +138,7 @@ def grid(
     Passages in the order of their official judgment, then of their label. `reached` counts the items with
     --min-rating or better. In TSV the column item.N is the query's N-th item, so queries share their columns.
     """
-    from trecexam.features.verification import tables as verification
-    from trecexam.features.verification import text as verification_text
-
-    with open_track(track) as opened:
+    with trecexam.open_track(track) as opened:
         grids = opened.verify_grid(
             query_ids=query_ids or None,
             item_ids=item_ids or None,
@@ -184,10 +183,7 @@ def missing(
     Relevant passages that could reach none (no rating, no text, not in the pool) are counted apart. Needs
     official judgments.
     """
-    from trecexam.features.verification import tables as verification
-    from trecexam.features.verification import text as verification_text
-
-    with open_track(track) as opened:
+    with trecexam.open_track(track) as opened:
         found = opened.verify_missing(
             query_ids=query_ids or None, min_rating=min_rating, min_relevant=min_relevant
         )
@@ -247,10 +243,7 @@ def spurious(
     nothing, below 0 it speaks for non-relevant passages. discrimination is the item's a of `exam fit`: how
     well it tells able runs from others, whatever the judgments say. Needs official judgments.
     """
-    from trecexam.features.verification import tables as verification
-    from trecexam.features.verification import text as verification_text
-
-    with open_track(track) as opened:
+    with trecexam.open_track(track) as opened:
         found = opened.verify_spurious(
             query_ids=query_ids or None,
             item_ids=item_ids or None,

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 
 import click
 
-from trecexam.api import open_track
+import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import track_argument
-from trecexam.daemon import Daemon, describe
+from trecexam.cli.signals import signals
 from trecexam.tables.table import Table
 
 
@@ -55,10 +52,13 @@ def watch(
         _estimate(track)
         return 0
     if retry_errors:
-        with open_track(track) as opened:
+        with trecexam.open_track(track) as opened:
             click.echo(f"{opened.forget_errors():,} errors forgotten, to be asked about again", err=True)
     if once:
         return _once(track)
+    # Behind it is the whole of trecexam, which --help must not wait for.
+    from trecexam.daemon import Daemon
+
     with show.grading() as progress:
         daemon = Daemon(track, poll=poll, settle=settle, log=show.log, progress=progress)
         with signals(daemon.stop) as caught:
@@ -68,7 +68,7 @@ def watch(
 
 
 def _estimate(root: Path) -> None:
-    with open_track(root) as track:
+    with trecexam.open_track(root) as track:
         found = track.estimate()
     show.table(Table(found._fields, (tuple(found),)))
     if found.tokens_in is None:
@@ -78,9 +78,11 @@ def _estimate(root: Path) -> None:
 
 
 def _once(root: Path) -> int:
+    from trecexam.daemon import describe
+
     stopped: list[bool] = []
     with (
-        open_track(root) as track,
+        trecexam.open_track(root) as track,
         show.grading() as progress,
         signals(lambda: stopped.append(True)) as caught,
     ):
@@ -94,22 +96,3 @@ def _once(root: Path) -> int:
     if caught:
         return 128 + caught[0]
     return 1 if update.rejected or update.why else 0
-
-
-@contextmanager
-def signals(stop: Callable[[], object]) -> Iterator[list[int]]:
-    """Calls `stop` on SIGINT and SIGTERM; a second SIGINT interrupts at once. Yields the signals caught."""
-    caught: list[int] = []
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        caught.append(number)
-        stop()
-        if caught.count(signal.SIGINT) > 1:
-            raise KeyboardInterrupt
-
-    old = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield caught
-    finally:
-        for number, previous in old.items():
-            signal.signal(number, previous)

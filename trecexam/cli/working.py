@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from trecexam.cli import show
+from trecexam.cli.signals import signals
+from trecexam.tables.table import Table
+from trecexam.tables.terminal import printable
+
 if TYPE_CHECKING:
     from converters.errors import ConversionError
     from trecexam.graders.base import Estimate, Usage
@@ -33,9 +38,6 @@ class Working(NamedTuple):
 @contextmanager
 def working() -> Iterator[Working]:
     """Shows how far asking is, and stops it on SIGINT and SIGTERM."""
-    from trecexam.cli import show
-    from trecexam.cli.watch import signals
-
     stopped: list[bool] = []
     with (
         show.grading("asking", "asked", "prompts") as shown,
@@ -46,17 +48,12 @@ def working() -> Iterator[Working]:
 
 def show_estimate(found: Estimate) -> int:
     """Shows what asking would take; the exit status."""
-    from trecexam.cli import show
-    from trecexam.tables.table import Table
-
     show.table(Table(("prompts", *found._fields[1:]), (tuple(found),)))
     return 0
 
 
 def not_taken(errors: Sequence[ConversionError]) -> None:
     """Names the lines that were not taken; of many the first."""
-    from trecexam.tables.terminal import printable
-
     for error in errors[:_NAMED]:
         click.echo(printable(f"not taken: {error}"), err=True)
     if len(errors) > _NAMED:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from ir_measures import Measure
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from converters.run import Run
 from trecexam.line.loaded import LoadedTrack
+from trecexam.line.measure_names import names_of
 from trecexam.line.measures import check_importance
 from trecexam.line.official import official_judgments
 from trecexam.line.value_cache import EvaluateRun, ValueCache
@@ -20,6 +22,9 @@ from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.leaderboard import leaderboard as leaderboard_of
 from trecexam.scores.measures import DIVERSITY
 from trecexam.scores.values import MeasureValues
+
+if TYPE_CHECKING:
+    from trecexam.line.measure_names import MeasureLike
 
 
 def rubric_values(
@@ -88,13 +93,22 @@ def official_values(
 
 
 def leaderboard(
-    track: LoadedTrack, measures: Sequence[str] | None = None, *, official: bool = False
+    track: LoadedTrack, measures: Sequence[MeasureLike] | None = None, *, official: bool = False
 ) -> Leaderboard:
-    """The leaderboard on the rubric labels, or on the official judgments.
+    """Means and standard errors per run, best first; on the official judgments with `official`.
 
     Means are over all queries of the bank (official: of the judgments), as trec_eval -c.
+
+    Args:
+        measures: None for the track's own.
+
+    Raises:
+        TrecexamError: the track has no official judgments, and they are asked for; or the bank has no
+            importances, and a measure needs them.
+        ValueError: a measure cannot be computed.
     """
-    values = official_values(track, measures) if official else rubric_values(track, measures)
+    names = names_of(measures)
+    values = official_values(track, names) if official else rubric_values(track, names)
     answered = {name: [q for q in values.query_ids if q in run] for name, run in track.runs.items()}
     return leaderboard_of(
         values, values.measures, values.query_ids, answered, average=track.config.scores.average

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trecexam.scores.leaderboard import TIE_DECIMALS
 from trecexam.scores.rank_correlation.ranks import (
     Floats,
     Ranks,
@@ -30,6 +29,7 @@ from trecexam.scores.rank_correlation.ranks import (
 )
 from trecexam.scores.rank_correlation.rbo import DEFAULT_P, rbo_columns
 from trecexam.scores.rank_correlation.tau import kendall_tau, spearman_rho, tau_ap_columns
+from trecexam.scores.ties import TIE_DECIMALS
 
 #: Sides of comparisons whose draws are kept ranked: a few ten megabytes.
 _KEPT = 3

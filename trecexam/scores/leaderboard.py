@@ -7,10 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from trecexam.scores.ties import TIE_DECIMALS
 from trecexam.scores.values import MeasureValues
-
-#: Means that agree to so many decimals are ties: they differ by no more than how a sum was rounded.
-TIE_DECIMALS = 12
 
 Average = Literal["all", "answered"]
 

@@ -6,7 +6,11 @@ from pathlib import Path
 
 import click
 
+from trecexam.cli import show
 from trecexam.cli.options import json_option
+from trecexam.errors import TrecexamError
+from trecexam.tables.table import Table
+from trecexam.tables.text import plural
 
 
 @click.command(epilog="Example: trecexam bank check bank.questions.jsonl --max-words 25")
@@ -30,19 +34,15 @@ def check(paths: tuple[Path, ...], max_words: int | None, edited: bool, as_json:
     and punctuation), or have remains of a model's answer around them. Of a TRACK also queries without items
     or text. Exit status 0: nothing was found; 1: something was.
     """
-    from trecexam.cli import show
-    from trecexam.errors import TrecexamError
     from trecexam.features.banks.check import check_files, check_track
     from trecexam.features.banks.checks import Finding
-    from trecexam.tables.table import Table
-    from trecexam.tables.text import plural
     from trecexam.track import TrackFolder
 
     folders = [path for path in paths if path.is_dir()]
     if folders and len(paths) > 1:
         raise TrecexamError("give one track, or files", path=folders[0])
     if folders:
-        checked = check_track(TrackFolder.open(folders[0]), max_words)
+        checked = check_track(TrackFolder.open(folders[0]), max_words=max_words)
     else:
         checked = check_files(paths, max_words)
     found = (*checked.problems, *(checked.edited if edited else ()))

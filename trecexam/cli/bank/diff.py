@@ -6,7 +6,11 @@ from pathlib import Path
 
 import click
 
+import trecexam
+from trecexam.cli import show
 from trecexam.cli.options import json_option, measure_option, track_argument
+from trecexam.cli.scores import bad_measures
+from trecexam.tables.terminal import printable
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
@@ -40,15 +44,11 @@ def diff(
     TRACK, both are looked at beside its other bank files. Prints the runs whose rank differs, for each
     measure; means are over all queries of the respective bank.
     """
-    from trecexam.api import open_track
-    from trecexam.cli import show
-    from trecexam.cli.scores import bad_measures
     from trecexam.features.banks import diff_tables as rendering
-    from trecexam.tables.terminal import printable
 
     if labels and items:
         raise click.UsageError("--labels and --items are two tables: give one")
-    with open_track(track) as opened, bad_measures():
+    with trecexam.open_track(track) as opened, bad_measures():
         found = opened.bank_diff(old, new, measures or None)
         show.human(opened)
     for line in rendering.summary(found):

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+import trecexam
 from trecexam.cli.options import track_argument
 from trecexam.cli.working import show_estimate, used, working
+from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:
     from trecexam.features.banks.generation.generate import Generated
@@ -64,9 +66,7 @@ def generate(
 
     Exit status: 0, or 1 when a query has got no items or not all, or it ended early.
     """
-    from trecexam.api import open_track
-
-    with open_track(track) as opened:
+    with trecexam.open_track(track) as opened:
         if estimate:
             found = opened.estimate_bank(
                 prompt, query_ids=query_ids, subtopics=subtopics, again=again, output=output
@@ -89,8 +89,6 @@ def generate(
 
 
 def _say(made: Generated) -> None:
-    from trecexam.tables.terminal import printable
-
     for failure in made.failures:
         click.echo(printable(f"query {failure.wanted}: {failure.reason}"), err=True)
     if made.why:

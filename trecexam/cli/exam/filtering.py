@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trecexam.cli import show
 from trecexam.cli.options import json_option
 
 if TYPE_CHECKING:
@@ -95,7 +96,6 @@ def filtering(exam: Path, output: Path, track: Path | None, as_json: bool, **giv
     groups.tsv is for `exam fit --groups`, queries.tsv
     for retrieval. Exit status 1: no question is left.
     """
-    from trecexam.cli import show
     from trecexam.features.exams.filtering import filter_exam, write_filtered
 
     settings = _settings(track, given)

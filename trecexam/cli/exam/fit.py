@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+import trecexam
+from trecexam.cli import show
 from trecexam.cli.exam.options import is_track, model_options, out_folder, refuse_for_matrix, settings_of
 from trecexam.cli.options import json_option
+from trecexam.tables.terminal import printable
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.irt.exam import FittedExam
@@ -48,7 +52,6 @@ def fit(
     information.tsv, item_quality.tsv (worst first, and why), fit.json and plots/. Exit status 1: the fit did
     not converge.
     """
-    from trecexam.cli import show
     from trecexam.features.exams import fitting
     from trecexam.features.exams import tables as exams
     from trecexam.features.exams.taken import LabelFiles, from_file
@@ -67,10 +70,9 @@ def fit(
     more: list[tuple[str, Table]] = []
     remark = None
     if track:
-        from trecexam.api import open_track
         from trecexam.features.exams.rubric import official_remark
 
-        with open_track(source) as opened:
+        with trecexam.open_track(source) as opened:
             exam = opened.fit_exam(
                 settings, components=components, groups=groups, min_rating=min_rating, depth=depth
             )
@@ -95,8 +97,6 @@ def fit(
 def say(found: FittedExam, where: Path, remark: str | None, why: list[str]) -> None:
     """What one must know of a fit, on stderr."""
     from trecexam.features.exams import tables as exams
-    from trecexam.tables.terminal import printable
-    from trecexam.tables.text import plural
 
     f = found.fit
     for note in found.notes:

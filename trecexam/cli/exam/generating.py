@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+import trecexam
 from trecexam.cli.options import track_argument
 from trecexam.cli.working import show_estimate, used, working
+from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:
     from trecexam.features.exams.generating import GeneratedExam
@@ -65,9 +67,7 @@ def generating(
 
     Exit status: 0, or 1 when a passage was not asked about, or no question could be read.
     """
-    from trecexam.api import open_track
-
-    with open_track(track) as opened:
+    with trecexam.open_track(track) as opened:
         if estimate:
             found = opened.estimate_exam(domain, passages=passages, output=output, prompt=prompt, limit=limit)
             return show_estimate(found)
@@ -89,8 +89,6 @@ def generating(
 
 
 def _say(made: GeneratedExam) -> None:
-    from trecexam.tables.terminal import printable
-
     for doc_id, reason in made.unwritten:
         click.echo(printable(f"passage {doc_id}: {reason}"), err=True)
     if made.why:

@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+import trecexam
+from trecexam.cli import show
 from trecexam.cli.exam.options import is_track, model_options, out_folder, refuse_for_matrix, settings_of
 from trecexam.cli.options import json_option
+from trecexam.tables.terminal import printable
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.irt.improvement import Step
@@ -74,10 +78,7 @@ def improve(
     DIR gets a folder for each step, as of `exam fit`, steps.tsv, which is printed, improve.json and the
     information curve of every step. Exit status 1: a fit did not converge.
     """
-    from trecexam.cli import show
     from trecexam.features.exams import fitting
-    from trecexam.tables.terminal import printable
-    from trecexam.tables.text import plural
 
     track = is_track(source)
     where = out_folder(out, source, track=track, what=FOLDER)
@@ -95,9 +96,7 @@ def improve(
         show.log(f"{len(step.items):,} questions: an item's mean information {step.information:.4f}")
 
     if track:
-        from trecexam.api import open_track
-
-        with open_track(source) as opened:
+        with trecexam.open_track(source) as opened:
             found = opened.improve_exam(
                 settings,
                 components=components,

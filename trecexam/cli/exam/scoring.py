@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from trecexam.cli import show
 from trecexam.cli.options import json_option
+from trecexam.cli.signals import signals
+from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:
     from trecexam.config import GeneratorSection
@@ -107,12 +110,9 @@ def scoring(
     Exit status: 0, or 1 when a question was not answered.
     """
     _check(by, base_url)
-    from trecexam.cli import show
-    from trecexam.cli.watch import signals
     from trecexam.features.exams import scoring as stage
     from trecexam.features.exams.matrices import write_examinees
     from trecexam.features.exams.models import create_examinee
-    from trecexam.tables.terminal import printable
 
     questions = stage.read_questions(exam)
     found = stage.retrievers(named or (stage.CLOSED_BOOK,), documents)

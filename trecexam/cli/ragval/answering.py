@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+import trecexam
 from trecexam.cli.options import track_argument
 from trecexam.cli.working import show_estimate, used, working
+from trecexam.tables.terminal import printable
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.features.ragval.answering import Answered, Bound
@@ -29,14 +32,12 @@ def answering(track: Path, closed_book: bool, oracle: bool, estimate: bool) -> i
 
     Exit status: 0, or 1 when a question has got no answer.
     """
-    from trecexam.api import open_track
-
     chosen: list[Bound] = []
     if closed_book or not oracle:
         chosen.append("closed-book")
     if oracle or not closed_book:
         chosen.append("oracle")
-    with open_track(track) as opened:
+    with trecexam.open_track(track) as opened:
         if estimate:
             found = opened.estimate_answers(chosen)
             return show_estimate(found)
@@ -53,9 +54,6 @@ def answering(track: Path, closed_book: bool, oracle: bool, estimate: bool) -> i
 
 
 def _say(made: Answered) -> None:
-    from trecexam.tables.terminal import printable
-    from trecexam.tables.text import plural
-
     for question_id, reason in made.unwritten:
         click.echo(printable(f"question {question_id}: {reason}"), err=True)
     if made.cut:

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+import trecexam
 from trecexam.cli.options import track_argument
 from trecexam.cli.working import not_taken, show_estimate, used, working
+from trecexam.tables.terminal import printable
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.features.ragval.questions import Questions
@@ -71,9 +74,7 @@ def asking(
 
     Exit status: 0, or 1 when a block was not asked about, a line is no block, or no answer is a question.
     """
-    from trecexam.api import open_track
-
-    with open_track(track) as opened:
+    with trecexam.open_track(track) as opened:
         if estimate:
             found = opened.estimate_questions(
                 blocks, output=output, prompt=prompt, per_block=per_block, seed=seed, limit=limit
@@ -99,8 +100,6 @@ def asking(
 
 def _say(made: Questions) -> None:
     from trecexam.features.ragval.questions import unread_file
-    from trecexam.tables.terminal import printable
-    from trecexam.tables.text import plural
 
     not_taken(made.plan.rejected)
     for block_id, reason in made.unwritten:

@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from converters.dates import span
+from trecexam.cli import show
 from trecexam.cli.options import json_option
 from trecexam.cli.working import not_taken, show_estimate, used, working
+from trecexam.features.ragval.knowledge.choosing import Conditions, Where
+from trecexam.files.track_lock import TrackLock
+from trecexam.tables.terminal import printable
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.features.ragval.filtering import FilteredBlocks, Knowing
@@ -89,7 +95,6 @@ def filtering(
     many blocks it takes out, and how many no other one does. Exit status 1: no block is left, not all were
     asked about, or a line is no block.
     """
-    from trecexam.cli import show
     from trecexam.features.ragval.filtering import filter_blocks, write_filtered
 
     if known != (track is not None):
@@ -120,9 +125,6 @@ def filtering(
 
 
 def _conditions(after: str | None, before: str | None, field: str, where: tuple[str, ...]) -> Conditions:
-    from converters.dates import span
-    from trecexam.features.ragval.knowledge.choosing import Conditions, Where
-
     given: dict[str, Any] = {}
     for name, text in (("after", after), ("before", before)):
         if text is not None:
@@ -144,7 +146,6 @@ def _known(
 ) -> FilteredBlocks | None:
     """What is left when the model has been asked; None where only an estimate was wanted."""
     from trecexam.features.ragval import filtering as stage
-    from trecexam.files.track_lock import TrackLock
     from trecexam.graders.writing.kept_answers import KeptAnswers
     from trecexam.track import TrackFolder
 
@@ -173,9 +174,6 @@ def _say(found: FilteredBlocks, output: Path) -> None:
 
 
 def _say_known(knowing: Knowing) -> None:
-    from trecexam.tables.terminal import printable
-    from trecexam.tables.text import plural
-
     for block_id, reason in knowing.unwritten:
         click.echo(printable(f"block {block_id}: {reason}; it is kept"), err=True)
     if knowing.why:

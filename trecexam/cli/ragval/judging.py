@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+import trecexam
+from trecexam.cli import show
 from trecexam.cli.options import json_option, track_argument
+from trecexam.cli.signals import signals
 from trecexam.cli.working import used
+from trecexam.tables.table import Table
+from trecexam.tables.terminal import printable
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.features.ragval.judging import Judging
@@ -46,13 +52,8 @@ def judging(
 
     Exit status: 0, or 1 when something was rejected or not judged.
     """
-    from trecexam.api import open_track
-    from trecexam.cli import show
-    from trecexam.cli.watch import signals
-    from trecexam.tables.table import Table
-
     settings = _model(model, base_url, key_env)
-    with open_track(track) as opened:
+    with trecexam.open_track(track) as opened:
         if estimate:
             found = opened.estimate_judging(model=settings)
             show.table(Table(("answers", *found._fields[1:]), (tuple(found),)), as_json=as_json)
@@ -93,8 +94,6 @@ def _model(model: str | None, base_url: str | None, key_env: str | None) -> dict
 
 def _say(made: Judging, folder: Path) -> None:
     from trecexam.graders.base import Usage
-    from trecexam.tables.terminal import printable
-    from trecexam.tables.text import plural
 
     for row in made.rejected[:_NAMED]:
         click.echo(printable(f"not taken: {row}"), err=True)

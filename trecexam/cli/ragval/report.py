@@ -6,7 +6,10 @@ from pathlib import Path
 
 import click
 
+import trecexam
+from trecexam.cli import show
 from trecexam.cli.options import json_option
+from trecexam.tables.terminal import printable
 
 #: Of the lines with errors, so many are named.
 _NAMED = 20
@@ -69,11 +72,9 @@ def report(
 
     Exit status 1: a line has an error; 2: none can be taken.
     """
-    from trecexam.cli import show
-    from trecexam.features.ragval.reporting import ragval_report
-    from trecexam.tables.terminal import printable
-
-    found = ragval_report(*paths, baseline=baseline, oracle=oracle, sweep=sweep, parameters=parameters)
+    found = trecexam.ragval_report(
+        *paths, baseline=baseline, oracle=oracle, sweep=sweep, parameters=parameters
+    )
     why = found.write(output, plots=plots) if output else []
     for error in found.rejected[:_NAMED]:
         click.echo(f"trecexam: {printable(str(error))}", err=True)

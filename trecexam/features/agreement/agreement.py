@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
+from trecexam.features.agreement.arithmetic import Agreement, Thresholds, agreement, pair
 from trecexam.features.agreement.tables import agreement_json, agreement_table
 from trecexam.line.diagnostics import nothing_graded
 from trecexam.line.official import official_judgments
+from trecexam.scores.labels import labels
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
-    from trecexam.features.agreement.arithmetic import Agreement, Thresholds
     from trecexam.line.loaded import LoadedTrack
     from trecexam.scores.ratings import QueryRatings
 
@@ -74,15 +75,15 @@ def agreements(
     min_answers: Sequence[int] = (),
     min_relevant: int | None = None,
 ) -> Agreements:
-    """Agreement for every min_rating with every min_answers; those of the track where none are given.
+    """Label by judgment tables and Cohen's kappa, for every min_rating with every min_answers.
+
+    Args:
+        min_ratings, min_answers, min_relevant: in place of the track's settings.
 
     Raises:
         TrecexamError: there are no official judgments, or a min_rating is beyond the grader's scale.
         NothingInCommonError: no passage has both labels; it says why.
     """
-    from trecexam.features.agreement.arithmetic import Thresholds, agreement, pair
-    from trecexam.scores.labels import labels
-
     scores = track.config.scores
     judged = official_judgments(track)
     ratings = _machine_ratings(track)

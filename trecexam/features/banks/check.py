@@ -7,6 +7,7 @@ from pathlib import Path
 
 import converters
 from converters.bank_lines import BankLine, scan_bank
+from converters.ir_dataset import dataset_queries
 from converters.lines import open_bytes
 from trecexam.errors import TrecexamError
 from trecexam.features.banks.checks import Checked, check_lines
@@ -30,13 +31,17 @@ def check_files(paths: Sequence[Path], max_words: int | None = None) -> Checked:
     return check_lines(_lines([(str(path), path) for path in paths]), max_words=max_words)
 
 
-def check_track(folder: TrackFolder, max_words: int | None = None) -> Checked:
-    """What is wrong with a track's bank; also queries without items, and items of queries without a text.
+def check_track(folder: TrackFolder, *, max_words: int | None = None) -> Checked:
+    """Items that are empty, too long, there twice, copies of the query ...; what `bank check` lists.
 
-    Queries that lack items are named where the track has a file of queries: a dataset has more than it asks.
+    Also queries without items, and items of queries without a text. Queries that lack items are named where
+    the track has a file of queries: a dataset has more than it asks.
+
+    Args:
+        max_words: of an item; None for 30 of a question and 20 of a nugget.
 
     Raises:
-        TrecexamError, ConversionError: a file is missing or cannot be read.
+        TrecexamError, ConversionError: there is no bank, or a file cannot be read at all.
     """
     files = [(folder.shown(path), path) for path in folder.bank()]
     queries = folder.queries()
@@ -45,8 +50,6 @@ def check_track(folder: TrackFolder, max_words: int | None = None) -> Checked:
         texts = {query.query_id: query.text for query in converters.read(queries, "queries")}
     expected = {} if queries is None else dict.fromkeys(texts, folder.shown(queries))
     if queries is None and folder.config.track.dataset is not None:
-        from converters.ir_dataset import dataset_queries
-
         texts = {query.query_id: query.text for query in dataset_queries(folder.config.track.dataset)}
     return check_lines(_lines(files), texts, expected, max_words)
 

@@ -15,41 +15,47 @@ from trecexam.features.history.arithmetic.banks import BankDiff, BankSide, Measu
 from trecexam.features.history.snapshot import finite, query_states
 from trecexam.line.evaluation import rubric_values
 from trecexam.line.loader import TrackLoader
+from trecexam.line.measure_names import names_of
 from trecexam.line.sheets import ungraded_items
 from trecexam.scores.leaderboard import Average, leaderboard
+from trecexam.scores.measures import measure
 from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:
     from converters.run import Run
     from trecexam.bank import Bank
+    from trecexam.line.measure_names import MeasureLike
     from trecexam.scores.values import MeasureValues
 
 
-def bank_diff(loader: TrackLoader, old: Path, new: Path, measures: Sequence[str] | None = None) -> BankDiff:
-    """What the new bank changes.
+def bank_diff(
+    loader: TrackLoader,
+    old: Path | str,
+    new: Path | str,
+    measures: Sequence[MeasureLike] | None = None,
+) -> BankDiff:
+    """Which items differ between two bank files, and which labels and ranks, by the grades in the store.
 
     Where one of the two is a bank file of the track, each stands in its place, beside the track's others;
     else each is the whole bank.
 
     Args:
-        loader: of the track.
-        measures: None for the track's.
+        measures: None for the track's own.
 
     Raises:
         TrecexamError, ConversionError: a bank cannot be read, or has no item to ask about; what stands in the
             way of a leaderboard.
     """
-    from trecexam.scores.measures import measure
-
+    old, new, asked = Path(old), Path(new), names_of(measures)
     own = loader.folder.bank(optional=True)
     replaced = [path for path in own if _same(path, old) or _same(path, new)]
     beside = [path for path in own if path not in replaced] if replaced else []
-    sides = _evaluated(loader, (old, *beside), measures), _evaluated(loader, (new, *beside), measures)
+    sides = _evaluated(loader, (old, *beside), asked), _evaluated(loader, (new, *beside), asked)
     changes = bank_changes(sides[0].whole, sides[1].whole)
     kinds = loader.inputs.kinds
     queries = sides[0].side.query_ids, sides[1].side.query_ids
     common = sorted(set(queries[0]) & set(queries[1]))
-    names = [str(measure(name)) for name in (loader.config.measures() if measures is None else measures)]
+    names = [str(measure(name)) for name in (loader.config.measures() if asked is None else asked)]
     return BankDiff(
         sides[0].side,
         sides[1].side,

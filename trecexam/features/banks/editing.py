@@ -1,13 +1,11 @@
-"""Takes a person's change of one item into the track's bank file, and says what to look at again.
-
-Who calls these holds the locks of the bank: see `trecexam.track_methods.banks`.
-"""
+"""Takes a person's change of one item into the track's bank file, and says what to look at again."""
 
 from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,11 +15,14 @@ import converters
 from converters.bank_editing import edits_of, items_of, new_id, with_item, with_retired, with_text
 from converters.bank_lines import scan_bank
 from converters.errors import ConversionError
+from converters.ir_dataset import dataset_queries
 from converters.nuggets import IMPORTANCES
 from converters.records import Item
 from trecexam.errors import ItemConflictError, TrecexamError, did_you_mean
 from trecexam.features.banks.checks import Finding, check_lines
 from trecexam.files import atomic as files
+from trecexam.files.exclusive_lock import exclusive_lock
+from trecexam.files.track_lock import TrackLock
 from trecexam.line.overrides import digest_of
 from trecexam.track import TrackFolder
 
@@ -80,13 +81,26 @@ class _Bank(NamedTuple):
 
 
 def add_item(
-    folder: TrackFolder, query_id: str, text: str, who: str, *, kind: str, importance: str, why: str
+    folder: TrackFolder,
+    query_id: str,
+    text: str,
+    *,
+    who: str,
+    kind: str = "question",
+    importance: str = "",
+    why: str = "",
 ) -> Edited:
-    """Adds an item to a query of the track, after its others.
+    """Adds an item to a query, after its others; `update` grades it, and it alone.
+
+    Args:
+        kind: "question" or "nugget".
+        importance: "vital", "okay" or "".
+        who, why: noted beside the item in the bank's file; a reason is not needed.
 
     Raises:
-        TrecexamError, ConversionError: the text is empty or the query has it already, the query is not the
-            track's, or the bank cannot be read or written.
+        LockedError: a model is writing the track's bank.
+        TrecexamError, ConversionError: the text is empty or the query has it already, the query is not
+            the track's, or the bank cannot be read or written.
     """
     text, note = _text(text), _note(who, why)
     if kind not in KINDS:
@@ -108,16 +122,17 @@ def add_item(
 
 
 def edit_item(
-    folder: TrackFolder, item_id: str, text: str, who: str, *, seen: str | None = None, why: str = ""
+    folder: TrackFolder, item_id: str, text: str, *, who: str, seen: str | None = None, why: str = ""
 ) -> Edited:
-    """Gives an item another text; its id, its answer key and its origin stay.
+    """Gives an item another text; `update` grades it, and it alone. Its id and its answer key stay.
 
     Args:
-        seen: `digest_of` the item that the person saw; None to change it whatever it is now.
+        seen: `trecexam.line.overrides.digest_of` the item that the person saw; None to change it
+            whatever it is by now.
 
     Raises:
-        ItemConflictError: the item is another one by now, or gone.
-        TrecexamError, ConversionError: as `add_item`, or there is no such item.
+        ItemConflictError: the item is another one by now, or gone; nothing was written.
+        LockedError, TrecexamError, ConversionError: as `add_item`, or there is no such item.
     """
     text, note = _text(text), _note(who, why)
 
@@ -138,20 +153,19 @@ def edit_item(
 def retire_item(
     folder: TrackFolder,
     item_id: str,
-    who: str,
     *,
+    who: str,
     retired: bool = True,
     seen: str | None = None,
     why: str = "",
 ) -> Edited:
-    """Takes an item out of what is asked, or back into it; its grades are kept.
+    """Takes an item out of what is asked, or (`retired` False) back into it; its grades are kept.
 
     Args:
         seen: as in `edit_item`.
 
     Raises:
-        ItemConflictError: the item is another one by now, or gone.
-        TrecexamError, ConversionError: there is no such item, or the bank cannot be read or written.
+        ItemConflictError, LockedError, TrecexamError, ConversionError: as `edit_item`.
     """
     note = _note(who, why)
 
@@ -167,7 +181,7 @@ def retire_item(
 
 
 def edits(folder: TrackFolder, query_id: str) -> dict[str, list[dict[str, Any]]]:
-    """item_id -> the changes that people made to a query's items, the first one first.
+    """item_id -> who changed a query's items when, and what they were before; the first change first.
 
     Raises:
         TrecexamError, ConversionError: the bank cannot be read.
@@ -205,13 +219,24 @@ def items_to_edit(folder: TrackFolder, query_id: str) -> tuple[ToEdit, ...]:
 def _change(
     folder: TrackFolder, item_id: str | None, change: Callable[[_Bank], tuple[Path, bytes, str]]
 ) -> Edited:
-    bank = _read(folder)
-    before = None if item_id is None else bank.find(item_id)
-    path, content, changed = change(bank)
-    # A link stays a link.
-    written = content != bank.contents[path] and files.replace(Path(os.path.realpath(path)), content)
-    item = next(one for one in items_of(content, path) if one.item_id == changed)
-    return Edited(item, before and before[1], path, written, _warnings(folder, item))
+    with _locked(folder):
+        bank = _read(folder)
+        before = None if item_id is None else bank.find(item_id)
+        path, content, changed = change(bank)
+        # A link stays a link.
+        written = content != bank.contents[path] and files.replace(Path(os.path.realpath(path)), content)
+        item = next(item for item in items_of(content, path) if item.item_id == changed)
+        return Edited(item, before and before[1], path, written, _warnings(folder, item))
+
+
+@contextmanager
+def _locked(folder: TrackFolder) -> Iterator[None]:
+    # Who has a model write a bank holds the second one for as long as that takes.
+    with (
+        exclusive_lock(folder.state / "bank.lock"),
+        TrackLock(folder.state / "generate.lock", "writing this track's bank"),
+    ):
+        yield
 
 
 def _read(folder: TrackFolder) -> _Bank:
@@ -272,8 +297,6 @@ def _query_texts(folder: TrackFolder) -> Mapping[str, str]:
     if path is not None:
         return {query.query_id: query.text for query in converters.read(path, "queries")}
     if dataset is not None:
-        from converters.ir_dataset import dataset_queries
-
         return {query.query_id: query.text for query in dataset_queries(dataset)}
     return {}
 

@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Any
 from trecexam.features.correlation.disagreements import outliers_table, swaps_table
 from trecexam.features.correlation.paired_scores import Sides, common_queries, remarks, sides
 from trecexam.features.correlation.tables import correlation_table
+from trecexam.line.measure_names import names_of
 from trecexam.line.official import LEADERBOARD
+from trecexam.scores.correlation import Bootstrap, Correlation, correlate, per_query_correlations
+from trecexam.scores.rank_correlation.outliers import Outlier, find_outliers
+from trecexam.scores.rank_correlation.rbo import DEFAULT_P
+from trecexam.scores.rank_correlation.swaps import SIGNIFICANCE, Swaps, find_swaps
 from trecexam.tables.table import Table, Value
 
 if TYPE_CHECKING:
     from trecexam.line.loaded import LoadedTrack
-    from trecexam.scores.correlation import Correlation
-    from trecexam.scores.rank_correlation.outliers import Outlier
-    from trecexam.scores.rank_correlation.swaps import Swaps
+    from trecexam.line.measure_names import MeasureLike
 
 Key = tuple[Value, ...]
 
@@ -68,8 +71,6 @@ class SwappedPairs:
 
     def as_json(self) -> dict[str, Any]:
         """The table with full precision, and how many pairs of runs are of each kind."""
-        from trecexam.scores.rank_correlation.swaps import SIGNIFICANCE
-
         return {
             "significance": SIGNIFICANCE,
             "pairs": [
@@ -112,31 +113,33 @@ class Outliers:
 
 def compare(
     track: LoadedTrack,
-    measures: Sequence[str] | None = None,
-    official_measures: Sequence[str] | None = None,
+    measures: Sequence[MeasureLike] | None = None,
+    official_measures: Sequence[MeasureLike] | None = None,
     *,
     min_ratings: Sequence[int] = (),
     per_query: bool = False,
     rbo_p: float | None = None,
 ) -> Comparison | None:
-    """Compares the two leaderboards over the runs and queries that both have.
+    """Correlations of rubric with official measures, over the runs and queries that both sides have.
 
     Args:
-        track, measures, official_measures, min_ratings: as in `paired_scores.sides`.
+        measures: None for the track's own.
+        official_measures: None for the track's own and, where there is one, the official leaderboard; its
+            name among them is `official_leaderboard`.
+        min_ratings: each rubric measure at each of these, in place of the track's min_rating.
         per_query: each query by itself, without intervals; an official leaderboard has none.
-        rbo_p: the persistence of rank-biased overlap; None for 0.9.
+        rbo_p: the persistence of rank-biased overlap, between 0 and 1; None for 0.9.
 
     Returns:
         None where there is nothing to compare.
 
     Raises:
-        TrecexamError, ValueError: as `sides`.
+        TrecexamError: a min_rating is not on the grader's scale, or there is no official leaderboard and it
+            is asked for.
+        ValueError: a measure cannot be computed.
     """
-    from trecexam.scores.correlation import Bootstrap, correlate, per_query_correlations
-    from trecexam.scores.rank_correlation.rbo import DEFAULT_P
-
     p = DEFAULT_P if rbo_p is None else rbo_p
-    found = sides(track, measures, official_measures, min_ratings)
+    found = sides(track, names_of(measures), names_of(official_measures), min_ratings)
     if per_query:
         found = tuple(one for one in found if one.official_measure != LEADERBOARD)
     if not found:
@@ -158,26 +161,24 @@ def compare(
 
 def swapped(
     track: LoadedTrack,
-    measures: Sequence[str] | None = None,
-    official_measures: Sequence[str] | None = None,
+    measures: Sequence[MeasureLike] | None = None,
+    official_measures: Sequence[MeasureLike] | None = None,
     *,
     min_ratings: Sequence[int] = (),
 ) -> SwappedPairs | None:
-    """The pairs of runs that the two leaderboards order otherwise, with tests.
+    """The pairs of runs that the official side orders otherwise, with tests.
 
     Args:
-        track, measures, official_measures, min_ratings: as in `paired_scores.sides`; of
-            measures that are not given, the track's first.
+        measures, official_measures: None for the track's first.
+        min_ratings: as in `Track.correlate`.
 
     Returns:
         None where there is nothing to compare.
 
     Raises:
-        TrecexamError, ValueError: as `sides`.
+        TrecexamError, ValueError: as `Track.correlate`.
     """
-    from trecexam.scores.rank_correlation.swaps import find_swaps
-
-    found = sides(track, measures, official_measures, min_ratings, first=True)
+    found = sides(track, names_of(measures), names_of(official_measures), min_ratings, first=True)
     if not found:
         return None
     pairs = [(_key(one, min_ratings), find_swaps(one.runs, one.rubric, one.official)) for one in found]
@@ -187,27 +188,25 @@ def swapped(
 
 def outlying(
     track: LoadedTrack,
-    measures: Sequence[str] | None = None,
-    official_measures: Sequence[str] | None = None,
+    measures: Sequence[MeasureLike] | None = None,
+    official_measures: Sequence[MeasureLike] | None = None,
     *,
     min_ratings: Sequence[int] = (),
     most: int | None = None,
 ) -> Outliers | None:
-    """The runs furthest from the diagonal.
+    """The runs furthest from the diagonal of both leaderboards, furthest first.
 
     Args:
-        track, measures, official_measures, min_ratings: as in `swapped`.
+        measures, official_measures, min_ratings: as in `Track.swaps`.
         most: so many runs of each pair of measures; None for all.
 
     Returns:
         None where there is nothing to compare.
 
     Raises:
-        TrecexamError, ValueError: as `sides`.
+        TrecexamError, ValueError: as `Track.correlate`.
     """
-    from trecexam.scores.rank_correlation.outliers import find_outliers
-
-    found = sides(track, measures, official_measures, min_ratings, first=True)
+    found = sides(track, names_of(measures), names_of(official_measures), min_ratings, first=True)
     if not found:
         return None
     return Outliers(

@@ -10,12 +10,13 @@ from trecexam.errors import TrecexamError
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.official import LEADERBOARD
 from trecexam.line.official import official_judgments as official_of
+from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, measure
+from trecexam.scores.rank_correlation.ranks import Floats, official_means
 from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
     from trecexam.line.inputs import TrackInputs
     from trecexam.line.loaded import LoadedTrack
-    from trecexam.scores.rank_correlation.ranks import Floats
     from trecexam.scores.values import MeasureValues
 
 
@@ -77,8 +78,6 @@ def sides(
             is asked for.
         ValueError: a measure cannot be computed.
     """
-    from trecexam.scores.evaluate import measure
-
     asked = None if official_measures is None else [n for n in official_measures if n != LEADERBOARD]
     ranked = _ranked(track)
     if official_measures is not None and LEADERBOARD in official_measures and track.official_ranks is None:
@@ -135,7 +134,7 @@ def common_queries(track: TrackInputs) -> list[str]:
 
 
 def nothing_to_compare(track: LoadedTrack) -> TrecexamError:
-    """Why `sides` finds nothing, and what to do."""
+    """Why `correlate`, `swaps` and `outliers` give None, and what to do."""
     folder = track.folder
     if not track.runs:
         return TrecexamError("no runs to compare yet: drop some in here", path=folder.runs)
@@ -178,9 +177,6 @@ def _variants(
     track: LoadedTrack, measures: Sequence[str] | None, min_ratings: Sequence[int], *, first: bool
 ) -> list[list[_Variant]]:
     """For each measure, what of it is compared."""
-    from trecexam.scores.evaluate import measure
-    from trecexam.scores.measures import at_min_rating
-
     given = track.config.measures() if measures is None else measures
     asked = [measure(name) for name in given][: 1 if first and measures is None else None]
     if not min_ratings:
@@ -219,8 +215,6 @@ def _variants(
 
 def _relabelled(name: str, *, counts: bool) -> bool:
     """Whether min_rating makes other labels, or subtopics, for this measure to be computed on."""
-    from trecexam.scores.measures import COVER, DIVERSITY, measure
-
     kind = measure(name).NAME
     return kind in DIVERSITY or (counts and kind not in COVER)
 
@@ -264,8 +258,6 @@ def _ranked(track: TrackInputs) -> list[str]:
 
 
 def _flat(values: Floats) -> bool:
-    from trecexam.scores.rank_correlation.ranks import official_means
-
     means = official_means(values)
     return bool((means == means[0]).all())
 

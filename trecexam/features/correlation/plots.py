@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 from trecexam.features.correlation.paired_scores import sides
 from trecexam.features.correlation.scatter_plot import scatter_plot
 from trecexam.features.correlation.thresholds_plot import Point, thresholds_plot
+from trecexam.scores.correlation import Bootstrap, Correlation, correlate
+from trecexam.scores.measures import COVER, at_min_rating, measure
 from trecexam.tables.plots.model import Plot
 
 if TYPE_CHECKING:
     from trecexam.features.correlation.comparison import Comparison, Outliers
     from trecexam.line.loaded import LoadedTrack
-    from trecexam.scores.correlation import Correlation
 
 #: The second measure has thresholds of its own only where runs x queries are no more than these.
 _SMALL = 10_000
@@ -46,9 +47,6 @@ def official_plots(track: LoadedTrack, compared: Comparison, outliers: Outliers)
 
 def _points(track: LoadedTrack, official: str, known: dict[tuple[str, str], Correlation]) -> list[Point]:
     """The first measures on which min_rating has a bearing, at each rating of the grader's scale."""
-    from trecexam.scores.correlation import Bootstrap, correlate
-    from trecexam.scores.measures import at_min_rating, measure
-
     scores = track.config.scores
     own = scores.min_rating
     lines = _lines(track)
@@ -77,8 +75,6 @@ def _lines(track: LoadedTrack) -> list[tuple[str, str]]:
     Returns:
         (the measure, what it is called where its rating is left open).
     """
-    from trecexam.scores.measures import COVER, at_min_rating, measure
-
     counts = track.config.scores.label == "count"
     found: dict[bool, tuple[str, str]] = {}
     for name in track.config.measures():

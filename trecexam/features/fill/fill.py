@@ -2,149 +2,34 @@
 
 from __future__ import annotations
 
-import gzip
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trecexam.errors import TrecexamError
+from trecexam.errors import GraderError, TrecexamError
+from trecexam.features.fill.arithmetic import scale_map
+from trecexam.features.fill.arithmetic.confidence import label_confidences
+from trecexam.features.fill.arithmetic.merging import Machine, holes_of, merge, with_both
+from trecexam.features.fill.filled import Filled, FillRequest, Found
 from trecexam.features.fill.scale_rule import stated
-from trecexam.features.fill.sources import merged_qrels, sources_table
-from trecexam.files import atomic as files
-from trecexam.line.grading import count_missing
+from trecexam.files.track_lock import TrackLock
+from trecexam.line.grading import Progress, count_missing
 from trecexam.line.loader import TrackLoader
 from trecexam.line.official import Official, official_judgments, read_official
 from trecexam.line.pool import pool
 from trecexam.line.sources import sources_beside
-from trecexam.tables.table import Table, to_tsv
+from trecexam.scores.labels import labels
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
-    from trecexam.features.fill.arithmetic.merging import Machine, MergedRow
     from trecexam.features.fill.arithmetic.scale_map import RuleName, ScaleMap
     from trecexam.files.stamps import Rejected
     from trecexam.line.loaded import LoadedTrack
-
 
 #: What the second column of plain qrels holds.
 NO_SUBTOPIC = frozenset(("0", "Q0"))
 #: A rule fitted on fewer passages than this is called into question.
 FEW = 50
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What is to be filled, and how.
-
-    Attributes:
-        qrels: the official judgments, in place of the track's.
-        depth: ranks of each run that are pooled; None for the track's.
-        rule: how automatic labels become official ones; None: "fitted" where it can be, else "identity".
-        cuts: automatic label -> official label, of "thresholds"; empty: min_rating -> min_relevant.
-        as_unjudged: the new lines get a negative label.
-    """
-
-    qrels: Path | None = None
-    depth: int | None = None
-    rule: RuleName | None = None
-    cuts: Mapping[int, int] = field(default_factory=dict)
-    as_unjudged: bool = False
-
-
-@dataclass(frozen=True)
-class Found:
-    """The holes of a track, before anything is graded.
-
-    Attributes:
-        wanted: what was asked for.
-        official: the human judgments.
-        holes: query_id -> doc_ids, sorted; only queries with holes.
-        depth: first ranks of each run in which holes are filled.
-        pool_depth: ranks in which grades are looked at, to fit a rule: at least the track's depth.
-        pooled: passages in the first `depth` ranks, of which `judged` have an official judgment.
-        missing: cells of the holes that have no grade yet.
-        rule: what gives official labels for automatic ones, as far as there are grades now.
-        notes: what people should know of it, a line each; of the rule, `rule_notes`.
-        rejected: runs, or lines of them, that were not taken: their passages are not in the pool.
-    """
-
-    wanted: Wanted
-    official: Official
-    holes: Mapping[str, tuple[str, ...]]
-    depth: int
-    pool_depth: int
-    pooled: int
-    judged: int
-    missing: int
-    rule: ScaleMap
-    notes: tuple[str, ...]
-    rule_notes: tuple[str, ...]
-    rejected: tuple[Rejected, ...]
-
-    @property
-    def n_holes(self) -> int:
-        """How many passages are to be filled."""
-        return sum(map(len, self.holes.values()))
-
-
-@dataclass(frozen=True)
-class Filled:
-    """Merged judgments.
-
-    Attributes:
-        found: what was to be filled.
-        rows: the lines and who said each; the official ones first, in their order.
-        rule: what gave official labels for automatic ones.
-        graded: cells that were graded for it now.
-        filled: lines that are new.
-        no_text: holes that remain since the passage has no gradable text.
-        no_grade: holes that remain since the grader gave no rating.
-        partly: filled passages that have no rating on some of the items, which count as not reached.
-        notes: what people should know of it beside `found.notes`, a line each.
-    """
-
-    found: Found
-    rows: tuple[MergedRow, ...]
-    rule: ScaleMap
-    graded: int
-    filled: int
-    no_text: int
-    no_grade: int
-    partly: int
-    notes: tuple[str, ...]
-
-    @property
-    def complete(self) -> bool:
-        """Whether no hole remains and every run was taken."""
-        return not (self.no_text or self.no_grade or self.found.rejected)
-
-    @property
-    def qrels(self) -> bytes:
-        """The merged qrels as a file."""
-        return merged_qrels(self.rows)
-
-    @cached_property
-    def sources(self) -> Table:
-        """Who said each line: a row for each, in the same order."""
-        return sources_table(self.rows, str(self.rule))
-
-    def write(self, output: Path, sources: Path) -> list[Path]:
-        """Writes both files, or neither; what is there already with this content is left alone.
-
-        Those whose names end in .gz are compressed.
-
-        Raises:
-            TrecexamError: they cannot be written; the old ones are as they were.
-        """
-        contents = {sources: to_tsv(self.sources).encode(), output: self.qrels}
-        return files.replace_together(
-            {
-                path: gzip.compress(content, mtime=0) if path.suffix == ".gz" else content
-                for path, content in contents.items()
-            }
-        )
 
 
 def check_outputs(inputs: Collection[Path], found: Found, output: Path, sources: Path) -> None:
@@ -166,19 +51,84 @@ def check_outputs(inputs: Collection[Path], found: Found, output: Path, sources:
                 )
 
 
-def find_holes(loader: TrackLoader, wanted: Wanted) -> Found:
-    """Loads the track to the depth wanted and finds the holes; grades nothing.
+def find_holes(
+    loader: TrackLoader,
+    qrels: Path | str | None = None,
+    *,
+    depth: int | None = None,
+    rule: RuleName | None = None,
+    cuts: Mapping[int, int] | None = None,
+    as_unjudged: bool = False,
+) -> Found:
+    """The pooled passages that nobody judged, and how `fill` would label them; grades nothing.
+
+    Args:
+        qrels: official judgments in place of the track's.
+        depth: ranks of each run that are pooled, in place of the track's.
+        rule: how automatic labels become official ones. None: "fitted" on the passages with both, where
+            there are such, else "identity".
+        cuts: automatic label -> official label, for "thresholds", which they imply; None:
+            min_rating -> min_relevant.
+        as_unjudged: new lines get the label -1.
 
     Raises:
-        TrecexamError: there are no official judgments; or they have nothing in common with the pool, and no
-            rule was asked for that would go without; or they are merged ones; or as `choose_rule`.
-        ConversionError: the judgments cannot be read.
+        TrecexamError: there are no official judgments, or `fill` wrote them; they have nothing in common with
+            the pool and no rule was named; or the rule cannot be made.
+        ConversionError: `qrels` cannot be read.
     """
-    from trecexam.features.fill.arithmetic.merging import holes_of
+    path = None if qrels is None else Path(qrels)
+    rule = "thresholds" if cuts and rule is None else rule
+    return _found(loader, FillRequest(path, depth, rule, dict(cuts or {}), as_unjudged))
 
-    depth = wanted.depth or loader.config.track.depth
-    _refuse_merged(wanted.qrels or loader.folder.qrels())
-    judgments = None if wanted.qrels is None else read_official(wanted.qrels)
+
+def fill(
+    loader: TrackLoader,
+    found: Found,
+    *,
+    output: Path | str | None = None,
+    sources: Path | str | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Filled:
+    """Grades the holes that have no grades yet, and merges their labels into the official judgments.
+
+    No human label changes, and no judged passage is graded. Where nothing is left to grade, the track
+    may be read-only or watched.
+
+    Args:
+        found: what `find_holes` gave.
+        output: where the merged qrels are written; None writes nothing.
+        sources: where it is written who said each line; None for `output` with ".sources.tsv" after it.
+
+    Raises:
+        LockedError: another process grades this track.
+        TrecexamError: `output` or `sources` is an input, or cannot be written; a grader that cannot run.
+    """
+    if output is not None:
+        output = Path(output)
+        sources = sources_beside(output) if sources is None else Path(sources)
+        check_outputs(loader.inputs.stamps(), found, output, sources)
+    graded = 0
+    if found.missing:
+        with TrackLock(loader.folder.lock_path):
+            loader.open_to_write()
+            track = loader.load(depth=found.pool_depth)
+            track, outcome = loader.grade(track, progress, only=found.holes)
+            if outcome.why:
+                raise GraderError(outcome.why)
+            graded = outcome.cells
+    else:
+        track = loader.load(depth=found.pool_depth)
+    filled = merged(track, found, graded)
+    if isinstance(output, Path) and isinstance(sources, Path):
+        filled.write(output, sources)
+    return filled
+
+
+def _found(loader: TrackLoader, request: FillRequest) -> Found:
+    """Loads the track to the depth asked for and finds the holes."""
+    depth = request.depth or loader.config.track.depth
+    _refuse_merged(request.qrels or loader.folder.qrels())
+    judgments = None if request.qrels is None else read_official(request.qrels)
     pool_depth = max(depth, loader.config.track.depth)
     track = loader.load(depth=pool_depth)
     judgments = judgments or official_judgments(track)
@@ -188,7 +138,7 @@ def find_holes(loader: TrackLoader, wanted: Wanted) -> Found:
     notes = [f"{line}; these lines stay as they are" for line in judgments.cautions()]
     strangers = judgments.meets(pooled)
     if strangers is not None:
-        if wanted.rule is None:
+        if request.rule is None:
             raise TrecexamError(
                 f"{strangers} To fill the whole pool all the same, choose --map identity or --map thresholds"
             )
@@ -198,11 +148,13 @@ def find_holes(loader: TrackLoader, wanted: Wanted) -> Found:
     if unjudged:
         count = sum(len(holes[query_id]) for query_id in unjudged)
         # A query with negative labels alone stops trec_eval, and would count in its means.
-        left = "are left out: negative labels alone stop trec_eval" if wanted.as_unjudged else "are all holes"
+        left = (
+            "are left out: negative labels alone stop trec_eval" if request.as_unjudged else "are all holes"
+        )
         notes.append(
             f"{_queries(unjudged)} of the bank have no official judgment; their {count:,} passages {left}"
         )
-        if wanted.as_unjudged:
+        if request.as_unjudged:
             holes = {query_id: docs for query_id, docs in holes.items() if query_id in judgments.labels}
     foreign = [query_id for query_id in judgments.labels if query_id not in track.bank.items]
     if foreign:
@@ -217,9 +169,9 @@ def find_holes(loader: TrackLoader, wanted: Wanted) -> Found:
         notes.append(f"no runs: drop some into {track.folder.runs}")
     in_pool = sum(map(len, pooled.values()))
     judged = in_pool - sum(map(len, holes_of(pooled, judgments.labels).values()))
-    rule, rule_notes = choose_rule(track, judgments, wanted)
+    rule, rule_notes = choose_rule(track, judgments, request)
     return Found(
-        wanted,
+        request,
         judgments,
         holes,
         depth,
@@ -230,11 +182,13 @@ def find_holes(loader: TrackLoader, wanted: Wanted) -> Found:
         rule,
         tuple(notes),
         rule_notes,
-        _rejected(track, wanted),
+        _rejected(track, request),
     )
 
 
-def choose_rule(track: LoadedTrack, judgments: Official, wanted: Wanted) -> tuple[ScaleMap, tuple[str, ...]]:
+def choose_rule(
+    track: LoadedTrack, judgments: Official, request: FillRequest
+) -> tuple[ScaleMap, tuple[str, ...]]:
     """The rule for labels, from the grades that there are, and what is to be said of it.
 
     It is fitted on the pooled passages with both an official judgment and a grade.
@@ -242,10 +196,7 @@ def choose_rule(track: LoadedTrack, judgments: Official, wanted: Wanted) -> tupl
     Raises:
         TrecexamError: "fitted" was asked for, and cannot be; or the cuts are no rule.
     """
-    from trecexam.features.fill.arithmetic import scale_map
-    from trecexam.features.fill.arithmetic.merging import with_both
-
-    named = stated(track.config.scores, wanted.rule, wanted.cuts)
+    named = stated(track.config.scores, request.rule, request.cuts)
     if named is not None:
         return named, ()
     # What people said in the grader's place is no measure of the grader.
@@ -257,7 +208,7 @@ def choose_rule(track: LoadedTrack, judgments: Official, wanted: Wanted) -> tupl
             f"no rule can be fitted: {error}; `trecexam watch {track.folder.root} --once` grades judged "
             "passages of the pool too, or choose"
         )
-        if wanted.rule == "fitted":
+        if request.rule == "fitted":
             raise TrecexamError(f"{judgments.source}: {why} --map identity or --map thresholds") from None
         return scale_map.IDENTITY, (f"{why} --map thresholds; until then labels stay as they are",)
     if rule.n_both < FEW:
@@ -271,9 +222,6 @@ def merged(track: LoadedTrack, found: Found, graded: int = 0) -> Filled:
     Raises:
         TrecexamError: as `choose_rule`.
     """
-    from trecexam.features.fill.arithmetic.confidence import label_confidences
-    from trecexam.features.fill.arithmetic.merging import merge
-
     scores = track.config.scores
     # Grading a hole may have graded a judged passage of the same text: the rule follows what is there now,
     # so that it is the same when asked for again.
@@ -320,8 +268,6 @@ def merged(track: LoadedTrack, found: Found, graded: int = 0) -> Filled:
 def _automatic(
     track: LoadedTrack, queries: Mapping[str, object] | None = None, *, human: bool = True
 ) -> dict[str, dict[str, int]]:
-    from trecexam.scores.labels import labels
-
     scores = track.config.scores
     return {
         q.query_id: labels(q, scores.label, scores.min_rating, scores.min_answers)
@@ -350,8 +296,6 @@ def _overridden(
 
 def _machines(track: LoadedTrack, queries: Mapping[str, object]) -> Iterator[tuple[str, Machine]]:
     """What grades each of the queries: their items may be of kinds with different prompts."""
-    from trecexam.features.fill.arithmetic.merging import Machine
-
     if not queries:
         return
     identity = track.grader.identity
@@ -362,10 +306,10 @@ def _machines(track: LoadedTrack, queries: Mapping[str, object]) -> Iterator[tup
         yield query_id, Machine(str(identity["grader"]), str(model or ""), "; ".join(prompts))
 
 
-def _rejected(track: LoadedTrack, wanted: Wanted) -> tuple[Rejected, ...]:
+def _rejected(track: LoadedTrack, request: FillRequest) -> tuple[Rejected, ...]:
     """The inputs not taken, but for official ones that were not asked for."""
     folder = track.folder
-    aside = {folder.official_leaderboard(), folder.qrels() if wanted.qrels is not None else None}
+    aside = {folder.official_leaderboard(), folder.qrels() if request.qrels is not None else None}
     names = {folder.shown(path) for path in aside if path is not None}
     return tuple(row for row in track.rejected if row.file not in names)
 

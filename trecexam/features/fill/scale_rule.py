@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError
+from trecexam.features.fill.arithmetic import scale_map
 
 if TYPE_CHECKING:
     from trecexam.config import ScoresSection
@@ -23,8 +24,6 @@ def stated(scores: ScoresSection, rule: RuleName | None, cuts: Mapping[int, int]
     Raises:
         TrecexamError: the cuts are no rule.
     """
-    from trecexam.features.fill.arithmetic import scale_map
-
     if rule == "identity":
         return scale_map.IDENTITY
     if rule == "fitted" or (rule is None and not cuts):

@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING
 
 from converters.teams import read_teams
 from trecexam.errors import TrecexamError
+from trecexam.features.fill.arithmetic.left_out import leave_out, shift
+from trecexam.features.fill.arithmetic.removal import remove
+from trecexam.features.fill.arithmetic.simulation import Simulation
 from trecexam.features.fill.scale_rule import stated
 from trecexam.features.fill.simulation_tables import RemovalReport, RunsReport
+from trecexam.line.measure_names import names_of
 from trecexam.line.official import Official, official_judgments, read_official
+from trecexam.scores.labels import labels
 
 if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.scale_map import RuleName, ScaleMap
-    from trecexam.features.fill.arithmetic.simulation import Simulation
     from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.measure_names import MeasureLike
 
 #: Called with how many steps are done, and of how many.
 Steps = Callable[[int, int], None]
@@ -23,7 +28,7 @@ Steps = Callable[[int, int], None]
 
 def simulate_runs(
     track: LoadedTrack,
-    measures: Sequence[str] | None = None,
+    official_measures: Sequence[MeasureLike] | None = None,
     *,
     rule: RuleName | None = None,
     cuts: Mapping[int, int] | None = None,
@@ -32,28 +37,27 @@ def simulate_runs(
     teams: Path | None = None,
     progress: Steps | None = None,
 ) -> RunsReport:
-    """Leaves out what each run alone brought into the pool of a loaded track.
+    """Leaves out the official judgments that each run alone brought in, fills them, and compares ranks.
 
     Args:
-        measures: official ones; None for the track's.
-        rule: how automatic labels become official ones. None or "fitted": fitted in each step on what
-            remains, and where that cannot be, "identity".
-        cuts: automatic label -> official label, of "thresholds", which they imply; none:
+        official_measures: in place of the track's.
+        rule: how automatic labels become official ones. None or "fitted": fitted in each step on the
+            judgments that remain, and where that cannot be, "identity".
+        cuts: automatic label -> official label, of "thresholds", which they imply; None:
             min_rating -> min_relevant.
-        qrels: a qrels file in place of the track's.
+        qrels: official judgments in place of the track's.
         depth: ranks in which a passage is had by a run; None for the track's depth.
-        teams: a file that says whose run it is: a whole team is left out at once.
+        teams: a file of `run<TAB>team` lines: a team is left out as a whole.
+        progress: called with how many steps are done, and of how many.
 
     Raises:
         TrecexamError: no official judgments, a measure that cannot be computed, cuts that are no rule,
             teams of other runs.
         ConversionError: a file cannot be read.
     """
-    from trecexam.features.fill.arithmetic.left_out import leave_out, shift
-
     depth = depth or track.config.track.depth
     named = stated(track.config.scores, rule, cuts)
-    simulation, notes = _simulation(track, measures, named, qrels)
+    simulation, notes = _simulation(track, names_of(official_measures), named, qrels)
     team = None
     if teams is not None:
         team, said = _teams(teams, simulation.runs)
@@ -77,7 +81,7 @@ def simulate_runs(
 
 def simulate_removal(
     track: LoadedTrack,
-    measures: Sequence[str] | None = None,
+    official_measures: Sequence[MeasureLike] | None = None,
     *,
     rule: RuleName | None = None,
     cuts: Mapping[int, int] | None = None,
@@ -86,18 +90,16 @@ def simulate_removal(
     seed: int = 0,
     progress: Steps | None = None,
 ) -> RemovalReport:
-    """Removes 10 to 90% of the official judgments of a loaded track at random.
+    """Removes 10 to 90% of the official judgments at random, fills them, and compares leaderboards.
 
     Args:
-        repeats: how often, at least 1.
+        repeats: how often judgments are drawn; at least 1.
         seed: of the random numbers.
 
-    For the others and for what is raised see `simulate_runs`.
+    The others, and what is raised, are as in `simulate_runs`.
     """
-    from trecexam.features.fill.arithmetic.removal import remove
-
     named = stated(track.config.scores, rule, cuts)
-    simulation, notes = _simulation(track, measures, named, qrels)
+    simulation, notes = _simulation(track, names_of(official_measures), named, qrels)
     rows = remove(simulation, repeats, seed, progress=progress)
     unfitted = sum(one.unfitted for one in rows if one.measure == simulation.measures[0])
     notes += _unfitted(unfitted, sum(one.measure == simulation.measures[0] for one in rows) * repeats)
@@ -107,9 +109,6 @@ def simulate_removal(
 def _simulation(
     track: LoadedTrack, measures: Sequence[str] | None, rule: ScaleMap | None, qrels: Path | None
 ) -> tuple[Simulation, tuple[str, ...]]:
-    from trecexam.features.fill.arithmetic.simulation import Simulation
-    from trecexam.scores.labels import labels
-
     judgments = official_judgments(track) if qrels is None else read_official(qrels)
     scores = track.config.scores
     # People's ratings are no measure of the grader.

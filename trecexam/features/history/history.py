@@ -221,6 +221,27 @@ class History:
             files.replace(self.log_path, (text + added.split("\n", 1)[1] if text else added).encode())
 
 
+def history(folder: TrackFolder) -> tuple[LogRow, ...]:
+    """Which runs moved at each change of the leaderboard, and why: the rows of out/history/log.tsv.
+
+    Returns:
+        The oldest first; () where there is no history yet.
+
+    Raises:
+        TrecexamError: the log cannot be read.
+    """
+    return History(folder).rows()
+
+
+def history_entry(folder: TrackFolder, number: int) -> Entry:
+    """All that one change did: files, settings, runs on every measure, items and labels.
+
+    Raises:
+        TrecexamError: there is no such entry, or it cannot be read.
+    """
+    return History(folder).entry(number)
+
+
 def _adapter(kind: Any) -> Any:
     from pydantic import TypeAdapter
 

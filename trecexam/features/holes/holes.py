@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
-from trecexam.features.holes.arithmetic import PoolHoles
+from trecexam.features.holes.arithmetic import Holes, PoolHoles, holes_of_runs, is_among, pool_holes, total
 from trecexam.line.official import Official, official_judgments, read_official
 from trecexam.line.pool import pool_with_ranks
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
-    from trecexam.features.holes.arithmetic import Holes
     from trecexam.line.loaded import LoadedTrack
 
 #: What stands in the query_id column of a run's sums: trec_eval's word.
@@ -86,20 +85,18 @@ class HolesReport:
 
 
 def holes_report(
-    track: LoadedTrack, depths: Sequence[int] | None = None, qrels: Path | None = None
+    track: LoadedTrack, depths: Sequence[int] | None = None, *, qrels: Path | None = None
 ) -> HolesReport:
-    """Counts the holes of a loaded track.
+    """Passages in the runs' first ranks that have no official judgment, or no grade.
 
     Args:
         depths: how many first ranks count; None for the track's depth. Beyond that depth all passages are
             ungraded that no run has within it.
-        qrels: a qrels file in place of the track's.
+        qrels: official judgments in place of the track's.
 
     Raises:
         ConversionError: `qrels` cannot be read.
     """
-    from trecexam.features.holes.arithmetic import holes_of_runs, is_among, pool_holes, total
-
     judgments, notes = _judgments(track, qrels)
     wanted = tuple(dict.fromkeys(depths or (track.config.track.depth,)))
     found: dict[tuple[str, int], dict[str, Holes]] = {

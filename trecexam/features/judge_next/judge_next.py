@@ -7,16 +7,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from trecexam.errors import TrecexamError, did_you_mean
+from trecexam.features.judge_next.arithmetic.next_judgments import By, Suggestion, ranked, suggestions
+from trecexam.features.judge_next.arithmetic.what_if import Asked, Board, Scoring
 from trecexam.line.diagnostics import nothing_graded
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.grader_probabilities import opinions
+from trecexam.scores.chances import cell_chances, passage_chances
+from trecexam.scores.measures import measure
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
     from converters.records import Item
-    from trecexam.features.judge_next.arithmetic.next_judgments import By, Suggestion
-    from trecexam.features.judge_next.arithmetic.what_if import Asked, Board, Scoring
     from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.measure_names import MeasureLike
     from trecexam.scores.ratings import QueryRatings
 
 Level = Literal["passage", "cell"]
@@ -123,21 +126,22 @@ class NextJudgments:
 
 def next_judgments(
     track: LoadedTrack,
-    measure: str | None = None,
+    measure: MeasureLike | None = None,
+    *,
     level: Level | None = None,
     by: By = "change",
     query_ids: Collection[str] = (),
-    *,
     include_judged: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> NextJudgments:
-    """Ranks the judgments that a person could make by what they would do to the leaderboard.
+    """The passages or cells whose judgment by a person would change the ranking most, best first.
 
     Args:
-        track: a loaded one.
-        measure: what the leaderboard is by; None for the track's first.
-        level: "passage", or "cell"; None for what the measure is computed on.
-        query_ids: only these queries' passages; none for all.
+        measure: what runs are ranked by; None for the track's first.
+        level: "passage", or "cell" for (passage, item); None for what the measure is computed on.
+        by: "change": how far the differences of the runs' means are expected to move; "swaps": how many
+            pairs of runs are expected to swap.
+        query_ids: only these queries; none for all.
         include_judged: passages with official judgments too.
         progress: called after each query with (queries done, queries).
 
@@ -145,9 +149,8 @@ def next_judgments(
         TrecexamError: fewer than two runs, nothing graded, a measure that cannot be computed or that does
             not see what would be judged, an unknown query.
     """
-    from trecexam.features.judge_next.arithmetic.next_judgments import ranked
-
-    search = Search(track, measure, level, include_judged=include_judged)
+    name = None if measure is None else str(measure)
+    search = Search(track, name, level, include_judged=include_judged)
     looked: list[Looked] = []
     asked = search.chosen(query_ids)
     for one in search.looks(asked):
@@ -229,8 +232,6 @@ class Search:
 
     def looks(self, query_ids: Sequence[str]) -> Iterator[Looked]:
         """What is found on each of these queries."""
-        from trecexam.features.judge_next.arithmetic.next_judgments import suggestions
-
         track, level = self._pipeline, self.level
         queries = [self._queries[query_id] for query_id in query_ids]
         for q, known in zip(queries, opinions(track, queries), strict=True):
@@ -241,9 +242,6 @@ class Search:
 
 
 def _scoring(track: LoadedTrack, name: str | None) -> Scoring:
-    from trecexam.features.judge_next.arithmetic.what_if import Scoring
-    from trecexam.scores.measures import measure
-
     scores = track.config.scores
     try:
         found = measure(track.config.measures()[0] if name is None else name)
@@ -267,8 +265,6 @@ def _check(track: LoadedTrack, queries: Sequence[QueryRatings]) -> None:
 
 def _board(track: LoadedTrack, measure: str) -> Board:
     import numpy as np
-
-    from trecexam.features.judge_next.arithmetic.what_if import Board
 
     runs, query_ids = track.runs, track.bank.query_ids
     rows = {row.run: row for row in leaderboard(track, [measure]).rows}
@@ -302,9 +298,6 @@ def _asked(
 ) -> tuple[Asked, int]:
     """What is asked about a query, and how many passages or cells are not since a person judged them."""
     import numpy as np
-
-    from trecexam.features.judge_next.arithmetic.what_if import Asked
-    from trecexam.scores.chances import cell_chances, passage_chances
 
     numbers: dict[str, int] = {}
     # An id is no text: what has none is like nothing else.

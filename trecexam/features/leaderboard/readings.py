@@ -10,10 +10,12 @@ from converters.gold import KIND as GOLD
 from trecexam.errors import TrecexamError
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.loader import TrackLoader
+from trecexam.line.measure_names import names_of
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
     from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.measure_names import MeasureLike
 
 
 @dataclass(frozen=True)
@@ -32,8 +34,14 @@ class Difference:
     differ: int
 
 
-def difference(track: LoadedTrack, compat: str, measures: Sequence[str] | None = None) -> Difference:
-    """Compares the track's reading of its answers with another. Runs no model.
+def difference(
+    track: LoadedTrack, compat: str = "workbench", measures: Sequence[MeasureLike] | None = None
+) -> Difference:
+    """What changes where the stored answers are read another way; runs no model.
+
+    Args:
+        compat: the other way, as `compat` in [grader].
+        measures: None for the track's own.
 
     Raises:
         TrecexamError: the grader's answers can be read in one way only.
@@ -54,7 +62,8 @@ def difference(track: LoadedTrack, compat: str, measures: Sequence[str] | None =
     folder = replace(track.folder, config=config.model_copy(update={"grader": grader}))
     with TrackLoader(folder) as loader:
         other = loader.load()
-        ours, theirs = leaderboard(track, measures), leaderboard(other, measures)
+        names = names_of(measures)
+        ours, theirs = leaderboard(track, names), leaderboard(other, names)
         cells = differ = 0
         for mine, its in zip(track.ratings(), other.ratings(), strict=True):
             cells += int((mine.ratings >= 0).sum())

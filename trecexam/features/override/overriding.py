@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING
 
 from converters.errors import ConversionError
 from converters.overrides import read_overrides, with_override
-from converters.records import HumanRating
+from converters.records import HumanRating, Item
 from trecexam.bank.model import Bank, passage_digest
 from trecexam.errors import RatingConflictError, TrecexamError, did_you_mean
 from trecexam.files import atomic as files
 from trecexam.files.exclusive_lock import exclusive_lock
 from trecexam.line.overrides import COUNTS, Overrides, digest_of, resolve
+from trecexam.line.rejected import rejected_rows
+from trecexam.scores.labels import labels
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
-    from converters.records import Item
+    from trecexam.files.stamps import Rejected
     from trecexam.line.loaded import LoadedTrack
     from trecexam.track import TrackFolder
 
@@ -79,22 +81,26 @@ def override(
     track: LoadedTrack,
     query_id: str,
     doc_id: str,
-    item: str,
     rating: int | None,
+    *,
+    item: str = "",
     who: str,
     why: str,
     seen: str | None = None,
 ) -> Overridden:
-    """Takes a person's rating of a cell, or of a passage as a whole; adds a line to overrides.tsv.
+    """Takes a person's rating of a cell, or of a passage as a whole, in place of the grader's.
+
+    It is a line of overrides.tsv, and counts from now on; `update` writes it into `out/`.
 
     Args:
-        track: a loaded one.
-        item: an item's id, or its index in the bank (from 1); "" for the passage as a whole.
-        rating: 0..5; None withdraws what anybody said before.
-        seen: as in `take`.
+        rating: 0..5; None withdraws what was said before.
+        item: an item's id or its index from 1; "" for the passage as a whole.
+        who, why: part of every rating.
+        seen: `trecexam.features.override.overriding.seen_token` of the rating that counted when the
+            person looked; None to add this one in any case.
 
     Raises:
-        RatingConflictError: another rating counts by now than the one that was seen.
+        RatingConflictError: another rating counts by now than the one that was seen; nothing was written.
         TrecexamError: the query, passage or item is not in the track, or the rating not on the scale.
     """
     bank = track.bank
@@ -172,10 +178,17 @@ def said(folder: TrackFolder, standing: Standing) -> Overrides:
     return resolve(rows, folder.shown(folder.overrides()), bank, pool, texts, standing.max_rating)
 
 
-def human_table(track: LoadedTrack) -> Table:
-    """Every line of overrides.tsv that could be read, with the grader's rating and what became of it.
+def refused_overrides(track: LoadedTrack) -> tuple[Rejected, ...]:
+    """The lines of overrides.tsv that cannot count, with reasons; or the file as a whole."""
+    file = track.folder.shown(track.folder.overrides())
+    return tuple(row for row in rejected_rows(track) if row.file == file)
 
-    Below a line that counts stand the other pooled passages with the same text, for which it counts too.
+
+def human_table(track: LoadedTrack) -> Table:
+    """The ratings that people gave, beside the grader's, and which of them count.
+
+    There is a row for every line of overrides.tsv that could be read. Below a line that counts stand the
+    other pooled passages with the same text, for which it counts too.
     """
     decisions = track.overrides.decisions
     machine = _machine(track, {decision.row.query_id for decision in decisions})
@@ -238,8 +251,6 @@ def _checked(
 
 def _machine(track: LoadedTrack, query_ids: set[str]) -> dict[tuple[str, str, str], int]:
     """(query_id, doc_id, item_id or "") -> the grader's rating, or its label of the passage."""
-    from trecexam.scores.labels import labels
-
     bank, scores = track.bank, track.config.scores
     found: dict[tuple[str, str, str], int] = {}
     for query in track.ratings(sorted(query_ids & bank.items.keys()), human=False):

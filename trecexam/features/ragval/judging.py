@@ -101,6 +101,17 @@ def judge(
     return replace(done, rejected=ours)
 
 
+def updated(loader: TrackLoader, cells: int, *, complete: bool, why: str) -> Judging:
+    """What judging came to where an update of the track was the judging.
+
+    Args:
+        cells: what the update graded; two are an answer.
+        complete, why: whether it came to its end, and what ended it early.
+    """
+    track = loader.load()
+    return result(track, judged(track), loader.grading.usage(), cells // 2, complete=complete, why=why)
+
+
 def result(
     track: LoadedTrack,
     found: Judged,

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from trecexam.features.verification.arithmetic import (
-    GradedCell,
-    GradedItem,
-    GridRow,
-    Grids,
-    ItemReach,
-    Missed,
-    Missing,
-    QueryGrading,
-    QueryGrid,
-    RelevantPassages,
-    Spurious,
-    Topic,
-)
 from trecexam.tables.table import Table, Value, to_tsv
+
+if TYPE_CHECKING:
+    from trecexam.features.verification.arithmetic import (
+        GradedCell,
+        GradedItem,
+        GridRow,
+        Grids,
+        ItemReach,
+        Missed,
+        Missing,
+        QueryGrading,
+        QueryGrid,
+        RelevantPassages,
+        Spurious,
+        Topic,
+    )
 
 GRADING_COLUMNS = (
     "query_id",

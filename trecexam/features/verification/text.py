@@ -7,24 +7,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from trecexam.features.verification.arithmetic import (
-    GradedCell,
-    GradedItem,
-    GridRow,
-    Grids,
-    ItemReach,
-    Missed,
-    Missing,
-    QueryGrading,
-    QueryGrid,
-    RelevantPassages,
-    Spurious,
-    Topic,
-)
 from trecexam.features.verification.tables import coverage_table
 from trecexam.tables.table import to_aligned
 from trecexam.tables.terminal import columns, padded, printable, wrapped
+
+if TYPE_CHECKING:
+    from trecexam.features.verification.arithmetic import (
+        GradedCell,
+        GradedItem,
+        GridRow,
+        Grids,
+        ItemReach,
+        Missed,
+        Missing,
+        QueryGrading,
+        QueryGrid,
+        RelevantPassages,
+        Spurious,
+        Topic,
+    )
 
 #: Lines of a passage that are shown, unless all is asked for.
 SNIPPET_LINES = 2

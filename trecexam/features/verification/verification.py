@@ -8,22 +8,30 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError, did_you_mean
+from trecexam.features.verification.arithmetic import (
+    GradedCell,
+    GradedItem,
+    Grids,
+    Missing,
+    Order,
+    QueryGrading,
+    QueryGrid,
+    Spurious,
+    Topic,
+    best_first,
+    grid_rows,
+    item_reaches,
+    relevant_passages,
+    worst_first,
+)
 from trecexam.line.diagnostics import resolve_min_rating
 from trecexam.line.official import official_judgments
+from trecexam.scores.labels import labels
+from trecexam.scores.ratings import MISSING, QueryRatings
 from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
-    from trecexam.features.verification.arithmetic import (
-        GradedCell,
-        Grids,
-        Missing,
-        Order,
-        QueryGrading,
-        Spurious,
-        Topic,
-    )
     from trecexam.line.loaded import LoadedTrack
-    from trecexam.scores.ratings import QueryRatings
 
 Ids = Collection[str] | None
 Judgments = Mapping[str, Mapping[str, int]]
@@ -31,12 +39,15 @@ Judgments = Mapping[str, Mapping[str, int]]
 
 def grading(
     track: LoadedTrack,
-    query_ids: Ids = None,
-    item_ids: Ids = None,
-    doc_ids: Ids = None,
-    statuses: Ids = None,
+    *,
+    query_ids: Collection[str] | None = None,
+    item_ids: Collection[str] | None = None,
+    doc_ids: Collection[str] | None = None,
+    statuses: Collection[str] | None = None,
 ) -> Iterator[QueryGrading]:
-    """Every cell with its answer, query by query; what is asked for is checked before the first one.
+    """Every cell with its answer and official judgment, item by item, best rating first.
+
+    What is asked for is checked before the first one is given.
 
     Args:
         query_ids, item_ids, doc_ids, statuses: only of these; None for all. Queries and items of which
@@ -45,8 +56,6 @@ def grading(
     Raises:
         TrecexamError: nothing is graded yet, or an id is not in the track.
     """
-    from trecexam.features.verification.arithmetic import GradedItem, QueryGrading, best_first
-
     queries = _queries(track, query_ids, item_ids, doc_ids)
     judgments = _known_judgments(track)
     topics = _topics(track, queries)
@@ -87,23 +96,22 @@ def grading(
 
 def grids(
     track: LoadedTrack,
-    query_ids: Ids = None,
-    item_ids: Ids = None,
-    doc_ids: Ids = None,
+    *,
+    query_ids: Collection[str] | None = None,
+    item_ids: Collection[str] | None = None,
+    doc_ids: Collection[str] | None = None,
     min_rating: int | None = None,
 ) -> Grids:
-    """Passages x items of each query, with official judgments and labels.
+    """The ratings of passages x items for each query, with official judgments and labels.
 
     Args:
-        item_ids: only these columns; labels are over all items.
+        query_ids, item_ids, doc_ids: only of these; None for all. Labels are over all items.
         min_rating: in place of the track's.
 
     Raises:
-        TrecexamError: nothing is graded yet, an id is not in the track, or a min_rating no grade can reach.
+        TrecexamError: nothing is graded yet, an id is not in the track, or a min_rating that no grade can
+            reach.
     """
-    from trecexam.features.verification.arithmetic import Grids, QueryGrid, grid_rows
-    from trecexam.scores.labels import labels
-
     scores = track.config.scores
     threshold = resolve_min_rating(track, min_rating)
     judgments = _known_judgments(track)
@@ -130,21 +138,21 @@ def grids(
 
 def missing(
     track: LoadedTrack,
-    query_ids: Ids = None,
+    *,
+    query_ids: Collection[str] | None = None,
     min_rating: int | None = None,
     min_relevant: int | None = None,
 ) -> Missing:
-    """The officially relevant passages that no item reaches, and what became of the others.
+    """The officially relevant passages that reach no item, and what became of the other relevant ones.
 
     Args:
+        query_ids: only of these; None for all.
         min_rating, min_relevant: in place of the track's.
 
     Raises:
         TrecexamError: no official judgments, or none of these queries or of this pool; nothing is graded
             yet; an id is not in the track; a min_rating that no grade can reach.
     """
-    from trecexam.features.verification.arithmetic import Missing, relevant_passages
-
     threshold = resolve_min_rating(track, min_rating)
     relevant = track.config.scores.min_relevant if min_relevant is None else min_relevant
     queries, judgments = _judged(track, query_ids)
@@ -160,8 +168,9 @@ def missing(
 
 def spurious(
     track: LoadedTrack,
-    query_ids: Ids = None,
-    item_ids: Ids = None,
+    *,
+    query_ids: Collection[str] | None = None,
+    item_ids: Collection[str] | None = None,
     min_rating: int | None = None,
     min_relevant: int | None = None,
     order: Order = "phi",
@@ -169,14 +178,14 @@ def spurious(
     """How well each item tells relevant from non-relevant passages, the worst first.
 
     Args:
+        query_ids, item_ids: only of these; None for all.
         min_rating, min_relevant: in place of the track's.
-        order: see `trecexam.features.verification.arithmetic.worst_first`.
+        order: "phi", "nonrelevant" (how many of these reach it), "precision" or "discrimination".
 
     Raises:
-        TrecexamError: as `missing`.
+        TrecexamError: as `verify_missing`.
     """
     from trecexam.features.exams.rubric import discriminations
-    from trecexam.features.verification.arithmetic import Spurious, item_reaches, worst_first
 
     threshold = resolve_min_rating(track, min_rating)
     relevant = track.config.scores.min_relevant if min_relevant is None else min_relevant
@@ -195,7 +204,10 @@ def spurious(
 
 
 def judgments_unused(track: LoadedTrack) -> str | None:
-    """Why the track's official judgments say nothing of its pool; None where they do, or there are none."""
+    """Why the official judgments that the track has say nothing of its pool; None where they do.
+
+    None also where the track has none.
+    """
     if track.official is None and track.folder.qrels() is None:
         return None
     try:
@@ -262,8 +274,6 @@ def _refuse_unknown(ids: Ids, known: Collection[str], what: str, where: str, tra
 
 
 def _topics(track: LoadedTrack, queries: Sequence[QueryRatings]) -> dict[str, Topic]:
-    from trecexam.features.verification.arithmetic import Topic
-
     texts = track.texts
     return {
         q.query_id: Topic(
@@ -302,9 +312,6 @@ def _cell(
     *,
     human: bool,
 ) -> GradedCell:
-    from trecexam.features.verification.arithmetic import GradedCell
-    from trecexam.scores.ratings import MISSING
-
     counts = None if rating == MISSING else rating
     source = "" if counts is None else "human" if human else "model"
     if row is None:

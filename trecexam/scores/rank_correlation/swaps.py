@@ -19,8 +19,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trecexam.scores.leaderboard import TIE_DECIMALS
 from trecexam.scores.rank_correlation.ranks import Floats, checked, means, official_means
+from trecexam.scores.ties import TIE_DECIMALS
 
 Verdict = Literal["active", "mixed", "passive"]
 #: A difference is significant where its adjusted p value is below this.

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from converters.records import Qrel
 from trecexam.features.fill.arithmetic.scale_map import IDENTITY, ScaleMap, fitted
 from trecexam.scores.evaluate import OfficialJudgments, measure
-from trecexam.scores.leaderboard import TIE_DECIMALS
 from trecexam.scores.measures import DIVERSITY
+from trecexam.scores.ties import TIE_DECIMALS
 
 Floats = NDArray[np.float64]
 #: query_id -> doc_id -> label

@@ -10,7 +10,7 @@ from trecexam.bank.changes import BankChange
 from trecexam.features.history.arithmetic.board import BoardChange
 from trecexam.features.history.arithmetic.labels import ItemChange, LabelChange
 from trecexam.features.history.arithmetic.standing import Standing
-from trecexam.scores.leaderboard import TIE_DECIMALS
+from trecexam.scores.ties import TIE_DECIMALS
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from trecexam.scores.leaderboard import TIE_DECIMALS
+from trecexam.scores.ties import TIE_DECIMALS
 
 
 class ItemKey(NamedTuple):

@@ -15,8 +15,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from trecexam.features.judge_next.arithmetic.what_if import Asked, Board, Scoring, expected_effects
-from trecexam.scores.leaderboard import TIE_DECIMALS
 from trecexam.scores.ratings import QueryRatings
+from trecexam.scores.ties import TIE_DECIMALS
 
 #: What suggestions are ranked by.
 By = Literal["change", "swaps"]

@@ -18,9 +18,9 @@ from converters.records import Qrel
 from trecexam.scores.chances import RATINGS, Chances
 from trecexam.scores.evaluate import Judgments, OfficialJudgments, RubricJudgments
 from trecexam.scores.labels import LabelRule, labels
-from trecexam.scores.leaderboard import TIE_DECIMALS
 from trecexam.scores.measures import COVER, DIVERSITY
 from trecexam.scores.ratings import MISSING, QueryRatings
+from trecexam.scores.ties import TIE_DECIMALS
 from trecexam.scores.weights import EQUAL, item_weights
 
 #: Judgments and ranks, and (judgment, pair of runs) cells, that are worked on at once: some 50 MB.

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trecexam.api import Track
+from trecexam.calls import on_folder, on_loaded, on_loader
+from trecexam.line.loaded import LoadedTrack
+from trecexam.line.loader import TrackLoader
+from trecexam.track import TrackFolder
+
+
+def depth(track: LoadedTrack, more: int = 0, *, times: int = 1) -> int:
+    """The depth, and more."""
+    return (track.config.track.depth + more) * times
+
+
+def loads(loader: TrackLoader, wanted: int) -> int:
+    return loader.load(depth=wanted).config.track.depth
+
+
+def root(folder: TrackFolder, name: str = "out") -> Path:
+    return folder.root / name
+
+
+def test_a_method_is_the_function_on_the_track_as_it_is(small_track: Path) -> None:
+    class Opened(Track):
+        depth = on_loaded(depth)
+        loads = on_loader(loads)
+        place = on_folder(root)
+
+    with Opened(TrackFolder.open(small_track)) as track:
+        whole = track.depth()
+        assert track.depth(2, times=3) == (whole + 2) * 3
+        assert track.loads(wanted=1) == whole
+        assert track.place("x") == small_track / "x"
+        with pytest.raises(TypeError, match="unexpected keyword argument 'depths'"):
+            track.depth(depths=1)  # type: ignore[call-arg]
+
+
+def test_help_shows_the_functions_own_arguments_and_words() -> None:
+    method = on_loaded(depth)
+    assert str(inspect.signature(method)) == "(self, more: 'int' = 0, *, times: 'int' = 1) -> 'int'"
+    assert inspect.getdoc(method) == "The depth, and more."
+    assert set(inspect.get_annotations(method)) == {"more", "times", "return"}
+
+
+def test_the_track_has_few_methods_of_its_own_and_documents_every_call() -> None:
+    calls: dict[str, Callable[..., Any]] = {
+        name: call for name, call in inspect.getmembers(Track, inspect.isfunction) if name[0] != "_"
+    }
+    own = [name for name, call in vars(Track).items() if getattr(call, "__module__", "") == "trecexam.api"]
+    assert len(calls) > 50
+    assert len(own) <= 20
+    assert [name for name, call in calls.items() if not call.__doc__] == []
+    assert {name for name, call in calls.items() if "self" not in inspect.signature(call).parameters} == set()

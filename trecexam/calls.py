@@ -1,0 +1,72 @@
+"""Makes methods of a track out of the features' functions: a call's arguments are spelled once, there."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+from trecexam.line.loaded import LoadedTrack
+from trecexam.line.loader import TrackLoader
+from trecexam.track import TrackFolder
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class OpenTrack(Protocol):
+    """What has methods that are made here."""
+
+    folder: TrackFolder
+    _loader: TrackLoader
+
+
+def on_loaded(function: Callable[Concatenate[LoadedTrack, P], R]) -> Callable[Concatenate[OpenTrack, P], R]:
+    """A method that loads the track as it is now and calls `function` of it.
+
+    Returns:
+        A method with the arguments and the docstring of `function`, but for its first argument.
+    """
+
+    @wraps(function)
+    def method(self: OpenTrack, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return function(self._loader.load(), *args, **kwargs)
+
+    return _with_self(method, function)
+
+
+def on_loader(function: Callable[Concatenate[TrackLoader, P], R]) -> Callable[Concatenate[OpenTrack, P], R]:
+    """As `on_loaded`, of a function that loads the track itself: it grades, or loads it in another way."""
+
+    @wraps(function)
+    def method(self: OpenTrack, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return function(self._loader, *args, **kwargs)
+
+    return _with_self(method, function)
+
+
+def on_folder(function: Callable[Concatenate[TrackFolder, P], R]) -> Callable[Concatenate[OpenTrack, P], R]:
+    """As `on_loaded`, of a function that needs the track's files and settings alone."""
+
+    @wraps(function)
+    def method(self: OpenTrack, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return function(self.folder, *args, **kwargs)
+
+    return _with_self(method, function)
+
+
+def _with_self(
+    method: Callable[Concatenate[OpenTrack, P], R], function: Callable[..., R]
+) -> Callable[Concatenate[OpenTrack, P], R]:
+    """The method, with the signature that `help` shows."""
+    signature = inspect.signature(function)
+    first, *others = signature.parameters.values()
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    shown: Any = method
+    shown.__signature__ = signature.replace(parameters=(own, *others))
+    # Else `inspect` and `typing.get_type_hints` tell of an argument that the method has not.
+    shown.__annotations__ = {
+        name: what for name, what in method.__annotations__.items() if name != first.name
+    }
+    return method

@@ -1,0 +1,58 @@
+"""What a track gives to other tools: labels as qrels, subtopics, and every grade."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from trecexam.line.loaded import LoadedTrack
+from trecexam.scores.labels import label_qrels, subtopic_qrels
+
+if TYPE_CHECKING:
+    from converters.records import Qrel
+    from trecexam.scores.labels import LabelRule, RubricQrel
+
+
+def qrels(
+    track: LoadedTrack,
+    *,
+    label: LabelRule | None = None,
+    min_rating: int | None = None,
+    min_answers: int | None = None,
+    binary: bool = False,
+) -> Iterator[RubricQrel]:
+    """The Rubric-Qrels as `ir_measures.Qrel`s, which carry the item ratings that Cover needs.
+
+    Args:
+        label, min_rating, min_answers: in place of the track's settings.
+        binary: labels are 1 where the passage reaches at least `min_answers` items, else 0.
+
+    Raises:
+        ValueError: an unknown label rule or min_answers below 1, when the first row is asked for.
+    """
+    scores = track.config.scores
+    return label_qrels(
+        track.ratings(),
+        label or scores.label,
+        scores.min_rating if min_rating is None else min_rating,
+        scores.min_answers if min_answers is None else min_answers,
+        binary=binary,
+    )
+
+
+def subtopics(track: LoadedTrack, *, min_rating: int | None = None) -> Iterator[Qrel]:
+    """The diversity qrels: iteration is the item's index, relevance 1 where the passage reaches it.
+
+    Args:
+        min_rating: in place of the track's.
+    """
+    threshold = track.config.scores.min_rating if min_rating is None else min_rating
+    return (row for query in track.ratings() for row in subtopic_qrels(query, threshold))
+
+
+def grades(track: LoadedTrack) -> Iterator[dict[str, Any]]:
+    """Every grade of the pool: ids, rating, status, raw answer, digests.
+
+    Where a person rated the cell, `human_rating`, `who` and `why` stand beside the grader's rating.
+    """
+    return track.grade_rows()

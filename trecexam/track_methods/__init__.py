@@ -1,1 +1,0 @@
-"""The methods of `trecexam.Track`, by what they are for."""
