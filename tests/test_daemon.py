@@ -129,6 +129,31 @@ def test_a_file_still_being_written_waits_until_it_is_closed(track: Path) -> Non
         until(lambda: "slow" in board(track), 10)
 
 
+def test_a_run_that_is_moved_in_from_outside_counts_at_once(track: Path, tmp_path: Path) -> None:
+    with running(track, settle=60) as (_, lines):
+        until(lambda: board(track) == ALL)
+        # Written just now: by its age alone it would wait for a minute.
+        path = write_run(tmp_path / "moved.run", {"q1": ["q1-d00"]})
+        path.rename(track / "runs" / path.name)
+        until(lambda: board(track) == ALL | {"moved"}, 10)
+    assert not any("looking" in line for line in lines)
+
+
+def test_a_file_that_is_being_written_makes_no_update_before_it_counts(track: Path) -> None:
+    with running(track, poll=True, settle=1.5) as (daemon, _):
+        until(lambda: board(track) == ALL)
+        updates = daemon.updates
+        log = (track / ".trecexam" / "last-update.json").stat().st_mtime_ns
+        write_run(track / "runs" / "slow.run", {"q1": ["q1-d00"]})
+        time.sleep(0.8)
+        assert (daemon.updates, (track / ".trecexam" / "last-update.json").stat().st_mtime_ns) == (
+            updates,
+            log,
+        )
+        until(lambda: board(track) == ALL | {"slow"})
+        assert daemon.updates == updates + 1
+
+
 def test_a_hard_link_counts_after_the_settle_time(track: Path, tmp_path: Path) -> None:
     source = write_run(tmp_path / "linked.run", {"q1": ["q1-d00"]})
     with running(track, settle=0.3):

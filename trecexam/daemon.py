@@ -14,7 +14,7 @@ from trecexam.files.stamps import Rejected, stamp
 from trecexam.files.track_lock import TrackLock
 from trecexam.line.grading import Progress
 from trecexam.line.loader import TrackLoader
-from trecexam.outputs.update import update
+from trecexam.outputs.update import update, warm_up
 from trecexam.outputs.updates import Update
 from trecexam.track import TrackFolder
 from trecexam.watching.events import Hints, watching
@@ -61,6 +61,7 @@ class Daemon:
         self._told: frozenset[Rejected] = frozenset()
         self._failure: tuple[object, float] | None = None
         self._why = ""
+        self._warm = False
 
     def stop(self) -> None:
         """Asks it to finish the batch in hand, write the outputs and return. Safe in a signal handler."""
@@ -114,7 +115,7 @@ class Daemon:
         if self._loader is not None:
             self._loader.close()
         self._config_stamp = (written, _settings(folder)[1])
-        self._loader = TrackLoader(folder)
+        self._loader, self._warm = TrackLoader(folder), False
         patience = folder.config.watch.settle if self.settle is None else self.settle
         if self._settler is None or self._settler.settle != patience:
             self._settler = Settler(patience)
@@ -130,11 +131,13 @@ class Daemon:
                 self._open()
                 loader = self._loader
                 self.log("settings changed")
+            # What is told of before the look is there when it is looked at.
+            arrived = hints.take()
             stamps = loader.inputs.stamps()
         except TrecexamError as error:
             self._fail(str(error), error)
             return poll
-        waiting = self._settler.unsettled(stamps, hints.take(), time.monotonic(), time.time())
+        waiting = self._settler.unsettled(stamps, arrived, time.monotonic(), time.time())
         runs = loader.folder.runs
         if any(not path.is_relative_to(runs) for path in waiting):
             # A bank or a passages file is being written: wait for it, then do all at once.
@@ -143,6 +146,10 @@ class Daemon:
         if self._failure is None or self._failure[0] != key or time.monotonic() > self._failure[1] + RETRY:
             try:
                 done = update(loader, self.progress, self._stop.is_set, hold=tuple(waiting))
+                if not (done.changed or self._warm):
+                    # The first run that is dropped shall not wait for what was there before it.
+                    warm_up(loader, hold=tuple(waiting))
+                self._warm = True
                 self._report(done)
                 self.told(done.why)
                 self._failure = None

@@ -101,6 +101,20 @@ class InputReader:
         ]
         return {path: found for path in paths if (found := stamp(path)) is not None}
 
+    def counting(self, hold: Collection[Path]) -> dict[Path, Stamp]:
+        """The stamps of what counts of each input file.
+
+        Args:
+            hold: files that are being written now: of these it is the earlier content, if there is any.
+        """
+        stamps = self.stamps()
+        for path in hold:
+            stamps.pop(path, None)
+            earlier = self._files.stamp_of("run", path) if self._files.has("run", path) else None
+            if earlier is not None:
+                stamps[path] = earlier
+        return stamps
+
     def read(self, hold: Collection[Path] = (), bank_files: Sequence[Path] | None = None) -> TrackInputs:
         """Reads what changed.
 

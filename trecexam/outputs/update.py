@@ -9,9 +9,10 @@ from pathlib import Path
 
 from trecexam.files.stamps import fingerprint
 from trecexam.graders.base import identity_json
+from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.grading import Progress
 from trecexam.line.loader import TrackLoader
-from trecexam.line.rejected import left_out, rejected_rows
+from trecexam.line.rejected import left_out, not_computable, rejected_rows
 from trecexam.outputs.outputs import Outputs
 from trecexam.outputs.updates import Update
 from trecexam.version import __version__
@@ -60,15 +61,26 @@ def update(
     )
 
 
+def warm_up(loader: TrackLoader, hold: Collection[Path] = ()) -> None:
+    """Reads and evaluates the track as it is, so that the next update has to look at what is new alone.
+
+    Raises:
+        TrecexamError, ConversionError: it cannot be read.
+    """
+    loader.open_to_write()
+    track = loader.load(hold)
+    rubric_values(track)
+    if track.official is not None and not_computable(track) is None:
+        official_values(track, query_ids=set(track.bank.query_ids))
+
+
 def _fingerprint(loader: TrackLoader, hold: Collection[Path]) -> str:
     """Equal for two updates exactly when the second has nothing to do."""
-    # A file that is being written changes at every look; what counts of it does not.
-    inputs = {path: value for path, value in loader.inputs.stamps().items() if path not in hold}
     state = [
         __version__,
         loader.config.model_dump(mode="json", exclude={"generator", "exam"}),
-        fingerprint(inputs),
-        sorted(map(str, hold)),
+        # A file that is being written changes at every look; what counts of it does not.
+        fingerprint(loader.inputs.counting(hold)),
         identity_json(loader.grader.identity),
     ]
     return hashlib.sha256(json.dumps(state).encode()).hexdigest()

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import platform
 import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from watchdog.observers.api import BaseObserver
 
 #: File systems on which inotify sees only this machine's own changes.
 NETWORK_FILE_SYSTEMS = frozenset(
@@ -51,11 +56,9 @@ def watching(root: Path, runs: Path, hints: Hints, log: Callable[[str], None]) -
         log(f"{runs} is on {kind}: looking at it every few seconds instead of being told")
         yield False
         return
-    from watchdog.observers import Observer
-
     # watchdog 7 warns, in a thread of its own, when a folder shows up while it adds the folder's parent.
     warnings.filterwarnings("ignore", "Callback with id .* already exists", RuntimeWarning)
-    observer = Observer()
+    observer = _observer()
     handler = _handler(hints, ignored={root / "out", root / ".trecexam"})
     try:
         observer.schedule(handler, str(root), recursive=False)
@@ -96,6 +99,17 @@ def file_system(path: Path, mounts: str | None = None) -> str:
     return kind
 
 
+def _observer() -> BaseObserver:
+    """The system's file events: of inotify those that tell what was moved in from what is being written."""
+    if platform.system() == "Linux":
+        from watchdog.observers.inotify import InotifyObserver
+
+        return InotifyObserver(generate_full_events=True)
+    from watchdog.observers import Observer
+
+    return Observer()
+
+
 def _handler(hints: Hints, ignored: set[Path]):  # type: ignore[no-untyped-def]
     from watchdog.events import FileSystemEvent, FileSystemEventHandler
 
@@ -110,6 +124,7 @@ def _handler(hints: Hints, ignored: set[Path]):  # type: ignore[no-untyped-def]
             if event.event_type == "closed":
                 hints.add(path)
             elif event.event_type == "moved" and event.dest_path:
+                # Also what was moved in from outside, which has no earlier path.
                 hints.add(Path(str(event.dest_path)))
             else:
                 hints.add()
