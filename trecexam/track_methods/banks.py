@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from trecexam.features.banks.checks import Checked
     from trecexam.features.banks.editing import Edited
     from trecexam.features.banks.generation.generate import Generated
-    from trecexam.features.banks.generation.plan import Plan
+    from trecexam.features.banks.generation.plan import BankPlan
     from trecexam.features.banks.generation.prompts import ItemPrompt
     from trecexam.features.history.arithmetic.banks import BankDiff
     from trecexam.graders.base import Estimate
@@ -72,9 +72,10 @@ class Banks(Opened):
         writer: Writer | None = None,
     ) -> Estimate:
         """What `generate_bank` would take, in prompts ("cells"), tokens and money; asks nobody."""
-        from trecexam.features.banks.generation.generate import estimate
+        from trecexam.features.banks.generation.generate import item_prompts
+        from trecexam.graders.writing.asking import estimate
 
-        return estimate(*self._making(prompt, query_ids, subtopics, again, output, writer))
+        return estimate([item_prompts(*self._making(prompt, query_ids, subtopics, again, output, writer))])
 
     def _making(
         self,
@@ -84,19 +85,19 @@ class Banks(Opened):
         again: bool,
         output: Path | str | None,
         writer: Writer | None,
-    ) -> tuple[Plan, ItemPrompt, Writer, KeptAnswers]:
-        from trecexam.features.banks.generation.plan import plan
+    ) -> tuple[BankPlan, ItemPrompt, Writer, KeptAnswers]:
+        from trecexam.features.banks.generation.plan import plan_bank
         from trecexam.features.banks.generation.prompts import named
-        from trecexam.features.banks.generation.reading import missing_packages
+        from trecexam.features.banks.generation.reading import missing_for_reading
         from trecexam.graders.writing import create_writer
         from trecexam.graders.writing.kept_answers import KeptAnswers
 
-        missing = missing_packages()
+        missing = missing_for_reading()
         if missing:
             raise GraderError(f"answers cannot be read: {missing}")
         asked = named(prompt, self.folder.root)
         who = writer or create_writer(self.folder.config, self.folder.root)
-        todo = plan(
+        todo = plan_bank(
             self.folder,
             asked,
             query_ids=query_ids,

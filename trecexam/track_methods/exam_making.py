@@ -67,9 +67,10 @@ class ExamMaking(Opened):
         writer: Writer | None = None,
     ) -> Estimate:
         """What `generate_exam` would take, in prompts ("cells"), tokens and money; asks nobody."""
-        from trecexam.features.exams.generating import estimate
+        from trecexam.features.exams.generating import exam_prompts
+        from trecexam.graders.writing.asking import estimate
 
-        return estimate(*self._exam(task_domain, passages, output, prompt, 0, limit, writer))
+        return estimate([exam_prompts(*self._exam(task_domain, passages, output, prompt, 0, limit, writer))])
 
     def _exam(
         self,
@@ -81,7 +82,7 @@ class ExamMaking(Opened):
         limit: int | None,
         writer: Writer | None,
     ) -> tuple[ExamPlan, Writer, KeptAnswers]:
-        from trecexam.features.exams.generating import plan
+        from trecexam.features.exams.generating import plan_exam
         from trecexam.features.exams.questions.prompts import load_prompt, published
         from trecexam.graders.writing import create_writer
         from trecexam.graders.writing.kept_answers import KeptAnswers
@@ -90,7 +91,7 @@ class ExamMaking(Opened):
         source = self.folder.passages() if passages is None else Path(passages)
         if source is None:
             raise TrecexamError("no passages: put passages.jsonl here, or give --passages FILE", path=root)
-        todo = plan(
+        todo = plan_exam(
             source,
             published() if prompt is None else load_prompt(Path(prompt)),
             task_domain,

@@ -110,9 +110,10 @@ class Ragval(Opened):
         limit: int | None = None,
     ) -> Estimate:
         """What `write_questions` would take, in prompts ("cells"), tokens and money; asks nobody."""
-        from trecexam.features.ragval.questions import estimate
+        from trecexam.features.ragval.questions import question_prompts
+        from trecexam.graders.writing.asking import estimate
 
-        return estimate(*self._questions(blocks, output, prompt, per_block, seed, limit))
+        return estimate(question_prompts(*self._questions(blocks, output, prompt, per_block, seed, limit)))
 
     def answer_questions(
         self,
@@ -137,9 +138,10 @@ class Ragval(Opened):
 
     def estimate_answers(self, bounds: Sequence[Bound] = ("closed-book", "oracle")) -> Estimate:
         """What `answer_questions` would take, in prompts ("cells"), tokens and money; asks nobody."""
-        from trecexam.features.ragval.answering import estimate
+        from trecexam.features.ragval.answering import bound_prompts
+        from trecexam.graders.writing.asking import estimate
 
-        return estimate(*self._answering(bounds))
+        return estimate([bound_prompts(*self._answering(bounds))])
 
     def _generating(self, what: str) -> TrackLock:
         return TrackLock(self.folder.state / "generate.lock", f"writing this track's {what}")
@@ -159,10 +161,10 @@ class Ragval(Opened):
         limit: int | None,
     ) -> tuple[QuestionPlan, list[Writer], list[KeptAnswers]]:
         from trecexam.features.ragval.knowledge.prompts import load_prompt, named
-        from trecexam.features.ragval.questions import plan, question_writers
+        from trecexam.features.ragval.questions import plan_questions, question_writers
 
         writers = question_writers(self.folder.config, self.folder.root, per_block, seed)
-        todo = plan(
+        todo = plan_questions(
             self.folder,
             None if blocks is None else Path(blocks),
             named("question") if prompt is None else load_prompt(Path(prompt)),
@@ -173,8 +175,8 @@ class Ragval(Opened):
         return todo, writers, [self._kept(writer) for writer in writers]
 
     def _answering(self, bounds: Sequence[Bound]) -> tuple[AnswerPlan, Writer, KeptAnswers]:
-        from trecexam.features.ragval.answering import plan
+        from trecexam.features.ragval.answering import plan_answers
         from trecexam.graders.writing import create_writer
 
         writer = create_writer(self.folder.config, self.folder.root)
-        return plan(self.folder, bounds), writer, self._kept(writer)
+        return plan_answers(self.folder, bounds), writer, self._kept(writer)

@@ -11,7 +11,7 @@ from trecexam.cli.options import track_argument
 from trecexam.cli.working import show_estimate, used, working
 
 if TYPE_CHECKING:
-    from trecexam.features.ragval.answering import Answered, Bound
+    from trecexam.features.ragval.answering import Bound, BoundAnswers
 
 
 @click.command("answers", epilog="Example: trecexam ragval answers mytrack --estimate")
@@ -52,7 +52,7 @@ def answering(track: Path, closed_book: bool, oracle: bool, estimate: bool) -> i
     return 0 if made.complete else 1
 
 
-def _say(made: Answered) -> None:
+def _say(made: BoundAnswers) -> None:
     from trecexam.tables.terminal import printable
     from trecexam.tables.text import plural
 

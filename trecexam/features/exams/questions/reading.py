@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from converters.exam import LETTERS
 from trecexam.bank.likeness import folded, words
+from trecexam.graders.writing.reading import Unread, without_thoughts
 
 #: Characters that a stem has at least, as published.
 MIN_STEM = 50
@@ -74,12 +75,6 @@ class Read(NamedTuple):
     question: str
     choices: tuple[str, ...]
     correct: int
-
-
-class Unread(NamedTuple):
-    """In place of a question: why there is none, in words that can be counted."""
-
-    reason: str
 
 
 def read_question(answer: str, *, min_question: int = MIN_STEM) -> Read | Unread:
@@ -145,11 +140,7 @@ def _plain(answer: str) -> str:
     text = answer.replace("\r\n", "\n").replace("\r", "\n")
     # One blank is tried in one way only.
     text = re.sub(r"[ \t\f\v\u00a0]+", " ", text)
-    text = text.rpartition("### Assistant:")[2]
-    if "</think>" in text:
-        text = text.rpartition("</think>")[2]
-    elif text.lstrip().startswith("<think>"):
-        return ""
+    text = without_thoughts(text.rpartition("### Assistant:")[2]) or ""
     text = _MARKDOWN.sub("", text)
     return _ITALIC.sub(r"\1", _BOLD.sub(r"\1", text))
 
