@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+from functools import partial
 from pathlib import Path
 
 from trecexam.config import GraderSection, LanguageModelSection
@@ -13,12 +13,12 @@ from trecexam.graders.server.grader import ServerGrader, check_structured
 from trecexam.graders.server.messages import Form
 from trecexam.graders.server.meter import Prices
 from trecexam.graders.server.session import Server
+from trecexam.packages import missing_packages
 
-
-def missing_packages() -> str:
-    """What must be installed before a server can be asked; "" where nothing is missing."""
-    missing = [name for name in ("httpx2", "snowballstemmer", "tenacity") if find_spec(name) is None]
-    return f"{', '.join(missing)} not installed: pip install 'trecexam[openai]'" if missing else ""
+#: What must be installed before a server can be asked; "" where nothing is missing.
+missing_for_servers = partial(
+    missing_packages, ("httpx2", "snowballstemmer", "tenacity"), "pip install 'trecexam[openai]'"
+)
 
 
 def server_of(settings: LanguageModelSection, *, logprobs: bool) -> Server:
@@ -55,7 +55,7 @@ def prices_of(settings: LanguageModelSection) -> Prices:
 
 
 def _create(settings: GraderSection, root: Path) -> ServerGrader:
-    missing = missing_packages()
+    missing = missing_for_servers()
     if missing:
         raise GraderError(f"the `openai` grader cannot run: {missing}")
     server = server_of(settings, logprobs=settings.logprobs)
@@ -90,7 +90,7 @@ def _create(settings: GraderSection, root: Path) -> ServerGrader:
 
 FACTORY = Factory(
     summary="a model behind an OpenAI-compatible server: vLLM, llama.cpp, TGI, a cloud API",
-    missing=missing_packages,
+    missing=missing_for_servers,
     create=_create,
     runs_model=False,
 )

@@ -13,7 +13,7 @@ from trecexam.line.loader import TrackLoader
 from trecexam.track_methods.opened import Opened, names_of
 
 if TYPE_CHECKING:
-    from trecexam.features.erag.erag import Wanted
+    from trecexam.features.erag.erag import EragRequest
     from trecexam.features.erag.evaluation import Evaluation
     from trecexam.graders import Grader
     from trecexam.graders.base import Estimate
@@ -112,14 +112,14 @@ def _wanted(
     end_to_end: Path | str | None,
     depth: int | None,
     prompt: Path | str | None,
-) -> Wanted:
-    from trecexam.features.erag.erag import Wanted
+) -> EragRequest:
+    from trecexam.features.erag.erag import EragRequest
 
     def path(given: Path | str | None) -> Path | None:
         return None if given is None else Path(given)
 
     names = names_of(measures)
-    return Wanted(
+    return EragRequest(
         path(gold),
         metric,
         tuple(map(str, runs)),

@@ -39,8 +39,8 @@ class Exams(Opened):
         Raises:
             TrecexamError, ConversionError: nothing is graded, or no model can be fitted.
         """
+        from trecexam.features.exams.responses import LabelFiles
         from trecexam.features.exams.rubric import fit_track
-        from trecexam.features.exams.taken import LabelFiles
 
         return fit_track(
             self._loaded(), settings, LabelFiles(components, groups), min_rating=min_rating, depth=depth
@@ -70,8 +70,8 @@ class Exams(Opened):
             TrecexamError: as `fit_exam`.
         """
         from trecexam.features.exams.fitting import improved
+        from trecexam.features.exams.responses import LabelFiles, from_track
         from trecexam.features.exams.rubric import default_settings
-        from trecexam.features.exams.taken import LabelFiles, from_track
 
         return improved(
             from_track(self._loaded(), LabelFiles(components, groups), min_rating=min_rating, depth=depth),

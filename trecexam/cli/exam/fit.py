@@ -51,7 +51,7 @@ def fit(
     from trecexam.cli import show
     from trecexam.features.exams import fitting
     from trecexam.features.exams import tables as exams
-    from trecexam.features.exams.taken import LabelFiles, from_file
+    from trecexam.features.exams.responses import LabelFiles, from_file
 
     track = is_track(source)
     where = out_folder(out, source, track=track, what=FOLDER)

@@ -14,9 +14,9 @@ from converters.exam import exam_line, read_exam
 from trecexam.config import ExamSection
 from trecexam.errors import TrecexamError
 from trecexam.features.exams.questions.filters import Filtered, apply, read_patterns
-from trecexam.features.exams.questions.statistics import Kind, description, filter_counts
-from trecexam.features.exams.questions.words import missing_packages
+from trecexam.features.exams.questions.statistics import QuestionKind, description, filter_counts
 from trecexam.files.atomic import replace_together
+from trecexam.packages import missing_packages
 from trecexam.tables.table import Table, to_json, to_tsv
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class FilteredExam:
 
     path: Path
     filtered: Filtered
-    kinds: tuple[Kind, ...]
+    kinds: tuple[QuestionKind, ...]
     settings: ExamSection
     generation: Mapping[str, Any]
 
@@ -103,7 +103,7 @@ def filter_exam(
         ConversionError: a line of the exam is no question.
         TrecexamError: a package, the patterns or the embedding model are missing.
     """
-    missing = missing_packages()
+    missing = missing_packages(("rapidfuzz", "simplemma"), "pip install 'trecexam[exam]'")
     if missing:
         raise TrecexamError(f"an exam cannot be filtered: {missing}")
     path, settings, root = Path(path), settings or ExamSection.model_validate({}), root or Path()
@@ -115,7 +115,7 @@ def filter_exam(
     compares = not set(_EMBEDDING) <= set(settings.without)
     embed = _embedder(settings.embedding, root) if settings.embedding is not None and compares else None
     filtered = apply(questions, settings, embed, patterns)
-    kinds = tuple(Kind.of(question) for question in questions)
+    kinds = tuple(QuestionKind.of(question) for question in questions)
     return FilteredExam(path, filtered, kinds, settings, _generation(path))
 
 
@@ -168,7 +168,7 @@ def _embedder(model: str, root: Path) -> Embed:
 def _generation(path: Path) -> Mapping[str, Any]:
     beside = path.with_name(path.name.split(".jsonl")[0] + GENERATION)
     try:
-        found = orjson.loads(beside.read_bytes())
+        generation = orjson.loads(beside.read_bytes())
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return generation if isinstance(generation, dict) else {}

@@ -37,7 +37,7 @@ def create_examinee(settings: GeneratorSection, folder: Path, how: How = "likeli
     if settings.name == "openai":
         writer = create_writer(TrackConfig.model_validate({"generator": settings}), folder)
         return partial(by_writer, writer, KeptAnswers(folder / ".answers.jsonl", writer.identity))
-    missing = loading.missing_packages()
+    missing = loading.missing_for_models()
     if missing:
         raise GraderError(f"a model cannot be run: {missing}")
     assert settings.model is not None

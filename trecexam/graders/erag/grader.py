@@ -18,7 +18,7 @@ from trecexam.graders.base import Cell, Factory
 from trecexam.graders.erag.metrics import Metric, MetricError, metric_of, scored
 from trecexam.graders.prompts import Reading
 from trecexam.graders.writing import Fitted, Instruction, Writer, grading_writer
-from trecexam.graders.written import WritingGrader, missing_packages, refuse
+from trecexam.graders.written import WritingGrader, missing_for_writing, refuse
 from trecexam.templates import TemplateFile, filled, read_own_prompt
 from trecexam.track import PROMPT_SUFFIXES
 
@@ -148,6 +148,6 @@ def _create(settings: GraderSection, root: Path) -> EragGrader:
 
 FACTORY = Factory(
     summary="eRAG: a model answers from each document alone, and a metric compares with the gold outputs",
-    missing=missing_packages,
+    missing=missing_for_writing,
     create=_create,
 )

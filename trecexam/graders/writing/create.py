@@ -98,11 +98,11 @@ def _server_writer(
     section: str,
     max_characters: int | None = None,
 ) -> Writer:
-    from trecexam.graders.openai import missing_packages, prices_of, server_of
+    from trecexam.graders.openai import missing_for_servers, prices_of, server_of
     from trecexam.graders.server.messages import Form
     from trecexam.graders.writing.server import ServerWriter
 
-    missing = missing_packages()
+    missing = missing_for_servers()
     if missing:
         raise GraderError(f"a server cannot be asked: {missing}")
     server = server_of(settings, logprobs=False)
@@ -140,7 +140,7 @@ def _local_writer(
     from trecexam.graders.language import loading
     from trecexam.graders.weights import model_folder
 
-    missing = loading.missing_packages()
+    missing = loading.missing_for_models()
     if missing:
         raise GraderError(f"a model cannot be run: {missing}")
     if settings.model is None:
