@@ -16,6 +16,8 @@ from trecexam.errors import TrecexamError
 from trecexam.features.exams.questions.filters import Filtered, apply, read_patterns
 from trecexam.features.exams.questions.statistics import QuestionKind, description, filter_counts
 from trecexam.files.atomic import replace_together
+from trecexam.graders.embedding import EmbeddingGrader
+from trecexam.graders.weights import model_folder, offline_folder
 from trecexam.packages import missing_packages
 from trecexam.tables.table import Table, to_json, to_tsv
 
@@ -152,9 +154,6 @@ def _queries(exam: FilteredExam) -> str:
 
 
 def _embedder(model: str, root: Path) -> Embed:
-    from trecexam.graders.embedding import EmbeddingGrader
-    from trecexam.graders.weights import model_folder, offline_folder
-
     if model == "offline":
         folder = offline_folder()
         if folder is None:

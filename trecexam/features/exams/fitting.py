@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING
 from converters.response_matrix import ResponseMatrix
 from trecexam.errors import TrecexamError
 from trecexam.features.exams import tables
+from trecexam.features.exams.plots import exam_plots, steps_plot
 from trecexam.features.exams.responses import ExamResponses, LabelFiles, from_file, usable_responses
 from trecexam.files import atomic as files
 from trecexam.irt.exam import Exam, FittedExam
+from trecexam.irt.fitting import fit
 from trecexam.irt.improvement import LEAST_ITEMS, Improvement, Step, improve
 from trecexam.irt.settings import Settings
+from trecexam.tables.plots.canvas import draw
+from trecexam.tables.plots.drawings import plot_files
 from trecexam.tables.table import Table, to_json, to_tsv
 
 if TYPE_CHECKING:
@@ -118,14 +122,12 @@ def fitted(responses: ExamResponses, settings: Settings) -> FittedExam:
     Raises:
         TrecexamError: a model cannot be fitted to it.
     """
-    from trecexam.irt.fitting import fit
-
     exam = responses.exam
     try:
-        fit_of_exam = fit(exam.values, settings, exam.components)
+        result = fit(exam.values, settings, exam.components)
     except ValueError as error:
         raise TrecexamError(str(error), path=responses.source) from None
-    return FittedExam(exam, fit_of_exam, (*responses.notes, *fit_of_exam.notes))
+    return FittedExam(exam, result, (*responses.notes, *result.notes))
 
 
 def improved(
@@ -199,8 +201,6 @@ def write_fit(
     Raises:
         TrecexamError: a file cannot be written.
     """
-    from trecexam.features.exams.plots import exam_plots
-
     written = {
         "items.tsv": tables.items_table(exam),
         "examinees.tsv": tables.examinees_table(exam),
@@ -226,8 +226,6 @@ def write_improvement(improved_exam: ImprovedExam, out: Path, *, plots: bool = T
     Returns, Raises:
         As `write_fit`.
     """
-    from trecexam.features.exams.plots import steps_plot
-
     files.make_folder(out)
     for old in sorted(
         path for path in out.iterdir() if _STEP.match(path.name) and path.name not in improved_exam.folders
@@ -256,9 +254,6 @@ def improvement_json(improved_exam: ImprovedExam) -> dict[str, object]:
 
 
 def _draw(plots: Iterable[Plot], out: Path) -> Iterator[str]:
-    from trecexam.tables.plots.canvas import draw
-    from trecexam.tables.plots.drawings import plot_files
-
     for plot in plots:
         drawing = draw(plot)
         for name, content in plot_files(plot, drawing):

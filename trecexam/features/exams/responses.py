@@ -7,18 +7,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from converters.response_matrix import LabelTable, ResponseMatrix, read_components, read_groups, read_matrix
 from trecexam.errors import TrecexamError
 from trecexam.features.exams.questions.words import bloom_words, question_types
+from trecexam.irt.components import Components
+from trecexam.irt.exam import Exam
+from trecexam.irt.fitting import check
+from trecexam.line.diagnostics import nothing_graded, resolve_min_rating
+from trecexam.scores.coverage import covered_items
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from trecexam.bank.model import Bank
-    from trecexam.irt.components import Components
-    from trecexam.irt.exam import Exam
     from trecexam.line.loaded import LoadedTrack
     from trecexam.scores.ratings import QueryRatings
 
@@ -81,10 +85,6 @@ def from_track(
     Raises:
         TrecexamError: nothing is graded, or nothing is left to be fitted.
     """
-    import numpy as np
-
-    from trecexam.line.diagnostics import nothing_graded, resolve_min_rating
-
     root = track.folder.root
     threshold = resolve_min_rating(track, min_rating)
     pooled = track.config.track.depth
@@ -130,10 +130,6 @@ def response_matrix(q: QueryRatings, ranks: NDArray[np.int32], min_rating: int) 
     Returns:
         Shape (n_rankings, n_items).
     """
-    import numpy as np
-
-    from trecexam.scores.coverage import covered_items
-
     known = covered_items(q, ranks, 0)
     known |= np.all(ranks < 0, axis=1, keepdims=True)
     return np.where(known, covered_items(q, ranks, min_rating).astype(np.float64), np.nan)
@@ -155,11 +151,6 @@ def usable_responses(
     Raises:
         TrecexamError, ConversionError: as `from_file`.
     """
-    import numpy as np
-
-    from trecexam.irt.exam import Exam
-    from trecexam.irt.fitting import check
-
     notes = []
     given = ~np.isnan(matrix.values)
     rows: NDArray[np.bool_] = np.asarray(given.any(axis=1), np.bool_)
@@ -186,8 +177,6 @@ def usable_responses(
 
 
 def _remarks(values: NDArray[np.float64], examinees: Sequence[str], items: Sequence[str]) -> list[str]:
-    import numpy as np
-
     remarks = []
     shares = np.nanmean(values, axis=0)
     for share, who in ((1.0, "everyone"), (0.0, "no one")):
@@ -234,8 +223,6 @@ def _own_components(path: Path, matrix: ResponseMatrix) -> LabelTable:
 def _components(
     path: Path | None, own: LabelTable | None, examinees: Sequence[str], notes: list[str], source: str
 ) -> Components | None:
-    from trecexam.irt.components import Components
-
     table = own if path is None else read_components(path)
     if table is None:
         return None

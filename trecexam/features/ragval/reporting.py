@@ -23,8 +23,10 @@ from trecexam.features.ragval.judged_scores import (
     places,
     systems_of,
 )
+from trecexam.features.ragval.plots import ragval_plots
 from trecexam.features.ragval.sweep import Sweep, swept
 from trecexam.files import atomic as files
+from trecexam.tables.plots.canvas import draw
 from trecexam.tables.plots.drawings import FOLDER, KINDS, plot_files
 from trecexam.tables.plots.model import Drawing, Plot
 from trecexam.tables.table import Table, to_json, to_tsv
@@ -104,8 +106,6 @@ class RagvalReport:
 
     def plots(self) -> list[Plot]:
         """Means, histogram, and the sweep where there is one."""
-        from trecexam.features.ragval.plots import ragval_plots
-
         named: dict[str | None, System] = {each.run_id: each for each in self.systems}
         return ragval_plots(self.systems, named.get(self.baseline), named.get(self.oracle), self.sweep)
 
@@ -118,8 +118,6 @@ class RagvalReport:
         Raises:
             TrecexamError: a file cannot be written.
         """
-        from trecexam.tables.plots.canvas import draw
-
         out = Path(out)
         files.make_folder(out)
         why: list[str] = []

@@ -10,8 +10,14 @@ from typing import Any
 
 from trecexam.config import GeneratorSection, GraderSection, LanguageModelSection, RaySection, TrackConfig
 from trecexam.errors import GraderError
+from trecexam.graders.language import loading
+from trecexam.graders.openai import missing_for_servers, prices_of, server_of
 from trecexam.graders.seq2seq import FLAN_T5_LARGE
+from trecexam.graders.server.messages import Form
+from trecexam.graders.weights import model_folder
 from trecexam.graders.writing.base import Writer, naming
+from trecexam.graders.writing.local import ClusterWriter, LocalModelSettings, LocalWriter
+from trecexam.graders.writing.server import ServerWriter
 
 _KINDS = ("openai", "causal", "seq2seq")
 
@@ -98,10 +104,6 @@ def _server_writer(
     section: str,
     max_characters: int | None = None,
 ) -> Writer:
-    from trecexam.graders.openai import missing_for_servers, prices_of, server_of
-    from trecexam.graders.server.messages import Form
-    from trecexam.graders.writing.server import ServerWriter
-
     missing = missing_for_servers()
     if missing:
         raise GraderError(f"a server cannot be asked: {missing}")
@@ -137,9 +139,6 @@ def _local_writer(
     section: str,
     ray: RaySection | None = None,
 ) -> Writer:
-    from trecexam.graders.language import loading
-    from trecexam.graders.weights import model_folder
-
     missing = loading.missing_for_models()
     if missing:
         raise GraderError(f"a model cannot be run: {missing}")
@@ -147,10 +146,7 @@ def _local_writer(
         raise GraderError(f"there is no model to write with: {loading.HOW_TO_GET}")
     name = settings.name or ""
     folder = model_folder(settings.model, settings.revision, root, name, loading.HOW_TO_GET)
-
-    from trecexam.graders.writing.local import ClusterWriter, LocalModelSettings, LocalWriter
-
-    found = LocalModelSettings(
+    model = LocalModelSettings(
         kind or _kind_of(folder),
         folder.absolute(),
         Path(settings.model).name,
@@ -165,8 +161,8 @@ def _local_writer(
     )
     memory = root / ".trecexam" / "weights.json"
     if ray is not None and ray.address is not None:
-        return ClusterWriter(found, ray, memory, section)
-    return LocalWriter(found, memory, section)
+        return ClusterWriter(model, ray, memory, section)
+    return LocalWriter(model, memory, section)
 
 
 def _kind_of(folder: Path) -> str:
