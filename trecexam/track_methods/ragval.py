@@ -60,10 +60,10 @@ class Ragval(Opened):
 
     def estimate_judging(self, *, model: dict[str, str] | None = None) -> Estimate:
         """What `judge_answers` would take, in answers ("cells"), tokens and money; asks nobody."""
-        from trecexam.features.ragval.judging import estimate, judging_folder
+        from trecexam.features.ragval.judging import estimate_judging, judging_folder
 
         with TrackLoader(judging_folder(self.folder, model)) as loader:
-            return estimate(loader)
+            return estimate_judging(loader)
 
     def write_questions(
         self,

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from trecexam.config import GeneratorSection, GraderSection, LanguageModelSection, RaySection, TrackConfig
 from trecexam.errors import GraderError
 from trecexam.graders.language import loading
-from trecexam.graders.openai import missing_for_servers, prices_of, server_of
+from trecexam.graders.openai import form_of, missing_for_servers, prices_of, server_of
 from trecexam.graders.seq2seq import FLAN_T5_LARGE
-from trecexam.graders.server.messages import Form
 from trecexam.graders.weights import model_folder
 from trecexam.graders.writing.base import Writer, naming
 from trecexam.graders.writing.local import ClusterWriter, LocalModelSettings, LocalWriter
@@ -108,24 +107,11 @@ def _server_writer(
     if missing:
         raise GraderError(f"a server cannot be asked: {missing}")
     server = server_of(settings, logprobs=False)
-    assert settings.model is not None
-    form = Form(
-        settings.api,
-        settings.model,
-        settings.max_new_tokens,
-        settings.temperature,
-        settings.seed,
-        None,
-        settings.extra,
-        instruction.system,
-        instruction.schema,
-    )
-    prices = prices_of(settings)
     return ServerWriter(
         server,
-        form,
+        replace(form_of(settings), system=instruction.system, schema=instruction.schema),
         revision=settings.revision,
-        prices=prices,
+        prices=prices_of(settings),
         max_characters=max_characters,
         section=section,
     )
