@@ -208,7 +208,7 @@ def test_the_prompt_file_on_the_page_is_one(tmp_path: Path) -> None:
     (text,) = blocks(ROOT / "examples" / "language-models.md", "toml")
     (tmp_path / "mine.toml").write_text(text)
     prompt = load_prompt(tmp_path / "mine.toml")
-    assert (prompt.asks, prompt.max_rating, prompt.told_query) == ("nugget", 2, True)
+    assert (prompt.asks, prompt.max_rating, prompt.needs_query_text) == ("nugget", 2, True)
     assert "state this fact: it is so?" in prompt.text("q", ask("p", "it is so", kind="nugget").item, "p")
 
 

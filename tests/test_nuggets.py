@@ -301,7 +301,7 @@ def test_a_bank_that_cannot_be_weighed_is_an_error_of_one_line(
 
 def test_a_grader_of_whole_queries_has_no_items_to_weigh(tmp_path: Path) -> None:
     class Direct(HashGrader):
-        asks = frozenset(("query",))
+        item_kinds = frozenset(("query",))
 
     root = tmp_path / "track"
     lines(root / "bank.jsonl", [{"query": "what", "qid": "q1", "nuggets": nuggets("q1")}])

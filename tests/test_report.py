@@ -15,7 +15,7 @@ import pytest
 from support import HashGrader, make_small_track, write_run
 
 import trecexam
-from trecexam.line.updates import Update
+from trecexam.outputs.updates import Update
 from trecexam.tables.plots import canvas
 from trecexam.tables.plots.model import Drawing, Plot
 

@@ -12,7 +12,7 @@ import converters
 import trecexam
 from converters.convert import converted
 from trecexam.cli.main import run
-from trecexam.line.updates import Update
+from trecexam.outputs.updates import Update
 
 
 def responses(path: Path, answers: dict[str, str], name: str | None = "gen", **more: object) -> Path:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Collection
 from pathlib import Path
 
 from converters.records import HumanRating, Item
@@ -69,3 +71,13 @@ class ItemConflictError(ConflictError):
     def __init__(self, reason: str, now: Item | None, *, path: Path | str | None = None) -> None:
         super().__init__(reason, path=path)
         self.now = now
+
+
+def did_you_mean(name: str, known: Collection[str], otherwise: str = "", *, before: str = "") -> str:
+    """A guess at what was meant by a name that is not known; `otherwise` where none of the known is like it.
+
+    Args:
+        before: stands before the guess.
+    """
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"{before}did you mean '{near[0]}'?" if near else otherwise

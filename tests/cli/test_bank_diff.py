@@ -295,7 +295,7 @@ def test_beside_other_bank_files_each_stands_in_the_place_of_the_tracks(track: P
 
 def test_items_that_the_grader_does_not_ask_about_are_said_to_be_so(track: Path, tmp_path: Path) -> None:
     class Questions(HashGrader):
-        asks = ("question",)
+        item_kinds = ("question",)
 
     nugget = {"query_id": "q1", "items": [{"nugget_id": "n1", "nugget_text": "a fact"}]}
     new = variant(track, tmp_path / "new.jsonl", lambda rows: rows.append(nugget))

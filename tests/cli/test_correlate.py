@@ -15,6 +15,7 @@ from support import write_run
 import trecexam
 from trecexam.cli.main import run
 from trecexam.graders.base import Scale
+from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.scores.correlation import correlate
 from trecexam.scores.rank_correlation.outliers import find_outliers
 from trecexam.scores.rank_correlation.swaps import find_swaps
@@ -49,10 +50,10 @@ def settings(root: Path, scores: str) -> None:
 def values(root: Path, measure: str, *, official: bool) -> tuple[list[str], np.ndarray]:
     """The runs, and their values of shape (runs, queries), from the leaderboard's own per-query values."""
     with trecexam.open_track(root) as track:
-        pipeline = track._loaded()
-        found = pipeline.official_values([measure]) if official else pipeline.rubric_values([measure])
-    names = sorted(found)
-    return names, np.array([[found[name][q][measure] for q in sorted(found[name])] for name in names])
+        values_of = official_values if official else rubric_values
+        values = values_of(track._loaded(), [measure])
+    names = sorted(values.runs)
+    return names, values.matrix(measure, names, sorted(values.query_ids))
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from trecexam.features.exams.matrices import write_examinees
 from trecexam.features.exams.questions.asking import examples_for, prompt
 from trecexam.features.exams.questions.reading import read_choice
 from trecexam.features.exams.scoring import Answered, Examinee
-from trecexam.files.exclusive_lock import alone
+from trecexam.files.exclusive_lock import exclusive_lock
 from trecexam.graders.server import exchange
 
 STEMS = ("What is moved by a pump?", "What is on the coil in winter?", "Which power is used?")
@@ -385,7 +385,7 @@ def test_who_answers_otherwise_than_before_is_named(tmp_path: Path) -> None:
 
 def test_two_processes_that_write_at_once_lose_no_examinee(tmp_path: Path) -> None:
     made = [question()]
-    with alone(tmp_path / ".lock"):
+    with exclusive_lock(tmp_path / ".lock"):
         other = Thread(target=write_examinees, args=([examinee(made, 0, model="n")], made, tmp_path))
         other.start()
         other.join(0.2)

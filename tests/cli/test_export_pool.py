@@ -80,7 +80,7 @@ def test_an_exported_pool_tells_answers_without_a_rating_and_errors(tmp_path: Pa
 
 def test_an_exported_pool_has_grades_of_the_query_itself_as_such(tmp_path: Path) -> None:
     grader = HashGrader()
-    grader.asks = frozenset({"query"})  # type: ignore[attr-defined]
+    grader.item_kinds = frozenset({"query"})  # type: ignore[attr-defined]
     root = make_small_track(tmp_path / "track", queries=1)
     with trecexam.open_track(root, grader=grader) as track:
         track.update()

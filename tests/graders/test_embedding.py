@@ -186,5 +186,5 @@ def test_linking_gives_each_judgment_the_share_of_passages_it_has() -> None:
 
 def test_the_model_is_called_as_in_the_settings(tiny_model: Path) -> None:
     grader = create_embedding(GraderSection(model=tiny_model.name), tiny_model.parent)
-    assert grader.said_by == (tiny_model.name, "")
-    assert EmbeddingGrader(tiny_model).said_by == (tiny_model.name, "")
+    assert grader.model_and_prompt == (tiny_model.name, "")
+    assert EmbeddingGrader(tiny_model).model_and_prompt == (tiny_model.name, "")

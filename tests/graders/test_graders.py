@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from trecexam.cli.main import run
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders import Answer, Cell, available, create
-from trecexam.graders.base import identity_digest
+from trecexam.graders.base import ITEM_KINDS, Estimate, Scale, identity_digest
 from trecexam.graders.recorded import RecordedGrader
+from trecexam.graders.traits import traits_of
 
 ITEM = Item("q1", "q1/1", "What is it?")
 
@@ -115,3 +117,69 @@ def test_graders_says_what_is_available_and_what_is_missing(
     assert rows["recorded"]["available"] == "yes"
     assert rows["embedding"]["available"] == "no"
     assert "pip install 'trecexam[offline]'" in rows["embedding"]["missing"]
+
+
+class Plain:
+    """A grader that says nothing of itself but what it must."""
+
+    identity: Mapping[str, Any] = {"grader": "plain"}
+
+    def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
+        yield [(each, Answer(0, "ok", "")) for each in cells]
+
+
+def test_a_grader_that_says_nothing_of_itself_has_the_defaults() -> None:
+    traits = traits_of(Plain())
+    assert (traits.item_kinds, traits.scale, traits.score_settings) == (ITEM_KINDS, Scale(5, 4), {})
+    assert not traits.needs_query_text
+    assert traits.model_and_prompt() is None
+    assert (traits.meter, traits.estimate, traits.read, traits.free_text) == (None, None, None, None)
+    assert (traits.label, traits.prompt, traits.cut_texts()) == (None, None, 0)
+
+
+def test_what_a_grader_says_of_itself_is_in_its_traits() -> None:
+    class Talkative(Plain):
+        item_kinds = frozenset({"query"})
+        needs_query_text = True
+        scale = Scale(3, 2)
+        score_settings: Mapping[str, Any] = {"min_answers": 2}
+        model_and_prompt = ("a model", None)
+        free_text = False
+        cut = 0
+
+        def estimate(self, cells: Iterable[Cell]) -> Estimate:
+            return Estimate(len([*cells]))
+
+    grader = Talkative()
+    traits = traits_of(grader)
+    assert (traits.item_kinds, traits.needs_query_text, traits.scale) == ({"query"}, True, Scale(3, 2))
+    assert (traits.score_settings, traits.model_and_prompt()) == ({"min_answers": 2}, ("a model", None))
+    assert traits.free_text is False
+    assert traits.estimate is not None
+    assert traits.estimate([cell()]) == Estimate(1)
+    grader.cut = 3
+    assert traits.cut_texts() == 3
+
+
+def test_attributes_of_graders_are_understood_under_their_former_names() -> None:
+    class Older(Plain):
+        asks = frozenset({"nugget"})
+        told_query = True
+        scores: Mapping[str, Any] = {"min_rating": 3}
+        said_by = ("a model", "a prompt")
+
+    traits = traits_of(Older())
+    assert (traits.item_kinds, traits.needs_query_text) == ({"nugget"}, True)
+    assert (traits.score_settings, traits.model_and_prompt()) == ({"min_rating": 3}, ("a model", "a prompt"))
+
+    class Both(Older):
+        item_kinds = frozenset({"question"})
+
+    assert traits_of(Both()).item_kinds == {"question"}
+
+
+def test_the_name_of_a_recordings_prompt_is_no_prompt(tmp_path: Path) -> None:
+    path = graded_pool(tmp_path / "g.jsonl", [grading("m", "p", 4)])
+    traits = traits_of(RecordedGrader(path, "m", "p"))
+    assert traits.prompt is None
+    assert traits.model_and_prompt() == ("m", "p")

@@ -51,7 +51,7 @@ class Echo:
 
 
 class Digits(WritingGrader):
-    name, asks = "digits", frozenset({"question"})
+    name, item_kinds = "digits", frozenset({"question"})
 
     def prompt(self, cell: Cell) -> Fitted:
         return self.writer.fitted(lambda text: f"{cell.query_id}: {text}", cell.text)

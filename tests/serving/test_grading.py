@@ -11,7 +11,7 @@ from served import graded_track
 
 import trecexam
 from trecexam.files.track_lock import TrackLock
-from trecexam.line.updates import Progress
+from trecexam.line.grading import Progress
 from trecexam.serving import child
 from trecexam.serving.grading import Busy, Grading, Line, Regrader, Told, grade
 

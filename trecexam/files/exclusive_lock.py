@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from trecexam.errors import TrecexamError
+from trecexam.files.lock_file import open_lock_file
 
 
 @contextmanager
-def alone(path: Path) -> Iterator[None]:
+def exclusive_lock(path: Path) -> Iterator[None]:
     """Waits until nobody else writes; what two people say must not overwrite each other.
 
     Args:
@@ -21,13 +21,7 @@ def alone(path: Path) -> Iterator[None]:
     Raises:
         TrecexamError: it cannot be made.
     """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    except OSError as error:
-        raise TrecexamError(
-            f"cannot be opened: {error.strerror}; make the folder writable", path=path
-        ) from None
+    fd = open_lock_file(path, 0o666)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
         yield

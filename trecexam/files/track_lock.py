@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 
 from trecexam.errors import LockedError, TrecexamError
+from trecexam.files.lock_file import open_lock_file
 
 
 class TrackLock:
@@ -29,13 +30,7 @@ class TrackLock:
         self._fd = -1
 
     def __enter__(self) -> TrackLock:
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise TrecexamError(
-                f"cannot be opened: {error.strerror}; make the folder writable", path=self.path
-            ) from None
+        self._fd = open_lock_file(self.path, 0o644)
         if not self._take():
             pid = os.pread(self._fd, 32, 0).decode(errors="replace").strip() or "unknown"
             os.close(self._fd)

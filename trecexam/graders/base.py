@@ -86,21 +86,24 @@ class Grader(Protocol):
     `identity` holds everything that can change an answer (model, prompt, decoding ...) and nothing that
     cannot (batch size, device); it is known before any model is loaded.
 
-    A grader may also have:
+    A grader may also have these attributes; `graders.traits.traits_of` reads them, and nothing else does:
 
-    - `asks`: the kinds of items it grades, where these are not `ITEM_KINDS`; {"query"} grades a passage's
-      relevance to the query itself, whatever the bank holds.
+    - `item_kinds`: the kinds of items it grades, where these are not `ITEM_KINDS`; {"query"} grades a
+      passage's relevance to the query itself, whatever the bank holds.
+    - `needs_query_text`: True where it is told the query's text beside each item.
     - `scale`: a `Scale`, where it is not 0..5.
-    - `scores`: settings of [scores] that suit it, where the track does not say otherwise.
-    - `said_by`: (model, prompt) as people know them, where the identity names neither.
+    - `score_settings`: settings of [scores] that suit it, where the track does not say otherwise.
+    - `model_and_prompt`: (model, prompt) as people know them, where the identity names neither.
     - `meter`: where tokens are paid for. `meter.used` is the `Usage` since it was made, `meter.before` is
       set to what it used earlier, and `meter.as_json(usage)` is for the manifest; with it comes
       `estimate(cells) -> Estimate`.
-    - `compat` and `read(item, raw answer) -> Reading`: where `compat` is set, ratings are read anew from
-      the stored answers, so that changing it never runs a model.
-    - `free_text`: the same `read` always counts, as what the model wrote is what is stored.
-    - `label(item, raw answer)`: a label between 0 and 1 that is finer than a rating; `cut`: how many texts
-      were too long for its model, since it was made.
+    - `read(item, raw answer) -> Reading`, and `free_text`: where that is True, ratings are read anew from
+      the stored answers, as what the model wrote is what is stored; then another way of reading runs no
+      model.
+    - `label(item, raw answer)`: a label between 0 and 1 that is finer than a rating.
+    - `prompt(cell)`: what its model is asked about a cell, and whether a text was cut for that.
+    - `cut`: how many texts were too long for its model, since it was made.
+    - `traits`: the `GraderTraits` of the grader that does its work, in place of all these.
     """
 
     @property
@@ -134,26 +137,6 @@ class Factory:
     missing: Callable[[], str]
     create: Callable[[GraderSection, Path], Grader]
     runs_model: bool = True
-
-
-def asks_of(grader: Grader) -> frozenset[str]:
-    """The kinds of items that a grader grades."""
-    return getattr(grader, "asks", ITEM_KINDS)
-
-
-def told_query(grader: Grader) -> bool:
-    """Whether a grader is told the query's text beside each item."""
-    return getattr(grader, "told_query", False)
-
-
-def scale_of(grader: Grader) -> Scale:
-    """The scale of a grader's ratings."""
-    return getattr(grader, "scale", Scale())
-
-
-def scores_of(grader: Grader) -> Mapping[str, Any]:
-    """The settings of [scores] that suit a grader, where a track does not say otherwise."""
-    return getattr(grader, "scores", {})
 
 
 def identity_json(identity: Mapping[str, Any]) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trecexam.errors import GraderError
+from trecexam.errors import GraderError, did_you_mean
 from trecexam.graders.base import Grader
 from trecexam.graders.cluster.grader import ClusterGrader
 from trecexam.graders.registry import available
+from trecexam.graders.traits import traits_of
 
 if TYPE_CHECKING:
     from trecexam.config import GraderSection, RaySection
@@ -25,12 +25,11 @@ def create(settings: GraderSection, root: Path, ray: RaySection | None = None) -
     if settings.name not in factories:
         if settings.name == "ray":
             raise GraderError("`ray` grades with any grader: name that one, and set `address` in [ray]")
-        near = difflib.get_close_matches(settings.name, factories, n=1)
-        hint = f"did you mean '{near[0]}'?" if near else f"known here: {', '.join(factories)}"
+        hint = did_you_mean(settings.name, factories, f"known here: {', '.join(factories)}")
         raise GraderError(f"no grader '{settings.name}'; {hint}")
     factory = factories[settings.name]
     grader = factory.create(settings, root)
-    paid = getattr(grader, "meter", None) is not None
+    paid = traits_of(grader).meter is not None
     if ray is None or ray.address is None or paid or not factory.runs_model:
         return grader
     return ClusterGrader(grader, settings, root, ray)

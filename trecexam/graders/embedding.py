@@ -63,7 +63,7 @@ class EmbeddingGrader:
         }
 
     @property
-    def said_by(self) -> tuple[str, str]:
+    def model_and_prompt(self) -> tuple[str, str]:
         """The model as people call it; there is no prompt."""
         return self.model, ""
 

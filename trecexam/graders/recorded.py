@@ -57,7 +57,7 @@ class RecordedGrader:
                 yield found
 
     @property
-    def said_by(self) -> tuple[str, str]:
+    def model_and_prompt(self) -> tuple[str, str]:
         """The model and the prompt that the recording names."""
         return self._recording.source
 

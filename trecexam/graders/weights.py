@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
-import os
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from trecexam.errors import GraderError
+from trecexam.errors import GraderError, TrecexamError
+from trecexam.files.memory import recall, remember
 
 #: The model whose weights are in the extra `offline`.
 OFFLINE_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
@@ -148,10 +147,7 @@ def weights_digest(folder: Path, memory: Path | None = None) -> str:
 
 
 def _digests(files: Sequence[Path], memory: Path | None) -> list[str]:
-    known: dict[str, list[object]] = {}
-    if memory is not None:
-        with contextlib.suppress(OSError, ValueError, TypeError):
-            known = dict(json.loads(memory.read_bytes()))
+    known: dict[str, list[object]] = {} if memory is None else recall(memory)
     found: dict[str, list[object]] = {}
     for path in files:
         stat = path.stat()
@@ -166,9 +162,6 @@ def _digests(files: Sequence[Path], memory: Path | None) -> list[str]:
     known = {key: kept for key, kept in known.items() if Path(key).exists()}
     if memory is not None and {**known, **found} != known:
         # A folder that may only be read loses nothing but time.
-        with contextlib.suppress(OSError):
-            memory.parent.mkdir(parents=True, exist_ok=True)
-            part = memory.with_name(f".{memory.name}.{os.getpid()}")
-            part.write_text(json.dumps({**known, **found}))
-            part.replace(memory)
+        with contextlib.suppress(TrecexamError):
+            remember(memory, {**known, **found})
     return [str(entry[2]) for entry in found.values()]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from converters.records import Item
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
-from trecexam.graders.base import Answer, Cell, Estimate, Scale, Usage
+from trecexam.graders.base import Answer, Cell, Estimate, Usage
 from trecexam.graders.language import loading
 from trecexam.graders.openai import missing_for_servers
 from trecexam.graders.prompts import Reading
@@ -44,16 +44,13 @@ class WritingGrader(ABC):
     What the model wrote is stored, and what it means is read from that: another reading runs no model.
 
     Attributes:
-        asks: the kinds of items that it grades.
+        item_kinds: the kinds of items that it grades.
         cut: texts that were too long for the model, since it was made.
     """
 
     free_text = True
-    compat = None
-    told_query = False
-    scale = Scale()
     name: str
-    asks: frozenset[str]
+    item_kinds: frozenset[str]
 
     def __init__(self, writer: Writer) -> None:
         self.writer = writer

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import Rejected
-from trecexam.graders.base import scale_of
 
 if TYPE_CHECKING:
     from trecexam.line.inputs import TrackInputs
@@ -59,7 +58,7 @@ def nothing_graded(track: LoadedTrack) -> str:
 def resolve_min_rating(track: LoadedTrack, asked: int | None) -> int:
     if asked is None:
         return track.config.scores.min_rating
-    most = scale_of(track.grader).max_rating
+    most = track.traits.scale.max_rating
     if asked > most:
         raise TrecexamError(f"no rating reaches {asked}: the grader rates 0..{most}")
     return asked

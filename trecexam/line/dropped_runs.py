@@ -17,6 +17,7 @@ from trecexam.files.stamps import Rejected, Stamp
 from trecexam.line.dropped_files import Dropped, read_dropped
 from trecexam.line.judged_answers import not_judged
 from trecexam.line.run_names import name_runs
+from trecexam.tables.text import shorten_list
 from trecexam.track import TrackFolder
 
 #: Why a run is not taken that is to other queries than the bank's.
@@ -121,7 +122,7 @@ class DroppedRuns:
         if not unknown:
             return True
         line = self._files.get("line " + unknown[0], path, partial(_first_line, query_id=unknown[0]))
-        shown = ", ".join(f"'{query_id}'" for query_id in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
+        shown = shorten_list(unknown, dots=True)
         if len(unknown) == len(run.query_ids):
             rejected.append(Rejected(self.folder.shown(path), line, f"{NO_QUERY}: {shown}"))
             return False

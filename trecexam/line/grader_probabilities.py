@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from trecexam.graders.base import identity_json, scale_of
+from trecexam.graders.base import identity_json
 from trecexam.graders.prompts import published
 from trecexam.scores.ratings import MAX_RATING, MISSING, QueryRatings
 
@@ -70,7 +70,7 @@ def _ratings(track: LoadedTrack, graders: Sequence[int], cells: Sequence[Mapping
 
 def _others(track: LoadedTrack) -> list[int]:
     """The graders, other than the track's, that ever graded here on the same scale."""
-    own, best = identity_json(track.grader.identity), scale_of(track.grader).max_rating
+    own, best = identity_json(track.grader.identity), track.traits.scale.max_rating
     return [
         row
         for row, identity in track.grades.store.graders()

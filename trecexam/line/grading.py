@@ -20,6 +20,7 @@ from trecexam.graders.base import (
     identity_digest,
     identity_json,
 )
+from trecexam.graders.traits import UsageMeter, traits_of
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.sheets import MISSING
 from trecexam.line.store import GradeRow, GradeStore
@@ -106,7 +107,9 @@ class Grading:
             GraderError: the grader cannot go on; what it graded is stored.
         """
         total = track.counts.missing if only is None else count_missing(track, only)
-        graded, complete, why, cut = 0, True, "", getattr(self._grader, "cut", 0)
+        graded, complete, why = 0, True, ""
+        cut_texts = traits_of(self._grader).cut_texts
+        cut_before = cut_texts()
         self._used = Usage()
         if not total:
             return Graded(0)
@@ -138,11 +141,11 @@ class Grading:
             if close:
                 close()
             self._note_usage(meter)
-        return Graded(graded, complete, why, getattr(self._grader, "cut", 0) - cut)
+        return Graded(graded, complete, why, cut_texts() - cut_before)
 
     def usage(self) -> dict[str, Any] | None:
         """What it used in the last run and in all; None where that is not counted."""
-        meter = getattr(self._grader, "meter", None)
+        meter = traits_of(self._grader).meter
         if meter is None:
             return None
         return {"this_update": meter.as_json(self._used), "total": meter.as_json(self._used_before())}
@@ -150,11 +153,8 @@ class Grading:
     def estimate(self, track: LoadedTrack) -> Estimate:
         """What it would take to grade all cells without a grade; asks nobody."""
         self._meter()
-        estimate = getattr(self._grader, "estimate", None)
-        if estimate is None:
-            return Estimate(track.counts.missing)
-        expected: Estimate = estimate(missing_cells(track))
-        return expected
+        estimate = traits_of(self._grader).estimate
+        return Estimate(track.counts.missing) if estimate is None else estimate(missing_cells(track))
 
     def _record(self, batch: Sequence[tuple[Cell, Answer]]) -> None:
         """Stores a batch of answers in one transaction."""
@@ -175,14 +175,14 @@ class Grading:
         grader_id = self._store().grader_id(identity_digest(self._grader.identity))
         return Usage() if grader_id is None else Usage(*self._store().usage(grader_id))
 
-    def _meter(self) -> Any:
+    def _meter(self) -> UsageMeter | None:
         """The grader's, told what was used before; None where it has none."""
-        meter = getattr(self._grader, "meter", None)
+        meter = traits_of(self._grader).meter
         if meter is not None:
             meter.before, meter.used = self._used_before(), Usage()
         return meter
 
-    def _note_usage(self, meter: Any) -> None:
+    def _note_usage(self, meter: UsageMeter | None) -> None:
         if meter is not None and meter.used != self._used:
             used = meter.used
             self._store().add_usage(self._grader_id(), used.less(self._used))

@@ -13,6 +13,7 @@ from trecexam.config import TrackConfig
 from trecexam.files.stamps import Rejected
 from trecexam.graders import Grader
 from trecexam.graders.base import identity_json
+from trecexam.graders.traits import GraderTraits, traits_of
 from trecexam.line.derived import DerivedValues
 from trecexam.line.inputs import TrackInputs
 from trecexam.line.overrides import Overrides
@@ -102,6 +103,11 @@ class LoadedTrack(TrackInputs):
         """What is computed from these parts of the track, kept from one loaded track to the next."""
         token = tuple(self.part_digests[part] for part in parts)
         return self.kept.get(name, token, compute)
+
+    @property
+    def traits(self) -> GraderTraits:
+        """What its grader says of itself."""
+        return traits_of(self.grader)
 
     @cached_property
     def counts(self) -> Counts:

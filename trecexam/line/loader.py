@@ -12,7 +12,7 @@ from trecexam.bank import Bank
 from trecexam.config import TrackConfig
 from trecexam.files.stamps import Rejected
 from trecexam.graders import Grader, create
-from trecexam.graders.base import asks_of, scale_of, scores_of, told_query
+from trecexam.graders.traits import GraderTraits, traits_of
 from trecexam.line.derived import DerivedValues
 from trecexam.line.diagnostics import without_text
 from trecexam.line.grading import Graded, Grading, Progress
@@ -60,8 +60,8 @@ class TrackLoader:
         Raises:
             ConfigError: they do not go with that scale.
         """
-        config = self.folder.config.suited(scores_of(self.grader))
-        return config.on_scale(*scale_of(self.grader), self.folder.config_path)
+        config = self.folder.config.suited(self.traits.score_settings)
+        return config.on_scale(*self.traits.scale, self.folder.config_path)
 
     @cached_property
     def grader(self) -> Grader:
@@ -69,10 +69,16 @@ class TrackLoader:
         config = self.folder.config
         return self._given_grader or create(config.grader, self.folder.root, config.ray)
 
+    @property
+    def traits(self) -> GraderTraits:
+        """What the grader says of itself."""
+        return traits_of(self.grader)
+
     @cached_property
     def inputs(self) -> InputReader:
         """Reads the track's files."""
-        return InputReader(self.folder, asks_of(self.grader), with_query=told_query(self.grader))
+        traits = self.traits
+        return InputReader(self.folder, traits.item_kinds, with_query=traits.needs_query_text)
 
     @property
     def store(self) -> GradeStore:
@@ -121,7 +127,7 @@ class TrackLoader:
         texts, bad_passages = self._texts_of(doc_ids, inputs)
         lost = doc_ids - texts.keys()
         no_text = tuple(without_text(self.folder, inputs, texts, depth)) if lost else ()
-        shown, best = self.folder.shown(self.folder.overrides()), scale_of(self.grader).max_rating
+        shown, best = self.folder.shown(self.folder.overrides()), self.traits.scale.max_rating
         docs_of = {query_id: of_query.doc_ids for query_id, of_query in pooled.items()}
         overrides = resolve(inputs.human, shown, inputs.bank, docs_of, texts, best)
         grades = StoredGrades(self.store, self.grader)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +12,7 @@ import converters
 from converters.records import Qrel
 from trecexam.errors import TrecexamError
 from trecexam.line.sources import sources_beside
+from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
     from trecexam.line.loaded import LoadedTrack
@@ -114,14 +115,14 @@ def official_judgments(track: LoadedTrack) -> Official:
             "no official judgments: put qrels.txt here or name a file with `qrels` in [track]",
             path=folder.root,
         )
-    if file is None:
-        return Official(str(folder.config.track.dataset), track.official)
-    return Official(folder.shown(file), track.official, sources_beside(file).exists())
+    rows, source = track.official, str(folder.config.track.dataset) if file is None else folder.shown(file)
+    merged = file is not None and sources_beside(file).exists()
+    # Kept, with the labels by query that it makes of its rows.
+    return track.derived("official judgments", ("official",), lambda: Official(source, rows, merged))
 
 
-def _some(ids: Collection[str] | Sequence[str]) -> str:
-    shown = [f"'{one}'" for _, one in zip(range(2), ids, strict=False)]
-    return ", ".join(shown) + (", ..." if len(ids) > len(shown) else "") if shown else "none"
+def _some(ids: Collection[str]) -> str:
+    return shorten_list(ids, 2, dots=True) or "none"
 
 
 #: What an official leaderboard file is called beside official measures.

@@ -42,25 +42,30 @@ def pool_with_ranks(runs: Sequence[Run], query_ids: Iterable[str], depth: int) -
     import numpy as np
     import pyarrow as pa
 
-    spans = [run.spans for run in runs]
+    queries = list(query_ids)
+    place = {query_id: number for number, query_id in enumerate(queries)}
+    parts, lengths = [], np.zeros((len(runs), len(queries)), np.int64)
+    query_of: list[NDArray[np.int64]] = []
+    for number, run in enumerate(runs):
+        at = np.array([place.get(query_id, -1) for query_id in run.query_ids], np.int64)
+        counts = np.where(at >= 0, np.minimum(np.diff(run.offsets), depth), 0)
+        lengths[number, at[at >= 0]] = counts[at >= 0]
+        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        parts.append(run.doc_ids.take(pa.array(np.repeat(run.offsets[:-1], counts) + within)))
+        query_of.append(np.repeat(at, counts))
+    # All runs' passages of a query, one after the other.
+    order = np.argsort(np.concatenate([np.empty(0, np.int64), *query_of]), kind="stable")
+    doc_ids = pa.concat_arrays(parts).take(pa.array(order)) if parts else pa.array([], pa.large_string())
+    bounds = np.concatenate(([0], np.cumsum(lengths.sum(axis=0)))).tolist()
     pooled: dict[str, PooledQuery] = {}
-    for query_id in query_ids:
-        parts, lengths = [], np.zeros(len(runs), np.int64)
-        for number, (run, of_run) in enumerate(zip(runs, spans, strict=True)):
-            start, end = of_run.get(query_id, (0, 0))
-            if end > start:
-                lengths[number] = min(end - start, depth)
-                parts.append(run.doc_ids.slice(start, lengths[number]))
-        width = int(lengths.max(initial=0))
-        ranks = np.full((len(runs), width), -1, np.int32)
-        if not parts:
-            pooled[query_id] = PooledQuery((), ranks)
-            continue
-        encoded = pa.concat_arrays(parts).dictionary_encode()
+    for number, query_id in enumerate(queries):
+        of_query = lengths[:, number]
+        ranks = np.full((len(runs), int(of_query.max(initial=0))), -1, np.int32)
+        encoded = doc_ids[bounds[number] : bounds[number + 1]].dictionary_encode()
         first_seen: list[str] = encoded.dictionary.to_pylist()
-        order = sorted(range(len(first_seen)), key=first_seen.__getitem__)
-        place = np.empty(len(order), np.int32)
-        place[order] = np.arange(len(order), dtype=np.int32)
-        ranks[np.arange(width) < lengths[:, None]] = place[encoded.indices.to_numpy()]
-        pooled[query_id] = PooledQuery(tuple(first_seen[at] for at in order), ranks)
+        by_id = sorted(range(len(first_seen)), key=first_seen.__getitem__)
+        row = np.empty(len(by_id), np.int32)
+        row[by_id] = np.arange(len(by_id), dtype=np.int32)
+        ranks[np.arange(ranks.shape[1]) < of_query[:, None]] = row[encoded.indices.to_numpy()]
+        pooled[query_id] = PooledQuery(tuple(first_seen[at] for at in by_id), ranks)
     return pooled

@@ -30,6 +30,10 @@ def rejected_rows(track: LoadedTrack, ungraded: tuple[Rejected, ...] = ()) -> tu
 
 def not_computable(track: LoadedTrack) -> str | None:
     """Why the track's own official measures cannot be computed on its judgments; None where they can."""
+    return track.derived("official measures", ("official", "settings"), lambda: _not_computable(track))
+
+
+def _not_computable(track: LoadedTrack) -> str | None:
     try:
         OfficialJudgments(track.official or ()).evaluator(track.config.official_measures(), ())
     except ValueError as error:

@@ -65,6 +65,21 @@ class GradeRow(NamedTuple):
 _MANY = 2000
 #: A grade as one number: the rating, or what its status is where there is none.
 _CODE = "coalesce(rating, CASE status WHEN 'unparsed' THEN -2 WHEN 'refused' THEN -3 ELSE -4 END)"
+
+
+class ItemGrades(NamedTuple):
+    """What one grader gave on one item, as columns.
+
+    `codes` are the ratings 0..5, or -2 unparsed, -3 refused, -4 error; `answers` are None where they were not
+    asked for.
+    """
+
+    item_id: int
+    passage_ids: NDArray[np.int64]
+    codes: NDArray[np.int8]
+    answers: list[str] | None
+
+
 _WHOLE = "item_id, passage_id, rating, status, answer, probabilities"
 
 
@@ -259,32 +274,33 @@ class GradeStore:
             ).fetchall()
 
     def grade_columns(
-        self, grader_id: int, item_ids: Sequence[int]
-    ) -> dict[int, tuple[NDArray[np.int64], NDArray[np.int8]]]:
-        """The grades that this grader gave on these items, as columns; items without any are left out.
+        self, grader_id: int, item_ids: Sequence[int], *, with_answers: bool = False
+    ) -> Iterator[ItemGrades]:
+        """The grades that this grader gave on these items, an item at a time; items without any are left out.
 
-        Returns:
-            item id -> (passage ids, ascending; their ratings 0..5, or -2 unparsed, -3 refused, -4 error).
+        Args:
+            with_answers: the raw answers too.
         """
         import numpy as np
 
         # SQLite joins an item's numbers in C; a million rows as Python tuples take several times as long.
-        query = f"SELECT item_id, group_concat(passage_id, ' '), group_concat({_CODE}, ' ') FROM grade "
-        columns: dict[int, tuple[NDArray[np.int64], NDArray[np.int8]]] = {}
+        joined = f"group_concat(passage_id, ' '), group_concat({_CODE}, ' ')"
+        if with_answers:
+            joined += ", group_concat(answer, char(31))"
         with self._errors():
             for part in [None] if len(item_ids) > _MANY else _parts(item_ids, 500):
                 some = "" if part is None else f" AND item_id IN ({', '.join('?' * len(part))})"
                 rows = self._db.execute(
-                    f"{query}WHERE grader_id = ?{some} GROUP BY item_id", (grader_id, *(part or ()))
+                    f"SELECT item_id, {joined} FROM grade WHERE grader_id = ?{some} GROUP BY item_id",
+                    (grader_id, *(part or ())),
                 )
-                for item_id, passages, codes in rows:
+                for item_id, passages, codes, *texts in rows:
                     passage_ids = np.fromstring(passages, np.int64, sep=" ")
-                    of_passages = np.fromstring(codes, np.int8, sep=" ")
-                    if (passage_ids[1:] < passage_ids[:-1]).any():
-                        order = np.argsort(passage_ids)
-                        passage_ids, of_passages = passage_ids[order], of_passages[order]
-                    columns[item_id] = passage_ids, of_passages
-        return columns
+                    answers = texts[0].split("\x1f") if texts else None
+                    if answers is not None and len(answers) != len(passage_ids):
+                        # The character that parts them is in one of them.
+                        answers = [row.answer for row in self.answers(grader_id, item_id).values()]
+                    yield ItemGrades(item_id, passage_ids, np.fromstring(codes, np.int8, sep=" "), answers)
 
     def answers(self, grader_id: int, item_id: int) -> Mapping[int, GradeRow]:
         """passage id -> the whole grade, raw answer too, of every grade on this item."""

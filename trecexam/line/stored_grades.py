@@ -13,8 +13,9 @@ from trecexam.bank.model import asked_digest, item_digest, passage_digest
 from trecexam.errors import TrecexamError
 from trecexam.graders import Grader
 from trecexam.graders.base import identity_digest
-from trecexam.line.sheets import CODES, ERROR, MISSING, GradeSheet
-from trecexam.line.store import GradeRow, GradeStore
+from trecexam.graders.traits import traits_of
+from trecexam.line.sheets import CODES, ERROR, MISSING, UNPARSED, GradeSheet
+from trecexam.line.store import GradeRow, GradeStore, ItemGrades
 from trecexam.scores.ratings import MAX_RATING
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ class StoredGrades:
         self.store = store
         self._grader = grader
         self._identity = grader.identity
-        self._read = getattr(grader, "read", None) if getattr(grader, "free_text", False) else None
+        traits = traits_of(grader)
+        self._read = traits.read if traits.free_text else None
 
     @property
     def grader_id(self) -> int | None:
@@ -55,31 +57,33 @@ class StoredGrades:
         flat = [digest for of_query in digests for digest in of_query]
         rows = dict(zip(flat, self.store.item_ids(flat), strict=True))
         wanted = sorted({row for row in rows.values() if row is not None})
-        grades = self.store.grade_columns(grader_id, wanted) if self._read is None else None
-        for place, (_, items) in enumerate(cells):
-            known = passages[place]
-            for column, item in enumerate(items):
-                row = rows[digests[place][column]]
-                if row is None:
-                    continue
-                if grades is not None:
-                    of_item = grades.get(row)
-                    if of_item is not None:
-                        matrices[place][:, column] = _looked_up(known, *of_item)
-                else:
-                    matrices[place][:, column] = self._read_column(grader_id, row, item, known)
+        places: dict[int, list[tuple[int, int]]] = {}
+        for place, of_query in enumerate(digests):
+            for column, digest in enumerate(of_query):
+                row = rows[digest]
+                if row is not None:
+                    places.setdefault(row, []).append((place, column))
+        for grades in self.store.grade_columns(grader_id, wanted, with_answers=self._read is not None):
+            for place, column in places.get(grades.item_id, ()):
+                codes = self._codes_of(cells[place][1][column], grades)
+                matrices[place][:, column] = _looked_up(passages[place], grades.passage_ids, codes)
         return matrices
 
-    def _read_column(self, grader_id: int, row: int, item: Item, passages: NDArray[np.int64]) -> Codes:
+    def _codes_of(self, item: Item, grades: ItemGrades) -> Codes:
         """The codes of one item's answers as they are read now."""
-        answers = self.store.answers(grader_id, row)
-        column = np.full(len(passages), MISSING, np.int8)
-        for place, passage in enumerate(passages.tolist()):
-            grade = answers.get(passage)
-            if grade is not None:
-                rating, status = self.reading(item, grade)
-                column[place] = CODES[status] if rating is None else rating
-        return column
+        if self._read is None or grades.answers is None:
+            return grades.codes
+        codes = grades.codes.copy()
+        # Models say the same few things again and again.
+        known: dict[str, int] = {}
+        for place, (answer, code) in enumerate(zip(grades.answers, codes.tolist(), strict=True)):
+            if code < UNPARSED:
+                continue
+            if answer not in known:
+                rating, status = self._read(item, answer)
+                known[answer] = CODES[status] if rating is None else rating
+            codes[place] = known[answer]
+        return codes
 
     def _passage_rows(
         self, cells: Sequence[tuple[Sequence[str | None], Sequence[Item]]]
@@ -96,8 +100,7 @@ class StoredGrades:
         """(rating, status) of a stored answer."""
         if self._read is None or grade.status not in {"ok", "unparsed"}:
             return grade.rating, grade.status
-        reading: tuple[int | None, str] = self._read(item, grade.answer)
-        return reading
+        return self._read(item, grade.answer)
 
     def failed_items(self, sheets: Mapping[str, GradeSheet]) -> Iterator[tuple[Item, str, int]]:
         """Each item with cells that could not be graded: the item, the first one's reason, and how many."""
@@ -198,7 +201,7 @@ class StoredGrades:
     def _model_and_prompt(self) -> tuple[str | None, str | None]:
         """What the grader is called where its identity does not say it."""
         try:
-            return getattr(self._grader, "said_by", (None, None))
+            return traits_of(self._grader).model_and_prompt() or (None, None)
         except (ConversionError, TrecexamError):
             # A recording that is gone names nobody; what was taken from it is stored.
             return None, None
@@ -209,10 +212,13 @@ def _looked_up(passages: NDArray[np.int64], graded: NDArray[np.int64], codes: Co
 
     Args:
         passages: rows in the store, -1 for none.
-        graded, codes: the item's graded passages, ascending, and their codes.
+        graded, codes: the item's graded passages, and their codes.
     """
     if not len(graded):
         return np.full(len(passages), MISSING, np.int8)
+    if (graded[1:] < graded[:-1]).any():
+        order = np.argsort(graded)
+        graded, codes = graded[order], codes[order]
     places = np.searchsorted(graded, passages)
     places[places == len(graded)] = 0
     return np.where(graded[places] == passages, codes[places], np.int8(MISSING)).astype(np.int8)

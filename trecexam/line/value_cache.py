@@ -35,6 +35,7 @@ class ValueCache:
         self._tokens: dict[str, Hashable] = {}
         self._runs: dict[str, _OfRun] = {}
         self.evaluated = 0
+        self._on_all: tuple[dict[str, Hashable], EvaluateRun] | None = None
 
     def values(
         self,
@@ -54,7 +55,7 @@ class ValueCache:
         """
         query_ids = tuple(tokens)
         if tuple(measures) != self._measures:
-            self._measures, self._runs = tuple(measures), {}
+            self._measures, self._runs, self._on_all = tuple(measures), {}, None
         self._follow(query_ids, tokens)
         fresh = [q for q in query_ids if q not in self._tokens or self._tokens[q] != tokens[q]]
         self._tokens = dict(tokens)
@@ -65,7 +66,7 @@ class ValueCache:
         for names, stale in ((new, list(query_ids)), (old, fresh)):
             if not names or not stale:
                 continue
-            evaluate = evaluator(stale)
+            evaluate = self._evaluator(stale, tokens, evaluator)
             places = [place for place, q in enumerate(query_ids) if q in set(stale)] if names is old else None
             for name in names:
                 values = evaluate(runs[name])
@@ -81,6 +82,19 @@ class ValueCache:
         shape = (len(arrays), len(query_ids), len(self._measures))
         array = np.stack(arrays) if arrays else np.zeros(shape)
         return MeasureValues(tuple(runs), query_ids, self._measures, array)
+
+    def _evaluator(
+        self,
+        stale: Sequence[str],
+        tokens: Mapping[str, Hashable],
+        evaluator: Callable[[Sequence[str]], EvaluateRun],
+    ) -> EvaluateRun:
+        """What evaluates runs on these queries; that on all of them is kept for the next run."""
+        if len(stale) < len(tokens):
+            return evaluator(stale)
+        if self._on_all is None or self._on_all[0] != tokens:
+            self._on_all = dict(tokens), evaluator(stale)
+        return self._on_all[1]
 
     def _follow(self, query_ids: tuple[str, ...], tokens: Mapping[str, Hashable]) -> None:
         """Gives what is kept the rows of these queries; a new query's are zero until it is evaluated."""

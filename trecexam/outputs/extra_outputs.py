@@ -7,7 +7,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trecexam.graders.base import asks_of
 from trecexam.tables.section import ExtraFiles
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ FOLDERS = tuple(place for folder, _ in MAKERS.values() for place in (folder, f"{
 def made_beside(track: LoadedTrack) -> ExtraFiles:
     """What the maker of the grader's items gives, if there is one; files by their names in out/."""
     for kind, (folder, target) in MAKERS.items():
-        if kind in asks_of(track.grader):
+        if kind in track.traits.item_kinds:
             module, _, function = target.partition(":")
             made: ExtraFiles = getattr(import_module(module), function)(track)
             return ExtraFiles(

@@ -10,16 +10,29 @@ queries an interval reaches far down, and the coefficient may even lie above it.
 
 from __future__ import annotations
 
+import hashlib
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from trecexam.scores.leaderboard import TIE_DECIMALS
-from trecexam.scores.rank_correlation.ranks import Floats, checked, means, official_means, ranked
+from trecexam.scores.rank_correlation.ranks import (
+    Floats,
+    Ranks,
+    checked,
+    means,
+    official_means,
+    ranked,
+    rankings,
+)
 from trecexam.scores.rank_correlation.rbo import DEFAULT_P, rbo_columns
 from trecexam.scores.rank_correlation.tau import kendall_tau, spearman_rho, tau_ap_columns
+
+#: Sides of comparisons whose draws are kept ranked: a few ten megabytes.
+_KEPT = 3
 
 
 @dataclass(frozen=True)
@@ -60,6 +73,7 @@ def correlate(
     resamples: int = 1000,
     seed: int = 0,
     rbo_p: float = DEFAULT_P,
+    bootstrap: Bootstrap | None = None,
 ) -> Correlation:
     """Correlation of the rubric leaderboard with the official one.
 
@@ -73,6 +87,7 @@ def correlate(
         resamples: draws of the bootstrap; 0 for no interval.
         seed: of the bootstrap's random numbers; the same seed gives the same interval.
         rbo_p: the persistence of RBO, between 0 and 1.
+        bootstrap: in place of resamples and seed, where several comparisons share draws.
 
     Raises:
         ValueError: the shapes don't fit, a value is not finite, or rbo_p is not between 0 and 1.
@@ -83,17 +98,11 @@ def correlate(
         return Correlation(n_runs)
     truth = official_means(theirs)[:, None]
     tau, rho, ap, rbo = _coefficients(means(ours)[:, None], truth, rbo_p)[:, 0].tolist()
-    if math.isnan(tau) or resamples < 1:
+    if math.isnan(tau) or (bootstrap.resamples if bootstrap else resamples) < 1:
         return Correlation(n_runs, tau, rho, ap, rbo=rbo)
-    draws = np.random.default_rng(seed).integers(0, n_queries, size=(resamples, n_queries))
-    # How often each query is in each draw, then each run's mean over each draw.
-    cells = np.bincount((draws + np.arange(resamples)[:, None] * n_queries).ravel(), minlength=draws.size)
-    counts = cells.reshape(resamples, n_queries).T.astype(np.float64)
-    sampled = [
-        np.round(values @ counts / n_queries, TIE_DECIMALS) if values.ndim == 2 else truth
-        for values in (ours, theirs)
-    ]
-    drawn = _coefficients(sampled[0], sampled[1], rbo_p)
+    draws = bootstrap or Bootstrap(resamples, seed)
+    of_truth = draws.rankings(theirs) if theirs.ndim == 2 else Ranks.of(truth)
+    drawn = _of_rankings(draws.resamples, _paired(draws.rankings(ours), of_truth), rbo_p)
     drawn = drawn[:, ~np.isnan(drawn[0])]
     ends = np.percentile(drawn, (2.5, 97.5), axis=1) if drawn.size else np.full((2, 4), math.nan)
     (tau_low, tau_high), *others = ends.T.tolist()
@@ -124,12 +133,59 @@ def per_query_correlations(
     )
 
 
+class Bootstrap:
+    """Draws of queries, and the rankings of sides in them: those of one comparison serve the next.
+
+    Args:
+        resamples: how many draws; 0 for none, and no intervals.
+        seed: of the random numbers; the same seed gives the same draws.
+    """
+
+    def __init__(self, resamples: int = 1000, seed: int = 0) -> None:
+        self.resamples = resamples
+        self._seed = seed
+        self._ranked: dict[tuple[bytes, tuple[int, ...]], tuple[tuple[slice, Ranks], ...]] = {}
+
+    def rankings(self, values: Floats) -> tuple[tuple[slice, Ranks], ...]:
+        """The rankings of the runs' means over each draw, part by part.
+
+        Args:
+            values: of shape (n_runs, n_queries).
+        """
+        key = hashlib.blake2b(np.ascontiguousarray(values).data).digest(), values.shape
+        if key in self._ranked:
+            # The one that was asked for last goes last.
+            self._ranked[key] = self._ranked.pop(key)
+            return self._ranked[key]
+        while len(self._ranked) >= _KEPT:
+            del self._ranked[next(iter(self._ranked))]
+        n_queries = values.shape[1]
+        draws = np.random.default_rng(self._seed).integers(0, n_queries, size=(self.resamples, n_queries))
+        # How often each query is in each draw, then each run's mean over each draw.
+        starts = np.arange(self.resamples)[:, None] * n_queries
+        cells = np.bincount((draws + starts).ravel(), minlength=draws.size)
+        counts = cells.reshape(self.resamples, n_queries).T.astype(np.float64)
+        ranked_draws = tuple(rankings(np.round(values @ counts / n_queries, TIE_DECIMALS)))
+        self._ranked[key] = ranked_draws
+        return ranked_draws
+
+
+def _paired(
+    rubric: tuple[tuple[slice, Ranks], ...], official: tuple[tuple[slice, Ranks], ...] | Ranks
+) -> Iterator[tuple[slice, Ranks, Ranks]]:
+    for number, (part, ours) in enumerate(rubric):
+        yield part, ours, official if isinstance(official, Ranks) else official[number][1]
+
+
 def _coefficients(rubric: Floats, official: Floats, rbo_p: float) -> Floats:
     """tau-b, rho, tau_AP and RBO column by column, shape (4, n_columns); NaN where they are undefined."""
-    found = np.full((4, max(rubric.shape[1], official.shape[1])), np.nan)
-    if len(rubric) < 2:
-        return found
-    for part, ours, theirs in ranked(rubric, official):
+    n_columns = max(rubric.shape[1], official.shape[1])
+    return _of_rankings(n_columns, ranked(rubric, official) if len(rubric) > 1 else (), rbo_p)
+
+
+def _of_rankings(n_columns: int, pairs: Iterable[tuple[slice, Ranks, Ranks]], rbo_p: float) -> Floats:
+    found = np.full((4, n_columns), np.nan)
+    for part, ours, theirs in pairs:
         found[:, part] = (
             kendall_tau(ours, theirs),
             spearman_rho(ours, theirs),

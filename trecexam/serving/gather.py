@@ -15,7 +15,7 @@ from trecexam.features.agreement.agreement import agreements_if_any
 from trecexam.features.holes.arithmetic import holes
 from trecexam.features.verification import verification
 from trecexam.files.stamps import stamp
-from trecexam.graders.base import identity_digest, scale_of
+from trecexam.graders.base import identity_digest
 from trecexam.line.evaluation import leaderboard, official_values, rubric_values
 from trecexam.line.official import Official, official_judgments
 from trecexam.line.rejected import rejected_rows
@@ -242,7 +242,7 @@ def _view(
             scores.min_answers,
             scores.min_relevant,
             scores.unparsed,
-            scale_of(track.grader).max_rating,
+            track.traits.scale.max_rating,
         ),
         t=_t(board.n_queries),
         board=board,

@@ -64,10 +64,10 @@ def to_json(value: Any) -> str:
     return printable_json(json.dumps(_clean(value), indent=1, ensure_ascii=False, allow_nan=False)) + "\n"
 
 
-def _by_column(table: Table) -> Iterator[tuple[str, tuple[Value, ...]]]:
+def _by_column(table: Table) -> Iterator[tuple[str, Sequence[Value]]]:
     """The table's columns, with their names."""
-    values = zip(*table.rows, strict=True) if table.rows else ((),) * len(table.header)
-    return zip(table.header, values, strict=True)
+    # Of a hundred thousand rows zip(*rows) takes half a second.
+    return ((name, [row[place] for row in table.rows]) for place, name in enumerate(table.header))
 
 
 def _column(values: Sequence[Value], digits: int, *, small: bool) -> list[str]:

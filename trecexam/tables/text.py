@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import islice
 
 
 def plural(count: int, noun: str) -> str:
@@ -19,12 +20,12 @@ def counted(names: Sequence[str], noun: str) -> str:
     """A name; or how many there are, and the first of them."""
     if len(names) == 1:
         return f"{noun} {names[0]}" if noun == "query" else names[0]
-    spelt = ", ".join(names[:SPELT])
-    more = f" and {len(names) - SPELT:,} more" if len(names) > SPELT else ""
-    return f"{plural(len(names), noun)} ({spelt}{more})"
+    return f"{plural(len(names), noun)} ({shorten_list(names, SPELT, quote='')})"
 
 
-def shorten_list(names: Sequence[str], most: int = 5, quote: str = "'") -> str:
-    """The first of these names, and how many more there are."""
-    shown = ", ".join(f"{quote}{name}{quote}" for name in names[:most])
-    return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
+def shorten_list(names: Collection[str], most: int = 5, quote: str = "'", *, dots: bool = False) -> str:
+    """The first of these names, and how many more there are; with `dots` only that there are more."""
+    shown = ", ".join(f"{quote}{name}{quote}" for name in islice(names, most))
+    if len(names) <= most:
+        return shown
+    return f"{shown}, ..." if dots else f"{shown} and {len(names) - most:,} more"

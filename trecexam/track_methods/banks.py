@@ -180,11 +180,11 @@ class Banks(Opened):
 
     @contextmanager
     def _editing(self) -> Iterator[None]:
-        from trecexam.files.exclusive_lock import alone
+        from trecexam.files.exclusive_lock import exclusive_lock
 
         # Who has a model write a bank holds the second one for as long as that takes.
         with (
-            alone(self.folder.state / "bank.lock"),
+            exclusive_lock(self.folder.state / "bank.lock"),
             TrackLock(self.folder.state / "generate.lock", "writing this track's bank"),
         ):
             yield

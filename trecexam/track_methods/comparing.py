@@ -16,7 +16,6 @@ from trecexam.features.correlation.comparison import (
     swapped,
 )
 from trecexam.features.correlation.paired_scores import nothing_to_compare
-from trecexam.graders.base import scale_of
 from trecexam.track_methods.opened import Opened, names_of
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ class Comparing(Opened):
 
     def thresholds(self) -> tuple[int, ...]:
         """Every min_rating that the grader's scale has."""
-        return tuple(range(1, scale_of(self._loader.grader).max_rating + 1))
+        return tuple(range(1, self._loader.traits.scale.max_rating + 1))
 
     def agreement(
         self,

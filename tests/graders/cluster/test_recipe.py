@@ -24,6 +24,7 @@ from trecexam.errors import GraderError
 from trecexam.graders import Answer, create
 from trecexam.graders.base import UngradedError
 from trecexam.graders.cluster.grader import GraderRecipe, GraderWorker, Unanswered, recipe_of
+from trecexam.graders.traits import traits_of
 
 PROMPT = 'template = "{context} Does it say: {nugget}?"\nmax_rating = 1\nanswers = { Yes = 1, No = 0 }\n'
 #: Nobody listens there.
@@ -52,8 +53,11 @@ def sent(recipe: GraderRecipe) -> GraderRecipe:
 def test_on_a_cluster_a_grader_keeps_its_identity_and_all_that_it_says_of_itself(root: Path) -> None:
     here, there = create(settings(), root), create(settings(), root, NOWHERE)
     assert there.identity == here.identity
-    for name in ("asks", "told_query", "scale", "free_text", "compat", "model"):
-        assert getattr(there, name) == getattr(here, name)
+    ours, theirs = traits_of(here), traits_of(there)
+    for name in ("item_kinds", "needs_query_text", "scale", "score_settings", "free_text", "meter"):
+        assert getattr(theirs, name) == getattr(ours, name)
+    assert theirs.read is not None
+    assert theirs.cut_texts() == ours.cut_texts()
 
 
 def test_a_worker_makes_the_same_grader_without_the_tracks_folder(

@@ -129,8 +129,8 @@ def test_a_prompt_that_names_the_query_beside_its_item_says_so(tmp_path: Path) -
         ("p.toml", "template = '{query} {question} {context}'"),
         ("p.jinja", "{{ query }} {{ question }} {{ context }}"),
     ):
-        assert load_prompt(written(tmp_path / name, text)).told_query
-    assert not load_prompt(written(tmp_path / "q.toml", "template = '{query} {context}'")).told_query
+        assert load_prompt(written(tmp_path / name, text)).needs_query_text
+    assert not load_prompt(written(tmp_path / "q.toml", "template = '{query} {context}'")).needs_query_text
 
 
 def test_a_prompt_file_that_is_missing_or_no_text_is_said(tmp_path: Path) -> None:

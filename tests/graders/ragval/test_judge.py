@@ -183,4 +183,4 @@ def test_a_model_in_this_process_judges_too(local: Path) -> None:
     assert {(answer.rating, answer.status) for _, answer in answers} == {(None, "unparsed")}
     assert grader.cut == 1
     assert "system" in grader.identity["writer"]
-    assert ask("p", "q").item.kind not in grader.asks
+    assert ask("p", "q").item.kind not in grader.item_kinds

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
 from trecexam.features.agreement.tables import agreement_json, agreement_table
-from trecexam.graders.base import scale_of
 from trecexam.line.diagnostics import nothing_graded
 from trecexam.line.official import official_judgments
 from trecexam.tables.table import Table
@@ -89,7 +88,7 @@ def agreements(
     ratings = _machine_ratings(track)
     # A grader of one's own may go beyond the scale that it names.
     given = (int(q.ratings.max(initial=0)) for q in ratings)
-    best = max(scale_of(track.grader).max_rating, *given)
+    best = max(track.traits.scale.max_rating, *given)
     choices = [
         Thresholds(
             rating, answers, scores.min_relevant if min_relevant is None else min_relevant, scores.label

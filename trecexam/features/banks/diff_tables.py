@@ -11,7 +11,7 @@ from trecexam.features.history.arithmetic.banks import BankDiff, BankSide, Measu
 from trecexam.features.history.reasons import reason_on
 from trecexam.features.history.tables import label_table
 from trecexam.tables.table import Table, Value
-from trecexam.tables.text import SPELT, counted, plural
+from trecexam.tables.text import SPELT, counted, plural, shorten_list
 
 RUN_COLUMNS = (
     "run",
@@ -168,7 +168,7 @@ def _ungraded(name: str, side: BankSide) -> Iterator[str]:
         return
     cells = sum(side.ungraded.values())
     keys = [item_id for _, item_id in side.ungraded]
-    spelt = ", ".join(keys[:SPELT]) + (f" and {len(keys) - SPELT:,} more" if len(keys) > SPELT else "")
+    spelt = shorten_list(keys, SPELT, quote="")
     many = len(keys) != 1
     hint = "" if side.own else f"put {name} into the track and "
     yield (

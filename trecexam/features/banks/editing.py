@@ -5,7 +5,6 @@ Who calls these holds the locks of the bank: see `trecexam.track_methods.banks`.
 
 from __future__ import annotations
 
-import difflib
 import os
 import unicodedata
 from collections.abc import Callable, Mapping
@@ -20,7 +19,7 @@ from converters.bank_lines import scan_bank
 from converters.errors import ConversionError
 from converters.nuggets import IMPORTANCES
 from converters.records import Item
-from trecexam.errors import ItemConflictError, TrecexamError
+from trecexam.errors import ItemConflictError, TrecexamError, did_you_mean
 from trecexam.features.banks.checks import Finding, check_lines
 from trecexam.files import atomic as files
 from trecexam.line.overrides import digest_of
@@ -232,8 +231,7 @@ def _seen(folder: TrackFolder, bank: _Bank, item_id: str, seen: str | None) -> t
     if found is None:
         if seen is not None:
             raise ItemConflictError(f"item '{item_id[:80]}' is no longer in the bank", None, path=folder.root)
-        near = difflib.get_close_matches(item_id, [one.item_id for one in _all(bank)], n=1, cutoff=0.6)
-        hint = f"; did you mean '{near[0]}'?" if near else ""
+        hint = did_you_mean(item_id, [one.item_id for one in _all(bank)], before="; ")
         raise TrecexamError(f"no item '{item_id[:80]}' in the bank{hint}", path=folder.root)
     if seen is not None and seen != digest_of(found[1]):
         raise ItemConflictError(
@@ -265,8 +263,7 @@ def _check_query(folder: TrackFolder, query_id: str, items: list[Item]) -> None:
     """
     known = {item.query_id for item in items} | set(_query_texts(folder))
     if query_id not in known:
-        near = difflib.get_close_matches(query_id, sorted(known), n=1)
-        hint = f"; did you mean '{near[0]}'?" if near else ""
+        hint = did_you_mean(query_id, known, before="; ")
         raise TrecexamError(f"no query '{query_id}' in the track{hint}", path=folder.root)
 
 

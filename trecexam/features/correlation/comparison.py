@@ -132,7 +132,7 @@ def compare(
     Raises:
         TrecexamError, ValueError: as `sides`.
     """
-    from trecexam.scores.correlation import correlate, per_query_correlations
+    from trecexam.scores.correlation import Bootstrap, correlate, per_query_correlations
     from trecexam.scores.rank_correlation.rbo import DEFAULT_P
 
     p = DEFAULT_P if rbo_p is None else rbo_p
@@ -142,13 +142,14 @@ def compare(
     if not found:
         return None
     pairs: list[tuple[Key, Correlation]] = []
+    draws = Bootstrap()
     for one in found:
         key = _key(one, min_ratings)
         if per_query:
             each = per_query_correlations(one.rubric, one.official, rbo_p=p)
             pairs += [((*key, query), value) for query, value in zip(one.query_ids, each, strict=True)]
         else:
-            pairs.append((key, correlate(one.rubric, one.official, rbo_p=p)))
+            pairs.append((key, correlate(one.rubric, one.official, rbo_p=p, bootstrap=draws)))
     keys = (*_keys(min_ratings), "query_id") if per_query else _keys(min_ratings)
     judged = track.official is not None
     n_queries = len(common_queries(track) if judged else track.bank.query_ids)

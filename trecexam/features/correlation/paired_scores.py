@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
-from trecexam.graders.base import scale_of
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.official import LEADERBOARD
 from trecexam.line.official import official_judgments as official_of
-from trecexam.line.pool import pool
 from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
@@ -188,7 +186,7 @@ def _variants(
     if not min_ratings:
         values = rubric_values(track, measures)
         return [[_Variant(str(one), None, values)] for one in asked]
-    best = scale_of(track.grader).max_rating
+    best = track.traits.scale.max_rating
     for asked_rating in min_ratings:
         if not 1 <= asked_rating <= best:
             raise TrecexamError(
@@ -250,7 +248,7 @@ def _refused(track: LoadedTrack) -> Iterator[TrecexamError]:
 def _strangers(track: LoadedTrack) -> Iterator[str]:
     """Official judgments and leaderboards that have nothing in common with what is here."""
     if track.official is not None:
-        pooled = pool(track.runs.values(), track.bank.query_ids, track.config.track.depth)
+        pooled = {query_id: sheet.doc_ids for query_id, sheet in track.sheets.items()}
         reason = official_of(track).meets(pooled)
         if reason:
             yield reason

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from trecexam.features.correlation.paired_scores import sides
 from trecexam.features.correlation.scatter_plot import scatter_plot
 from trecexam.features.correlation.thresholds_plot import Point, thresholds_plot
-from trecexam.graders.base import scale_of
 from trecexam.tables.plots.model import Plot
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ def official_plots(track: LoadedTrack, compared: Comparison, outliers: Outliers)
 
 def _points(track: LoadedTrack, official: str, known: dict[tuple[str, str], Correlation]) -> list[Point]:
     """The first measures on which min_rating has a bearing, at each rating of the grader's scale."""
-    from trecexam.scores.correlation import correlate
+    from trecexam.scores.correlation import Bootstrap, correlate
     from trecexam.scores.measures import at_min_rating, measure
 
     scores = track.config.scores
@@ -56,8 +55,9 @@ def _points(track: LoadedTrack, official: str, known: dict[tuple[str, str], Corr
     if len(track.runs) * len(track.bank.query_ids) > _SMALL:
         lines = lines[:1]
     points: list[Point] = []
+    draws = Bootstrap()
     for name, line in lines:
-        ratings = list(range(1, scale_of(track.grader).max_rating + 1))
+        ratings = list(range(1, track.traits.scale.max_rating + 1))
         here = str(at_min_rating(measure(name), own, counts=scores.label == "count"))
         if (here, official) in known:
             # The measure as the track has it: nothing of it is to be computed again.
@@ -66,7 +66,7 @@ def _points(track: LoadedTrack, official: str, known: dict[tuple[str, str], Corr
         for one in sides(track, [name], None, ratings, first=True) if ratings else ():
             if one.min_rating is not None:
                 key = line, one.measure, one.official_measure, one.min_rating
-                points.append((key, correlate(one.rubric, one.official)))
+                points.append((key, correlate(one.rubric, one.official, bootstrap=draws)))
     order = [line for _, line in lines]
     return sorted(points, key=lambda point: (order.index(point[0][0]), point[0][3]))
 

@@ -137,9 +137,8 @@ def from_model(loaded: LoadedRequest, graded: Graded | None, used: Mapping[str, 
         used: what that took, see `Grading.usage`.
     """
     track, request = loaded.track, loaded.request
-    # A cluster's grader has its label from the inner one.
-    own: Any = getattr(track.grader, "label", None)
-    label: labels.LabelOutput = partial(label_of, request.metric) if callable(request.metric) else own
+    label = partial(label_of, request.metric) if callable(request.metric) else track.traits.label
+    assert label is not None, "the grader is `erag`"
     depth = request.depth or track.config.track.depth
     ranked = lists(track, loaded.query_ids, depth)
     labelled = labels.from_grades(track, label, ranked, loaded.query_ids)

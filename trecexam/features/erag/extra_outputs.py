@@ -21,7 +21,7 @@ _ROWS = 50
 
 def made(track: LoadedTrack) -> ExtraFiles:
     """Its files on the default measures; none where another grader asks about gold outputs."""
-    label = getattr(track.grader, "label", None)
+    label = track.traits.label
     if label is None:
         return ExtraFiles({})
     query_ids, _ = counted_queries(track.folder, track)

@@ -24,7 +24,7 @@ Ranked = Mapping[str, Mapping[str, Sequence[str]]]
 class LabelOutput(Protocol):
     """The label of an output."""
 
-    def __call__(self, item: Item, output: str) -> Label: ...
+    def __call__(self, item: Item, output: str, /) -> Label: ...
 
 
 class Unlabelled(NamedTuple):

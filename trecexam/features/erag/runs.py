@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -10,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from converters.errors import ConversionError
-from trecexam.errors import TrecexamError
+from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.features.erag.labels import Ranked
 from trecexam.files.stamps import Rejected, Stamp
 from trecexam.line.dropped_files import Dropped, read_dropped
-from trecexam.tables.text import plural
+from trecexam.tables.text import plural, shorten_list
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
@@ -114,8 +113,7 @@ class ChosenRuns:
 
     def _read(self, path: Path, track: TrackInputs) -> Dropped:
         if not path.is_file():
-            near = difflib.get_close_matches(str(path), track.runs, n=1)
-            hint = f"did you mean '{near[0]}'?" if near else f"it has {', '.join(track.runs) or 'none'}"
+            hint = did_you_mean(str(path), track.runs, f"it has {', '.join(track.runs) or 'none'}")
             read = set(track.run_files.values())
             lost = {self.folder.shown(file) for file in self.folder.run_files() if file not in read}
             hint += next((f" (not taken: {row})" for row in track.rejected if row.file in lost), "")
@@ -128,7 +126,7 @@ def left_out(file: str, query_ids: Collection[str], known: Collection[str], why:
     unknown = [query_id for query_id in query_ids if query_id not in known]
     if not unknown:
         return None
-    shown = ", ".join(f"'{query_id}'" for query_id in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
+    shown = shorten_list(unknown, dots=True)
     some = f"{len(unknown):,} of its {plural(len(query_ids), 'query')}"
     return Rejected(file, None, f"{some} {why}, left out: {shown}")
 

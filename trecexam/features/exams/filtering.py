@@ -8,14 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from converters.exam import exam_line, read_exam
 from trecexam.config import ExamSection
 from trecexam.errors import TrecexamError
 from trecexam.features.exams.questions.filters import Filtered, apply, read_patterns
 from trecexam.features.exams.questions.statistics import QuestionKind, description, filter_counts
 from trecexam.files.atomic import replace_together
+from trecexam.files.memory import recall
 from trecexam.graders.embedding import EmbeddingGrader
 from trecexam.graders.weights import model_folder, offline_folder
 from trecexam.packages import missing_packages
@@ -118,7 +117,7 @@ def filter_exam(
     embed = _embedder(settings.embedding, root) if settings.embedding is not None and compares else None
     filtered = apply(questions, settings, embed, patterns)
     kinds = tuple(QuestionKind.of(question) for question in questions)
-    return FilteredExam(path, filtered, kinds, settings, _generation(path))
+    return FilteredExam(path, filtered, kinds, settings, recall(beside(path, GENERATION)))
 
 
 def write_filtered(exam: FilteredExam, folder: Path) -> None:
@@ -164,10 +163,6 @@ def _embedder(model: str, root: Path) -> Embed:
     return EmbeddingGrader(folder).embed
 
 
-def _generation(path: Path) -> Mapping[str, Any]:
-    beside = path.with_name(path.name.split(".jsonl")[0] + GENERATION)
-    try:
-        generation = orjson.loads(beside.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return generation if isinstance(generation, dict) else {}
+def beside(exam: Path, ending: str) -> Path:
+    """The file with this ending that belongs to an exam's."""
+    return exam.with_name(exam.name.split(".jsonl")[0] + ending)

@@ -7,15 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import orjson
-
 from converters.exam import ExamQuestion, Source, exam_line, read_sources
 from converters.fields import made_id
 from trecexam.errors import TrecexamError
-from trecexam.features.exams.filtering import GENERATION
+from trecexam.features.exams.filtering import GENERATION, beside
 from trecexam.features.exams.questions.prompts import QuestionPrompt
 from trecexam.features.exams.questions.reading import read_question, shuffled
 from trecexam.files.atomic import replace_together, sha256
+from trecexam.files.memory import recall
 from trecexam.graders.writing import Writer
 from trecexam.graders.writing.asking import AskingResult, PromptSet, ShowProgress, Stop, ask_all
 from trecexam.graders.writing.kept_answers import Kept, KeptAnswers
@@ -75,7 +74,9 @@ def plan_exam(
     if output.suffix == ".gz":
         raise TrecexamError("is compressed, and could not be edited: give -o another name", path=output)
     sources = tuple(read_sources(passages))[:limit]
-    if output.exists() and sha256(output.read_bytes()) != _digest_written(output):
+    if output.exists() and sha256(output.read_bytes()) != recall(beside(output, GENERATION)).get(
+        "exam_sha256"
+    ):
         raise TrecexamError(
             "was edited, or not written by `exam generate`, and is left as it is: give -o another name",
             path=output,
@@ -140,12 +141,12 @@ def _write(plan: ExamPlan, prompts: PromptSet[str]) -> tuple[tuple[ExamQuestion,
     replace_together(
         {
             plan.output: exam,
-            _beside(plan.output, ".unread.jsonl"): b"".join(
+            beside(plan.output, ".unread.jsonl"): b"".join(
                 exam_line({"doc_id": doc_id, "reason": reason, "raw": kept.text})
                 for doc_id, reason, kept in failed
             ),
             # Last: with it the exam is known as ours.
-            _beside(plan.output, GENERATION): to_json(noted).encode(),
+            beside(plan.output, GENERATION): to_json(noted).encode(),
         }
     )
     return tuple(questions), badly_parsed
@@ -176,15 +177,3 @@ def _question(plan: ExamPlan, writer: Writer, source: Source, kept: Kept) -> Exa
             },
         },
     )
-
-
-def _beside(output: Path, ending: str) -> Path:
-    return output.with_name(output.name.split(".jsonl")[0] + ending)
-
-
-def _digest_written(output: Path) -> str:
-    """The digest of the exam that was written last; "" where none was."""
-    try:
-        return str(orjson.loads(_beside(output, GENERATION).read_bytes())["exam_sha256"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""

@@ -13,7 +13,7 @@ from converters.exam import ExamQuestion
 from trecexam.errors import TrecexamError
 from trecexam.features.exams.scoring import Examinee
 from trecexam.files.atomic import replace_together
-from trecexam.files.exclusive_lock import alone
+from trecexam.files.exclusive_lock import exclusive_lock
 from trecexam.tables.table import Table, to_tsv
 
 
@@ -38,7 +38,7 @@ def write_examinees(
         TrecexamError: the folder has responses to another exam, or by examinees of other components, or the
             files cannot be read or written.
     """
-    with alone(folder / ".lock"):
+    with exclusive_lock(folder / ".lock"):
         return _write(examinees, questions, folder)
 
 

@@ -19,6 +19,7 @@ from trecexam.line.official import Official, official_judgments, read_official
 from trecexam.line.pool import pool
 from trecexam.line.sources import sources_beside
 from trecexam.tables.table import Table, to_tsv
+from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.merging import Machine, MergedRow
@@ -355,7 +356,7 @@ def _machines(track: LoadedTrack, queries: Mapping[str, object]) -> Iterator[tup
         return
     identity = track.grader.identity
     # Of a recording the model is known only once it is read, so it is not where there is nothing to say.
-    model, prompt = getattr(track.grader, "said_by", (identity.get("model"), None))
+    model, prompt = track.traits.model_and_prompt() or (identity.get("model"), None)
     for query_id in queries:
         prompts = (prompt,) if prompt else track.grades.prompts(track.sheets[query_id].items)
         yield query_id, Machine(str(identity["grader"]), str(model or ""), "; ".join(prompts))
@@ -389,8 +390,7 @@ def _has_subtopics(judgments: Official) -> bool:
 
 
 def _queries(query_ids: list[str]) -> str:
-    shown = ", ".join(f"'{query_id}'" for query_id in query_ids[:3]) + (", ..." if len(query_ids) > 3 else "")
-    return f"{len(query_ids):,} quer{'y' if len(query_ids) == 1 else 'ies'} ({shown})"
+    return f"{plural(len(query_ids), 'query')} ({shorten_list(query_ids, 3, dots=True)})"
 
 
 def _same(one: Path, other: Path) -> bool:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from trecexam.errors import TrecexamError
+from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.line.diagnostics import nothing_graded
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.grader_probabilities import opinions
@@ -223,8 +222,7 @@ class Search:
         """
         for query_id in query_ids:
             if query_id not in self._queries:
-                near = difflib.get_close_matches(query_id, self._queries, n=1)
-                hint = f"; did you mean '{near[0]}'?" if near else ""
+                hint = did_you_mean(query_id, self._queries, before="; ")
                 root = self._pipeline.folder.root
                 raise TrecexamError(f"no query '{query_id}' in the bank{hint}", path=root)
         return [query_id for query_id in self._queries if not query_ids or query_id in query_ids]

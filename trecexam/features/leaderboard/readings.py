@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from converters.gold import KIND as GOLD
 from trecexam.errors import TrecexamError
-from trecexam.graders.base import asks_of
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.loader import TrackLoader
 from trecexam.tables.table import Table
@@ -39,13 +38,13 @@ def difference(track: LoadedTrack, compat: str, measures: Sequence[str] | None =
     Raises:
         TrecexamError: the grader's answers can be read in one way only.
     """
-
-    if not hasattr(track.grader, "read") or GOLD in asks_of(track.grader):
+    traits = track.traits
+    if traits.read is None or GOLD in traits.item_kinds:
         raise TrecexamError(
             f"the `{track.grader.identity['grader']}` grader's answers can be read in one way only; "
             "--compat is for language models"
         )
-    if not getattr(track.grader, "free_text", True):
+    if traits.free_text is False:
         raise TrecexamError(
             'with `decode = "choices"` the model picks a permitted answer and nothing is left to read; '
             '--compat is for `decode = "beam"`'

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import os
@@ -16,9 +15,9 @@ from converters.errors import ConversionError
 from converters.overrides import read_overrides, with_override
 from converters.records import HumanRating
 from trecexam.bank.model import Bank, passage_digest
-from trecexam.errors import RatingConflictError, TrecexamError
+from trecexam.errors import RatingConflictError, TrecexamError, did_you_mean
 from trecexam.files import atomic as files
-from trecexam.files.exclusive_lock import alone
+from trecexam.files.exclusive_lock import exclusive_lock
 from trecexam.line.overrides import COUNTS, Overrides, digest_of, resolve
 from trecexam.tables.table import Table
 
@@ -98,12 +97,10 @@ def override(
         RatingConflictError: another rating counts by now than the one that was seen.
         TrecexamError: the query, passage or item is not in the track, or the rating not on the scale.
     """
-    from trecexam.graders.base import scale_of
-
     bank = track.bank
     live, retired = bank.items.get(query_id, ()), bank.retired.get(query_id, ())
     texts = {d: track.sheets[query_id].text_of(d) for d in track.sheets[query_id].doc_ids} if live else {}
-    best = scale_of(track.grader).max_rating
+    best = track.traits.scale.max_rating
     standing = Standing(query_id, live, retired, texts, track.config.track.depth, best, bank.query_ids)
     row, before, written = take(track.folder, standing, doc_id, item, rating, who, why, seen)
     return Overridden(row, _machine(track, {query_id}).get(row[:3]), before, written)
@@ -145,7 +142,7 @@ def take(
         digest_of(found) if found else "",
     )
     path = folder.overrides()
-    with alone(folder.state / "overrides.lock"):
+    with exclusive_lock(folder.state / "overrides.lock"):
         # Another one may have spoken since the person looked.
         before = said(folder, standing).said.get(row[:3])
         if seen is not None and seen_token(before) != seen:
@@ -209,11 +206,13 @@ def _checked(
     if not items:
         if standing.retired:
             raise TrecexamError(f"all items of query '{query_id}' are retired", path=root)
-        raise TrecexamError(f"no query '{query_id}' in the bank{_near(query_id, standing.others)}", path=root)
+        hint = did_you_mean(query_id, standing.others, before="; ")
+        raise TrecexamError(f"no query '{query_id}' in the bank{hint}", path=root)
     if doc_id not in standing.texts:
+        hint = did_you_mean(doc_id, standing.texts, before="; ")
         raise TrecexamError(
             f"'{doc_id}' is not in the pool of query '{query_id}', the first {standing.depth} of each run"
-            f"{_near(doc_id, list(standing.texts))}",
+            f"{hint}",
             path=root,
         )
     best = standing.max_rating
@@ -230,16 +229,11 @@ def _checked(
     index = int(item) if item.isascii() and item.isdigit() and len(item) < 10 else 0
     if 1 <= index <= len(items):
         return items[index - 1]
+    hint = did_you_mean(item, [each.item_id for each in items], before="; ")
     raise TrecexamError(
-        f"query '{query_id}' has no item '{item[:80]}'{_near(item, [one.item_id for one in items])}; an "
-        f"index, 1..{len(items)}, will do too",
+        f"query '{query_id}' has no item '{item[:80]}'{hint}; an index, 1..{len(items)}, will do too",
         path=root,
     )
-
-
-def _near(name: str, known: tuple[str, ...] | list[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    return f"; did you mean '{near[0]}'?" if near else ""
 
 
 def _machine(track: LoadedTrack, query_ids: set[str]) -> dict[tuple[str, str, str], int]:

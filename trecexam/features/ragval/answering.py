@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
-
-import orjson
 
 from converters.knowledge import TRUTHFULNESS, line_of
 from converters.records import Item
 from trecexam.errors import TrecexamError
 from trecexam.features.ragval.knowledge.prompts import BlockPrompt, named
 from trecexam.features.ragval.prompting import question_prompt
-from trecexam.files.atomic import replace, replace_together, sha256
+from trecexam.files.atomic import replace_together, sha256
+from trecexam.files.memory import recall, remember
 from trecexam.graders.writing import Writer
 from trecexam.graders.writing.asking import AskingResult, PromptSet, ShowProgress, Stop, ask_all
 from trecexam.graders.writing.kept_answers import Kept, KeptAnswers
@@ -81,7 +79,7 @@ def plan_answers(folder: TrackFolder, bounds: Sequence[Bound]) -> AnswerPlan:
             "the bank has no questions with their knowledge blocks: `trecexam ragval questions` writes them",
             path=folder.root,
         )
-    digests = _digests_written(folder)
+    digests = recall(_memory(folder))
     for bound in bounds:
         path = _path(folder, bound)
         if path.exists() and digests.get(bound) != sha256(path.read_bytes()):
@@ -161,8 +159,8 @@ def _write(plan: AnswerPlan, bound: Bound, prompts: PromptSet[tuple[Bound, str]]
     if lines:
         content = b"".join(lines)
         replace_together({_path(plan.folder, bound): content})
-        digests = {**_digests_written(plan.folder), bound: sha256(content)}
-        replace(_memory(plan.folder), json.dumps(digests).encode())
+        memory = _memory(plan.folder)
+        remember(memory, {**recall(memory), bound: sha256(content)})
     return len(lines)
 
 
@@ -189,12 +187,3 @@ def _row(
 
 def _memory(folder: TrackFolder) -> Path:
     return folder.state / "ragval-answers.json"
-
-
-def _digests_written(folder: TrackFolder) -> dict[str, str]:
-    """The digests of the files that were written last."""
-    try:
-        digests = orjson.loads(_memory(folder).read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return digests if isinstance(digests, dict) else {}

@@ -75,7 +75,7 @@ def judged(track: LoadedTrack) -> Judged:
         grades.setdefault((grade["query_id"], grade["doc_id"]), []).append(grade)
     judged_answers: list[JudgedAnswer] = []
     counted: Counter[str] = Counter()
-    prompt = getattr(track.grader, "prompt", None)
+    prompt = track.traits.prompt
     given = Counter(rows[0].run_id for rows in track.answers.values())
     for name, answers in track.answers.items():
         run = track.runs[name]

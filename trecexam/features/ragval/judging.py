@@ -14,7 +14,8 @@ from trecexam.features.ragval.reporting import RagvalReport, report_of
 from trecexam.files import atomic as files
 from trecexam.files.stamps import Rejected
 from trecexam.graders import Grader
-from trecexam.graders.base import Estimate, asks_of
+from trecexam.graders.base import Estimate
+from trecexam.graders.traits import traits_of
 from trecexam.line.dropped_runs import NO_QUERY
 from trecexam.line.grading import Progress
 from trecexam.line.judged_answers import JUDGED
@@ -123,7 +124,7 @@ def estimate_judging(loader: TrackLoader) -> Estimate:
 
 def check_judge(grader: Grader) -> None:
     """Refuses a grader that judges no answers."""
-    if not asks_of(grader) >= JUDGED:
+    if not traits_of(grader).item_kinds >= JUDGED:
         raise GraderError("this grader judges no answers for truthfulness and relevance")
 
 

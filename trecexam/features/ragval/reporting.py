@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 from converters.errors import ConversionError
 from converters.ragval import JudgedAnswer, read_judged
 from converters.response_matrix import LabelTable, read_labels
-from trecexam.errors import TrecexamError
+from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.features.ragval import tables
 from trecexam.features.ragval.judged_scores import (
     BINS,
@@ -244,8 +243,7 @@ def _bound(systems: Sequence[System], named: str | None, usual: str, option: str
     if named is None:
         return usual if usual in names else None
     if named not in names:
-        close = difflib.get_close_matches(named, names, 1)
-        hint = f"did you mean '{close[0]}'?" if close else f"there are {_some(names)}"
+        hint = did_you_mean(named, names, f"there are {_some(names)}")
         raise TrecexamError(f"no run is called '{named}', which is to be the {option}; {hint}")
     return named
 

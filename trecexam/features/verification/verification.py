@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from trecexam.errors import TrecexamError
+from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.line.diagnostics import resolve_min_rating
 from trecexam.line.official import official_judgments
+from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
     from trecexam.features.verification.arithmetic import (
@@ -216,7 +216,7 @@ def _judged(
     queries = _queries(track, query_ids, item_ids)
     reason = judged.meets({q.query_id: q.doc_ids for q in track.ratings()})
     if reason is None and not any(q.query_id in judged.labels for q in queries):
-        asked = ", ".join(f"'{q.query_id}'" for q in queries[:3]) + (", ..." if len(queries) > 3 else "")
+        asked = shorten_list([q.query_id for q in queries], 3, dots=True)
         reason = f"{judged.source}: no official judgments of {asked}"
     if reason is not None:
         raise TrecexamError(reason)
@@ -257,8 +257,7 @@ def _queries(
 def _refuse_unknown(ids: Ids, known: Collection[str], what: str, where: str, track: LoadedTrack) -> None:
     for one in ids or ():
         if one not in known:
-            near = difflib.get_close_matches(one, known, n=1)
-            hint = f"; did you mean '{near[0]}'?" if near else ""
+            hint = did_you_mean(one, known, before="; ")
             raise TrecexamError(f"no {what} '{one}' {where}{hint}", path=track.folder.root)
 
 

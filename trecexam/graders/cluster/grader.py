@@ -12,9 +12,10 @@ from typing import Any
 from converters.records import Item
 from trecexam.config import GraderSection, RaySection
 from trecexam.errors import GraderError
-from trecexam.graders.base import Answer, Cell, Grader, UngradedError, asks_of
+from trecexam.graders.base import Answer, Cell, Grader, UngradedError
 from trecexam.graders.cluster.pool import Lost, Pool
 from trecexam.graders.registry import available
+from trecexam.graders.traits import GraderTraits, traits_of
 from trecexam.track import PROMPT_SUFFIXES
 
 
@@ -83,7 +84,7 @@ class GraderRecipe:
                 "the cluster the same model files and the same trecexam"
             )
         # What ends a worker here is no cell's fault.
-        kind = min(asks_of(grader))
+        kind = min(traits_of(grader).item_kinds)
         item = Item("q", "q/1", "What is the capital of France?", kind, ("Paris",))
         for _ in grader.grade([Cell("q", "capital of France", "d", "Paris is the capital of France.", item)]):
             pass
@@ -99,8 +100,10 @@ class ClusterGrader:
         self._root = root
         self._cluster = cluster
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._grader, name)
+    @property
+    def traits(self) -> GraderTraits:
+        """Those of the grader itself."""
+        return traits_of(self._grader)
 
     @property
     def identity(self) -> Mapping[str, Any]:

@@ -99,8 +99,8 @@ class EragGrader(WritingGrader):
     """
 
     name = "erag"
-    asks = frozenset({KIND})
-    told_query = True
+    item_kinds = frozenset({KIND})
+    needs_query_text = True
 
     def __init__(self, writer: Writer, metric: Metric, prompt: EragPrompt) -> None:
         super().__init__(writer)

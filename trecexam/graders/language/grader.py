@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from converters.records import Item
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
-from trecexam.graders.base import Answer, Cell, Scale
+from trecexam.graders.base import Answer, Cell
 from trecexam.graders.batching import Batcher, OutOfMemoryError
 from trecexam.graders.language.backend import Backend, Job, Said
 from trecexam.graders.language.truncation import NoRoomError, fitted
-from trecexam.graders.prompts import DEFAULT, Prompt, Reading, named
+from trecexam.graders.prompts import DEFAULT, Prompt, named
+from trecexam.graders.prompts.prompted import PromptedGrader
 from trecexam.graders.weights import LANGUAGE_FILES, config_digest, weights_digest
 
 #: Ratings that a stored distribution has a place for.
@@ -52,16 +52,14 @@ class _Unable:
     reason: str
 
 
-class LanguageGrader:
+class LanguageGrader(PromptedGrader):
     """Grades by asking a model.
 
-    Args:
-        prompts: one for each kind of item that is graded ("question", "nugget", or "query" alone).
+    Args, beside those of `PromptedGrader`:
         model: the model's name, for the identity and exports.
         folder: where its files are.
         max_length: tokens of a prompt; None for what the model takes.
         max_batch_tokens: tokens of a batch, padding counted; None for what suits the device.
-        compat: "workbench" reads answers as that code does.
     """
 
     def __init__(
@@ -77,39 +75,20 @@ class LanguageGrader:
         compat: str | None = None,
         memory: Path | None = None,
     ) -> None:
+        super().__init__(prompts, compat)
         self.backend = backend
-        self.prompts: Mapping[str, Prompt] = {prompt.asks: prompt for prompt in prompts}
         self.decoding = decoding
         self.model = model
         self.folder = folder
-        self.compat = compat
         self._asked_length = max_length
         self._asked_budget = max_batch_tokens
         self._memory = memory
         self._answers = prompts[0].answers
-        # A model says the same few things of a million cells.
-        self._reading = lru_cache(maxsize=65_536)(self._read)
-
-    @property
-    def asks(self) -> frozenset[str]:
-        """The kinds of items it grades."""
-        return frozenset(self.prompts)
-
-    @property
-    def told_query(self) -> bool:
-        """Whether a prompt names the query's text beside the item."""
-        return any(prompt.told_query for prompt in self.prompts.values())
 
     @property
     def free_text(self) -> bool:
         """Whether answers are the model's own words, to be read."""
         return self.decoding.mode == "beam"
-
-    @property
-    def scale(self) -> Scale:
-        """The scale of its ratings."""
-        prompts = self.prompts.values()
-        return Scale(max(p.max_rating for p in prompts), max(p.min_rating for p in prompts))
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
@@ -130,13 +109,6 @@ class LanguageGrader:
         """Tokens that a prompt may have."""
         limit = self.backend.length_limit(self.decoding.new_tokens if self.decoding.mode == "beam" else 16)
         return limit if self._asked_length is None else min(limit, self._asked_length)
-
-    def read(self, item: Item, text: str) -> Reading:
-        """The rating that an answer of this grader means, under `compat`."""
-        return self._reading(item.kind, item.gold_answers, text)
-
-    def _read(self, kind: str, key: tuple[str, ...], text: str) -> Reading:
-        return self.prompts[kind].read(text, Item("", "", "", kind, key), self.compat)
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         unable: list[_Unable] = []

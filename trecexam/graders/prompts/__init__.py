@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 
-from trecexam.errors import GraderError
+from trecexam.errors import GraderError, did_you_mean
 from trecexam.graders.prompts.custom import load_prompt
 from trecexam.graders.prompts.model import Prompt
 from trecexam.graders.prompts.parsing import Reading
@@ -31,7 +30,6 @@ def named(name: str, root: Path) -> Prompt:
         return load_prompt(path)
     found = published().get(name)
     if found is None:
-        near = difflib.get_close_matches(name, published(), n=1)
-        known = f"did you mean '{near[0]}'?" if near else f"known are {', '.join(published())}"
-        raise GraderError(f"no prompt '{name}'; {known} (your own goes into a .toml or .jinja file)")
+        hint = did_you_mean(name, published(), f"known are {', '.join(published())}")
+        raise GraderError(f"no prompt '{name}'; {hint} (your own goes into a .toml or .jinja file)")
     return found

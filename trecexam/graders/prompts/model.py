@@ -56,7 +56,7 @@ class Prompt:
         return self.parser == "answer_key"
 
     @property
-    def told_query(self) -> bool:
+    def needs_query_text(self) -> bool:
         """Whether it names the query's text beside the item it asks about."""
         return self.asks != "query" and "query" in slots(self.template, jinja=self.jinja)
 

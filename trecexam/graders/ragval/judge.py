@@ -24,13 +24,13 @@ from trecexam.graders.written import WritingGrader, missing_for_writing, refuse
 from trecexam.templates import filled
 
 #: The kinds of items that it grades; both are answered by one request.
-ASKS = ("relevance", "truthfulness")
+JUDGED_KINDS = ("relevance", "truthfulness")
 _SCORE = {"type": "number", "enum": [int(score) if score.is_integer() else score for score in PERMITTED]}
 #: Of the JSON object that servers are held to.
 SCHEMA: Mapping[str, Any] = {
     "type": "object",
-    "properties": dict.fromkeys(ASKS, _SCORE),
-    "required": list(ASKS),
+    "properties": dict.fromkeys(JUDGED_KINDS, _SCORE),
+    "required": list(JUDGED_KINDS),
     "additionalProperties": False,
 }
 
@@ -46,10 +46,13 @@ class Judge(WritingGrader):
     """Judges answers to questions whose items hold the knowledge block as their answer key."""
 
     name = "ragval"
-    asks = frozenset(ASKS)
+    item_kinds = frozenset(JUDGED_KINDS)
     #: In [scores], where the track does not say otherwise: a system gives one answer to a question, whose
     #: label is the lower of its two ratings.
-    scores: Mapping[str, Any] = {"measures": ["P(rel=4)@1", "Cover(rel=4)@1", "nDCG@1"], "min_answers": 2}
+    score_settings: Mapping[str, Any] = {
+        "measures": ["P(rel=4)@1", "Cover(rel=4)@1", "nDCG@1"],
+        "min_answers": 2,
+    }
 
     def __init__(self, writer: Writer) -> None:
         super().__init__(writer)
@@ -78,7 +81,8 @@ class Judge(WritingGrader):
 
     def asked(self) -> Mapping[str, Any]:
         # The system's part is the writer's.
-        return {"prompts": [{"name": self.name, "asks": kind, "template": text_of("user")} for kind in ASKS]}
+        template = text_of("user")
+        return {"prompts": [{"name": self.name, "asks": kind, "template": template} for kind in JUDGED_KINDS]}
 
 
 def _create(settings: GraderSection, root: Path) -> Judge:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 from converters.records import Item
 from trecexam.errors import GraderError
-from trecexam.graders.base import Answer, Cell, Estimate, Scale, UngradedError, Usage
-from trecexam.graders.prompts import Prompt, Reading
+from trecexam.graders.base import Answer, Cell, Estimate, UngradedError, Usage
+from trecexam.graders.prompts import Prompt
+from trecexam.graders.prompts.prompted import PromptedGrader
 from trecexam.graders.server.exchange import Exchange, Unanswered
 from trecexam.graders.server.flow import flow
 from trecexam.graders.server.messages import Form, Reply, distribution, plain, said
@@ -21,14 +22,12 @@ from trecexam.graders.server.session import AHEAD, Queue, Server, session
 _LONGEST_WORD = 100
 
 
-class ServerGrader:
+class ServerGrader(PromptedGrader):
     """Grades by asking an OpenAI-compatible server.
 
-    Args:
-        prompts: one for each kind of item that is graded ("question", "nugget", or "query" alone).
+    Args, beside those of `PromptedGrader`:
         revision: which weights the server has under the model's name, in the user's words.
         max_characters: of a passage; longer ones are cut at a word.
-        compat: "workbench" reads answers as that code does.
     """
 
     #: Answers are the model's own words, to be read.
@@ -45,30 +44,12 @@ class ServerGrader:
         compat: str | None,
         prices: Prices = Prices(),  # noqa: B008 - frozen
     ) -> None:
+        super().__init__(prompts, compat)
         self.server = server
         self.form = form
-        self.prompts: Mapping[str, Prompt] = {prompt.asks: prompt for prompt in prompts}
-        self.compat = compat
         self.meter = Meter(prices)
         self._revision = revision
         self._max_characters = max_characters
-        self._reading = lru_cache(maxsize=65_536)(self._read)
-
-    @property
-    def asks(self) -> frozenset[str]:
-        """The kinds of items it grades."""
-        return frozenset(self.prompts)
-
-    @property
-    def told_query(self) -> bool:
-        """Whether a prompt names the query's text beside the item."""
-        return any(prompt.told_query for prompt in self.prompts.values())
-
-    @property
-    def scale(self) -> Scale:
-        """The scale of its ratings."""
-        prompts = self.prompts.values()
-        return Scale(max(p.max_rating for p in prompts), max(p.min_rating for p in prompts))
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
@@ -83,12 +64,8 @@ class ServerGrader:
             "truncation": f"end of passage, at a word of at most {_LONGEST_WORD} characters",
         }
 
-    def read(self, item: Item, text: str) -> Reading:
-        """The rating that an answer of this grader means, under `compat`."""
-        return self._reading(item.kind, item.gold_answers, text)
-
-    def _read(self, kind: str, key: tuple[str, ...], text: str) -> Reading:
-        return self.prompts[kind].read(said(text), Item("", "", "", kind, key), self.compat)
+    def _answer_in(self, text: str) -> str:
+        return said(text)
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         """Answers as they come; a list may be empty, so that who reads them is never kept waiting."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from trecexam.errors import TrecexamError
-from trecexam.files import atomic as files
+from trecexam.files.atomic import sha256
+from trecexam.files.memory import recall, remember
 from trecexam.tables.plots.canvas import draw, drawn_by
 from trecexam.tables.plots.model import Drawing, Plot
 from trecexam.tables.table import to_tsv
@@ -26,25 +27,24 @@ class Drawings:
         self._folder = out / FOLDER
         self._memory = memory
         try:
-            known = json.loads(memory.read_bytes())
-            self._known = {str(key): tuple(map(str, value)) for key, value in known.items()}
-        except (OSError, ValueError, AttributeError, TypeError):
+            self._known = {key: tuple(map(str, value)) for key, value in recall(memory).items()}
+        except TypeError:
             self._known = {}
-        self._now: dict[str, tuple[str, ...]] = {}
+        self._now: dict[str, Any] = {}
 
     def of(self, plot: Plot) -> Drawing:
         """The plot's picture."""
         key = f"{plot.digest()} {drawn_by()}"
         drawing = self._earlier(plot.name, self._known.get(key, ())) or draw(plot)
         if drawing.svg:
-            self._now[key] = files.sha256(drawing.svg), files.sha256(drawing.png)
+            self._now[key] = sha256(drawing.svg), sha256(drawing.png)
         return drawing
 
     def remember(self) -> None:
         """Notes what was asked for since this was made, for the next update."""
         # Where it cannot be noted, all is drawn again.
         with contextlib.suppress(TrecexamError):
-            files.replace(self._memory, json.dumps(self._now).encode())
+            remember(self._memory, self._now)
 
     def _earlier(self, name: str, digests: tuple[str, ...]) -> Drawing | None:
         if len(digests) != 2:
@@ -53,7 +53,7 @@ class Drawings:
             svg, png = ((self._folder / f"{name}.{kind}").read_bytes() for kind in KINDS[:2])
         except OSError:
             return None
-        same = (files.sha256(svg), files.sha256(png)) == digests
+        same = (sha256(svg), sha256(png)) == digests
         return Drawing(svg, png) if same else None
 
 

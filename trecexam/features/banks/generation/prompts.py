@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from trecexam.errors import GraderError
+from trecexam.errors import GraderError, did_you_mean
 from trecexam.templates import TemplateFile, filled, read_own_prompt, slots
 from trecexam.track import PROMPT_SUFFIXES
 
@@ -117,9 +116,8 @@ def named(name: str, root: Path) -> ItemPrompt:
         return load_prompt(path)
     prompt = published().get(name)
     if prompt is None:
-        near = difflib.get_close_matches(name, published(), n=1)
-        known = f"did you mean '{near[0]}'?" if near else f"known are {', '.join(published())}"
-        raise GraderError(f"no prompt '{name}'; {known} (your own goes into a .toml or .jinja file)")
+        hint = did_you_mean(name, published(), f"known are {', '.join(published())}")
+        raise GraderError(f"no prompt '{name}'; {hint} (your own goes into a .toml or .jinja file)")
     return prompt
 
 

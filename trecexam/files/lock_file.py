@@ -1,0 +1,26 @@
+"""The file that a lock of the kernel is on."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from trecexam.errors import TrecexamError
+
+
+def open_lock_file(path: Path, mode: int) -> int:
+    """The descriptor of a lock's file, which is made where there is none.
+
+    Args:
+        mode: who may open it, where it is made.
+
+    Raises:
+        TrecexamError: it can be neither made nor opened.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
+    except OSError as error:
+        raise TrecexamError(
+            f"cannot be opened: {error.strerror}; make the folder writable", path=path
+        ) from None

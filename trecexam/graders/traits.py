@@ -1,0 +1,103 @@
+"""What a grader says of itself, as one record: the only place that looks at its attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from converters.records import Item
+from trecexam.graders.base import ITEM_KINDS, Cell, Estimate, Grader, Scale, Usage
+
+#: Attributes that had other names once: graders of users' own may have them still.
+_FORMER_NAMES = {
+    "item_kinds": "asks",
+    "needs_query_text": "told_query",
+    "score_settings": "scores",
+    "model_and_prompt": "said_by",
+}
+
+#: (model, prompt) as people know them; None for what has no name.
+Names = tuple[str | None, str | None]
+
+
+class UsageMeter(Protocol):
+    """Counts the tokens that are paid for.
+
+    Attributes:
+        before: what the grader used earlier on this track; set from outside.
+        used: what it used since.
+    """
+
+    before: Usage
+    used: Usage
+
+    def as_json(self, usage: Usage) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class GraderTraits:
+    """What a grader says of itself, see `Grader`. What changes while it works is read when it is called.
+
+    Attributes:
+        item_kinds: the kinds of items that it grades.
+        needs_query_text: it is told the query's text beside each item.
+        scale: of its ratings.
+        score_settings: settings of [scores] that suit it, where the track does not say otherwise.
+        model_and_prompt: what people know them as; None where the grader does not say. A recording is read
+            for it.
+        meter: where tokens are paid for.
+        estimate: what grading would take.
+        read: the rating that a raw answer means, and its status.
+        free_text: `read` counts, as what is stored is a model's own words; None where it does not say.
+        label: a label between 0 and 1, finer than a rating, that a raw answer means.
+        prompt: the prompt of a cell, and whether its text was cut for it.
+        cut_texts: how many texts were too long for its model, since it was made.
+    """
+
+    item_kinds: frozenset[str]
+    needs_query_text: bool
+    scale: Scale
+    score_settings: Mapping[str, Any]
+    model_and_prompt: Callable[[], Names | None]
+    meter: UsageMeter | None
+    estimate: Callable[[Iterable[Cell]], Estimate] | None
+    read: Callable[[Item, str], tuple[int | None, str]] | None
+    free_text: bool | None
+    label: Callable[[Item, str], Any] | None
+    prompt: Callable[[Cell], Any] | None
+    cut_texts: Callable[[], int]
+
+
+def traits_of(grader: Grader) -> GraderTraits:
+    """What a grader says of itself now, and the default of all that it does not say.
+
+    A grader whose work another one does has that one's as `traits`. The former names of attributes are
+    understood: `asks` (now `item_kinds`), `told_query` (`needs_query_text`), `scores` (`score_settings`) and
+    `said_by` (`model_and_prompt`).
+    """
+    own = getattr(grader, "traits", None)
+    if isinstance(own, GraderTraits):
+        return own
+    prompt = _attribute(grader, "prompt", None)
+    return GraderTraits(
+        item_kinds=frozenset(_attribute(grader, "item_kinds", ITEM_KINDS)),
+        needs_query_text=_attribute(grader, "needs_query_text", False),
+        scale=_attribute(grader, "scale", Scale()),
+        score_settings=_attribute(grader, "score_settings", {}),
+        model_and_prompt=lambda: _attribute(grader, "model_and_prompt", None),
+        meter=_attribute(grader, "meter", None),
+        estimate=_attribute(grader, "estimate", None),
+        read=_attribute(grader, "read", None),
+        free_text=_attribute(grader, "free_text", None),
+        label=_attribute(grader, "label", None),
+        # Of a recording it is the prompt's name.
+        prompt=prompt if callable(prompt) else None,
+        cut_texts=lambda: _attribute(grader, "cut", 0),
+    )
+
+
+def _attribute(grader: Grader, name: str, default: Any) -> Any:
+    """An attribute by its name, else by its former name, else the default."""
+    former = _FORMER_NAMES.get(name)
+    return getattr(grader, name, default if former is None else getattr(grader, former, default))
