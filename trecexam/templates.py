@@ -6,10 +6,11 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from trecexam.errors import GraderError
 
@@ -18,6 +19,35 @@ if TYPE_CHECKING:
 
 File = TypeVar("File", bound=BaseModel)
 _SLOT = re.compile(r"\{([A-Za-z_]\w*)\}")
+
+
+class TemplateFile(BaseModel):
+    """What the TOML file of a prompt of the user's own may say."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    template: str = Field(description="The text, with its slots.")
+    name: str | None = Field(None, description="Unset: the file's name without its ending.")
+
+
+OwnFile = TypeVar("OwnFile", bound=TemplateFile)
+
+
+class OwnPrompt(NamedTuple, Generic[OwnFile]):
+    """A prompt of the user's own.
+
+    Attributes:
+        file: all that its file says.
+        name: the name there, or the file's.
+        digest_name: the name with the template's digest: under one name the text may change, and what was
+            asked must stay known.
+    """
+
+    file: OwnFile
+    name: str
+    digest_name: str
+    template: str
+    jinja: bool
 
 
 def slots(template: str, *, jinja: bool) -> frozenset[str]:
@@ -107,3 +137,27 @@ def checked_slots(template: str, path: Path, known: Sequence[str], *, jinja: boo
         own = "" if jinja else " (braces of your own: write the prompt as a .jinja file)"
         raise GraderError(f"unknown slot '{unknown[0]}'; a prompt has {', '.join(known)}{own}", path=path)
     return found
+
+
+def read_own_prompt(
+    path: Path, form: type[OwnFile], known: Sequence[str], needed: Mapping[str, Sequence[str]]
+) -> OwnPrompt[OwnFile]:
+    """The prompt in a `.toml` file or a Jinja template.
+
+    Args:
+        known: the slots that there are.
+        needed: what a prompt must have a place for -> the slots that are such a place, the usual one first.
+
+    Raises:
+        GraderError: the file cannot be read or used; the message says why.
+    """
+    file, jinja = read_prompt_file(path, form)
+    template = file.template.removesuffix("\n")
+    present = checked_slots(template, path, known, jinja=jinja)
+    for what, names in needed.items():
+        if present.isdisjoint(names):
+            slot = f"{{{{ {names[0]} }}}}" if jinja else f"{{{names[0]}}}"
+            raise GraderError(f"this prompt has no place for the {what}: write {slot} into it", path=path)
+    name = file.name or path.stem
+    digest = sha256(template.encode()).hexdigest()[:12]
+    return OwnPrompt(file, name, f"{name} sha256:{digest}", template, jinja)

@@ -15,7 +15,7 @@ import trecexam
 from converters.ragval import read_judged
 from trecexam import TrecexamError
 from trecexam.cli.main import run
-from trecexam.features.ragval.reporting import Asked, files_of, report_of
+from trecexam.features.ragval.reporting import ReportOptions, files_of, report_of
 
 EXAMPLE = ROOT / "examples" / "ragval" / "judged.jsonl"
 HEADER = "run_id\tn\tunparsed\ttruthfulness\trelevance\tsum\tn_input_tokens\tn_output_tokens"
@@ -235,7 +235,7 @@ def test_the_same_is_a_call_and_rows_give_the_same_files(tmp_path: Path) -> None
     assert (report.baseline, report.oracle) == ("closed-book", "oracle")
     assert report.write(tmp_path / "out", plots=False) == []
     rows = read_judged([EXAMPLE], parameter="chunk_size")
-    for name, content in files_of(report_of(rows, Asked(sweep="chunk_size"))):
+    for name, content in files_of(report_of(rows, ReportOptions(sweep="chunk_size"))):
         assert (tmp_path / "out" / name).read_bytes() == content
     with pytest.raises(TrecexamError, match=r"no-such\.jsonl: no such file"):
         trecexam.ragval_report(tmp_path / "no-such.jsonl")

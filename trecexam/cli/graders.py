@@ -16,7 +16,7 @@ def graders(prompts: bool, as_json: bool) -> None:
     """What can grade here, and what the rest needs."""
     # Behind them are the settings of trecexam.toml and with these pydantic, for which --help must not wait.
     from trecexam.graders import available
-    from trecexam.graders.cluster import missing_packages
+    from trecexam.graders.cluster import missing_for_cluster
     from trecexam.graders.prompts import published
 
     if prompts:
@@ -27,6 +27,8 @@ def graders(prompts: bool, as_json: bool) -> None:
         show.table(Table(("prompt", "asks about", "ratings", "decode", "source"), found), as_json=as_json)
         return
     known = [(name, factory.summary, factory.missing()) for name, factory in available().items()]
-    known.append(("ray", "any grader with a model, on a Ray cluster: `address` in [ray]", missing_packages()))
+    known.append(
+        ("ray", "any grader with a model, on a Ray cluster: `address` in [ray]", missing_for_cluster())
+    )
     rows = tuple((name, "no" if missing else "yes", what, missing) for name, what, missing in known)
     show.table(Table(("grader", "available", "what", "missing"), rows), as_json=as_json)

@@ -12,6 +12,18 @@ from pathlib import Path
 from trecexam.errors import TrecexamError
 
 
+def make_folder(folder: Path) -> None:
+    """Makes a folder, and those it lies in; one that is there is fine.
+
+    Raises:
+        TrecexamError: it cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TrecexamError(f"no folder can be made here: {error.strerror}", path=folder) from None
+
+
 def replace(path: Path, content: bytes) -> bool:
     """Writes a file by renaming a finished one into its place.
 

@@ -173,6 +173,6 @@ def _create(settings: GraderSection, root: Path) -> LanguageGrader:
 
 FACTORY = Factory(
     summary="decoder-only language models, with their chat templates",
-    missing=loading.missing_packages,
+    missing=loading.missing_for_models,
     create=_create,
 )

@@ -21,7 +21,7 @@ class Continued(NamedTuple):
     tokens: int
 
 
-class Asked(NamedTuple):
+class PromptContinuations(NamedTuple):
     """A prompt and its continuations, as tokens."""
 
     prompt: Sequence[int]
@@ -39,55 +39,55 @@ def tokens_of(backend: CausalBackend, texts: Sequence[str]) -> list[list[int]]:
     Raises:
         GraderError: one has no tokens.
     """
-    found = []
+    continuations = []
     for text in texts:
         spelled = text if backend.tokens.chat else f" {text}"
         tokens = backend.tokens.tokenizer(spelled, add_special_tokens=False, verbose=False)["input_ids"]
         if not tokens:
             raise GraderError(f"this model's tokenizer cannot write '{text[:40]}'", path=backend.folder)
-        found.append(list(tokens))
-    return found
+        continuations.append(list(tokens))
+    return continuations
 
 
 def scored(
-    backend: CausalBackend, asked: Sequence[Asked], max_batch_tokens: int | None = None
+    backend: CausalBackend, prompts: Sequence[PromptContinuations], max_batch_tokens: int | None = None
 ) -> Iterator[list[tuple[int, list[Continued]]]]:
-    """(place in `asked`, its continuations) batch by batch, the longest first.
+    """(place in `prompts`, its continuations) batch by batch, the longest first.
 
     Raises:
         GraderError: a single prompt does not fit into memory.
     """
     budget = max_batch_tokens or backend.budget()
-    order = sorted(range(len(asked)), key=lambda place: -asked[place].size)
+    order = sorted(range(len(prompts)), key=lambda place: -prompts[place].size)
     while order:
-        size = max(1, budget // max(1, asked[order[0]].size))
+        size = max(1, budget // max(1, prompts[order[0]].size))
         batch, order = order[:size], order[size:]
-        yield list(zip(batch, _batch(backend, [asked[place] for place in batch]), strict=True))
+        yield list(zip(batch, _batch(backend, [prompts[place] for place in batch]), strict=True))
 
 
-def _batch(backend: CausalBackend, asked: Sequence[Asked]) -> list[list[Continued]]:
+def _batch(backend: CausalBackend, prompts: Sequence[PromptContinuations]) -> list[list[Continued]]:
     import torch
 
     from trecexam.graders.language.shared_prefix import can_share
 
-    longest = max(len(one.prompt) + max(map(len, one.continuations)) for one in asked)
+    longest = max(len(each.prompt) + max(map(len, each.continuations)) for each in prompts)
     share = can_share(backend.model.config.get_text_config(), longest)
-    share = share and min(len(one.prompt) for one in asked) > 1
+    share = share and min(len(each.prompt) for each in prompts) > 1
     try:
         with torch.inference_mode(), loading.out_of_memory():
-            sums = _together(backend, asked) if share else _one_by_one(backend, asked)
+            sums = _together(backend, prompts) if share else _one_by_one(backend, prompts)
     except OutOfMemoryError:
-        if len(asked) == 1:
+        if len(prompts) == 1:
             raise GraderError(
                 "a single question does not fit into memory: set another `device`", path=backend.folder
             ) from None
-        half = len(asked) // 2
-        return [*_batch(backend, asked[:half]), *_batch(backend, asked[half:])]
+        half = len(prompts) // 2
+        return [*_batch(backend, prompts[:half]), *_batch(backend, prompts[half:])]
     values = iter(sums)
-    return [[Continued(next(values), len(tokens)) for tokens in one.continuations] for one in asked]
+    return [[Continued(next(values), len(tokens)) for tokens in each.continuations] for each in prompts]
 
 
-def _together(backend: CausalBackend, asked: Sequence[Asked]) -> list[float]:
+def _together(backend: CausalBackend, prompts: Sequence[PromptContinuations]) -> list[float]:
     """Each prompt goes through the model once; its keys and values serve all its continuations."""
     import torch
     from transformers import DynamicCache
@@ -96,7 +96,7 @@ def _together(backend: CausalBackend, asked: Sequence[Asked]) -> list[float]:
 
     model, device = backend.model, backend.model.device
     # The last token of a prompt goes with the continuations: what it gives predicts their first tokens.
-    tokens, mask = left_padded([one.prompt[:-1] for one in asked], backend.pad, device)
+    tokens, mask = left_padded([each.prompt[:-1] for each in prompts], backend.pad, device)
     cache = DynamicCache()
     model(
         input_ids=tokens,
@@ -106,16 +106,18 @@ def _together(backend: CausalBackend, asked: Sequence[Asked]) -> list[float]:
         use_cache=True,
         logits_to_keep=1,
     )
-    rows = [row for row, one in enumerate(asked) for _ in one.continuations]
+    rows = [row for row, each in enumerate(prompts) for _ in each.continuations]
     cache.batch_select_indices(torch.tensor(rows, device=device))
-    wanted = [tokens for one in asked for tokens in one.continuations]
-    inputs = [[asked[row].prompt[-1], *tokens[:-1]] for row, tokens in zip(rows, wanted, strict=True)]
-    width = max(map(len, wanted))
+    continuations = [tokens for each in prompts for tokens in each.continuations]
+    inputs = [
+        [prompts[row].prompt[-1], *tokens[:-1]] for row, tokens in zip(rows, continuations, strict=True)
+    ]
+    width = max(map(len, continuations))
     after = torch.tensor([[*row, *[backend.pad] * (width - len(row))] for row in inputs], device=device)
     ends = torch.tensor([len(row) for row in inputs], device=device)
     steps = torch.arange(width, device=device)
     told = steps[None] < ends[:, None]
-    starts = torch.tensor([len(asked[row].prompt) - 1 for row in rows], device=device)
+    starts = torch.tensor([len(prompts[row].prompt) - 1 for row in rows], device=device)
     logits = model(
         input_ids=after,
         attention_mask=torch.cat([mask[rows], told], dim=1).long(),
@@ -123,22 +125,22 @@ def _together(backend: CausalBackend, asked: Sequence[Asked]) -> list[float]:
         past_key_values=cache,
         use_cache=True,
     ).logits
-    targets = torch.tensor([[*row, *[0] * (width - len(row))] for row in wanted], device=device)
+    targets = torch.tensor([[*row, *[0] * (width - len(row))] for row in continuations], device=device)
     return _sums(logits, targets, told)
 
 
-def _one_by_one(backend: CausalBackend, asked: Sequence[Asked]) -> list[float]:
+def _one_by_one(backend: CausalBackend, prompts: Sequence[PromptContinuations]) -> list[float]:
     """Without padding or a cache: slower, and right for every architecture."""
     import torch
 
-    found = []
-    for one in asked:
-        for tokens in one.continuations:
-            row = torch.tensor([[*one.prompt, *tokens]], device=backend.model.device)
+    sums = []
+    for each in prompts:
+        for tokens in each.continuations:
+            row = torch.tensor([[*each.prompt, *tokens]], device=backend.model.device)
             logits = backend.model(input_ids=row, use_cache=False).logits[:, -len(tokens) - 1 : -1]
             targets = row[:, -len(tokens) :]
-            found += _sums(logits, targets, torch.ones_like(targets, dtype=torch.bool))
-    return found
+            sums += _sums(logits, targets, torch.ones_like(targets, dtype=torch.bool))
+    return sums
 
 
 def _sums(logits: torch.Tensor, targets: torch.Tensor, told: torch.Tensor) -> list[float]:
@@ -147,5 +149,5 @@ def _sums(logits: torch.Tensor, targets: torch.Tensor, told: torch.Tensor) -> li
 
     logits = logits.float()
     steps = logits.gather(2, targets[:, :, None])[:, :, 0] - torch.logsumexp(logits, dim=-1)
-    found: list[float] = steps.masked_fill(~told, 0.0).sum(dim=1).tolist()
-    return found
+    sums: list[float] = steps.masked_fill(~told, 0.0).sum(dim=1).tolist()
+    return sums

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+from functools import partial
 from pathlib import Path
 
-from trecexam.config import GraderSection, LanguageModelSection
+from trecexam.config import GeneratorSection, GraderSection, LanguageModelSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Factory
 from trecexam.graders.language.grader import chosen_prompts
 from trecexam.graders.server.grader import ServerGrader, check_structured
-from trecexam.graders.server.messages import Form
+from trecexam.graders.server.messages import Form, Structured
 from trecexam.graders.server.meter import Prices
 from trecexam.graders.server.session import Server
+from trecexam.packages import missing_packages
 
-
-def missing_packages() -> str:
-    """What must be installed before a server can be asked; "" where nothing is missing."""
-    missing = [name for name in ("httpx2", "snowballstemmer", "tenacity") if find_spec(name) is None]
-    return f"{', '.join(missing)} not installed: pip install 'trecexam[openai]'" if missing else ""
+#: What must be installed before a server can be asked; "" where nothing is missing.
+missing_for_servers = partial(
+    missing_packages, ("httpx2", "snowballstemmer", "tenacity"), "pip install 'trecexam[openai]'"
+)
 
 
 def server_of(settings: LanguageModelSection, *, logprobs: bool) -> Server:
@@ -54,12 +54,25 @@ def prices_of(settings: LanguageModelSection) -> Prices:
     return Prices(settings.price_in, settings.price_out, settings.budget, settings.budget_tokens)
 
 
+def form_of(settings: GeneratorSection | GraderSection, structured: Structured | None = None) -> Form:
+    """How a server is asked that settings name; `server_of` has seen that they say which model."""
+    assert settings.model is not None
+    return Form(
+        settings.api,
+        settings.model,
+        settings.max_new_tokens,
+        settings.temperature,
+        settings.seed,
+        structured,
+        settings.extra,
+    )
+
+
 def _create(settings: GraderSection, root: Path) -> ServerGrader:
-    missing = missing_packages()
+    missing = missing_for_servers()
     if missing:
         raise GraderError(f"the `openai` grader cannot run: {missing}")
     server = server_of(settings, logprobs=settings.logprobs)
-    assert settings.model is not None
     if settings.decode is not None:
         raise GraderError(
             "`decode` in [grader] is for models in this process; `structured` holds a server's to the "
@@ -67,15 +80,7 @@ def _create(settings: GraderSection, root: Path) -> ServerGrader:
         )
     first = settings.passage_first is None or settings.passage_first
     prompts = chosen_prompts(settings, root, passage_first=first)
-    form = Form(
-        settings.api,
-        settings.model,
-        settings.max_new_tokens,
-        settings.temperature,
-        settings.seed,
-        None if settings.structured == "none" else settings.structured,
-        settings.extra,
-    )
+    form = form_of(settings, None if settings.structured == "none" else settings.structured)
     check_structured(form, prompts)
     return ServerGrader(
         server,
@@ -90,7 +95,7 @@ def _create(settings: GraderSection, root: Path) -> ServerGrader:
 
 FACTORY = Factory(
     summary="a model behind an OpenAI-compatible server: vLLM, llama.cpp, TGI, a cloud API",
-    missing=missing_packages,
+    missing=missing_for_servers,
     create=_create,
     runs_model=False,
 )

@@ -144,6 +144,6 @@ def _create(settings: GraderSection, root: Path) -> LanguageGrader:
 
 FACTORY = Factory(
     summary="FLAN-T5 and kin (T5, mT5): the published Rubric and EXAM graders",
-    missing=loading.missing_packages,
+    missing=loading.missing_for_models,
     create=_create,
 )

@@ -12,6 +12,8 @@ from converters.records import Item
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Estimate, Usage
+from trecexam.graders.language import loading
+from trecexam.graders.openai import missing_for_servers
 from trecexam.graders.prompts import Reading
 from trecexam.graders.writing import Fitted, Unwritten, Writer, Written
 
@@ -30,12 +32,9 @@ def refuse(settings: GraderSection, keys: Iterable[str], why: str) -> None:
             raise GraderError(f"`{key}` in [grader] is not for `{settings.name}`, which {why}")
 
 
-def missing_packages() -> str:
+def missing_for_writing() -> str:
     """What is not installed of what a model needs, here or behind a server; "" where either can be asked."""
-    from trecexam.graders.language import loading
-    from trecexam.graders.openai import missing_packages as missing_for_servers
-
-    local, server = loading.missing_packages(), missing_for_servers()
+    local, server = loading.missing_for_models(), missing_for_servers()
     return f"{local}; or {server}" if local and server else ""
 
 

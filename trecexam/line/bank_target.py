@@ -1,15 +1,16 @@
-"""Whether items can be written to a file of a track's bank."""
+"""The file of a track's bank that items are written to, which people may edit meanwhile."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from trecexam.errors import TrecexamError
 from trecexam.track import TrackFolder
 
 
-def check_target(folder: TrackFolder, target: Path) -> None:
-    """Refuses a file that items cannot be written to.
+def read_target(folder: TrackFolder, target: Path) -> bytes:
+    """What the file holds now, b"" where there is none. Read it before the bank, for `check_unchanged`.
 
     Raises:
         TrecexamError: it would not be one of the track's bank, or is compressed.
@@ -24,3 +25,23 @@ def check_target(folder: TrackFolder, target: Path) -> None:
         raise TrecexamError(f"would not be a file of this track's bank: {hint}", path=target)
     if target.suffix == ".gz":
         raise TrecexamError("is compressed, and could not be edited: give -o another name", path=target)
+    with suppress(OSError):
+        return target.read_bytes()
+    return b""
+
+
+def check_unchanged(target: Path, content: bytes) -> None:
+    """Refuses to write to a file that does not hold what it did.
+
+    Args:
+        content: as `read_target` gave it.
+
+    Raises:
+        TrecexamError: somebody else changed it meanwhile.
+    """
+    if (target.read_bytes() if target.exists() else b"") != content:
+        raise TrecexamError(
+            "was edited while the model was asked, and is left as it is; start again: the answers are kept "
+            "and nothing is asked twice",
+            path=target,
+        )

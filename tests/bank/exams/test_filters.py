@@ -21,7 +21,7 @@ from trecexam.errors import TrecexamError
 from trecexam.features.exams.questions import filters, similarity
 from trecexam.features.exams.questions.filters import apply, chosen_threshold, read_patterns
 from trecexam.features.exams.questions.statistics import (
-    Kind,
+    QuestionKind,
     description,
     filter_counts,
     fixed_answer,
@@ -237,12 +237,12 @@ def test_a_share_of_duplicates_is_as_many_as_ties_allow(share: float) -> None:
     least = 100 * (result.threshold or 2) - 1e-9
     above = [place for place, like in enumerate(closest) if like >= least]
     # Of those, the ones that are like a question that stays.
-    assert set(result.found) <= set(above)
+    assert set(result.reasons) <= set(above)
     assert len(above) <= share * 40
     # One step lower it would take out too many.
     following = max(like for like in closest if like < least)
     assert sum(like >= following for like in closest) > share * 40
-    assert bool(result.found) == (share > 0)
+    assert bool(result.reasons) == (share > 0)
 
 
 def test_embeddings_compare_candidates_with_the_passage_and_with_one_another() -> None:
@@ -275,7 +275,7 @@ def test_baselines_are_what_one_gets_right_without_reading() -> None:
 
 def test_lengths_and_levels_are_of_the_mean_question() -> None:
     made = [question(0, "abc", ["a", "bb", "c", "dddd"], 3, "12345"), question(1, "a", ["a"] * 4, 0, "123")]
-    found = description(made, [Kind((), "what"), Kind(("Applying", "Creating"), "how")])
+    found = description(made, [QuestionKind((), "what"), QuestionKind(("Applying", "Creating"), "how")])
     assert found["mean_length"] == {"question": 2, "choice": 1.5, "correct": 2.5, "documentation": 4}
     assert {level: n for level, n in found["bloom"].items() if n} == {"Applying": 1, "Creating": 1, "none": 1}
     assert {name: n for name, n in found["question_types"].items() if n} == {"what": 1, "how": 1}

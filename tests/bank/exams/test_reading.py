@@ -11,7 +11,8 @@ from exams import CHOICES, STEM
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from trecexam.features.exams.questions.reading import Read, Unread, read_question, shuffled
+from trecexam.features.exams.questions.reading import Read, read_question, shuffled
+from trecexam.graders.writing.reading import Unread
 
 RIGHT = Read(STEM, CHOICES, 1)
 BODY = f"{STEM}\nA) {CHOICES[0]}\nB) {CHOICES[1]}\nC) {CHOICES[2]}\nD) {CHOICES[3]}\n"

@@ -14,24 +14,25 @@ from converters.bank_lines import scan_bank
 from converters.records import Item, Origin
 from trecexam.bank.lines import item_line, merged, replaceable
 from trecexam.errors import GraderError
-from trecexam.features.banks.generation.making import Dropped, items_of, known_texts
-from trecexam.features.banks.generation.prompts import ItemPrompt, Wanted, load_prompt, published
-from trecexam.features.banks.generation.reading import Found
+from trecexam.features.banks.generation.making import DroppedItems, items_of, known_texts
+from trecexam.features.banks.generation.prompts import ItemPrompt, ItemRequest, load_prompt, published
 
 ORIGIN = Origin("questions", "m", 7, "2026-11-21T10:00:00Z", "")
-WANTED = Wanted("q1", "cost of nuclear power")
+WANTED = ItemRequest("q1", "cost of nuclear power")
 PROMPT = published()["questions"]
 
 
-def made(*texts: str, known: tuple[Item, ...] = (), prompt: ItemPrompt = PROMPT) -> tuple[list[str], Dropped]:
-    items, dropped = items_of(WANTED, Found(texts), prompt, ORIGIN, known_texts(known))
+def made(
+    *texts: str, known: tuple[Item, ...] = (), prompt: ItemPrompt = PROMPT
+) -> tuple[list[str], DroppedItems]:
+    items, dropped = items_of(WANTED, texts, prompt, ORIGIN, known_texts(known))
     return [item.text for item in items], dropped
 
 
 def test_copies_duplicates_empty_and_surplus_items_are_left_out_and_counted() -> None:
     ten = [f"Question {word}?" for word in ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]]
     texts = ["Cost of nuclear power?", *ten, "question  A", "?!", " ", "An eleventh one?"]
-    assert made(*texts) == (ten, Dropped(empty=2, copies=1, duplicates=1, surplus=1))
+    assert made(*texts) == (ten, DroppedItems(empty=2, copies=1, duplicates=1, surplus=1))
 
 
 def test_an_item_that_a_person_reworded_or_retired_does_not_come_back() -> None:
@@ -42,8 +43,8 @@ def test_an_item_that_a_person_reworded_or_retired_does_not_come_back() -> None:
 
 
 def test_an_item_says_where_it_comes_from() -> None:
-    wanted = Wanted("q1", "x", "a sub-topic", "f1")
-    ((item,), _) = items_of(wanted, Found(("1. Why?",)), PROMPT, ORIGIN, set())
+    wanted = ItemRequest("q1", "x", "a sub-topic", "f1")
+    ((item,), _) = items_of(wanted, ("1. Why?",), PROMPT, ORIGIN, set())
     assert item == Item("q1", item.item_id, "Why?", facet_id="f1", origin=ORIGIN._replace(text="Why?"))
 
 
@@ -107,17 +108,17 @@ def test_new_items_take_the_place_of_those_that_go() -> None:
 
 
 def test_the_published_prompts_are_word_for_word() -> None:
-    text = published()["questions"].text(Wanted("1", "who am I"))
+    text = published()["questions"].text(ItemRequest("1", "who am I"))
     assert text.startswith(
         "Break the query 'who am I' into concise questions that must be answered. Generate 10 concise "
         "insightful questions that reveal whether information relevant for 'who am I' was provided, "
         "showcasing a deep understanding of the subject matter. Avoid basic or introductory-level inquiries. "
         "Keep the questions short.\nGive the question set in the following JSON format:"
     )
-    nuggets = published()["nuggets"].text(Wanted("1", "who am I"))
+    nuggets = published()["nuggets"].text(ItemRequest("1", "who am I"))
     assert "into concise nuggets that must be mentioned." in nuggets
     assert "Keep nuggets to a maximum of 4 words." in nuggets
-    subtopics = published()["subtopics"].text(Wanted("1", "Biology", "Cells", "c"))
+    subtopics = published()["subtopics"].text(ItemRequest("1", "Biology", "Cells", "c"))
     assert subtopics.startswith(
         "Explore the connection between 'Biology' with a specific focus on the subtopic 'Cells'. Generate "
         "insightful questions that delve into advanced aspects of 'Cells', showcasing a deep understanding"
@@ -125,7 +126,9 @@ def test_the_published_prompts_are_word_for_word() -> None:
 
 
 def test_a_slot_in_a_query_is_not_filled_in() -> None:
-    assert "'{query_subtopic}'" in published()["subtopics"].text(Wanted("1", "{query_subtopic}", "s", "s"))
+    assert "'{query_subtopic}'" in published()["subtopics"].text(
+        ItemRequest("1", "{query_subtopic}", "s", "s")
+    )
 
 
 def test_a_prompt_of_ones_own_says_what_it_writes(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ pytest.importorskip("json_repair")
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.features.banks.generation.reading import Found, read_items, tidy
+from trecexam.features.banks.generation.reading import ReadItems, read_items, tidy
 
 TWO = ("What is the cost?", "Who pays for it?")
 PLAIN = json.dumps({"questions": list(TWO)})
@@ -47,7 +47,7 @@ FORMS = {
 
 @pytest.mark.parametrize("answer", FORMS.values(), ids=FORMS)
 def test_questions_are_read_in_any_form(answer: str) -> None:
-    assert read_items(answer, "question") == Found(TWO)
+    assert read_items(answer, "question") == ReadItems(TWO)
 
 
 NUGGETS = {
@@ -91,10 +91,10 @@ def test_what_holds_no_items_gives_none(answer: str) -> None:
 
 def test_of_an_answer_that_ends_early_the_whole_items_are_taken() -> None:
     found = read_items('{"questions": ["What is the cost?", "Who pays for it?", "And wh', "question")
-    assert found == Found(TWO, cut=True)
+    assert found == ReadItems(TWO, cut=True)
     assert read_items('{"questions": ["What is the cost?", "Who pays for it?"]', "question") == found
     found = read_items(f"1. {TWO[0]}\n2. {TWO[1]}\n3. And wh", "question", cut=True)
-    assert found == Found(TWO, cut=True)
+    assert found == ReadItems(TWO, cut=True)
     assert read_items("<think>So many thoughts", "question").cut
 
 

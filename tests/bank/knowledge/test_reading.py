@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.features.ragval.knowledge.reading import LONGEST, Unread, read_known, read_question
+from trecexam.features.ragval.knowledge.reading import LONGEST, read_known, read_question
+from trecexam.graders.writing.reading import Unread
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tiny_models import save_gpt2, save_llama
 
 from trecexam.graders import continuations
 from trecexam.graders.causal import CausalBackend
-from trecexam.graders.continuations import Asked, scored, tokens_of
+from trecexam.graders.continuations import PromptContinuations, scored, tokens_of
 
 PROMPTS = ["What is the number of the passage about q1?", "Is it", "Question 3 of 5: " * 12]
 TEXTS = [
@@ -29,12 +29,14 @@ def backend(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return CausalBackend(saved, "cpu", "float32")
 
 
-def asked(backend: CausalBackend) -> list[Asked]:
+def asked(backend: CausalBackend) -> list[PromptContinuations]:
     prompts = backend.encode(PROMPTS)
-    return [Asked(p, tokens_of(backend, texts)) for p, texts in zip(prompts, TEXTS, strict=True)]
+    return [
+        PromptContinuations(p, tokens_of(backend, texts)) for p, texts in zip(prompts, TEXTS, strict=True)
+    ]
 
 
-def plainly(backend: CausalBackend, one: Asked) -> list[float]:
+def plainly(backend: CausalBackend, one: PromptContinuations) -> list[float]:
     found = []
     for tokens in one.continuations:
         row = torch.tensor([[*one.prompt, *tokens]])
@@ -87,7 +89,7 @@ def test_what_is_too_large_for_memory_is_halved(
     wanted = [found for batch in scored(backend, made, 10_000) for _, found in sorted(batch)]
     together, sizes = continuations._together, []
 
-    def small(backend: CausalBackend, asked: list[Asked]) -> list[float]:
+    def small(backend: CausalBackend, asked: list[PromptContinuations]) -> list[float]:
         sizes.append(len(asked))
         if len(asked) > 1:
             raise continuations.OutOfMemoryError

@@ -194,7 +194,7 @@ def test_graders_say_what_they_need(
     assert missing() == ""
     monkeypatch.setattr("trecexam.graders.language.loading.version", lambda name: "4.57.1")
     assert missing() == "transformers 4.57.1 is too old, 5 is needed: pip install 'trecexam[models]'"
-    monkeypatch.setattr("trecexam.graders.language.loading.find_spec", lambda name: None)
+    monkeypatch.setattr("trecexam.packages.find_spec", lambda name: None)
     assert missing() == "torch, transformers not installed: pip install 'trecexam[models]'"
 
 

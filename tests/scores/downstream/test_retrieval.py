@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trecexam.features.erag.end_to_end import query_correlation
-from trecexam.features.erag.retrieval import retrieval_measure, retrieval_values
+from trecexam.features.erag.retrieval import retrieval_evaluator, retrieval_measure
 
 DOCS = [f"d{n}" for n in range(7)]
 BASES = ("P", "R", "AP", "RR", "nDCG", "Success")
@@ -51,9 +51,8 @@ def test_labels_of_0_and_1_give_the_usual_measures(
     one: list[str], labels: dict[str, float], two: list[str], others: dict[str, float], k: int | None
 ) -> None:
     measures = [retrieval_measure(named(base, k)) for base in BASES]
-    found = retrieval_values(
-        {"q1": labels, "q2": others}, {"q1": one, "q2": two}, measures, ["q1", "q2", "q3"]
-    )
+    evaluate = retrieval_evaluator({"q1": labels, "q2": others}, measures, ["q1", "q2", "q3"])
+    found = evaluate({"q1": one, "q2": two})
     for query_id, ranking, its in (("q1", one, labels), ("q2", two, others), ("q3", [], {})):
         for base in BASES:
             assert found[query_id][named(base, k)] == pytest.approx(brute(base, k, ranking, its), abs=1e-6)
@@ -67,7 +66,7 @@ def test_fractions_give_the_mean_the_maximum_and_the_gain(
     # One fraction anywhere makes all of them fractions.
     every = {"q1": labels, "other": {"x": 0.5}}
     measures = [retrieval_measure(named(base, k)) for base in ("Precision", "Hit", "NDCG")]
-    found = retrieval_values(every, {"q1": ranking}, measures, ["q1"])["q1"]
+    found = retrieval_evaluator(every, measures, ["q1"])({"q1": ranking})["q1"]
     for alias, base in (("Precision", "P"), ("Hit", "Success"), ("NDCG", "nDCG")):
         assert found[named(alias, k)] == pytest.approx(brute(base, k, ranking, labels), abs=1e-12)
 
@@ -78,15 +77,15 @@ def test_both_ways_agree_where_both_are_defined() -> None:
     measures = [
         retrieval_measure(name) for name in ("P", "P@3", "P@9", "Success@1", "Success", "nDCG@2", "nDCG")
     ]
-    exact = retrieval_values(labels, lists, measures, ["q1"])["q1"]
-    ours = retrieval_values({**labels, "q2": {"x": 0.5}}, lists, measures, ["q1"])["q1"]
+    exact = retrieval_evaluator(labels, measures, ["q1"])(lists)["q1"]
+    ours = retrieval_evaluator({**labels, "q2": {"x": 0.5}}, measures, ["q1"])(lists)["q1"]
     assert ours == pytest.approx(exact)
 
 
 def test_short_empty_and_missing_lists_are_defined() -> None:
     measures = [retrieval_measure(name) for name in ("P@4", "P", "Hit@4", "NDCG@4")]
     labels = {"q1": {"a": 0.5, "b": 1.0}}
-    found = retrieval_values(labels, {"q1": ["a"], "q2": []}, measures, ["q1", "q2", "q3"])
+    found = retrieval_evaluator(labels, measures, ["q1", "q2", "q3"])({"q1": ["a"], "q2": []})
     assert found["q1"] == pytest.approx(
         {"P@4": 0.125, "P": 0.5, "Hit@4": 0.5, "NDCG@4": 0.5 / (1 + 0.5 / math.log2(3))}
     )
@@ -132,7 +131,7 @@ def test_what_is_no_measure_is_said(written: str, reason: str) -> None:
 @pytest.mark.parametrize("name", ["MAP", "RR@3", "R", "P(rel=2)@3", "Judged@5"])
 def test_a_measure_that_takes_no_fractions_is_refused_not_guessed(name: str) -> None:
     with pytest.raises(ValueError, match="needs labels of 0 and 1, and some are fractions; P, Hit and nDCG"):
-        retrieval_values({"q1": {"a": 0.5}}, {}, [retrieval_measure(name)], ["q1"])
+        retrieval_evaluator({"q1": {"a": 0.5}}, [retrieval_measure(name)], ["q1"])
 
 
 def test_correlation_over_queries_is_that_of_the_queries_with_both_scores() -> None:

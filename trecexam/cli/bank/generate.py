@@ -90,7 +90,7 @@ def generate(
 
 def _say(made: Generated) -> None:
     for failure in made.failures:
-        click.echo(printable(f"query {failure.wanted}: {failure.reason}"), err=True)
+        click.echo(printable(f"query {failure.request}: {failure.reason}"), err=True)
     if made.why:
         click.echo(f"ended early: {made.why}", err=True)
     if str(made.dropped):

@@ -54,7 +54,7 @@ def fit(
     """
     from trecexam.features.exams import fitting
     from trecexam.features.exams import tables as exams
-    from trecexam.features.exams.taken import LabelFiles, from_file
+    from trecexam.features.exams.responses import LabelFiles, from_file
 
     track = is_track(source)
     where = out_folder(out, source, track=track, what=FOLDER)

@@ -110,11 +110,12 @@ def scoring(
     Exit status: 0, or 1 when a question was not answered.
     """
     _check(by, base_url)
+    from converters.exam import read_exam
     from trecexam.features.exams import scoring as stage
     from trecexam.features.exams.matrices import write_examinees
     from trecexam.features.exams.models import create_examinee
 
-    questions = stage.read_questions(exam)
+    questions = tuple(read_exam(exam))
     found = stage.retrievers(named or (stage.CLOSED_BOOK,), documents)
     texts = stage.texts_of(passages, found, questions)
     settings = _settings(
@@ -132,16 +133,8 @@ def scoring(
     with signals(lambda: stopped.append(True)) as caught:
         for retriever, number in todo:
             with show.grading("answering", "answered", "questions") as shown:
-                one = take(
-                    name or Path(model).name,
-                    questions,
-                    retriever,
-                    number,
-                    texts,
-                    seed=seed,
-                    progress=show.steps(shown),
-                    stop=lambda: bool(stopped),
-                )
+                setup = stage.ExamSetup(name or Path(model).name, questions, retriever, number, texts, seed)
+                one = take(setup, show.steps(shown), lambda: bool(stopped))
             table, changed = write_examinees([one], questions, output)
             for each in changed:
                 click.echo(

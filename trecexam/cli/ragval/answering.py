@@ -14,7 +14,7 @@ from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from trecexam.features.ragval.answering import Answered, Bound
+    from trecexam.features.ragval.answering import Bound, BoundAnswers
 
 
 @click.command("answers", epilog="Example: trecexam ragval answers mytrack --estimate")
@@ -53,7 +53,7 @@ def answering(track: Path, closed_book: bool, oracle: bool, estimate: bool) -> i
     return 0 if made.complete else 1
 
 
-def _say(made: Answered) -> None:
+def _say(made: BoundAnswers) -> None:
     for question_id, reason in made.unwritten:
         click.echo(printable(f"question {question_id}: {reason}"), err=True)
     if made.cut:

@@ -146,6 +146,7 @@ def _known(
 ) -> FilteredBlocks | None:
     """What is left when the model has been asked; None where only an estimate was wanted."""
     from trecexam.features.ragval import filtering as stage
+    from trecexam.graders.writing import asking
     from trecexam.graders.writing.kept_answers import KeptAnswers
     from trecexam.track import TrackFolder
 
@@ -154,7 +155,7 @@ def _known(
     with TrackLock(folder.state / "generate.lock", "asking this track's model"):
         answers = KeptAnswers(folder.state / "generated.jsonl", writer.identity)
         if estimate:
-            show_estimate(stage.estimate(found, writer, answers))
+            show_estimate(asking.estimate([stage.known_prompts(found, writer, answers)]))
             return None
         with working() as work:
             asked = stage.without_known(found, writer, answers, work.progress, work.stop)

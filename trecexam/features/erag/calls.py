@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError
-from trecexam.features.erag.erag import Wanted, erag_grader, from_model, from_outputs, load
+from trecexam.features.erag.erag import EragRequest, erag_grader, from_model, from_outputs, load
 from trecexam.features.erag.evaluation import Evaluation
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders import Grader
@@ -63,7 +63,7 @@ def erag(
         TrecexamError, ConversionError: what stands in the way.
     """
     names = names_of(measures)
-    request = Wanted(
+    request = EragRequest(
         _path(gold),
         metric,
         tuple(map(str, runs)),
@@ -103,7 +103,7 @@ def estimate_erag(
     prompt: Path | str | None = None,
 ) -> Estimate:
     """What `erag` would have to ask the model, in documents ("cells"), tokens and money; asks nobody."""
-    request = Wanted(gold=_path(gold), runs=tuple(map(str, runs)), depth=depth, prompt=_path(prompt))
+    request = EragRequest(gold=_path(gold), runs=tuple(map(str, runs)), depth=depth, prompt=_path(prompt))
     with TrackLoader(folder, erag_grader(folder, request)) as loader:
         return loader.grading.estimate(load(loader, request).track)
 

@@ -14,12 +14,14 @@ from converters.gold import KIND
 from trecexam.errors import TrecexamError
 from trecexam.features.erag import labels
 from trecexam.features.erag.evaluation import Evaluation, correlated, evaluated, measures_of
-from trecexam.features.erag.runs import Chosen, counted_queries, lists, refused_lines
+from trecexam.features.erag.runs import ChosenRuns, counted_queries, lists, refused_lines
 from trecexam.files.stamps import Rejected
+from trecexam.graders import create
 from trecexam.graders.base import Grader
 from trecexam.graders.erag import EragGrader, erag_prompt
 from trecexam.graders.erag.grader import DEFAULT_METRIC, label_of
 from trecexam.graders.erag.metrics import Metric, metric_of
+from trecexam.graders.writing import create_writer
 from trecexam.line.grading import count_missing
 from trecexam.line.inputs import InputReader, TrackInputs
 from trecexam.line.loader import TrackLoader
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class EragRequest:
     """What is to be evaluated.
 
     Attributes:
@@ -71,34 +73,31 @@ class Wanted:
         return self.metric if callable(self.metric) else metric_of(self.metric_name(folder), folder.root)
 
 
-def erag_grader(folder: TrackFolder, wanted: Wanted) -> Grader:
+def erag_grader(folder: TrackFolder, request: EragRequest) -> Grader:
     """The downstream model: that of [grader] where its name is `erag`, else the one that writes test banks.
 
     Raises:
         GraderError: there is none, or it cannot run here; or there is no such metric or prompt.
     """
-    from trecexam.graders import create
-    from trecexam.graders.writing import create_writer
-
     config = folder.config
     if config.grader.name == "erag":
         # Of a function the grader need not know: labels are read by it afterwards.
-        changed: dict[str, Any] = {} if callable(wanted.metric) else {"metric": wanted.metric_name(folder)}
-        if wanted.prompt is not None:
-            changed["prompt"] = str(wanted.prompt.absolute())
+        changed: dict[str, Any] = {} if callable(request.metric) else {"metric": request.metric_name(folder)}
+        if request.prompt is not None:
+            changed["prompt"] = str(request.prompt.absolute())
         return create(config.grader.model_copy(update=changed), folder.root, config.ray)
-    prompt = erag_prompt(wanted.prompt)
-    metric = wanted.metric_of(folder)
+    prompt = erag_prompt(request.prompt)
+    metric = request.metric_of(folder)
     return EragGrader(create_writer(config, folder.root), metric, prompt)
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedRequest:
     """A track whose pool is what is to be evaluated."""
 
     track: LoadedTrack
-    chosen: Chosen
-    wanted: Wanted
+    chosen: ChosenRuns
+    request: EragRequest
     query_ids: tuple[str, ...]
     unknown: Rejected | None
 
@@ -113,32 +112,34 @@ class Loaded:
         return {query_id: self.track.sheets[query_id].doc_ids for query_id in self.query_ids}
 
 
-def load(loader: TrackLoader, wanted: Wanted) -> Loaded:
+def load(loader: TrackLoader, request: EragRequest) -> LoadedRequest:
     """Reads what is to be evaluated; asks no model.
 
     Raises:
         TrecexamError, ConversionError: what stands in the way.
     """
-    if wanted.measures is not None:
-        measures_of(wanted.measures)
+    if request.measures is not None:
+        measures_of(request.measures)
     folder = loader.folder
-    chosen = Chosen(folder, wanted.runs)
-    track = loader.load(depth=wanted.depth, bank_files=_gold_files(folder, wanted), select_runs=chosen)
+    chosen = ChosenRuns(folder, request.runs)
+    track = loader.load(
+        depth=request.depth, bank_files=_gold_files(folder, request), select_runs=chosen.select_runs
+    )
     query_ids, unknown = _counted(folder, track, chosen)
-    return Loaded(track, chosen, wanted, tuple(query_ids), unknown)
+    return LoadedRequest(track, chosen, request, tuple(query_ids), unknown)
 
 
-def from_model(loaded: Loaded, graded: Graded | None, used: Mapping[str, Any] | None) -> Evaluation:
+def from_model(loaded: LoadedRequest, graded: Graded | None, used: Mapping[str, Any] | None) -> Evaluation:
     """The evaluation by what the model wrote, as far as it did.
 
     Args:
         graded: what came of asking it now; None where nothing was missing.
         used: what that took, see `Grading.usage`.
     """
-    track, wanted = loaded.track, loaded.wanted
-    label = partial(label_of, wanted.metric) if callable(wanted.metric) else track.traits.label
+    track, request = loaded.track, loaded.request
+    label = partial(label_of, request.metric) if callable(request.metric) else track.traits.label
     assert label is not None, "the grader is `erag`"
-    depth = wanted.depth or track.config.track.depth
+    depth = request.depth or track.config.track.depth
     ranked = lists(track, loaded.query_ids, depth)
     labelled = labels.from_grades(track, label, ranked, loaded.query_ids)
     files = {*track.bank_files, *track.run_files.values(), track.folder.passages()}
@@ -155,27 +156,27 @@ def from_model(loaded: Loaded, graded: Graded | None, used: Mapping[str, Any] | 
     if graded is not None and used is not None:
         notes.append(", ".join(f"{key} {value}" for key, value in used["this_update"].items()))
     return _finished(
-        loaded.wanted, track.folder, labelled, ranked, loaded.query_ids, loaded.chosen,
+        loaded.request, track.folder, labelled, ranked, loaded.query_ids, loaded.chosen,
         rejected=[*rejected, loaded.unknown], notes=notes,
         complete=graded is None or graded.complete or bool(graded.why),
     )  # fmt: skip
 
 
-def from_outputs(folder: TrackFolder, wanted: Wanted) -> Evaluation:
+def from_outputs(folder: TrackFolder, request: EragRequest) -> Evaluation:
     """The evaluation by outputs that were made elsewhere; needs neither passages nor a model.
 
     Raises:
         TrecexamError, ConversionError: what stands in the way.
     """
-    assert wanted.outputs is not None
-    if wanted.measures is not None:
-        measures_of(wanted.measures)
-    label = partial(label_of, wanted.metric_of(folder))
+    assert request.outputs is not None
+    if request.measures is not None:
+        measures_of(request.measures)
+    label = partial(label_of, request.metric_of(folder))
     inputs = InputReader(folder, (KIND,))
-    chosen = Chosen(folder, wanted.runs)
-    track = chosen(inputs.read(bank_files=_gold_files(folder, wanted)))
+    chosen = ChosenRuns(folder, request.runs)
+    track = chosen.select_runs(inputs.read(bank_files=_gold_files(folder, request)))
     query_ids, unknown = _counted(folder, track, chosen)
-    ranked = lists(track, query_ids, wanted.depth)
+    ranked = lists(track, query_ids, request.depth)
     known: dict[str, set[str]] = {query_id: set() for query_id in query_ids}
     for run in (*track.runs.values(), *chosen.others.values()):
         for query_id, docs in known.items():
@@ -183,54 +184,60 @@ def from_outputs(folder: TrackFolder, wanted: Wanted) -> Evaluation:
     errors: list[ConversionError] = []
     golds = {query_id: track.bank.items[query_id][0] for query_id in query_ids}
     labelled = labels.from_outputs(
-        read_outputs(wanted.outputs, errors.append),
+        read_outputs(request.outputs, errors.append),
         golds,
         label,
         ranked,
         {query_id: frozenset(docs) for query_id, docs in known.items()},
-        wanted.outputs,
+        request.outputs,
         errors.append,
     )
     files = {folder.shown(path) for path in (*track.bank_files, *track.run_files.values())}
     rejected = [row for row in track.rejected if row.file in {*files, "the bank"}]
-    refused = refused_lines(folder.shown(wanted.outputs), errors)
+    refused = refused_lines(folder.shown(request.outputs), errors)
     return _finished(
-        wanted, folder, labelled, ranked, query_ids, chosen, rejected=[*rejected, unknown, *refused]
+        request, folder, labelled, ranked, query_ids, chosen, rejected=[*rejected, unknown, *refused]
     )
 
 
 def _finished(
-    wanted: Wanted,
+    request: EragRequest,
     folder: TrackFolder,
     labelled: labels.Labelled,
     ranked: labels.Ranked,
     query_ids: Sequence[str],
-    chosen: Chosen,
+    chosen: ChosenRuns,
     *,
     rejected: Sequence[Rejected | None],
     notes: Sequence[str] = (),
     complete: bool = True,
 ) -> Evaluation:
-    measures = None if wanted.measures is None else measures_of(wanted.measures)
-    found = evaluated(wanted.metric_name(folder), labelled, ranked, query_ids, measures)
-    found = replace(
-        found, rejected=tuple(row for row in rejected if row), notes=tuple(notes), complete=complete
+    measures = None if request.measures is None else measures_of(request.measures)
+    evaluation = replace(
+        evaluated(request.metric_name(folder), labelled, ranked, query_ids, measures),
+        rejected=tuple(row for row in rejected if row),
+        notes=tuple(notes),
+        complete=complete,
     )
-    if wanted.end_to_end is None:
-        return found
-    return correlated(found, wanted.end_to_end, folder.shown(wanted.end_to_end), frozenset(chosen.others))
+    if request.end_to_end is None:
+        return evaluation
+    return correlated(
+        evaluation, request.end_to_end, folder.shown(request.end_to_end), frozenset(chosen.others)
+    )
 
 
-def _gold_files(folder: TrackFolder, wanted: Wanted) -> tuple[Path, ...]:
-    if wanted.gold is not None:
-        return (wanted.gold,)
-    found = folder.bank(optional=True)
-    if not found:
+def _gold_files(folder: TrackFolder, request: EragRequest) -> tuple[Path, ...]:
+    if request.gold is not None:
+        return (request.gold,)
+    files = folder.bank(optional=True)
+    if not files:
         raise TrecexamError("no gold outputs: name their file with --gold", path=folder.root)
-    return found
+    return files
 
 
-def _counted(folder: TrackFolder, track: TrackInputs, chosen: Chosen) -> tuple[list[str], Rejected | None]:
+def _counted(
+    folder: TrackFolder, track: TrackInputs, chosen: ChosenRuns
+) -> tuple[list[str], Rejected | None]:
     query_ids, unknown = counted_queries(folder, track, chosen.others.values())
     if not query_ids:
         first = next(iter(track.rejected), None)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from converters.downstream import read_end_to_end
 from converters.errors import ConversionError
 from converters.records import Qrel
 from converters.trec_qrels import write_qrels
@@ -97,8 +98,8 @@ class Evaluation:
             ("query_id", "doc_id", "label"),
             tuple(
                 (query_id, doc_id, int(label) if binary else label)
-                for query_id, found in self.labelled.labels.items()
-                for doc_id, label in found.items()
+                for query_id, labels in self.labelled.labels.items()
+                for doc_id, label in labels.items()
             ),
         )
 
@@ -122,22 +123,22 @@ class Evaluation:
         return Table(
             ("run", "measure", "n_queries", "kendall_tau", "spearman_rho"),
             tuple(
-                (run, name, one.n_queries, one.kendall_tau, one.spearman_rho)
-                for run, found in self.correlations.items()
-                for name, one in found.items()
+                (run, name, each.n_queries, each.kendall_tau, each.spearman_rho)
+                for run, by_measure in self.correlations.items()
+                for name, each in by_measure.items()
             ),
         )
 
     def undefined(self) -> Iterator[str]:
         """Why correlations are undefined, a line each."""
-        for run, found in self.correlations.items():
-            reasons = {one.reason for one in found.values()}
+        for run, by_measure in self.correlations.items():
+            reasons = {each.reason for each in by_measure.values()}
             if len(reasons) == 1 and all(reasons):
                 yield f"{run}: no correlation: {reasons.pop()}"
                 continue
-            for name, one in found.items():
-                if one.reason:
-                    yield f"{run}, {name}: no correlation: {one.reason}"
+            for name, each in by_measure.items():
+                if each.reason:
+                    yield f"{run}, {name}: no correlation: {each.reason}"
 
     def unlabelled(self) -> str:
         """How many documents have no label, and why; "" where all have one."""
@@ -160,8 +161,8 @@ class Evaluation:
     def qrels(self) -> Iterator[Qrel]:
         """The labels as whole numbers: 0 and 1, or where there are others, round-half-up(5 x label)."""
         binary = self.binary
-        for query_id, found in self.labelled.labels.items():
-            for doc_id, label in found.items():
+        for query_id, labels in self.labelled.labels.items():
+            for doc_id, label in labels.items():
                 yield Qrel(query_id, doc_id, int(label) if binary else five(label))
 
     def contents(self) -> dict[str, bytes]:
@@ -205,9 +206,9 @@ class Evaluation:
             "refused_measures": list(self.refused),
             "runs": self.means().records(),
             "correlation": [
-                {"run": run, "measure": name, **one._asdict()}
-                for run, found in self.correlations.items()
-                for name, one in found.items()
+                {"run": run, "measure": name, **each._asdict()}
+                for run, by_measure in self.correlations.items()
+                for name, each in by_measure.items()
             ],
         }
 
@@ -225,16 +226,16 @@ def evaluated(
         measures: None for what the labels allow of P, nDCG, Hit, R, AP and RR at 10.
     """
     binary = is_binary(labelled.labels)
-    wanted = default_measures() if measures is None else list(measures)
-    able = [one for one in wanted if binary or one.takes_fractions]
-    refused = [fractions_refused(one) for one in wanted if one not in able]
+    asked_for = default_measures() if measures is None else list(measures)
+    able = [measure for measure in asked_for if binary or measure.takes_fractions]
+    refused = [fractions_refused(measure) for measure in asked_for if measure not in able]
     evaluate = retrieval_evaluator(labelled.labels, able, query_ids)
     values = {run: evaluate(lists) for run, lists in sorted(ranked.items())}
     return Evaluation(
         metric,
         labelled,
         tuple(query_ids),
-        tuple(one.name for one in able),
+        tuple(measure.name for measure in able),
         values,
         () if measures is None else tuple(refused),
     )
@@ -252,10 +253,10 @@ def measures_of(names: Iterable[str]) -> list[RetrievalMeasure]:
         TrecexamError: a name is none.
     """
     try:
-        found = [retrieval_measure(name) for name in names]
+        measures = [retrieval_measure(name) for name in names]
     except ValueError as error:
         raise TrecexamError(str(error)) from None
-    return list({one.name: one for one in found}.values())
+    return list({measure.name: measure for measure in measures}.values())
 
 
 def correlated(evaluation: Evaluation, path: Path, shown: str, others: frozenset[str]) -> Evaluation:
@@ -269,8 +270,6 @@ def correlated(evaluation: Evaluation, path: Path, shown: str, others: frozenset
     Raises:
         ConversionError: the file cannot be read.
     """
-    from converters.downstream import read_end_to_end
-
     errors: list[ConversionError] = []
     scores: dict[str, dict[str, float]] = {}
     queries = frozenset(evaluation.query_ids)
@@ -290,7 +289,7 @@ def correlated(evaluation: Evaluation, path: Path, shown: str, others: frozenset
     correlations = {
         run: {
             name: query_correlation(
-                {query_id: found[name] for query_id, found in values.items()}, scores.get(run, {})
+                {query_id: by_measure[name] for query_id, by_measure in values.items()}, scores.get(run, {})
             )
             for name in evaluation.measures
         }

@@ -28,21 +28,23 @@ def made(track: LoadedTrack) -> ExtraFiles:
     ranked = lists(track, query_ids, track.config.track.depth)
     labelled = from_grades(track, label, ranked, query_ids)
     metric = track.config.grader.metric or DEFAULT_METRIC
-    found = evaluated(metric, labelled, ranked, query_ids, None)
-    return ExtraFiles(found.contents(), _section(found) if found.values else None)
+    evaluation = evaluated(metric, labelled, ranked, query_ids, None)
+    return ExtraFiles(evaluation.contents(), _section(evaluation) if evaluation.values else None)
 
 
-def _section(found: Evaluation) -> ReportSection:
-    kind = "0 or 1" if found.binary else "fractions"
-    number = plural(sum(map(len, found.labelled.labels.values())), "label")
-    lines = (f"{number} by {found.metric} ({kind}); means over {plural(len(found.query_ids), 'query')}",)
+def _section(evaluation: Evaluation) -> ReportSection:
+    kind = "0 or 1" if evaluation.binary else "fractions"
+    number = plural(sum(map(len, evaluation.labelled.labels.values())), "label")
+    lines = (
+        f"{number} by {evaluation.metric} ({kind}); means over {plural(len(evaluation.query_ids), 'query')}",
+    )
     return ReportSection(
         "erag",
         "eRAG",
         "Runs are scored by what the system's own language model makes of each document alone: its output is "
         "compared with gold outputs, and that is the document's label.",
         "In the sections below a document's rating is 5 times its label, rounded.",
-        tuple(f"{line}." for line in (*lines, found.unlabelled()) if line),
-        excerpt(found.means(), _ROWS, "erag/scores.tsv"),
+        tuple(f"{line}." for line in (*lines, evaluation.unlabelled()) if line),
+        excerpt(evaluation.means(), _ROWS, "erag/scores.tsv"),
         {},
     )

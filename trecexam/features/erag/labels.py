@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Ranked = Mapping[str, Mapping[str, Sequence[str]]]
 
 
-class Labels(Protocol):
+class LabelOutput(Protocol):
     """The label of an output."""
 
     def __call__(self, item: Item, output: str, /) -> Label: ...
@@ -64,7 +64,7 @@ class Labelled:
     empty: int
 
 
-def from_grades(track: LoadedTrack, label: Labels, ranked: Ranked, query_ids: Sequence[str]) -> Labelled:
+def from_grades(track: LoadedTrack, label: LabelOutput, ranked: Ranked, query_ids: Sequence[str]) -> Labelled:
     """Labels from the outputs in the track's store.
 
     Args:
@@ -75,7 +75,7 @@ def from_grades(track: LoadedTrack, label: Labels, ranked: Ranked, query_ids: Se
     for row in track.grade_rows(frozenset(query_ids)):
         rows[row["query_id"], row["doc_id"]] = row["status"], row["answer"]
 
-    def found(query_id: str, doc_id: str) -> _Output:
+    def output_of(query_id: str, doc_id: str) -> _Output:
         if (query_id, doc_id) not in rows:
             if doc_id in track.sheets[query_id].without_text:
                 return _Output(None, "missing", "the document has no text")
@@ -83,13 +83,13 @@ def from_grades(track: LoadedTrack, label: Labels, ranked: Ranked, query_ids: Se
         status, answer = rows[query_id, doc_id]
         return _Output(answer) if status in ("ok", "unparsed") else _Output(None, status, answer)
 
-    return _labelled(golds, label, ranked, query_ids, found)
+    return _labelled(golds, label, ranked, query_ids, output_of)
 
 
 def from_outputs(
     outputs: Iterable[DocumentOutput],
     golds: Mapping[str, Item],
-    label: Labels,
+    label: LabelOutput,
     ranked: Ranked,
     known: Mapping[str, frozenset[str]],
     path: Path,
@@ -117,25 +117,25 @@ def from_outputs(
             continue
         refuse(ConversionError(path, row.line, reason))
 
-    def found(query_id: str, doc_id: str) -> _Output:
+    def output_of(query_id: str, doc_id: str) -> _Output:
         row = texts.get((query_id, doc_id))
         return _Output(None, "missing", "no output in the file") if row is None else _Output(row[0])
 
-    return _labelled(golds, label, ranked, sorted(golds), found)
+    return _labelled(golds, label, ranked, sorted(golds), output_of)
 
 
 def _labelled(
     golds: Mapping[str, Item],
-    label: Labels,
+    label: LabelOutput,
     ranked: Ranked,
     query_ids: Sequence[str],
-    found: Callable[[str, str], _Output],
+    output_of: Callable[[str, str], _Output],
 ) -> Labelled:
     labels: dict[str, dict[str, float]] = {}
     unlabelled: list[Unlabelled] = []
     empty = 0
     for query_id, doc_id in _documents(ranked, query_ids):
-        output, status, reason = found(query_id, doc_id)
+        output, status, reason = output_of(query_id, doc_id)
         if output is not None:
             empty += not output.strip()
             value, reason = label(golds[query_id], output)

@@ -63,8 +63,8 @@ class RetrievalMeasure:
     @property
     def cutoff(self) -> int | None:
         """None where the whole list counts."""
-        found: int | None = None if self.whole else self.of.params.get("cutoff")
-        return found
+        cutoff: int | None = None if self.whole else self.of.params.get("cutoff")
+        return cutoff
 
 
 def retrieval_measure(name: str | Measure) -> RetrievalMeasure:
@@ -75,33 +75,26 @@ def retrieval_measure(name: str | Measure) -> RetrievalMeasure:
     """
     if isinstance(name, Measure):
         name = str(name)
-    found = _NAME.fullmatch(name)
-    base, rest = (found[1], found[2].rstrip()) if found else (name, "")
+    parts = _NAME.fullmatch(name)
+    base, rest = (parts[1], parts[2].rstrip()) if parts else (name, "")
     own = ALIASES.get(base, base)
     whole = own in _CUT and "@" not in rest and "cutoff" not in rest
     try:
-        one = measure(f"{own}{rest}@1" if whole else f"{own}{rest}")
+        parsed = measure(f"{own}{rest}@1" if whole else f"{own}{rest}")
     except ValueError as error:
         meant = _BY_CASE.get(base.lower())
         if meant is None or base in (*ALIASES, *ALIASES.values()):
             raise ValueError(str(error).replace(repr(f"{own}{rest}"), repr(name))) from None
         raise ValueError(f"unknown measure {name!r}; did you mean {meant}{rest}?") from None
-    if one.NAME in COVER or one.NAME in DIVERSITY:
-        raise ValueError(f"{one} needs a test bank's items, and a document's label is one number")
-    printed = str(one).removesuffix("@1") if whole else str(one)
-    return RetrievalMeasure(printed if own == base else name.strip(), one, whole)
+    if parsed.NAME in COVER or parsed.NAME in DIVERSITY:
+        raise ValueError(f"{parsed} needs a test bank's items, and a document's label is one number")
+    printed = str(parsed).removesuffix("@1") if whole else str(parsed)
+    return RetrievalMeasure(printed if own == base else name.strip(), parsed, whole)
 
 
 def is_binary(labels: Labels) -> bool:
     """Whether all labels are 0 or 1; also where there are none."""
-    return all(label in (0, 1) for found in labels.values() for label in found.values())
-
-
-def retrieval_values(
-    labels: Labels, rankings: Rankings, measures: Sequence[RetrievalMeasure], query_ids: Sequence[str]
-) -> dict[str, dict[str, float]]:
-    """`retrieval_evaluator` of one run."""
-    return retrieval_evaluator(labels, measures, query_ids)(rankings)
+    return all(label in (0, 1) for by_document in labels.values() for label in by_document.values())
 
 
 def retrieval_evaluator(
@@ -116,15 +109,15 @@ def retrieval_evaluator(
     """
     if is_binary(labels):
         return _binary(labels, measures, query_ids)
-    for one in measures:
-        if not one.takes_fractions:
-            raise ValueError(fractions_refused(one))
+    for each in measures:
+        if not each.takes_fractions:
+            raise ValueError(fractions_refused(each))
 
     def evaluate(rankings: Rankings) -> dict[str, dict[str, float]]:
         return {
             query_id: {
-                one.name: _fractional(one, rankings.get(query_id, ()), labels.get(query_id, {}))
-                for one in measures
+                each.name: _fractional(each, rankings.get(query_id, ()), labels.get(query_id, {}))
+                for each in measures
             }
             for query_id in query_ids
         }
@@ -132,54 +125,56 @@ def retrieval_evaluator(
     return evaluate
 
 
-def fractions_refused(one: RetrievalMeasure) -> str:
+def fractions_refused(measure: RetrievalMeasure) -> str:
     """Why a measure cannot be computed where labels are fractions."""
     able = " and ".join((", ".join(FRACTIONAL[:-1]), FRACTIONAL[-1]))
-    return f"{one.name} needs labels of 0 and 1, and some are fractions; {able} take these"
+    return f"{measure.name} needs labels of 0 and 1, and some are fractions; {able} take these"
 
 
 def _binary(labels: Labels, measures: Sequence[RetrievalMeasure], query_ids: Sequence[str]) -> Evaluate:
     judged = OfficialJudgments(
         Qrel(query_id, doc_id, int(label))
-        for query_id, found in labels.items()
-        for doc_id, label in found.items()
+        for query_id, by_document in labels.items()
+        for doc_id, label in by_document.items()
     )
-    plain = judged.evaluator([one.of for one in measures if not one.whole], query_ids)
+    plain = judged.evaluator([each.of for each in measures if not each.whole], query_ids)
 
     @cache
     def of_length(length: int) -> Evaluate:
         """The measures of whole lists, for lists of this length."""
-        return judged.evaluator([_at(one, length) for one in measures if one.whole], query_ids)
+        return judged.evaluator([_at(each, length) for each in measures if each.whole], query_ids)
 
     def evaluate(rankings: Rankings) -> dict[str, dict[str, float]]:
         lengths = {query_id: len(rankings.get(query_id, ())) for query_id in query_ids}
         values = plain(rankings)
-        for length in set(lengths.values()) if any(one.whole for one in measures) else ():
+        for length in set(lengths.values()) if any(each.whole for each in measures) else ():
             same = {q: rankings.get(q, ()) for q in query_ids if lengths[q] == length}
-            found = of_length(length)(same)
+            of_whole = of_length(length)(same)
             for query_id in same:
-                values[query_id] |= found[query_id]
+                values[query_id] |= of_whole[query_id]
         return {
-            query_id: {one.name: values[query_id][str(_at(one, lengths[query_id]))] for one in measures}
+            query_id: {each.name: values[query_id][str(_at(each, lengths[query_id]))] for each in measures}
             for query_id in query_ids
         }
 
     return evaluate
 
 
-def _at(one: RetrievalMeasure, length: int) -> Measure:
+def _at(measure: RetrievalMeasure, length: int) -> Measure:
     """The measure, of a list of this length."""
-    return type(one.of)(**{**one.of.params, "cutoff": max(1, length)}) if one.whole else one.of
+    return (
+        type(measure.of)(**{**measure.of.params, "cutoff": max(1, length)}) if measure.whole else measure.of
+    )
 
 
-def _fractional(one: RetrievalMeasure, ranking: Sequence[str], labels: Mapping[str, float]) -> float:
-    gains = [float(labels.get(doc_id, 0)) for doc_id in ranking[: one.cutoff]]
-    if one.of.NAME == "Success":
+def _fractional(measure: RetrievalMeasure, ranking: Sequence[str], labels: Mapping[str, float]) -> float:
+    gains = [float(labels.get(doc_id, 0)) for doc_id in ranking[: measure.cutoff]]
+    if measure.of.NAME == "Success":
         return max(gains, default=0.0)
-    if one.of.NAME == "P":
-        length = one.cutoff or len(gains)
+    if measure.of.NAME == "P":
+        length = measure.cutoff or len(gains)
         return math.fsum(gains) / length if length else 0.0
-    ideal = _dcg(sorted(labels.values(), reverse=True)[: one.cutoff])
+    ideal = _dcg(sorted(labels.values(), reverse=True)[: measure.cutoff])
     return _dcg(gains) / ideal if ideal else 0.0
 
 

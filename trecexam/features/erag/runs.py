@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Chosen:
+class ChosenRuns:
     """The runs that are meant, out of those of a track and of files elsewhere.
 
     Attributes:
         named: names of runs of the track, or paths; none for all of the track.
-        others: the runs of the track that are not meant, by name; known once it was called.
+        others: the runs of the track that are not meant, by name; known once `select_runs` was called.
     """
 
     folder: TrackFolder
     named: Sequence[str] = ()
     others: Mapping[str, Run] = field(default_factory=dict)
 
-    def __call__(self, track: TrackInputs) -> TrackInputs:
+    def select_runs(self, track: TrackInputs) -> TrackInputs:
         """The inputs with these runs alone.
 
         Raises:
@@ -74,15 +74,15 @@ class Chosen:
             contents[called] = path, None
             texts.update(read.texts)
         self.others = {name: run for name, run in track.runs.items() if name not in runs}
-        left_out = {self.folder.shown(path) for path in self.folder.run_files()} - {
+        other_files = {self.folder.shown(path) for path in self.folder.run_files()} - {
             self.folder.shown(path) for path in files.values()
         }
         unknown = [
-            self._unknown(run.query_ids, files[name], track.bank.items)
+            left_out(self.folder.shown(files[name]), run.query_ids, track.bank.items, "without gold outputs")
             for name, run in runs.items()
             if files[name] != track.run_files.get(name)
         ]
-        rejected = [row for row in track.rejected if row.file not in left_out]
+        rejected = [row for row in track.rejected if row.file not in other_files]
         return replace(
             track,
             runs=dict(sorted(runs.items())),
@@ -114,14 +114,11 @@ class Chosen:
     def _read(self, path: Path, track: TrackInputs) -> Dropped:
         if not path.is_file():
             hint = did_you_mean(str(path), track.runs, f"it has {', '.join(track.runs) or 'none'}")
-            taken = set(track.run_files.values())
-            lost = {self.folder.shown(file) for file in self.folder.run_files() if file not in taken}
+            read = set(track.run_files.values())
+            lost = {self.folder.shown(file) for file in self.folder.run_files() if file not in read}
             hint += next((f" (not taken: {row})" for row in track.rejected if row.file in lost), "")
             raise TrecexamError(f"no run '{path}' in the track, and no such file; {hint}")
         return read_dropped(path, self.folder.config.track.pool, track.query_texts)
-
-    def _unknown(self, query_ids: Sequence[str], path: Path, known: Collection[str]) -> Rejected | None:
-        return left_out(self.folder.shown(path), query_ids, known, "without gold outputs")
 
 
 def left_out(file: str, query_ids: Collection[str], known: Collection[str], why: str) -> Rejected | None:
@@ -140,8 +137,8 @@ def refused_lines(file: str, errors: Iterable[ConversionError]) -> tuple[Rejecte
     for error in sorted(errors, key=lambda error: error.line or 0):
         lines.setdefault(error.reason, []).append(error.line or 0)
     return tuple(
-        Rejected(file, found[0], reason if len(found) == 1 else f"{reason} ({len(found):,} such lines)")
-        for reason, found in lines.items()
+        Rejected(file, numbers[0], reason if len(numbers) == 1 else f"{reason} ({len(numbers):,} such lines)")
+        for reason, numbers in lines.items()
     )
 
 
@@ -166,8 +163,7 @@ def counted_queries(
 
 def lists(track: TrackInputs, query_ids: Iterable[str], depth: int | None) -> Ranked:
     """The runs' lists to this depth, None for all of them."""
-    wanted = list(query_ids)
+    ids = list(query_ids)
     return {
-        name: {query_id: run.ranking(query_id, depth) for query_id in wanted}
-        for name, run in track.runs.items()
+        name: {query_id: run.ranking(query_id, depth) for query_id in ids} for name, run in track.runs.items()
     }

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError
-from trecexam.features.exams.generating import ExamPlan, GeneratedExam, estimate, generate, plan
+from trecexam.features.exams.generating import ExamPlan, GeneratedExam, exam_prompts, generate, plan_exam
 from trecexam.features.exams.questions.prompts import load_prompt, published
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders.base import Estimate
 from trecexam.graders.writing import Writer, create_writer
+from trecexam.graders.writing.asking import estimate
 from trecexam.graders.writing.kept_answers import KeptAnswers
 from trecexam.line.loaded import LoadedTrack
 from trecexam.track import TrackFolder
@@ -69,7 +70,8 @@ def estimate_exam(
     writer: Writer | None = None,
 ) -> Estimate:
     """What `generate_exam` would take, in prompts ("cells"), tokens and money; asks nobody."""
-    return estimate(*_making(folder, task_domain, passages, output, prompt, 0, limit, writer))
+    making = _making(folder, task_domain, passages, output, prompt, 0, limit, writer)
+    return estimate([exam_prompts(*making)])
 
 
 def _making(
@@ -85,7 +87,7 @@ def _making(
     source = folder.passages() if passages is None else Path(passages)
     if source is None:
         raise TrecexamError("no passages: put passages.jsonl here, or give --passages FILE", path=folder.root)
-    todo = plan(
+    todo = plan_exam(
         source,
         published() if prompt is None else load_prompt(Path(prompt)),
         task_domain,
@@ -122,8 +124,8 @@ def fit_exam(
     Raises:
         TrecexamError, ConversionError: nothing is graded, or no model can be fitted.
     """
+    from trecexam.features.exams.responses import LabelFiles
     from trecexam.features.exams.rubric import fit_track
-    from trecexam.features.exams.taken import LabelFiles
 
     return fit_track(track, settings, LabelFiles(components, groups), min_rating=min_rating, depth=depth)
 
@@ -152,8 +154,8 @@ def improve_exam(
         TrecexamError: as `fit_exam`.
     """
     from trecexam.features.exams.fitting import improved
+    from trecexam.features.exams.responses import LabelFiles, from_track
     from trecexam.features.exams.rubric import default_settings
-    from trecexam.features.exams.taken import LabelFiles, from_track
 
     return improved(
         from_track(track, LabelFiles(components, groups), min_rating=min_rating, depth=depth),

@@ -8,15 +8,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from converters.exam import exam_line, read_exam
 from trecexam.config import ExamSection
 from trecexam.errors import TrecexamError
 from trecexam.features.exams.questions.filters import Filtered, apply, read_patterns
-from trecexam.features.exams.questions.statistics import Kind, description, filter_counts
-from trecexam.features.exams.questions.words import missing_packages
+from trecexam.features.exams.questions.statistics import QuestionKind, description, filter_counts
 from trecexam.files.atomic import replace_together
+from trecexam.files.memory import recall
+from trecexam.graders.embedding import EmbeddingGrader
+from trecexam.graders.weights import model_folder, offline_folder
+from trecexam.packages import missing_packages
 from trecexam.tables.table import Table, to_json, to_tsv
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class FilteredExam:
 
     path: Path
     filtered: Filtered
-    kinds: tuple[Kind, ...]
+    kinds: tuple[QuestionKind, ...]
     settings: ExamSection
     generation: Mapping[str, Any]
 
@@ -103,7 +104,7 @@ def filter_exam(
         ConversionError: a line of the exam is no question.
         TrecexamError: a package, the patterns or the embedding model are missing.
     """
-    missing = missing_packages()
+    missing = missing_packages(("rapidfuzz", "simplemma"), "pip install 'trecexam[exam]'")
     if missing:
         raise TrecexamError(f"an exam cannot be filtered: {missing}")
     path, settings, root = Path(path), settings or ExamSection.model_validate({}), root or Path()
@@ -115,8 +116,8 @@ def filter_exam(
     compares = not set(_EMBEDDING) <= set(settings.without)
     embed = _embedder(settings.embedding, root) if settings.embedding is not None and compares else None
     filtered = apply(questions, settings, embed, patterns)
-    kinds = tuple(Kind.of(question) for question in questions)
-    return FilteredExam(path, filtered, kinds, settings, _generation(path))
+    kinds = tuple(QuestionKind.of(question) for question in questions)
+    return FilteredExam(path, filtered, kinds, settings, recall(beside(path, GENERATION)))
 
 
 def write_filtered(exam: FilteredExam, folder: Path) -> None:
@@ -152,9 +153,6 @@ def _queries(exam: FilteredExam) -> str:
 
 
 def _embedder(model: str, root: Path) -> Embed:
-    from trecexam.graders.embedding import EmbeddingGrader
-    from trecexam.graders.weights import model_folder, offline_folder
-
     if model == "offline":
         folder = offline_folder()
         if folder is None:
@@ -165,10 +163,6 @@ def _embedder(model: str, root: Path) -> Embed:
     return EmbeddingGrader(folder).embed
 
 
-def _generation(path: Path) -> Mapping[str, Any]:
-    beside = path.with_name(path.name.split(".jsonl")[0] + GENERATION)
-    try:
-        found = orjson.loads(beside.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+def beside(exam: Path, ending: str) -> Path:
+    """The file with this ending that belongs to an exam's."""
+    return exam.with_name(exam.name.split(".jsonl")[0] + ending)

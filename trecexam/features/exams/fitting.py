@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING
 from converters.response_matrix import ResponseMatrix
 from trecexam.errors import TrecexamError
 from trecexam.features.exams import tables
-from trecexam.features.exams.taken import LabelFiles, Taken, from_file, taken
+from trecexam.features.exams.plots import exam_plots, steps_plot
+from trecexam.features.exams.responses import ExamResponses, LabelFiles, from_file, usable_responses
 from trecexam.files import atomic as files
 from trecexam.irt.exam import Exam, FittedExam
+from trecexam.irt.fitting import fit
 from trecexam.irt.improvement import LEAST_ITEMS, Improvement, Step, improve
 from trecexam.irt.settings import Settings
+from trecexam.tables.plots.canvas import draw
+from trecexam.tables.plots.drawings import plot_files
 from trecexam.tables.table import Table, to_json, to_tsv
 
 if TYPE_CHECKING:
@@ -69,7 +73,7 @@ def fit_exam(
     Raises:
         TrecexamError, ConversionError: what stands in the way, with the file and line.
     """
-    return fitted(_taken(source, LabelFiles(components, groups)), settings or Settings.of())
+    return fitted(_responses(source, LabelFiles(components, groups)), settings or Settings.of())
 
 
 def improve_exam(
@@ -94,7 +98,7 @@ def improve_exam(
         TrecexamError, ConversionError: as `fit_exam`.
     """
     return improved(
-        _taken(source, LabelFiles(components, groups)),
+        _responses(source, LabelFiles(components, groups)),
         settings or Settings.of(),
         steps=steps,
         drop=drop,
@@ -104,32 +108,30 @@ def improve_exam(
     )
 
 
-def _taken(source: Path | str | ResponseMatrix, labels: LabelFiles) -> Taken:
+def _responses(source: Path | str | ResponseMatrix, labels: LabelFiles) -> ExamResponses:
     return (
-        taken("the matrix", source, labels)
+        usable_responses("the matrix", source, labels)
         if isinstance(source, ResponseMatrix)
         else from_file(Path(source), labels)
     )
 
 
-def fitted(exam_taken: Taken, settings: Settings) -> FittedExam:
+def fitted(responses: ExamResponses, settings: Settings) -> FittedExam:
     """The exam's fit.
 
     Raises:
         TrecexamError: a model cannot be fitted to it.
     """
-    from trecexam.irt.fitting import fit
-
-    exam = exam_taken.exam
+    exam = responses.exam
     try:
-        found = fit(exam.values, settings, exam.components)
+        result = fit(exam.values, settings, exam.components)
     except ValueError as error:
-        raise TrecexamError(str(error), path=exam_taken.source) from None
-    return FittedExam(exam, found, (*exam_taken.notes, *found.notes))
+        raise TrecexamError(str(error), path=responses.source) from None
+    return FittedExam(exam, result, (*responses.notes, *result.notes))
 
 
 def improved(
-    exam_taken: Taken,
+    responses: ExamResponses,
     settings: Settings,
     *,
     steps: int,
@@ -143,9 +145,9 @@ def improved(
     Raises:
         TrecexamError: a model cannot be fitted to it, or an argument is impossible.
     """
-    exam = exam_taken.exam
+    exam = responses.exam
     try:
-        found = improve(
+        improvement = improve(
             exam.values,
             settings,
             exam.components,
@@ -156,35 +158,37 @@ def improved(
             progress=progress,
         )
     except ValueError as error:
-        raise TrecexamError(str(error), path=exam_taken.source) from None
+        raise TrecexamError(str(error), path=responses.source) from None
     fits = tuple(
         FittedExam(
             _part(exam, step.items.tolist()),
             step.fit,
-            step.fit.notes if number else (*exam_taken.notes, *step.fit.notes),
+            step.fit.notes if number else (*responses.notes, *step.fit.notes),
         )
-        for number, step in enumerate(found.steps)
+        for number, step in enumerate(improvement.steps)
     )
-    return ImprovedExam(exam, found, fits, fits[0].notes)
+    return ImprovedExam(exam, improvement, fits, fits[0].notes)
 
 
 def _part(exam: Exam, places: Sequence[int]) -> Exam:
     """The exam with these items alone."""
     new = {place: number for number, place in enumerate(places)}
     groups = {
-        grouping: {group: kept for group, old in found.items() if (kept := [new[n] for n in old if n in new])}
-        for grouping, found in exam.groups.items()
+        grouping: {
+            group: kept for group, old in members.items() if (kept := [new[n] for n in old if n in new])
+        }
+        for grouping, members in exam.groups.items()
     }
     return replace(
         exam,
         items=tuple(exam.items[place] for place in places),
         values=exam.values[:, list(places)],
-        groups={grouping: found for grouping, found in groups.items() if found},
+        groups={grouping: members for grouping, members in groups.items() if members},
     )
 
 
 def write_fit(
-    found: FittedExam, out: Path, *, plots: bool = True, more: Sequence[tuple[str, Table]] = ()
+    exam: FittedExam, out: Path, *, plots: bool = True, more: Sequence[tuple[str, Table]] = ()
 ) -> list[str]:
     """Writes a fit's files into a folder; what of an earlier fit does not apply to this one is removed.
 
@@ -197,79 +201,65 @@ def write_fit(
     Raises:
         TrecexamError: a file cannot be written.
     """
-    from trecexam.features.exams.plots import exam_plots
-
     written = {
-        "items.tsv": tables.items_table(found),
-        "examinees.tsv": tables.examinees_table(found),
-        "information.tsv": tables.information_table(found),
-        "item_quality.tsv": tables.quality_table(found),
-        **({"components.tsv": tables.components_table(found)} if found.fit.components else {}),
+        "items.tsv": tables.items_table(exam),
+        "examinees.tsv": tables.examinees_table(exam),
+        "information.tsv": tables.information_table(exam),
+        "item_quality.tsv": tables.quality_table(exam),
+        **({"components.tsv": tables.components_table(exam)} if exam.fit.components else {}),
         **dict(more),
     }
-    _make(out)
+    files.make_folder(out)
     for name in _OPTIONAL:
         if name not in written:
             files.remove(out / name)
     for name, table in written.items():
         files.replace(out / name, to_tsv(table).encode())
-    files.replace(out / "fit.json", to_json(tables.fit_json(found)).encode())
+    files.replace(out / "fit.json", to_json(tables.fit_json(exam)).encode())
     _clear_plots(out)
-    return list(_draw(exam_plots(found).values(), out)) if plots else []
+    return list(_draw(exam_plots(exam).values(), out)) if plots else []
 
 
-def write_improvement(found: ImprovedExam, out: Path, *, plots: bool = True) -> list[str]:
+def write_improvement(improved_exam: ImprovedExam, out: Path, *, plots: bool = True) -> list[str]:
     """Writes a folder for each step, steps.tsv and the curves of all; an earlier improvement's are removed.
 
     Returns, Raises:
         As `write_fit`.
     """
-    from trecexam.features.exams.plots import steps_plot
-
-    _make(out)
+    files.make_folder(out)
     for old in sorted(
-        path for path in out.iterdir() if _STEP.match(path.name) and path.name not in found.folders
+        path for path in out.iterdir() if _STEP.match(path.name) and path.name not in improved_exam.folders
     ):
         _clear(old)
     why: list[str] = []
-    for folder, step in zip(found.folders, found.steps, strict=True):
+    for folder, step in zip(improved_exam.folders, improved_exam.steps, strict=True):
         why += write_fit(step, out / folder, plots=plots)
-    files.replace(out / "steps.tsv", to_tsv(found.table()).encode())
-    files.replace(out / "improve.json", to_json(improvement_json(found)).encode())
+    files.replace(out / "steps.tsv", to_tsv(improved_exam.table()).encode())
+    files.replace(out / "improve.json", to_json(improvement_json(improved_exam)).encode())
     _clear_plots(out)
-    return why + (list(_draw([steps_plot(found.found)], out)) if plots else [])
+    return why + (list(_draw([steps_plot(improved_exam.found)], out)) if plots else [])
 
 
-def improvement_json(found: ImprovedExam) -> dict[str, object]:
+def improvement_json(improved_exam: ImprovedExam) -> dict[str, object]:
     """The steps with full precision, and why there are no more."""
     steps = [
         {
             **row,
             "converged": step.fit.converged,
-            "dropped": [found.exam.items[place] for place in step.dropped],
+            "dropped": [improved_exam.exam.items[place] for place in step.dropped],
         }
-        for row, step in zip(found.table().records(), found.found.steps, strict=True)
+        for row, step in zip(improved_exam.table().records(), improved_exam.found.steps, strict=True)
     ]
-    return {"stopped": found.found.stopped, "steps": steps, "notes": list(found.notes)}
+    return {"stopped": improved_exam.found.stopped, "steps": steps, "notes": list(improved_exam.notes)}
 
 
 def _draw(plots: Iterable[Plot], out: Path) -> Iterator[str]:
-    from trecexam.tables.plots.canvas import draw
-    from trecexam.tables.plots.drawings import plot_files
-
     for plot in plots:
         drawing = draw(plot)
         for name, content in plot_files(plot, drawing):
             files.replace(out / name, content)
         if drawing.why:
             yield f"plot {plot.name} could not be drawn: {drawing.why}"
-
-
-def _make(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise TrecexamError(f"no folder can be made here: {error.strerror}", path=out) from None
 
 
 def _clear_plots(out: Path) -> None:

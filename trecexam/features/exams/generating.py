@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-
-import orjson
 
 from converters.exam import ExamQuestion, Source, exam_line, read_sources
 from converters.fields import made_id
 from trecexam.errors import TrecexamError
-from trecexam.features.exams.filtering import GENERATION
+from trecexam.features.exams.filtering import GENERATION, beside
 from trecexam.features.exams.questions.prompts import QuestionPrompt
-from trecexam.features.exams.questions.reading import Unread, read_question, shuffled
+from trecexam.features.exams.questions.reading import read_question, shuffled
 from trecexam.files.atomic import replace_together, sha256
-from trecexam.graders.base import Estimate, Usage
+from trecexam.files.memory import recall
 from trecexam.graders.writing import Writer
-from trecexam.graders.writing.asking import ask_all, unanswered
+from trecexam.graders.writing.asking import AskingResult, PromptSet, ShowProgress, Stop, ask_all
 from trecexam.graders.writing.kept_answers import Kept, KeptAnswers
+from trecexam.graders.writing.reading import Unread
 from trecexam.tables.table import to_json
 
 
@@ -40,41 +39,23 @@ class ExamPlan:
     shuffle_seed: int
     min_question: int
 
-    def prompts(self, writer: Writer) -> dict[Source, str]:
-        """What the model is asked about each passage."""
-        return {source: self.prompt.text(source, self.task_domain, writer.plain) for source in self.sources}
 
-
-@dataclass(frozen=True)
-class GeneratedExam:
-    """What came of it.
+@dataclass(frozen=True, kw_only=True)
+class GeneratedExam(AskingResult[str]):
+    """What came of it; it is complete where every passage was asked about, read or not.
 
     Attributes:
-        asked: prompts that the model answered now; `reused` those that it had answered before.
         questions: in the order of the passages.
         badly_parsed: why answers are no questions, and how many.
-        unwritten: (doc_id, why) of passages that the model wrote nothing to.
-        used, cost: what it took now, and the money where prices are set.
-        why: why it ended early, "" where it did not.
+        unwritten: by doc_id.
     """
 
     output: Path
-    asked: int
-    reused: int
     questions: tuple[ExamQuestion, ...]
     badly_parsed: Mapping[str, int]
-    unwritten: tuple[tuple[str, str], ...]
-    used: Usage
-    cost: float | None
-    why: str = ""
-
-    @property
-    def complete(self) -> bool:
-        """Whether every passage was asked about; not whether every answer could be read."""
-        return not self.unwritten and not self.why
 
 
-def plan(
+def plan_exam(
     passages: Path,
     prompt: QuestionPrompt,
     task_domain: str,
@@ -93,7 +74,9 @@ def plan(
     if output.suffix == ".gz":
         raise TrecexamError("is compressed, and could not be edited: give -o another name", path=output)
     sources = tuple(read_sources(passages))[:limit]
-    if output.exists() and sha256(output.read_bytes()) != _written(output):
+    if output.exists() and sha256(output.read_bytes()) != recall(beside(output, GENERATION)).get(
+        "exam_sha256"
+    ):
         raise TrecexamError(
             "was edited, or not written by `exam generate`, and is left as it is: give -o another name",
             path=output,
@@ -101,63 +84,45 @@ def plan(
     return ExamPlan(sources, prompt, task_domain, output, shuffle_seed, min_question)
 
 
-def estimate(plan: ExamPlan, writer: Writer, answers: KeptAnswers) -> Estimate:
-    """What it would take; prompts that were answered before take nothing. Asks nobody."""
-    return writer.estimate(unanswered(plan.prompts(writer).values(), answers), answers.used)
+def exam_prompts(plan: ExamPlan, writer: Writer, answers: KeptAnswers) -> PromptSet[str]:
+    """What the model is asked about each passage, by doc_id."""
+    prompts = {
+        source.doc_id: plan.prompt.text(source, plan.task_domain, writer.plain) for source in plan.sources
+    }
+    return PromptSet(writer, answers, prompts)
 
 
 def generate(
     plan: ExamPlan,
     writer: Writer,
     answers: KeptAnswers,
-    progress: Callable[[int, int], None] | None = None,
-    stop: Callable[[], bool] | None = None,
+    progress: ShowProgress | None = None,
+    stop: Stop | None = None,
 ) -> GeneratedExam:
     """Asks, reads, and writes the exam, from all answers that there are.
-
-    Each answer is kept as it comes: what is killed goes on where it was, and asks nothing twice.
 
     Raises:
         GraderError: the model cannot be asked at all. What it had answered is kept, and in the file.
         TrecexamError: the files cannot be written.
     """
-    texts = plan.prompts(writer)
-    asked = ask_all(
-        writer, texts.values(), answers, progress, stop, lambda: _write(plan, writer, texts, answers)
-    )
-    questions, badly_parsed = _write(plan, writer, texts, answers)
-    return GeneratedExam(
-        plan.output,
-        asked.new,
-        asked.reused,
-        questions,
-        badly_parsed,
-        tuple(
-            (source.doc_id, f"the model {asked.unwritten[text]}")
-            for source, text in texts.items()
-            if text in asked.unwritten
-        ),
-        writer.used,
-        writer.cost(writer.used),
-        asked.why,
-    )
+    prompts = exam_prompts(plan, writer, answers)
+    result = ask_all([prompts], progress, stop, lambda: _write(plan, prompts))
+    questions, badly_parsed = _write(plan, prompts)
+    return GeneratedExam(**vars(result), output=plan.output, questions=questions, badly_parsed=badly_parsed)
 
 
-def _write(
-    plan: ExamPlan, writer: Writer, texts: Mapping[Source, str], answers: KeptAnswers
-) -> tuple[tuple[ExamQuestion, ...], dict[str, int]]:
+def _write(plan: ExamPlan, prompts: PromptSet[str]) -> tuple[tuple[ExamQuestion, ...], dict[str, int]]:
+    """The questions, and why other answers are none."""
+    sources = {source.doc_id: source for source in plan.sources}
     questions: list[ExamQuestion] = []
-    failed: list[tuple[Source, str, Kept]] = []
-    for source, text in texts.items():
-        kept = answers.get(text)
-        if kept is None:
-            continue
-        found = _question(plan, writer, source, kept)
-        if isinstance(found, Unread):
-            reason = f"{found.reason} (cut: raise `max_new_tokens`)" if kept.cut else found.reason
-            failed.append((source, reason, kept))
+    failed: list[tuple[str, str, Kept]] = []
+    for doc_id, kept in prompts.answered():
+        question = _question(plan, prompts.writer, sources[doc_id], kept)
+        if isinstance(question, Unread):
+            reason = f"{question.reason} (cut: raise `max_new_tokens`)" if kept.cut else question.reason
+            failed.append((doc_id, reason, kept))
         else:
-            questions.append(found)
+            questions.append(question)
     if not questions and not failed:
         return (), {}
     badly_parsed = dict(Counter(reason for _, reason, _ in failed).most_common())
@@ -168,20 +133,20 @@ def _write(
         "passages": len(plan.sources),
         "task_domain": plan.task_domain,
         "prompt": plan.prompt.name,
-        "model": writer.model,
-        "seed": writer.seed,
+        "model": prompts.writer.model,
+        "seed": prompts.writer.seed,
         "shuffle_seed": plan.shuffle_seed,
         "exam_sha256": sha256(exam),
     }
     replace_together(
         {
             plan.output: exam,
-            _beside(plan.output, ".unread.jsonl"): b"".join(
-                exam_line({"doc_id": source.doc_id, "reason": reason, "raw": kept.text})
-                for source, reason, kept in failed
+            beside(plan.output, ".unread.jsonl"): b"".join(
+                exam_line({"doc_id": doc_id, "reason": reason, "raw": kept.text})
+                for doc_id, reason, kept in failed
             ),
             # Last: with it the exam is known as ours.
-            _beside(plan.output, GENERATION): to_json(noted).encode(),
+            beside(plan.output, GENERATION): to_json(noted).encode(),
         }
     )
     return tuple(questions), badly_parsed
@@ -191,12 +156,12 @@ def _question(plan: ExamPlan, writer: Writer, source: Source, kept: Kept) -> Exa
     read = read_question(kept.text, min_question=plan.min_question)
     if isinstance(read, Unread):
         return read
-    found, order = shuffled(read, plan.shuffle_seed, source.doc_id)
+    question, order = shuffled(read, plan.shuffle_seed, source.doc_id)
     return ExamQuestion(
-        made_id(source.doc_id, found.question),
-        found.question,
-        found.choices,
-        found.correct,
+        made_id(source.doc_id, question.question),
+        question.question,
+        question.choices,
+        question.correct,
         source.doc_id,
         source.text,
         source.topic,
@@ -212,16 +177,3 @@ def _question(plan: ExamPlan, writer: Writer, source: Source, kept: Kept) -> Exa
             },
         },
     )
-
-
-def _beside(output: Path, ending: str) -> Path:
-    return output.with_name(output.name.split(".jsonl")[0] + ending)
-
-
-def _written(output: Path) -> str:
-    """The digest of the exam that was written last; "" where none was."""
-    try:
-        found = orjson.loads(_beside(output, GENERATION).read_bytes())
-        return str(found["exam_sha256"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""

@@ -17,7 +17,7 @@ from trecexam.files.exclusive_lock import exclusive_lock
 from trecexam.tables.table import Table, to_tsv
 
 
-class Written(NamedTuple):
+class ExamineeTable(NamedTuple):
     """A line for each examinee in the folder, new or old: its components and its accuracy.
 
     `changed` are those that were there and had answered a question otherwise.
@@ -27,7 +27,9 @@ class Written(NamedTuple):
     changed: tuple[str, ...]
 
 
-def write_examinees(found: Sequence[Examinee], questions: Sequence[ExamQuestion], folder: Path) -> Written:
+def write_examinees(
+    examinees: Sequence[Examinee], questions: Sequence[ExamQuestion], folder: Path
+) -> ExamineeTable:
     """Writes matrix.tsv, responses.jsonl, components.tsv and answers.jsonl, beside those that are there.
 
     Several processes may do so at once.
@@ -37,42 +39,43 @@ def write_examinees(found: Sequence[Examinee], questions: Sequence[ExamQuestion]
             files cannot be read or written.
     """
     with exclusive_lock(folder / ".lock"):
-        return _write(found, questions, folder)
+        return _write(examinees, questions, folder)
 
 
-def _write(found: Sequence[Examinee], questions: Sequence[ExamQuestion], folder: Path) -> Written:
-    new = {one.name: one for one in found}
+def _write(examinees: Sequence[Examinee], questions: Sequence[ExamQuestion], folder: Path) -> ExamineeTable:
+    new = {examinee.name: examinee for examinee in examinees}
     ids = [question.question_id for question in questions]
     old = _old(folder, ids)
     changed = []
     for row in old:
-        one = new.get(row["examinee"])
-        if one is None:
+        examinee = new.get(row["examinee"])
+        if examinee is None:
             continue
-        if row["components"] != one.components:
+        if row["components"] != examinee.components:
             raise TrecexamError(
-                f"has another examinee called '{one.name}': give --name, or -o another folder", path=folder
+                f"has another examinee called '{examinee.name}': give --name, or -o another folder",
+                path=folder,
             )
-        before, now = row["responses"], one.responses(questions)
+        before, now = row["responses"], examinee.responses(questions)
         if any(before[name] != now[name] and None not in (before[name], now[name]) for name in ids):
-            changed.append(one.name)
+            changed.append(examinee.name)
     rows = [row for row in old if row["examinee"] not in new]
     rows += [
-        {"examinee": one.name, "components": one.components, "responses": one.responses(questions)}
-        for one in found
+        {"examinee": each.name, "components": each.components, "responses": each.responses(questions)}
+        for each in examinees
     ]
     details = [row for row in _rows(folder / "answers.jsonl") if row.get("examinee") not in new]
     correct = {question.question_id: question.correct for question in questions}
     details += [
         {
-            "examinee": one.name,
+            "examinee": each.name,
             "question_id": question_id,
             "chosen": answer.chosen,
             "correct": correct[question_id],
             **answer.detail,
         }
-        for one in found
-        for question_id, answer in one.answers.items()
+        for each in examinees
+        for question_id, answer in each.answers.items()
     ]
     matrix = Table(
         ("examinee", *ids),
@@ -91,7 +94,7 @@ def _write(found: Sequence[Examinee], questions: Sequence[ExamQuestion], folder:
         }
     )
     table = Table(("examinee", *header, "answered", "accuracy"), tuple(map(_line, rows)))
-    return Written(table, tuple(changed))
+    return ExamineeTable(table, tuple(changed))
 
 
 def _line(row: Mapping[str, Any]) -> tuple[str | int | float | None, ...]:

@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
-from converters.exam import ExamQuestion
 from trecexam.config import GeneratorSection, TrackConfig
 from trecexam.errors import GraderError
-from trecexam.features.exams.scoring import Examinee, How, Progress, Retriever, by_model, by_writer
+from trecexam.features.exams.scoring import Examinee, ExamSetup, How, by_model, by_writer
+from trecexam.graders.causal import CausalBackend
+from trecexam.graders.language import loading
+from trecexam.graders.weights import model_folder
+from trecexam.graders.writing import create_writer
+from trecexam.graders.writing.asking import ShowProgress, Stop
+from trecexam.graders.writing.kept_answers import KeptAnswers
 
 _HOW_TO_GET = (
     "name a folder with the model, or a hub id where a hub can be reached; one behind a server needs its "
     "--base-url"
 )
-
-
-class Take(Protocol):
-    """Has a model take the exam, with a retriever and some examples."""
-
-    def __call__(
-        self,
-        model: str,
-        questions: Sequence[ExamQuestion],
-        retriever: Retriever,
-        examples: int,
-        texts: Mapping[str, str],
-        *,
-        seed: int,
-        progress: Progress | None,
-        stop: Callable[[], bool] | None,
-    ) -> Examinee: ...
+#: Has a model take the exam.
+Take = Callable[[ExamSetup, ShowProgress | None, Stop | None], Examinee]
 
 
 def create_examinee(settings: GeneratorSection, folder: Path, how: How = "likelihood") -> Take:
@@ -46,24 +35,9 @@ def create_examinee(settings: GeneratorSection, folder: Path, how: How = "likeli
         GraderError: it cannot run here; the message says what to do.
     """
     if settings.name == "openai":
-        return _behind_a_server(settings, folder)
-    return _in_this_process(settings, how)
-
-
-def _behind_a_server(settings: GeneratorSection, folder: Path) -> Take:
-    from trecexam.graders.writing import create_writer
-    from trecexam.graders.writing.kept_answers import KeptAnswers
-
-    writer = create_writer(TrackConfig.model_validate({"generator": settings}), folder)
-    return partial(by_writer, writer, answers=KeptAnswers(folder / ".answers.jsonl", writer.identity))
-
-
-def _in_this_process(settings: GeneratorSection, how: How) -> Take:
-    from trecexam.graders.causal import CausalBackend
-    from trecexam.graders.language import loading
-    from trecexam.graders.weights import model_folder
-
-    missing = loading.missing_packages()
+        writer = create_writer(TrackConfig.model_validate({"generator": settings}), folder)
+        return partial(by_writer, writer, KeptAnswers(folder / ".answers.jsonl", writer.identity))
+    missing = loading.missing_for_models()
     if missing:
         raise GraderError(f"a model cannot be run: {missing}")
     assert settings.model is not None

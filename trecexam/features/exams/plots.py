@@ -52,13 +52,13 @@ def exam_plots(fitted: FittedExam) -> dict[str, Plot]:
     plots = [curves_plot(fitted), information_plot(fitted), abilities_plot(fitted)]
     if fitted.fit.components:
         plots.append(components_plot(fitted))
-    found = {plot.name: plot for plot in plots}
+    by_name = {plot.name: plot for plot in plots}
     for number, grouping in enumerate(fitted.exam.groups, 1):
         plot = groups_plot(fitted, grouping)
         # Two names may have the same letters and digits in them.
-        name = plot.name if plot.name not in found else f"{plot.name}_{number}"
-        found[name] = replace(plot, name=name)
-    return found
+        name = plot.name if plot.name not in by_name else f"{plot.name}_{number}"
+        by_name[name] = replace(plot, name=name)
+    return by_name
 
 
 def curves_plot(fitted: FittedExam) -> Plot:
@@ -136,38 +136,39 @@ def information_plot(fitted: FittedExam) -> Plot:
 def groups_plot(fitted: FittedExam, grouping: str) -> Plot:
     """The mean item's information in each group of one grouping."""
     start = f"{grouping}:"
-    found = {
+    curves = {
         name[len(start) :]: curve for name, curve in information_curves(fitted) if name.startswith(start)
     }
     sizes = {group: len(places) for group, places in fitted.exam.groups[grouping].items()}
-    shown = {f"{group} ({sizes[group]})": curve for group, curve in found.items()}
-    best = max(found, key=lambda group: float(found[group].max()))
+    shown = {f"{group} ({sizes[group]})": curve for group, curve in curves.items()}
+    best = max(curves, key=lambda group: float(curves[group].max()))
     return _curves_plot(
         "information_by_" + (re.sub(r"\W+", "_", grouping.lower(), flags=re.ASCII).strip("_") or "group"),
         f"Information by {cut(grouping, 40)}",
         "The information of the mean item of each group; how many items it has stands behind its name.",
-        f"{len(found)} groups; the curve of {cut(best, 40)} goes highest.",
+        f"{len(curves)} groups; the curve of {cut(best, 40)} goes highest.",
         shown,
         fitted.fit.theta.tolist(),
     )
 
 
-def steps_plot(found: Improvement) -> Plot:
+def steps_plot(improvement: Improvement) -> Plot:
     """The mean item's information at every step of an improvement."""
     from trecexam.irt.information import exam_information
 
     shown = {}
-    for number, step in enumerate(found.steps):
+    for number, step in enumerate(improvement.steps):
         f = step.fit
         shown[f"step {number}: {len(f.a)} items"] = exam_information(GRID, f.a, f.b, f.c) / len(f.a)
-    first, last = found.steps[0], found.steps[-1]
+    first, last = improvement.steps[0], improvement.steps[-1]
     return _curves_plot(
         "information_by_step",
         "Information by step",
         "The information of the mean item of what is left after each step: a curve above the one before says "
         "that the items dropped were worse than the others.",
-        f"{len(found.steps) - 1} steps from {len(first.items)} to {len(last.items)} items; at the examinees' "
-        f"abilities the mean item's information goes from {first.information:.3f} to {last.information:.3f}.",
+        f"{len(improvement.steps) - 1} steps from {len(first.items)} to {len(last.items)} items; at the "
+        f"examinees' abilities the mean item's information goes from {first.information:.3f} to "
+        f"{last.information:.3f}.",
         shown,
         last.fit.theta.tolist(),
         ordered=True,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from trecexam.errors import TrecexamError
 from trecexam.features.correlation.tables import correlation_table
 from trecexam.features.exams.fitting import fitted
-from trecexam.features.exams.taken import LabelFiles, from_track, item_names
+from trecexam.features.exams.responses import LabelFiles, from_track, item_names
 from trecexam.irt.exam import FittedExam
 from trecexam.irt.settings import Settings
 from trecexam.line.evaluation import official_values
@@ -72,7 +72,7 @@ def fit_track(
 
     Args:
         settings: None for `default_settings`.
-        min_rating, depth: as in `trecexam.features.exams.taken.from_track`.
+        min_rating, depth: as in `trecexam.features.exams.responses.from_track`.
 
     Raises:
         TrecexamError, ConversionError: nothing is graded, or no model can be fitted.

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from converters.exam import LETTERS, ExamQuestion, read_exam
+from converters.exam import LETTERS, ExamQuestion
 from converters.passages import read_passages
 from converters.run import Run
 from converters.trec_run import read_run
@@ -16,14 +17,14 @@ from trecexam.errors import TrecexamError
 from trecexam.features.exams.questions.asking import ContextKind, candidates, examples_for, prompt
 from trecexam.features.exams.questions.reading import read_choice
 from trecexam.graders.causal import CausalBackend
+from trecexam.graders.continuations import PromptContinuations, scored, tokens_of
 from trecexam.graders.language.truncation import NoRoomError, fitted
 from trecexam.graders.writing import Writer
-from trecexam.graders.writing.asking import ask_all
+from trecexam.graders.writing.asking import PromptSet, ShowProgress, Stop, ask_all
 from trecexam.graders.writing.kept_answers import KeptAnswers
 
 CLOSED_BOOK, ORACLE = "closed-book", "oracle"
 How = Literal["likelihood", "letter"]
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,64 @@ class Retriever:
     def context(self, question: ExamQuestion, texts: Mapping[str, str]) -> str:
         """What the examinee reads; "" where it reads nothing."""
         if self.run is not None:
-            found = self.run.ranking(question.question_id, self.documents)
-            return "\n".join(texts[doc_id] for doc_id in found if doc_id in texts)
+            ranking = self.run.ranking(question.question_id, self.documents)
+            return "\n".join(texts[doc_id] for doc_id in ranking if doc_id in texts)
         return question.documentation if self.name == ORACLE else ""
+
+
+@dataclass(frozen=True)
+class ExamSetup:
+    """How a model takes an exam.
+
+    Attributes:
+        model: its name, as a component of the examinee's.
+        examples: how many in-context examples each question is asked with; `seed` draws them.
+        texts: doc_id -> what the retriever shows of it.
+    """
+
+    model: str
+    questions: Sequence[ExamQuestion]
+    retriever: Retriever
+    examples: int
+    texts: Mapping[str, str]
+    seed: int = 0
+
+    @property
+    def components(self) -> dict[str, str]:
+        """What the examinee is made of."""
+        return {"model": self.model, "retriever": self.retriever.name, "examples": str(self.examples)}
+
+    def renderer(self, plain: Callable[[str], str]) -> Callable[[ExamQuestion, str], str]:
+        """(question, context) -> prompt.
+
+        Args:
+            plain: as in `prompt`.
+
+        Raises:
+            TrecexamError: there are too few questions for the examples.
+        """
+        try:
+            examples = examples_for(self.questions, self.examples, self.seed)
+        except ValueError as error:
+            raise TrecexamError(str(error)) from None
+        kind = self.retriever.kind
+        return lambda question, context: prompt(question, context, kind, examples(question), plain)
+
+    def notes(self) -> list[str]:
+        """What of the retriever's run could not be shown, a line each."""
+        if self.retriever.run is None:
+            return []
+        notes = []
+        rankings = [
+            self.retriever.run.ranking(each.question_id, self.retriever.documents) for each in self.questions
+        ]
+        without = sum(doc_id not in self.texts for ranking in rankings for doc_id in ranking)
+        empty = sum(not ranking for ranking in rankings)
+        if without:
+            notes.append(f"{without:,} retrieved documents have no text and were left out")
+        if empty:
+            notes.append(f"{empty:,} questions are not in the run and were asked closed-book")
+        return notes
 
 
 @dataclass(frozen=True)
@@ -98,14 +154,14 @@ def retrievers(named: Sequence[str], documents: int) -> list[Retriever]:
     """
     runs = {name: read_run(name) for name in named if name not in (CLOSED_BOOK, ORACLE)}
     tags = [run.name for run in runs.values()]
-    found: list[Retriever] = []
+    named_so: dict[str, Retriever] = {}
     for name in dict.fromkeys(named):
         run = runs.get(name)
         shown = name if run is None else _tag(run.name, tags, Path(name))
-        if any(one.name == shown for one in found):
+        if shown in named_so:
             raise TrecexamError(f"two retrievers are called '{shown}': rename a file", path=name)
-        found.append(Retriever(shown, run, documents))
-    return found
+        named_so[shown] = Retriever(shown, run, documents)
+    return list(named_so.values())
 
 
 def _tag(tag: str, tags: Sequence[str], path: Path) -> str:
@@ -113,61 +169,50 @@ def _tag(tag: str, tags: Sequence[str], path: Path) -> str:
     return tag if alone else path.name.removesuffix(".gz").removesuffix(".run")
 
 
-def read_questions(path: Path) -> tuple[ExamQuestion, ...]:
-    """The exam's questions.
-
-    Raises:
-        ConversionError: a line is no question.
-    """
-    return tuple(read_exam(path))
-
-
 def texts_of(
-    passages: Path | None, found: Sequence[Retriever], questions: Sequence[ExamQuestion]
+    passages: Path | None, retrievers: Sequence[Retriever], questions: Sequence[ExamQuestion]
 ) -> dict[str, str]:
     """The texts that the retrievers show: those of the corpus, else the exam's own passages.
+
+    Returns:
+        doc_id -> text.
 
     Raises:
         ConversionError: the passages cannot be read.
         TrecexamError: a run shares no question with the exam, or none of its documents has a text.
     """
     texts = {each.doc_id: each.documentation for each in questions}
-    wanted = {
-        doc_id
-        for one in found
-        if one.run is not None
-        for each in questions
-        for doc_id in one.run.ranking(each.question_id, one.documents)
+    ranked = {
+        retriever.name: {
+            doc_id
+            for each in questions
+            for doc_id in retriever.run.ranking(each.question_id, retriever.documents)
+        }
+        for retriever in retrievers
+        if retriever.run is not None
     }
     if passages is not None:
-        texts |= {each.doc_id: each.text for each in read_passages(passages) if each.doc_id in wanted}
-    for one in found:
-        if one.run is None:
-            continue
-        ranked = [d for each in questions for d in one.run.ranking(each.question_id, one.documents)]
-        if not ranked:
+        shown = set().union(*ranked.values())
+        texts |= {each.doc_id: each.text for each in read_passages(passages) if each.doc_id in shown}
+    for name, doc_ids in ranked.items():
+        if not doc_ids:
             raise TrecexamError(
-                f"run '{one.name}' ranks nothing for the exam's questions: its query ids must be question ids"
+                f"run '{name}' ranks nothing for the exam's questions: its query ids must be question ids"
             )
-        if not any(doc_id in texts for doc_id in ranked):
+        if doc_ids.isdisjoint(texts):
             raise TrecexamError(
-                f"none of the documents of run '{one.name}' has a text: give the corpus with --passages"
+                f"none of the documents of run '{name}' has a text: give the corpus with --passages"
             )
     return texts
 
 
 def by_model(
     backend: CausalBackend,
-    model: str,
-    questions: Sequence[ExamQuestion],
-    retriever: Retriever,
-    examples: int,
-    texts: Mapping[str, str],
+    setup: ExamSetup,
+    progress: ShowProgress | None = None,
+    stop: Stop | None = None,
     *,
     how: How = "likelihood",
-    seed: int = 0,
-    progress: Progress | None = None,
-    stop: Callable[[], bool] | None = None,
 ) -> Examinee:
     """A model in this process takes the exam.
 
@@ -179,42 +224,15 @@ def by_model(
         GraderError: the model cannot be run.
         TrecexamError: a prompt without its documents does not fit, or probabilities are not finite.
     """
-    from trecexam.graders.continuations import Asked, scored, tokens_of
-
-    chosen = _examples(questions, examples, seed)
-    plain = backend.plain
-    asked, cut = [], 0
-    for question in questions:
-        shown = candidates(question, plain) if how == "likelihood" else tuple(LETTERS)
-        continuations = tokens_of(backend, shown)
-        limit = backend.length_limit(max(map(len, continuations)))
-        context = retriever.context(question, texts)
-        before = chosen(question)
-
-        def render(part: str, question: ExamQuestion = question, before: Any = before) -> str:
-            return prompt(question, part, retriever.kind, before, plain)
-
-        try:
-            tokens, part = fitted(render, context, backend, limit)
-        except NoRoomError:
-            tokens, part = backend.encode([render("")])[0], ""
-            if len(tokens) > limit:
-                raise TrecexamError(
-                    f"question '{question.question_id}' has {len(tokens):,} tokens with its {examples:,} "
-                    f"examples, and the model takes {limit:,}: ask with fewer --examples, or leave long "
-                    "questions out (`exam filter --max-question`)"
-                ) from None
-        cut += part != context
-        asked.append(Asked(tokens, continuations))
-    lengths = [
-        [len(text) if how == "likelihood" else 1 for text in candidates(question)] for question in questions
-    ]
+    questions = setup.questions
+    prompts, cut = _continued_prompts(backend, setup, how)
     answers: dict[int, Answered] = {}
     if progress:
-        progress(0, len(asked))
-    for batch in scored(backend, asked):
-        for place, found in batch:
-            scores = [one.log_probability / length for one, length in zip(found, lengths[place], strict=True)]
+        progress(0, len(prompts))
+    for batch in scored(backend, prompts):
+        for place, continued in batch:
+            texts = candidates(questions[place]) if how == "likelihood" else LETTERS
+            scores = [each.log_probability / len(text) for each, text in zip(continued, texts, strict=True)]
             if not all(map(math.isfinite, scores)):
                 raise TrecexamError(
                     f"the model gives question '{questions[place].question_id}' no finite probabilities: "
@@ -222,31 +240,50 @@ def by_model(
                 )
             answers[place] = Answered(scores.index(max(scores)), {"scores": scores})
         if progress:
-            progress(len(answers), len(asked))
+            progress(len(answers), len(prompts))
         if stop is not None and stop():
             break
     notes = [f"documents of {cut:,} questions were cut to fit the model"] if cut else []
-    notes += _unread_documents(retriever, questions, texts)
     return Examinee(
-        _components(model, retriever, examples),
+        setup.components,
         {questions[place].question_id: answers[place] for place in sorted(answers)},
-        tuple(notes),
+        (*notes, *setup.notes()),
         "stopped" if len(answers) < len(questions) else "",
     )
 
 
+def _continued_prompts(
+    backend: CausalBackend, setup: ExamSetup, how: How
+) -> tuple[list[PromptContinuations], int]:
+    """Each question with the continuations that are compared, and how many had their documents cut."""
+    render = setup.renderer(backend.plain)
+    prompts, cut = [], 0
+    for question in setup.questions:
+        shown = candidates(question, backend.plain) if how == "likelihood" else tuple(LETTERS)
+        continuations = tokens_of(backend, shown)
+        limit = backend.length_limit(max(map(len, continuations)))
+        context = setup.retriever.context(question, setup.texts)
+        try:
+            tokens, part = fitted(partial(render, question), context, backend, limit)
+        except NoRoomError:
+            tokens, part = backend.encode([render(question, "")])[0], ""
+            if len(tokens) > limit:
+                raise TrecexamError(
+                    f"question '{question.question_id}' has {len(tokens):,} tokens with its "
+                    f"{setup.examples:,} examples, and the model takes {limit:,}: ask with fewer --examples, "
+                    "or leave long questions out (`exam filter --max-question`)"
+                ) from None
+        cut += part != context
+        prompts.append(PromptContinuations(tokens, continuations))
+    return prompts, cut
+
+
 def by_writer(
     writer: Writer,
-    model: str,
-    questions: Sequence[ExamQuestion],
-    retriever: Retriever,
-    examples: int,
-    texts: Mapping[str, str],
     answers: KeptAnswers,
-    *,
-    seed: int = 0,
-    progress: Progress | None = None,
-    stop: Callable[[], bool] | None = None,
+    setup: ExamSetup,
+    progress: ShowProgress | None = None,
+    stop: Stop | None = None,
 ) -> Examinee:
     """A model that writes, such as one behind a server, takes the exam; its answers are read as letters.
 
@@ -255,53 +292,24 @@ def by_writer(
     Raises:
         GraderError: the model cannot be asked at all.
     """
-    chosen = _examples(questions, examples, seed)
-    prompts = {
-        question.question_id: prompt(
-            question, retriever.context(question, texts), retriever.kind, chosen(question), writer.plain
-        )
-        for question in questions
+    render = setup.renderer(writer.plain)
+    questions = {question.question_id: question for question in setup.questions}
+    prompts = PromptSet(
+        writer,
+        answers,
+        {
+            question_id: render(question, setup.retriever.context(question, setup.texts))
+            for question_id, question in questions.items()
+        },
+    )
+    result = ask_all([prompts], progress, stop)
+    answered = {
+        question_id: Answered(read_choice(kept.text, questions[question_id].choices), {"raw": kept.text})
+        for question_id, kept in prompts.answered()
     }
-    asked = ask_all(writer, prompts.values(), answers, progress, stop)
-    found = {}
-    for question in questions:
-        kept = answers.get(prompts[question.question_id])
-        if kept is not None:
-            place = read_choice(kept.text, question.choices)
-            found[question.question_id] = Answered(place, {"raw": kept.text})
-    unread = sum(answer.chosen is None for answer in found.values())
+    unread = sum(answer.chosen is None for answer in answered.values())
     notes = [f"{unread:,} answers name no candidate, and count as wrong"] if unread else []
-    if asked.unwritten:
-        reason = next(iter(asked.unwritten.values()))
-        notes.append(f"{len(asked.unwritten):,} questions have no answer: the model {reason}")
-    notes += _unread_documents(retriever, questions, texts)
-    return Examinee(_components(model, retriever, examples), found, tuple(notes), asked.why)
-
-
-def _components(model: str, retriever: Retriever, examples: int) -> dict[str, str]:
-    return {"model": model, "retriever": retriever.name, "examples": str(examples)}
-
-
-def _examples(
-    questions: Sequence[ExamQuestion], number: int, seed: int
-) -> Callable[[ExamQuestion], tuple[ExamQuestion, ...]]:
-    try:
-        return examples_for(questions, number, seed)
-    except ValueError as error:
-        raise TrecexamError(str(error)) from None
-
-
-def _unread_documents(
-    retriever: Retriever, questions: Sequence[ExamQuestion], texts: Mapping[str, str]
-) -> list[str]:
-    if retriever.run is None:
-        return []
-    found = []
-    rankings = [retriever.run.ranking(each.question_id, retriever.documents) for each in questions]
-    without = sum(doc_id not in texts for ranking in rankings for doc_id in ranking)
-    empty = sum(not ranking for ranking in rankings)
-    if without:
-        found.append(f"{without:,} retrieved documents have no text and were left out")
-    if empty:
-        found.append(f"{empty:,} questions are not in the run and were asked closed-book")
-    return found
+    if result.unwritten:
+        _, reason = result.unwritten[0]
+        notes.append(f"{len(result.unwritten):,} questions have no answer: {reason}")
+    return Examinee(setup.components, answered, (*notes, *setup.notes()), result.why)

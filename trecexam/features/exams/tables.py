@@ -114,20 +114,20 @@ def quality_table(fitted: FittedExam) -> Table:
     exam, f = fitted.exam, fitted.fit
     rows: list[tuple[Value, ...]] = [
         (
-            one.rank,
+            quality.rank,
             item,
             exam.queries.get(item, ""),
             float(f.a[n]),
             float(f.b[n]),
-            one.share,
-            one.rest_correlation,
-            one.information,
-            one.twin,
-            one.twin_phi,
-            one.note,
+            quality.share,
+            quality.rest_correlation,
+            quality.information,
+            quality.twin,
+            quality.twin_phi,
+            quality.note,
             exam.texts.get(item, ""),
         )
-        for n, (item, one) in enumerate(zip(exam.items, fitted.quality, strict=True))
+        for n, (item, quality) in enumerate(zip(exam.items, fitted.quality, strict=True))
     ]
     return Table(QUALITY_COLUMNS, tuple(sorted(rows, key=lambda row: int(row[0] or 0))))
 
@@ -135,7 +135,7 @@ def quality_table(fitted: FittedExam) -> Table:
 def fit_json(fitted: FittedExam) -> dict[str, Any]:
     """What was fitted, how well, and with which settings."""
     f, s = fitted.fit, fitted.fit.settings
-    found: dict[str, Any] = {
+    values: dict[str, Any] = {
         "model": s.model,
         "log_likelihood": f.log_likelihood,
         "rmse": f.errors.model,
@@ -161,8 +161,8 @@ def fit_json(fitted: FittedExam) -> dict[str, Any]:
         "notes": list(fitted.notes),
     }
     if f.components:
-        found |= {"components": [part.name for part in f.components], "mean": f.mean, "se_mean": f.se_mean}
-    return found
+        values |= {"components": [part.name for part in f.components], "mean": f.mean, "se_mean": f.se_mean}
+    return values
 
 
 def information_json(fitted: FittedExam) -> Mapping[str, float]:
@@ -186,14 +186,14 @@ def information_line(fitted: FittedExam) -> str:
     )
 
 
-def steps_table(found: Improvement, items: tuple[str, ...], folders: list[str]) -> Table:
+def steps_table(improvement: Improvement, items: tuple[str, ...], folders: list[str]) -> Table:
     """A row a step of an improvement; the first is the whole exam."""
     rows: list[tuple[Value, ...]] = []
     highest = [math.nan] + [
         float(before.fit.a[np.isin(before.items, step.dropped)].max())
-        for before, step in zip(found.steps, found.steps[1:], strict=False)
+        for before, step in zip(improvement.steps, improvement.steps[1:], strict=False)
     ]
-    for number, (step, folder, most) in enumerate(zip(found.steps, folders, highest, strict=True)):
+    for number, (step, folder, most) in enumerate(zip(improvement.steps, folders, highest, strict=True)):
         rows.append(
             (
                 number,

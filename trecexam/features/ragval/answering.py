@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -14,11 +14,10 @@ from trecexam.features.ragval.knowledge.prompts import BlockPrompt, named
 from trecexam.features.ragval.prompting import question_prompt
 from trecexam.files.atomic import replace_together, sha256
 from trecexam.files.memory import recall, remember
-from trecexam.graders.base import Estimate, Usage
 from trecexam.graders.writing import Writer
-from trecexam.graders.writing.asking import ask_all, unanswered
+from trecexam.graders.writing.asking import AskingResult, PromptSet, ShowProgress, Stop, ask_all
 from trecexam.graders.writing.kept_answers import Kept, KeptAnswers
-from trecexam.graders.writing.thoughts import without_thoughts
+from trecexam.graders.writing.reading import without_thoughts
 from trecexam.line.inputs import InputReader
 from trecexam.track import TrackFolder
 
@@ -41,7 +40,7 @@ class AnswerPlan:
 
 
 @dataclass(frozen=True)
-class Answered:
+class BoundAnswers:
     """One bound.
 
     Attributes:
@@ -59,27 +58,14 @@ class Answered:
     unwritten: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True)
-class Answers:
-    """What came of it.
+@dataclass(frozen=True, kw_only=True)
+class Answers(AskingResult[tuple[Bound, str]]):
+    """What came of it, in all and by bound; keys are (bound, question_id)."""
 
-    Attributes:
-        used, cost: what it took now, and the money where prices are set.
-        why: why it ended early, "" where it did not.
-    """
-
-    bounds: tuple[Answered, ...]
-    used: Usage
-    cost: float | None
-    why: str = ""
-
-    @property
-    def complete(self) -> bool:
-        """Whether every question has an answer."""
-        return not self.why and not any(one.unwritten for one in self.bounds)
+    bounds: tuple[BoundAnswers, ...]
 
 
-def plan(folder: TrackFolder, bounds: Sequence[Bound]) -> AnswerPlan:
+def plan_answers(folder: TrackFolder, bounds: Sequence[Bound]) -> AnswerPlan:
     """What is to be answered: all questions of the bank, but for retired ones.
 
     Raises:
@@ -93,10 +79,10 @@ def plan(folder: TrackFolder, bounds: Sequence[Bound]) -> AnswerPlan:
             "the bank has no questions with their knowledge blocks: `trecexam ragval questions` writes them",
             path=folder.root,
         )
-    written = recall(_memory(folder))
+    digests = recall(_memory(folder))
     for bound in bounds:
         path = _path(folder, bound)
-        if path.exists() and written.get(bound) != sha256(path.read_bytes()):
+        if path.exists() and digests.get(bound) != sha256(path.read_bytes()):
             raise TrecexamError(
                 "was edited, or not written by `ragval answers`, and is left as it is: move it away",
                 path=path,
@@ -104,83 +90,71 @@ def plan(folder: TrackFolder, bounds: Sequence[Bound]) -> AnswerPlan:
     return AnswerPlan(folder, tuple(bounds), questions)
 
 
-def estimate(plan: AnswerPlan, writer: Writer, answers: KeptAnswers) -> Estimate:
-    """What it would take; prompts that were answered before take nothing. Asks nobody."""
-    prompts = [text for bound in plan.bounds for text in _prompts(plan, bound, writer)[0].values()]
-    return writer.estimate(unanswered(prompts, answers), answers.used)
+def bound_prompts(plan: AnswerPlan, writer: Writer, answers: KeptAnswers) -> PromptSet[tuple[Bound, str]]:
+    """What is asked for each bound and question."""
+    # A server does not say how much its model takes; the judge's block is cut there, too.
+    most = plan.folder.config.grader.max_characters if writer.meter is not None else None
+    fitted = {
+        (bound, item.query_id): question_prompt(named(bound), item.text, item.gold_answers[0], writer, most)
+        for bound in plan.bounds
+        for item in plan.questions
+    }
+    return PromptSet.of_fitted(writer, answers, fitted)
 
 
 def answer(
     plan: AnswerPlan,
     writer: Writer,
     answers: KeptAnswers,
-    progress: Callable[[int, int], None] | None = None,
-    stop: Callable[[], bool] | None = None,
+    progress: ShowProgress | None = None,
+    stop: Stop | None = None,
 ) -> Answers:
     """Asks, and writes runs/closed-book.jsonl and runs/oracle.jsonl.
-
-    Each answer is kept as it comes: what is killed goes on where it was, and asks nothing twice.
 
     Raises:
         GraderError: the model cannot be asked at all. What it had answered is kept, and in the files.
         TrecexamError: a file cannot be written.
     """
-    prompts = {bound: _prompts(plan, bound, writer) for bound in plan.bounds}
-    texts = [text for found, _ in prompts.values() for text in found.values()]
-    missing = unanswered(texts, answers)
+    prompts = bound_prompts(plan, writer, answers)
+    before = {*prompts.unanswered()}
 
-    def save() -> None:
-        for bound in plan.bounds:
-            _write(plan, bound, prompts[bound][0], writer, answers)
+    def save() -> dict[Bound, int]:
+        return {bound: _write(plan, bound, prompts) for bound in plan.bounds}
 
-    asked = ask_all(writer, texts, answers, progress, stop, save)
+    result = ask_all([prompts], progress, stop, save)
+    lines = save()
+    new = before - {*prompts.unanswered()}
+    asked = {
+        bound: {prompts.prompts[bound, item.query_id] for item in plan.questions} for bound in plan.bounds
+    }
     bounds = tuple(
-        Answered(
+        BoundAnswers(
             _path(plan.folder, bound),
-            sum(answers.get(text) is not None for text in {*missing} & {*found.values()}),
-            len({*found.values()} - {*missing}),
-            _write(plan, bound, found, writer, answers),
-            cut,
-            tuple(
-                (question_id, f"the model {asked.unwritten[text]}")
-                for question_id, text in found.items()
-                if text in asked.unwritten
+            asked=len(asked[bound] & new),
+            reused=len(asked[bound] - before),
+            answers=lines[bound],
+            cut=sum(cut == bound for cut, _ in prompts.cut),
+            unwritten=tuple(
+                (question_id, why) for (each, question_id), why in result.unwritten if each == bound
             ),
         )
-        for bound, (found, cut) in prompts.items()
+        for bound in plan.bounds
     )
-    return Answers(bounds, writer.used, writer.cost(writer.used), asked.why)
+    return Answers(**vars(result), bounds=bounds)
 
 
 def _path(folder: TrackFolder, bound: Bound) -> Path:
     return folder.runs / f"{bound}.jsonl"
 
 
-def _prompts(plan: AnswerPlan, bound: Bound, writer: Writer) -> tuple[dict[str, str], int]:
-    """What is asked for each question, and how many blocks are cut."""
-    prompt = named(bound)
-    # A server does not say how much its model takes; the judge's block is cut there, too.
-    most = plan.folder.config.grader.max_characters if writer.meter is not None else None
-    fitted = {
-        item.query_id: question_prompt(prompt, item.text, item.gold_answers[0], writer, most)
-        for item in plan.questions
-    }
-    return {key: each.prompt for key, each in fitted.items()}, sum(each.cut for each in fitted.values())
-
-
-def _write(
-    plan: AnswerPlan,
-    bound: Bound,
-    prompts: Mapping[str, str],
-    writer: Writer,
-    answers: KeptAnswers,
-) -> int:
+def _write(plan: AnswerPlan, bound: Bound, prompts: PromptSet[tuple[Bound, str]]) -> int:
     """How many answers the file has now."""
+    texts = {item.query_id: item.text for item in plan.questions}
     prompt = named(bound)
     lines = [
-        line_of(_row(item.query_id, item.text, bound, kept, prompt, writer))
-        for item in plan.questions
-        if (kept := answers.get(prompts[item.query_id])) is not None
+        line_of(_row(question_id, texts[question_id], bound, kept, prompt, prompts.writer))
+        for (each, question_id), kept in prompts.answered()
+        if each == bound
     ]
     if lines:
         content = b"".join(lines)

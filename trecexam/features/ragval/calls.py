@@ -12,6 +12,7 @@ from trecexam.features.ragval.questions import QuestionPlan, Questions
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders.base import Estimate
 from trecexam.graders.writing import Writer, create_writer
+from trecexam.graders.writing.asking import estimate
 from trecexam.graders.writing.kept_answers import KeptAnswers
 from trecexam.line.loader import TrackLoader
 from trecexam.track import TrackFolder
@@ -61,7 +62,8 @@ def estimate_questions(
     limit: int | None = None,
 ) -> Estimate:
     """What `write_questions` would take, in prompts ("cells"), tokens and money; asks nobody."""
-    return questions.estimate(*_questions(folder, blocks, output, prompt, per_block, seed, limit))
+    making = _questions(folder, blocks, output, prompt, per_block, seed, limit)
+    return estimate(questions.question_prompts(*making))
 
 
 def answer_questions(
@@ -88,13 +90,13 @@ def answer_questions(
 
 def estimate_answers(folder: TrackFolder, bounds: Sequence[Bound] = ("closed-book", "oracle")) -> Estimate:
     """What `answer_questions` would take, in prompts ("cells"), tokens and money; asks nobody."""
-    return answering.estimate(*_answers(folder, bounds))
+    return estimate([answering.bound_prompts(*_answers(folder, bounds))])
 
 
 def estimate_judging(folder: TrackFolder, *, model: dict[str, str] | None = None) -> Estimate:
     """What `judge_answers` would take, in answers ("cells"), tokens and money; asks nobody."""
     with TrackLoader(judging.judging_folder(folder, model)) as loader:
-        return judging.estimate(loader)
+        return judging.estimate_judging(loader)
 
 
 def _generating(folder: TrackFolder, what: str) -> TrackLock:
@@ -115,7 +117,7 @@ def _questions(
     limit: int | None,
 ) -> tuple[QuestionPlan, list[Writer], list[KeptAnswers]]:
     writers = questions.question_writers(folder.config, folder.root, per_block, seed)
-    todo = questions.plan(
+    todo = questions.plan_questions(
         folder,
         None if blocks is None else Path(blocks),
         named("question") if prompt is None else load_prompt(Path(prompt)),
@@ -128,4 +130,4 @@ def _questions(
 
 def _answers(folder: TrackFolder, bounds: Sequence[Bound]) -> tuple[AnswerPlan, Writer, KeptAnswers]:
     writer = create_writer(folder.config, folder.root)
-    return answering.plan(folder, bounds), writer, _kept(folder, writer)
+    return answering.plan_answers(folder, bounds), writer, _kept(folder, writer)

@@ -22,19 +22,19 @@ _ROWS = 50
 
 def made(track: LoadedTrack) -> ExtraFiles:
     """judged.jsonl, judging.json and the report's files; nothing without answers."""
-    found = judged(track)
-    return made_of(found, track) if found.rows or found.waiting else ExtraFiles({})
+    answers = judged(track)
+    return made_of(answers, track) if answers.rows or answers.waiting else ExtraFiles({})
 
 
-def made_of(found: Judged, track: LoadedTrack) -> ExtraFiles:
+def made_of(answers: Judged, track: LoadedTrack) -> ExtraFiles:
     """The files of what was judged."""
     buffer = io.BytesIO()
-    write_judged(found.rows, buffer)
-    judging = {**found.as_json(), "judge": dict(track.grader.identity)}
+    write_judged(answers.rows, buffer)
+    judging = {**answers.as_json(), "judge": dict(track.grader.identity)}
     contents = {"judged.jsonl": buffer.getvalue(), "judging.json": to_json(judging).encode()}
-    if not found.rows:
+    if not answers.rows:
         return ExtraFiles(contents)
-    report = report_of(found.rows)
+    report = report_of(answers.rows)
     if not track.config.report.write:
         return ExtraFiles(contents | dict(files_of(report)))
     folder = track.folder
@@ -42,10 +42,10 @@ def made_of(found: Judged, track: LoadedTrack) -> ExtraFiles:
     pictures = {plot.name: Picture(plot, drawings.of(plot)) for plot in report.plots()}
     drawings.remember()
     contents |= files_of(report, lambda plot: pictures[plot.name].drawing)
-    return ExtraFiles(contents, _section(found, report, pictures))
+    return ExtraFiles(contents, _section(answers, report, pictures))
 
 
-def _section(found: Judged, report: RagvalReport, pictures: dict[str, Picture]) -> ReportSection:
+def _section(answers: Judged, report: RagvalReport, pictures: dict[str, Picture]) -> ReportSection:
     return ReportSection(
         FOLDER,
         "Judged answers",
@@ -53,7 +53,7 @@ def _section(found: Judged, report: RagvalReport, pictures: dict[str, Picture]) 
         "question, answer and block, scores each for truthfulness and relevance, from 1 to 5.",
         "In the sections below an answer is a passage, and its scores, rounded down, are its ratings on two "
         "items.",
-        tuple(f"{line}." for line in (*report.notes, *found.remarks())),
+        tuple(f"{line}." for line in (*report.notes, *answers.remarks())),
         excerpt(report.table(), _ROWS, f"{FOLDER}/report.tsv"),
         pictures,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,8 @@ from trecexam.features.ragval.knowledge.prompts import MOST_CHARACTERS, named
 from trecexam.features.ragval.knowledge.reading import read_known
 from trecexam.features.ragval.prompting import block_prompt
 from trecexam.files.atomic import replace_together
-from trecexam.graders.base import Estimate, Usage
 from trecexam.graders.writing import Instruction, Writer, create_writer
-from trecexam.graders.writing.asking import ask_all, unanswered
+from trecexam.graders.writing.asking import AskingResult, PromptSet, ShowProgress, Stop, ask_all
 from trecexam.graders.writing.kept_answers import KeptAnswers
 from trecexam.tables.table import Table, to_json
 
@@ -33,27 +32,18 @@ SCHEMA: Mapping[str, Any] = {
 }
 
 
-@dataclass(frozen=True)
-class Knowing:
-    """What a model said of the blocks that the other filters leave.
+@dataclass(frozen=True, kw_only=True)
+class Knowing(AskingResult[str]):
+    """What a model said of the blocks that the other filters leave; `unwritten` is by block_id.
 
     Attributes:
         said: block_id -> whether it knows it; None where its answer could not be read.
         cut: blocks that were asked about without their end.
-        unwritten: (block_id, why) of those that it wrote nothing to.
-        asked, reused: answers that are new, and that were kept from earlier.
-        why: why it ended early; "" where it did not.
     """
 
     said: Mapping[str, bool | None]
     cut: int
-    unwritten: tuple[tuple[str, str], ...]
-    asked: int
-    reused: int
-    used: Usage
-    cost: float | None
     model: str
-    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -75,12 +65,12 @@ class FilteredBlocks:
     @property
     def n_kept(self) -> int:
         """How many blocks are left."""
-        return sum(not found for found in self.fails)
+        return sum(not reasons for reasons in self.fails)
 
     def stats(self) -> dict[str, Any]:
         """Counts, in all and by filter."""
-        dropped = Counter(name for found in self.fails for name in found)
-        alone = Counter(next(iter(found)) for found in self.fails if len(found) == 1)
+        dropped = Counter(name for reasons in self.fails for name in reasons)
+        alone = Counter(next(iter(reasons)) for reasons in self.fails if len(reasons) == 1)
         names = [DUPLICATES, *self.conditions.names(), *([KNOWN] if self.knowing else [])]
         return {
             "blocks": len(self.blocks),
@@ -138,61 +128,48 @@ def knowing_writer(config: TrackConfig, root: Path, *, structured: bool = True) 
     return create_writer(config, root, Instruction(schema=SCHEMA if structured else None))
 
 
-def estimate(found: FilteredBlocks, writer: Writer, answers: KeptAnswers) -> Estimate:
-    """What it would take to ask about the blocks that are left; asks nobody."""
-    prompts, _ = _prompts(found, writer)
-    return writer.estimate(unanswered(prompts.values(), answers), answers.used)
+def known_prompts(filtered: FilteredBlocks, writer: Writer, answers: KeptAnswers) -> PromptSet[str]:
+    """What is asked about each block that is left, by block_id."""
+    prompt = named("known")
+    fitted = {
+        block.block_id: block_prompt(prompt, block, writer, MOST_CHARACTERS)
+        for block, fail in zip(filtered.blocks, filtered.fails, strict=True)
+        if not fail
+    }
+    return PromptSet.of_fitted(writer, answers, fitted)
 
 
 def without_known(
-    found: FilteredBlocks,
+    filtered: FilteredBlocks,
     writer: Writer,
     answers: KeptAnswers,
-    progress: Callable[[int, int], None] | None = None,
-    stop: Callable[[], bool] | None = None,
+    progress: ShowProgress | None = None,
+    stop: Stop | None = None,
 ) -> FilteredBlocks:
     """Drops the blocks that the model says it knows. One whose answer cannot be read, or has none, stays.
 
     Raises:
         GraderError: the model cannot be asked at all; what it answered is kept.
     """
-    prompts, cut = _prompts(found, writer)
-    asked = ask_all(writer, prompts.values(), answers, progress, stop)
-    said: dict[str, bool | None] = {}
-    for block_id, prompt in prompts.items():
-        kept = answers.get(prompt)
-        if kept is not None:
-            said[block_id] = read_known(kept.text)
-    knowing = Knowing(
-        said,
-        cut,
-        tuple(
-            (each, f"the model {asked.unwritten[text]}")
-            for each, text in prompts.items()
-            if text in asked.unwritten
-        ),
-        asked.new,
-        asked.reused,
-        writer.used,
-        writer.cost(writer.used),
-        writer.model,
-        asked.why,
-    )
+    prompts = known_prompts(filtered, writer, answers)
+    result = ask_all([prompts], progress, stop)
+    known = {block_id: read_known(kept.text) for block_id, kept in prompts.answered()}
+    knowing = Knowing(**vars(result), said=known, cut=len(prompts.cut), model=writer.model)
     fails = tuple(
-        {KNOWN: f"{writer.model} says that it knows it"} if not fail and said.get(block.block_id) else fail
-        for block, fail in zip(found.blocks, found.fails, strict=True)
+        {KNOWN: f"{writer.model} says that it knows it"} if not fail and known.get(block.block_id) else fail
+        for block, fail in zip(filtered.blocks, filtered.fails, strict=True)
     )
-    return replace(found, fails=fails, knowing=knowing)
+    return replace(filtered, fails=fails, knowing=knowing)
 
 
-def write_filtered(found: FilteredBlocks, folder: Path, settings: Mapping[str, Any]) -> None:
+def write_filtered(filtered: FilteredBlocks, folder: Path, settings: Mapping[str, Any]) -> None:
     """Writes kept.jsonl, dropped.jsonl and stats.json, all of them or none.
 
     Raises:
         TrecexamError: they cannot be written, or the blocks would be overwritten.
     """
     kept, dropped = bytearray(), bytearray()
-    for block, fail in zip(found.blocks, found.fails, strict=True):
+    for block, fail in zip(filtered.blocks, filtered.fails, strict=True):
         if fail:
             why = "; ".join(f"{name}: {text}" for name, text in fail.items())
             dropped += line_of({**block.row, "filters": list(fail), "reason": why})
@@ -202,33 +179,22 @@ def write_filtered(found: FilteredBlocks, folder: Path, settings: Mapping[str, A
         folder / "kept.jsonl": bytes(kept),
         folder / "dropped.jsonl": bytes(dropped),
         folder / "stats.json": to_json(
-            {"file": found.path.name, **found.stats(), "settings": settings}
+            {"file": filtered.path.name, **filtered.stats(), "settings": settings}
         ).encode(),
     }
-    if found.path.resolve() in {path.resolve() for path in contents}:
-        raise TrecexamError("would be overwritten: give -o another folder", path=found.path)
+    if filtered.path.resolve() in {path.resolve() for path in contents}:
+        raise TrecexamError("would be overwritten: give -o another folder", path=filtered.path)
     replace_together(contents)
 
 
-def _prompts(found: FilteredBlocks, writer: Writer) -> tuple[dict[str, str], int]:
-    """What is asked about each block that is left, and how many of them are cut."""
-    prompt = named("known")
-    fitted = {
-        block.block_id: block_prompt(prompt, block, writer, MOST_CHARACTERS)
-        for block, fail in zip(found.blocks, found.fails, strict=True)
-        if not fail
-    }
-    return {key: each.prompt for key, each in fitted.items()}, sum(each.cut for each in fitted.values())
-
-
-def _known_json(found: Knowing) -> dict[str, Any]:
-    values: Sequence[bool | None] = list(found.said.values())
+def _known_json(knowing: Knowing) -> dict[str, Any]:
+    values: Sequence[bool | None] = list(knowing.said.values())
     return {
-        "model": found.model,
+        "model": knowing.model,
         "yes": values.count(True),
         "no": values.count(False),
         "unparsed": values.count(None),
-        "unanswered": len(found.unwritten),
-        "blocks_cut": found.cut,
-        "ended_early": found.why or None,
+        "unanswered": len(knowing.unwritten),
+        "blocks_cut": knowing.cut,
+        "ended_early": knowing.why or None,
     }

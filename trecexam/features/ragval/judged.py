@@ -69,11 +69,11 @@ def judged(track: LoadedTrack) -> Judged:
 
     A person's rating of an item stands in place of that score; a 0, which is none, counts as 1.
     """
-    wanted = {row.question_id for rows in track.answers.values() for row in rows}
+    question_ids = {row.question_id for rows in track.answers.values() for row in rows}
     grades: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for grade in track.grade_rows(wanted):
+    for grade in track.grade_rows(question_ids):
         grades.setdefault((grade["query_id"], grade["doc_id"]), []).append(grade)
-    found: list[JudgedAnswer] = []
+    judged_answers: list[JudgedAnswer] = []
     counted: Counter[str] = Counter()
     prompt = track.traits.prompt
     given = Counter(rows[0].run_id for rows in track.answers.values())
@@ -97,8 +97,8 @@ def judged(track: LoadedTrack) -> Judged:
                 scores, status = None, "unparsed"
                 counted["empty"] += 1
             question = track.query_texts.get(row.question_id, "")
-            found.append(_judged(row, run_id, question, scores, status))
-    return Judged(tuple(found), **counted)
+            judged_answers.append(_judged(row, run_id, question, scores, status))
+    return Judged(tuple(judged_answers), **counted)
 
 
 def _scores(stored: list[dict[str, Any]]) -> tuple[Scores | None, str, bool]:

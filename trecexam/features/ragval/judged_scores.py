@@ -146,26 +146,26 @@ def systems_of(rows: Iterable[JudgedAnswer]) -> tuple[System, ...]:
         if row.run_id not in gathered:
             gathered[row.run_id] = _Gathered()
         gathered[row.run_id].add(row)
-    asked = {question for one in gathered.values() for question in one.answered if question}
-    found = [one.system(run_id, asked) for run_id, one in gathered.items()]
-    return tuple(sorted(found, key=_order))
+    asked = {question for each in gathered.values() for question in each.answered if question}
+    systems = [each.system(run_id, asked) for run_id, each in gathered.items()]
+    return tuple(sorted(systems, key=_order))
 
 
 def compare(systems: Sequence[System]) -> tuple[Comparison, ...]:
     """All pairs of systems, by score, then in the systems' order."""
     scores = _aligned(systems)
     pairs = list(combinations(range(len(systems)), 2))
-    found = []
+    comparisons = []
     for column, name in enumerate(SCORES):
         rows = [_answered_by_all(scores[[a, b], :, column]) for a, b in pairs]
         p = np.array([paired_p(row)[0] for row in rows])
         for (a, b), row, raw, adjusted in zip(pairs, rows, p.tolist(), holm(p).tolist(), strict=True):
             gain = _mean((row[0] - row[1]).tolist())
             run_a, run_b = systems[a].run_id, systems[b].run_id
-            found.append(
+            comparisons.append(
                 Comparison(run_a, run_b, name, gain.n, gain.mean, gain.low, gain.high, raw, adjusted)
             )
-    return tuple(found)
+    return tuple(comparisons)
 
 
 def places(systems: Sequence[System], baseline: str | None, oracle: str | None) -> tuple[Place, ...]:
@@ -174,10 +174,10 @@ def places(systems: Sequence[System], baseline: str | None, oracle: str | None) 
     Args:
         baseline, oracle: names of systems.
     """
-    row_of = {one.run_id: row for row, one in enumerate(systems)}
+    row_of = {system.run_id: row for row, system in enumerate(systems)}
     bounds = [row_of[name] for name in (baseline, oracle) if name is not None]
     scores = _aligned(systems)
-    found = []
+    placed = []
     for row, system in enumerate(systems if bounds else ()):
         if row in bounds:
             continue
@@ -188,8 +188,8 @@ def places(systems: Sequence[System], baseline: str | None, oracle: str | None) 
             high = limits.pop(0) if oracle is not None else math.nan
             span = high - low
             place = (mean - low) / span if round(span, TIE_DECIMALS) > 0 else math.nan
-            found.append(Place(system.run_id, name, matched.shape[1], mean, low, high, place))
-    return tuple(found)
+            placed.append(Place(system.run_id, name, matched.shape[1], mean, low, high, place))
+    return tuple(placed)
 
 
 def _aligned(systems: Sequence[System]) -> NDArray[np.float64]:
@@ -213,9 +213,9 @@ def _answered_by_all(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 def _mean(values: Sequence[float]) -> Mean:
     if not values:
         return Mean(0, math.nan, math.nan, math.nan, math.nan)
-    found, n = score(values), len(values)
-    sd = found.stderr * math.sqrt(n) if n > 1 else math.nan
-    return Mean(n, found.mean, sd, *interval(found, n))
+    summary, n = score(values), len(values)
+    sd = summary.stderr * math.sqrt(n) if n > 1 else math.nan
+    return Mean(n, summary.mean, sd, *interval(summary, n))
 
 
 def _order(system: System) -> tuple[float, str]:

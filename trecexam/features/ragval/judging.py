@@ -89,13 +89,13 @@ def judge(
     Raises:
         TrecexamError, ConversionError: what stands in the way; what was judged until then is stored.
     """
-    check(loader.grader)
+    check_judge(loader.grader)
     loader.open_to_write()
     track, graded = loader.grade(loader.load(), progress, stop)
-    found = judged(track)
-    _write(track, found)
+    answers = judged(track)
+    _write(track, answers)
     used = loader.grading.usage()
-    done = result(track, found, used, graded.cells // 2, complete=graded.complete, why=graded.why)
+    done = result(track, answers, used, graded.cells // 2, complete=graded.complete, why=graded.why)
     # The track's other runs are to its own queries, and no news.
     ours = tuple(row for row in done.rejected if not row.reason.startswith(NO_QUERY))
     return replace(done, rejected=ours)
@@ -114,7 +114,7 @@ def updated(loader: TrackLoader, cells: int, *, complete: bool, why: str) -> Jud
 
 def result(
     track: LoadedTrack,
-    found: Judged,
+    answers: Judged,
     used: dict[str, Any] | None,
     graded: int,
     *,
@@ -122,28 +122,28 @@ def result(
     why: str,
 ) -> Judging:
     """What judging came to, of a track that has judged; `used` as `Grading.usage` gives it."""
-    report = report_of(found.rows) if found.rows else None
-    return Judging(found, report, graded, rejected_rows(track), complete, why, used)
+    report = report_of(answers.rows) if answers.rows else None
+    return Judging(answers, report, graded, rejected_rows(track), complete, why, used)
 
 
-def estimate(loader: TrackLoader) -> Estimate:
+def estimate_judging(loader: TrackLoader) -> Estimate:
     """What judging would take, in answers ("cells"), tokens and money; asks nobody."""
-    check(loader.grader)
-    found = loader.grading.estimate(loader.load())
-    return found._replace(cells=-(-found.cells // 2))
+    check_judge(loader.grader)
+    cells = loader.grading.estimate(loader.load())
+    return cells._replace(cells=-(-cells.cells // 2))
 
 
-def check(grader: Grader) -> None:
+def check_judge(grader: Grader) -> None:
     """Refuses a grader that judges no answers."""
     if not traits_of(grader).item_kinds >= JUDGED:
         raise GraderError("this grader judges no answers for truthfulness and relevance")
 
 
-def _write(track: LoadedTrack, found: Judged) -> None:
+def _write(track: LoadedTrack, answers: Judged) -> None:
     out = track.folder.out / FOLDER
     contents = {}
-    if found.rows or found.waiting:
-        contents = {out / name: content for name, content in made_of(found, track).files.items()}
+    if answers.rows or answers.waiting:
+        contents = {out / name: content for name, content in made_of(answers, track).files.items()}
     for folder in (out, out / "plots"):
         files.sweep(folder)
         for path in folder.glob("*.*"):

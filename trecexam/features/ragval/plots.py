@@ -54,13 +54,13 @@ def ragval_plots(
     systems: Sequence[System], baseline: System | None, oracle: System | None, sweep: Sweep | None
 ) -> list[Plot]:
     """All plots; those of systems without any score, or of none, are left out."""
-    scored = [one for one in systems if len(one.scores)]
+    scored = [system for system in systems if len(system.scores)]
     if not scored:
         return []
-    found = [means_plot(scored, baseline, oracle), histogram_plot(scored)]
+    plots = [means_plot(scored, baseline, oracle), histogram_plot(scored)]
     if sweep is not None and any(len(point.system.scores) for point in sweep.points):
-        found.append(sweep_plot(sweep, baseline, oracle))
-    return found
+        plots.append(sweep_plot(sweep, baseline, oracle))
+    return plots
 
 
 def means_plot(systems: Sequence[System], baseline: System | None, oracle: System | None) -> Plot:

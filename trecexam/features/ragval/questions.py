@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,14 +17,14 @@ from trecexam.config import TrackConfig
 from trecexam.errors import TrecexamError
 from trecexam.features.ragval.filtering import some_blocks
 from trecexam.features.ragval.knowledge.prompts import MOST_CHARACTERS, BlockPrompt
-from trecexam.features.ragval.knowledge.reading import Unread, read_question
+from trecexam.features.ragval.knowledge.reading import read_question
 from trecexam.features.ragval.prompting import block_prompt
 from trecexam.files.atomic import replace_together
-from trecexam.graders.base import Estimate, UngradedError, Usage
-from trecexam.graders.writing import Writer, create_writer
-from trecexam.graders.writing.asking import ask
+from trecexam.graders.writing import Fitted, Writer, create_writer
+from trecexam.graders.writing.asking import AskingResult, PromptSet, ShowProgress, Stop, ask_all
 from trecexam.graders.writing.kept_answers import Kept, KeptAnswers
-from trecexam.line.bank_target import check_target
+from trecexam.graders.writing.reading import Unread
+from trecexam.line.bank_target import check_unchanged, read_target
 from trecexam.track import TrackFolder
 
 #: Where [generator] says nothing else: questions are to differ.
@@ -38,7 +37,7 @@ _NOT_OURS = (
 )
 
 
-class Wanted(NamedTuple):
+class QuestionRequest(NamedTuple):
     """A question to be written: about a block, by the writer of this place."""
 
     block: Block
@@ -50,67 +49,41 @@ class QuestionPlan:
     """What is to be asked, and where it goes.
 
     Attributes:
-        wanted: in the order of the blocks; those that the file has already are not among them.
+        requests: in the order of the blocks; those that the file has already are not among them.
         output: a file of the track's bank; `content` is what it holds now.
-        taken: ids of questions that the bank has.
+        known_ids: of questions that the bank has.
         texts: (block_id, text) of the questions that the file has.
-        there: how many of the wanted questions the file had.
+        there: how many more questions were asked for, which the file had.
         twice: blocks that stand again in the file of blocks.
         rejected: lines of it that are no blocks.
     """
 
-    wanted: tuple[Wanted, ...]
+    requests: tuple[QuestionRequest, ...]
     prompt: BlockPrompt
     output: Path
     content: bytes
-    taken: frozenset[str]
+    known_ids: frozenset[str]
     texts: frozenset[tuple[str, str]]
     there: int
     twice: int
     rejected: tuple[ConversionError, ...]
 
 
-@dataclass(frozen=True)
-class Questions:
-    """What came of it.
+@dataclass(frozen=True, kw_only=True)
+class Questions(AskingResult[str]):
+    """What came of it; it is complete where every block was asked about, whether every answer is a question.
 
     Attributes:
-        asked: prompts that the model answered now; `reused` those that it had answered before.
         questions: new ones in the file.
         cut: blocks that were asked about without their end.
         unread: why answers are no questions, and how many.
-        unwritten: (block_id, why) of blocks that the model wrote nothing to.
-        used, cost: what it took now, and the money where prices are set.
-        why: why it ended early, "" where it did not.
+        unwritten: by block_id.
     """
 
     plan: QuestionPlan
-    asked: int
-    reused: int
     questions: int
     cut: int
     unread: dict[str, int]
-    unwritten: tuple[tuple[str, str], ...]
-    used: Usage
-    cost: float | None
-    why: str = ""
-
-    @property
-    def complete(self) -> bool:
-        """Whether every block was asked about; not whether every answer is a question."""
-        return not self.unwritten and not self.why
-
-
-@dataclass
-class _Asked:
-    """The prompts of one writer, by block_id."""
-
-    writer: Writer
-    answers: KeptAnswers
-    prompts: dict[str, str] = field(default_factory=dict)
-
-    def missing(self) -> list[str]:
-        return [text for text in dict.fromkeys(self.prompts.values()) if self.answers.get(text) is None]
 
 
 def question_writers(config: TrackConfig, root: Path, number: int, seed: int | None) -> list[Writer]:
@@ -134,7 +107,7 @@ def question_writers(config: TrackConfig, root: Path, number: int, seed: int | N
     ]
 
 
-def plan(
+def plan_questions(
     folder: TrackFolder,
     blocks: Path | None,
     prompt: BlockPrompt,
@@ -162,36 +135,34 @@ def plan(
             "no knowledge blocks: put blocks.jsonl here, or give --blocks F", path=folder.root
         )
     target = folder.root / "bank.questions.jsonl" if output is None else output
-    check_target(folder, target)
-    # Before it is looked at: an edit in between is then seen when it is written.
-    content = b""
-    with suppress(OSError):
-        content = target.read_bytes()
+    content = read_target(folder, target)
     known: set[str] = set()
     for path in {*folder.bank(optional=True), *([target] if content.strip() else [])}:
         for line in scan_bank(path):
             if line.error is not None:
                 raise line.error
             known.add(line.query_id)
-    have, texts = _written(target) if content.strip() else (frozenset(), frozenset())
-    found, rejected = some_blocks(source)
-    once = list({block.block_id: block for block in reversed(found)}.values())[::-1][:limit]
-    wanted = [Wanted(block, place) for block in once for place in range(len(seeds))]
-    missing = tuple(one for one in wanted if (one.block.block_id, seeds[one.place]) not in have)
+    have, texts = _questions_there(target) if content.strip() else (frozenset(), frozenset())
+    blocks_read, rejected = some_blocks(source)
+    once = list({block.block_id: block for block in reversed(blocks_read)}.values())[::-1]
+    all_requests = [QuestionRequest(block, place) for block in once[:limit] for place in range(len(seeds))]
+    requests = tuple(
+        request for request in all_requests if (request.block.block_id, seeds[request.place]) not in have
+    )
     return QuestionPlan(
-        missing,
+        requests,
         prompt,
         target,
         content,
         frozenset(known),
         texts,
-        len(wanted) - len(missing),
-        len(found) - len({block.block_id for block in found}),
+        len(all_requests) - len(requests),
+        len(blocks_read) - len(once),
         rejected,
     )
 
 
-def _written(path: Path) -> tuple[frozenset[tuple[str, int | None]], frozenset[tuple[str, str]]]:
+def _questions_there(path: Path) -> tuple[frozenset[tuple[str, int | None]], frozenset[tuple[str, str]]]:
     """(block_id, seed) of the questions that a model wrote and the file has, and (block_id, text) of all."""
     seeds, texts = set(), set()
     for number, row in iter_objects(path):
@@ -206,140 +177,67 @@ def _written(path: Path) -> tuple[frozenset[tuple[str, int | None]], frozenset[t
     return frozenset(seeds), frozenset(texts)
 
 
-def estimate(plan: QuestionPlan, writers: Sequence[Writer], answers: Sequence[KeptAnswers]) -> Estimate:
-    """What it would take; prompts that were answered before take nothing. Asks nobody."""
-    asked, _ = _asked(plan, writers, answers)
-    before = _used(answers)
-    each = [one.writer.estimate(one.missing(), before) for one in asked]
-    sums = [None if None in column else sum(column) for column in zip(*each, strict=True)]
-    return Estimate._make(sums)
+def question_prompts(
+    plan: QuestionPlan, writers: Sequence[Writer], answers: Sequence[KeptAnswers]
+) -> list[PromptSet[str]]:
+    """What each writer is asked, by block_id."""
+    fitted: dict[str, Fitted] = {}
+    by_writer: list[dict[str, Fitted]] = [{} for _ in writers]
+    for block, place in plan.requests:
+        # The writers differ in their seeds alone.
+        if block.block_id not in fitted:
+            fitted[block.block_id] = block_prompt(plan.prompt, block, writers[0], MOST_CHARACTERS)
+        by_writer[place][block.block_id] = fitted[block.block_id]
+    return [PromptSet.of_fitted(*each) for each in zip(writers, answers, by_writer, strict=True)]
 
 
 def write_questions(
     plan: QuestionPlan,
     writers: Sequence[Writer],
     answers: Sequence[KeptAnswers],
-    progress: Callable[[int, int], None] | None = None,
-    stop: Callable[[], bool] | None = None,
+    progress: ShowProgress | None = None,
+    stop: Stop | None = None,
 ) -> Questions:
     """Asks, reads, and adds the questions to the file, which is written once, at the end.
-
-    Each answer is kept as it comes: what is killed goes on where it was, and asks nothing twice.
 
     Raises:
         GraderError: the model cannot be asked at all. What it had answered is kept, and in the file.
         TrecexamError: the file was changed meanwhile, or cannot be written.
     """
-    asked, cut = _asked(plan, writers, answers)
-    missing = [one.missing() for one in asked]
-    total, done = sum(map(len, missing)), 0
-    unwritten: list[dict[str, str]] = [{} for _ in asked]
-    why = ""
-
-    def shown(now: int, _: int) -> None:
-        if progress is not None:
-            progress(done + now, total)
-
-    try:
-        for one, prompts, failed in zip(asked, missing, unwritten, strict=True):
-            before = _used(answers)
-            for _ in ask(one.writer, prompts, one.answers, failed, shown, stop, before):
-                pass
-            done += len(prompts)
-    except UngradedError as error:
-        why = error.reason
-    except TrecexamError:
-        # What was paid for goes into the file, whatever ended it.
-        _write(plan, asked)
-        raise
-    if not why and stop is not None and stop():
-        why = "stopped"
-    questions, unread = _write(plan, asked)
-    used = Usage()
-    for one in asked:
-        used = used.plus(one.writer.used)
-    new = sum(
-        one.answers.get(text) is not None for one, texts in zip(asked, missing, strict=True) for text in texts
-    )
-    return Questions(
-        plan,
-        new,
-        sum(len(set(one.prompts.values())) for one in asked) - total,
-        questions,
-        cut,
-        unread,
-        tuple(
-            (block_id, f"the model {failed[text]}")
-            for one, failed in zip(asked, unwritten, strict=True)
-            for block_id, text in one.prompts.items()
-            if text in failed
-        ),
-        used,
-        asked[0].writer.cost(used),
-        why,
-    )
+    prompts = question_prompts(plan, writers, answers)
+    result = ask_all(prompts, progress, stop, lambda: _write(plan, prompts))
+    questions, unread = _write(plan, prompts)
+    cut = len(frozenset().union(*(each.cut for each in prompts)))
+    return Questions(**vars(result), plan=plan, questions=questions, cut=cut, unread=unread)
 
 
-def _used(answers: Sequence[KeptAnswers]) -> Usage:
-    """What all writers used so far."""
-    total = Usage()
-    for one in answers:
-        total = total.plus(one.used)
-    return total
-
-
-def _asked(
-    plan: QuestionPlan, writers: Sequence[Writer], answers: Sequence[KeptAnswers]
-) -> tuple[list[_Asked], int]:
-    """What each writer is asked, and how many blocks are cut."""
-    asked = [_Asked(writer, kept) for writer, kept in zip(writers, answers, strict=True)]
-    fitted: dict[str, tuple[str, bool]] = {}
-    for wanted in plan.wanted:
-        block = wanted.block
-        # The writers differ in their seeds alone.
-        if block.block_id not in fitted:
-            fitted[block.block_id] = block_prompt(plan.prompt, block, writers[0], MOST_CHARACTERS)
-        asked[wanted.place].prompts[block.block_id] = fitted[block.block_id][0]
-    return asked, sum(cut for _, cut in fitted.values())
-
-
-def _write(plan: QuestionPlan, asked: Sequence[_Asked]) -> tuple[int, dict[str, int]]:
+def _write(plan: QuestionPlan, prompts: Sequence[PromptSet[str]]) -> tuple[int, dict[str, int]]:
     """How many questions are new in the file, and why other answers are none."""
-    taken, texts = set(plan.taken), set(plan.texts)
+    known_ids, texts = set(plan.known_ids), set(plan.texts)
+    answered = [dict(each.answered()) for each in prompts]
     lines: list[bytes] = []
     failed: list[dict[str, Any]] = []
-    for wanted in plan.wanted:
-        one = asked[wanted.place]
-        kept = one.answers.get(one.prompts[wanted.block.block_id])
+    for block, place in plan.requests:
+        kept = answered[place].get(block.block_id)
         if kept is None:
             continue
-        found = read_question(kept.text, cut=kept.cut)
-        if isinstance(found, str):
-            key = wanted.block.block_id, found.casefold()
-            found = Unread("the block has this question") if key in texts else found
+        writer = prompts[place].writer
+        question = read_question(kept.text, cut=kept.cut)
+        if isinstance(question, str):
+            key = block.block_id, question.casefold()
+            question = Unread("the block has this question") if key in texts else question
             texts.add(key)
-        if isinstance(found, Unread):
-            reason = f"{found.reason} (cut: raise `max_new_tokens`)" if kept.cut else found.reason
+        if isinstance(question, Unread):
+            reason = f"{question.reason} (cut: raise `max_new_tokens`)" if kept.cut else question.reason
             failed.append(
-                {
-                    "block_id": wanted.block.block_id,
-                    "seed": one.writer.seed,
-                    "reason": reason,
-                    "raw": kept.text,
-                }
+                {"block_id": block.block_id, "seed": writer.seed, "reason": reason, "raw": kept.text}
             )
         else:
-            lines.append(line_of(_row(plan, one.writer, wanted.block, found, kept, taken)))
+            lines.append(line_of(_row(plan, writer, block, question, kept, known_ids)))
     if not lines and not failed:
         return 0, {}
-    now = plan.output.read_bytes() if plan.output.exists() else b""
-    if now != plan.content:
-        raise TrecexamError(
-            "was edited while the model was asked, and is left as it is; start again: the answers are kept "
-            "and nothing is asked twice",
-            path=plan.output,
-        )
-    before = lines_of(now)
+    check_unchanged(plan.output, plan.content)
+    before = lines_of(plan.content)
     if lines and before and not before[-1].endswith(b"\n"):
         before[-1] += b"\n"
     contents = {unread_file(plan.output): b"".join(map(line_of, failed))}
@@ -350,13 +248,13 @@ def _write(plan: QuestionPlan, asked: Sequence[_Asked]) -> tuple[int, dict[str, 
 
 
 def _row(
-    plan: QuestionPlan, writer: Writer, block: Block, question: str, kept: Kept, taken: set[str]
+    plan: QuestionPlan, writer: Writer, block: Block, question: str, kept: Kept, known_ids: set[str]
 ) -> dict[str, Any]:
     number = 1
-    while f"{block.block_id}/{number}" in taken:
+    while f"{block.block_id}/{number}" in known_ids:
         number += 1
     question_id = f"{block.block_id}/{number}"
-    taken.add(question_id)
+    known_ids.add(question_id)
     return {
         "question_id": question_id,
         "question": question,

@@ -22,8 +22,10 @@ from trecexam.features.ragval.judged_scores import (
     places,
     systems_of,
 )
+from trecexam.features.ragval.plots import ragval_plots
 from trecexam.features.ragval.sweep import Sweep, swept
 from trecexam.files import atomic as files
+from trecexam.tables.plots.canvas import draw
 from trecexam.tables.plots.drawings import FOLDER, KINDS, plot_files
 from trecexam.tables.plots.model import Drawing, Plot
 from trecexam.tables.table import Table, to_json, to_tsv
@@ -41,7 +43,7 @@ class NoAnswersError(TrecexamError):
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReportOptions:
     """What a report is asked for.
 
     Attributes:
@@ -103,9 +105,7 @@ class RagvalReport:
 
     def plots(self) -> list[Plot]:
         """Means, histogram, and the sweep where there is one."""
-        from trecexam.features.ragval.plots import ragval_plots
-
-        named: dict[str | None, System] = {one.run_id: one for one in self.systems}
+        named: dict[str | None, System] = {each.run_id: each for each in self.systems}
         return ragval_plots(self.systems, named.get(self.baseline), named.get(self.oracle), self.sweep)
 
     def write(self, out: Path | str, *, plots: bool = True) -> list[str]:
@@ -117,20 +117,15 @@ class RagvalReport:
         Raises:
             TrecexamError: a file cannot be written.
         """
-        from trecexam.tables.plots.canvas import draw
-
         out = Path(out)
-        try:
-            out.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise TrecexamError(f"no folder can be made here: {error.strerror}", path=out) from None
+        files.make_folder(out)
         why: list[str] = []
 
         def drawn(plot: Plot) -> Drawing:
-            found = draw(plot)
-            if found.why:
-                why.append(f"plot {plot.name} could not be drawn: {found.why}")
-            return found
+            drawing = draw(plot)
+            if drawing.why:
+                why.append(f"plot {plot.name} could not be drawn: {drawing.why}")
+            return drawing
 
         written = dict(files_of(self, drawn if plots else None))
         for name in (*_OPTIONAL, *(f"{FOLDER}/{plot}.{kind}" for plot in _PLOTS for kind in KINDS)):
@@ -173,37 +168,37 @@ def ragval_report(
         if any(path.samefile(other) for other in given[:number]):
             raise TrecexamError("is named twice: its answers would count twice", path=path)
     known = None if parameters is None else read_labels(parameters, "run_id", empty=None)
-    asked = Asked(baseline, oracle, _parameter(sweep, known, parameters), known)
+    options = ReportOptions(baseline, oracle, _parameter(sweep, known, parameters), known)
     rejected: list[ConversionError] = []
-    rows = read_judged(given, rejected.append, parameter=asked.field)
+    rows = read_judged(given, rejected.append, parameter=options.field)
     try:
-        return replace(report_of(rows, asked), rejected=tuple(rejected))
+        return replace(report_of(rows, options), rejected=tuple(rejected))
     except NoAnswersError as error:
         first = f"; the first of {plural(len(rejected), 'error')}: {rejected[0]}" if rejected else ""
         raise NoAnswersError(f"{error.reason}{first}") from None
 
 
-def report_of(rows: Iterable[JudgedAnswer], asked: Asked | None = None) -> RagvalReport:
+def report_of(rows: Iterable[JudgedAnswer], options: ReportOptions | None = None) -> RagvalReport:
     """The report on judged answers.
 
     Raises:
         NoAnswersError: there are none.
-        TrecexamError: `asked` names what is not there.
+        TrecexamError: `options` name what is not there.
     """
-    asked = asked or Asked()
+    options = options or ReportOptions()
     systems = systems_of(rows)
     if not systems:
         raise NoAnswersError("no judged answer to report")
     baseline, oracle = (
         _bound(systems, named, usual, option)
         for named, usual, option in (
-            (asked.baseline, BASELINE, "baseline"),
-            (asked.oracle, ORACLE, "oracle"),
+            (options.baseline, BASELINE, "baseline"),
+            (options.oracle, ORACLE, "oracle"),
         )
     )
     if baseline is not None and baseline == oracle:
         raise TrecexamError(f"'{baseline}' cannot be the baseline and the oracle: name another run")
-    sweep, more = _sweep(systems, asked, {baseline, oracle}) if asked.sweep else (None, [])
+    sweep, more = _sweep(systems, options, {baseline, oracle}) if options.sweep else (None, [])
     return RagvalReport(
         systems,
         compare(systems),
@@ -223,19 +218,19 @@ def files_of(
     Args:
         draw: draws a plot; None for no plots.
     """
-    found = {
+    by_name = {
         "report.tsv": report.table(),
         "intervals.tsv": tables.intervals_table(report.systems),
         "histogram.tsv": tables.histogram_table(report.systems),
         "significance.tsv": tables.significance_table(report.comparisons),
     }
     if report.baseline is not None or report.oracle is not None:
-        found["bounds.tsv"] = tables.bounds_table(report.places)
+        by_name["bounds.tsv"] = tables.bounds_table(report.places)
     if report.sweep is not None:
-        found["sweep.tsv"] = tables.sweep_table(report.sweep)
+        by_name["sweep.tsv"] = tables.sweep_table(report.sweep)
     if report.rejected:
-        found["rejected.tsv"] = _rejected_table(report.rejected)
-    for name, table in found.items():
+        by_name["rejected.tsv"] = _rejected_table(report.rejected)
+    for name, table in by_name.items():
         yield name, to_tsv(table).encode()
     yield "report.json", to_json(report.json()).encode()
     for plot in report.plots() if draw is not None else ():
@@ -244,7 +239,7 @@ def files_of(
 
 
 def _bound(systems: Sequence[System], named: str | None, usual: str, option: str) -> str | None:
-    names = [one.run_id for one in systems]
+    names = [each.run_id for each in systems]
     if named is None:
         return usual if usual in names else None
     if named not in names:
@@ -266,47 +261,52 @@ def _parameter(sweep: str | None, known: LabelTable | None, path: Path | str | N
     return sweep or known.names[0]
 
 
-def _sweep(systems: Sequence[System], asked: Asked, bounds: set[str | None]) -> tuple[Sweep, list[str]]:
-    assert asked.sweep is not None
+def _sweep(
+    systems: Sequence[System], options: ReportOptions, bounds: set[str | None]
+) -> tuple[Sweep, list[str]]:
+    assert options.sweep is not None
     series: Mapping[str, str] = {}
     notes = []
-    if asked.parameters is None:
-        for one in systems:
-            if len(one.parameters) > 1:
+    if options.parameters is None:
+        for each in systems:
+            if len(each.parameters) > 1:
                 raise TrecexamError(
-                    f"run '{one.run_id}' has several values of {asked.sweep}: {_some(one.parameters)}; give "
-                    "the answers of each its own run_id"
+                    f"run '{each.run_id}' has several values of {options.sweep}: {_some(each.parameters)}; "
+                    "give the answers of each its own run_id"
                 )
-        values = {one.run_id: one.parameters[0] for one in systems if one.parameters}
+        values = {each.run_id: each.parameters[0] for each in systems if each.parameters}
         missing = (
-            f'no line has a "{asked.sweep}": name a field of the lines, or give a TSV file with --parameters'
+            f'no line has a "{options.sweep}": name a field of the lines, or give a TSV file with '
+            "--parameters"
         )
     else:
-        column = asked.parameters.names.index(asked.sweep)
-        rows = asked.parameters.rows
+        column = options.parameters.names.index(options.sweep)
+        rows = options.parameters.rows
         values = {name: row[column] for name, row in rows.items() if row[column]}
         # A column that is the same for all runs sets none apart.
         apart = [
             n
-            for n in range(len(asked.parameters.names))
+            for n in range(len(options.parameters.names))
             if n != column and len({rows[name][n] for name in values}) > 1
         ]
         series = {name: ", ".join(row[n] for n in apart if row[n]) for name, row in rows.items()}
         missing = "none of the runs in --parameters is among the answers' runs"
-        absent = [name for name in rows if name not in {one.run_id for one in systems}]
+        absent = [name for name in rows if name not in {each.run_id for each in systems}]
         if absent:
             notes.append(f"{plural(len(absent), 'run')} of --parameters without answers: {_some(absent)}")
-    found = swept(asked.sweep, systems, values, series)
-    if not found.points:
+    along = swept(options.sweep, systems, values, series)
+    if not along.points:
         raise TrecexamError(missing)
-    left = [name for name in found.left_out if name not in bounds]
+    left = [name for name in along.left_out if name not in bounds]
     if left:
-        notes.append(f"{plural(len(left), 'run')} without {asked.sweep}, not in sweep.tsv: {_some(left)}")
-    return found, notes
+        notes.append(f"{plural(len(left), 'run')} without {options.sweep}, not in sweep.tsv: {_some(left)}")
+    return along, notes
 
 
 def _rejected_table(rejected: Iterable[ConversionError]) -> Table:
-    return Table(("file", "line", "reason"), tuple((one.path, one.line, one.reason) for one in rejected))
+    return Table(
+        ("file", "line", "reason"), tuple((error.path, error.line, error.reason) for error in rejected)
+    )
 
 
 def _some(names: Sequence[str], most: int = 8) -> str:

@@ -55,12 +55,12 @@ def swept(
     if not numeric:
         numbers = {value: float(place) for place, value in enumerate(sorted(numbers))}
     points = [
-        Point(one, values[one.run_id], numbers[values[one.run_id]], series.get(one.run_id, ""))
-        for one in systems
-        if one.run_id in values
+        Point(system, values[system.run_id], numbers[values[system.run_id]], series.get(system.run_id, ""))
+        for system in systems
+        if system.run_id in values
     ]
     points.sort(key=lambda point: (point.series, point.x, point.system.run_id))
-    left_out = tuple(one.run_id for one in systems if one.run_id not in values)
+    left_out = tuple(system.run_id for system in systems if system.run_id not in values)
     return Sweep(parameter, numeric, tuple(points), left_out)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+from functools import partial
 
+from trecexam.packages import missing_packages
 
-def missing_packages() -> str:
-    """What must be installed before a cluster can be used; "" where nothing is missing."""
-    return "" if find_spec("ray") else "ray not installed: pip install 'trecexam[ray]'"
+#: What must be installed before a cluster can be used; "" where nothing is missing.
+missing_for_cluster = partial(missing_packages, ("ray",), "pip install 'trecexam[ray]'")

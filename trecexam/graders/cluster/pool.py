@@ -20,7 +20,7 @@ from typing import IO, Any, Generic, TypeVar
 from trecexam.config import RaySection
 from trecexam.errors import GraderError
 from trecexam.graders.base import UngradedError
-from trecexam.graders.cluster import missing_packages
+from trecexam.graders.cluster import missing_for_cluster
 from trecexam.graders.cluster.messages import Batch, Close, Connected, Done, Ended, GivenUp, Over, Room, Start
 
 Item = TypeVar("Item")
@@ -74,7 +74,7 @@ class Pool(Generic[Item, Result]):
             UngradedError: the cluster is not there, or is lost; what is not done can be done later.
             GraderError: it cannot be done at all; the message says what to do.
         """
-        missing = missing_packages()
+        missing = missing_for_cluster()
         if missing:
             raise GraderError(f"`address` in [ray] is set, and a cluster cannot be used here: {missing}")
         address = self.cluster.address

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from converters.gold import KIND
 from converters.records import Item
@@ -18,8 +18,8 @@ from trecexam.graders.base import Cell, Factory
 from trecexam.graders.erag.metrics import Metric, MetricError, metric_of, scored
 from trecexam.graders.prompts import Reading
 from trecexam.graders.writing import Fitted, Instruction, Writer, grading_writer
-from trecexam.graders.written import WritingGrader, missing_packages, refuse
-from trecexam.templates import checked_slots, filled, read_prompt_file
+from trecexam.graders.written import WritingGrader, missing_for_writing, refuse
+from trecexam.templates import TemplateFile, filled, read_own_prompt
 from trecexam.track import PROMPT_SUFFIXES
 
 SLOTS = ("query", "document")
@@ -69,11 +69,7 @@ class EragPrompt:
         return filled(self.template, {"query": query, "document": document}, jinja=self.jinja, name=self.name)
 
 
-class _PromptFile(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    template: str = Field(description="The text; {query} and {document} are filled in.")
-    name: str | None = Field(None, description="Unset: the file's name without its ending.")
+class _PromptFile(TemplateFile):
     version: int | str = Field("1", description="Change it when the same text is to be asked again.")
 
 
@@ -91,14 +87,8 @@ def erag_prompt(path: Path | None = None) -> EragPrompt:
         )
     if not path.is_file():
         raise GraderError("no such prompt file; see `prompt` in [grader] of trecexam.toml", path=path)
-    file, jinja = read_prompt_file(path, _PromptFile)
-    template = file.template.removesuffix("\n")
-    found = checked_slots(template, path, SLOTS, jinja=jinja)
-    for slot in SLOTS:
-        if slot not in found:
-            wanted = f"{{{{ {slot} }}}}" if jinja else f"{{{slot}}}"
-            raise GraderError(f"this prompt has no place for the {slot}: write {wanted} into it", path=path)
-    return EragPrompt(file.name or path.stem, str(file.version), template, jinja)
+    own = read_own_prompt(path, _PromptFile, SLOTS, {slot: (slot,) for slot in SLOTS})
+    return EragPrompt(own.name, str(own.file.version), own.template, own.jinja)
 
 
 class EragGrader(WritingGrader):
@@ -158,6 +148,6 @@ def _create(settings: GraderSection, root: Path) -> EragGrader:
 
 FACTORY = Factory(
     summary="eRAG: a model answers from each document alone, and a metric compares with the gold outputs",
-    missing=missing_packages,
+    missing=missing_for_writing,
     create=_create,
 )

@@ -42,8 +42,8 @@ def normalised(text: str) -> str:
 
 def exact_match(output: str, gold: Sequence[str]) -> float:
     """1 where the output is a gold output, both normalised; else 0. An empty output is none."""
-    found = normalised(output)
-    return float(bool(output.strip()) and any(found == normalised(one) for one in gold))
+    plain = normalised(output)
+    return float(bool(output.strip()) and any(plain == normalised(each) for each in gold))
 
 
 def accuracy(output: str, gold: Sequence[str]) -> float:
@@ -52,23 +52,23 @@ def accuracy(output: str, gold: Sequence[str]) -> float:
     So KILT's evaluation has it, which eRAG's experiments use for labels such as SUPPORTS and REFUTES (Petroni
     et al., "KILT: a Benchmark for Knowledge Intensive Language Tasks", NAACL 2021).
     """
-    return float(output.strip() in {one.strip() for one in gold})
+    return float(output.strip() in {each.strip() for each in gold})
 
 
 def token_f1(output: str, gold: Sequence[str]) -> float:
     """The harmonic mean of precision and recall of the output's words, both normalised (as SQuAD)."""
     if not output.strip():
         return 0.0
-    found = Counter(normalised(output).split())
-    return max(_f(found, Counter(normalised(one).split())) for one in gold)
+    tokens = Counter(normalised(output).split())
+    return max(_f(tokens, Counter(normalised(each).split())) for each in gold)
 
 
-def _f(found: Counter[str], wanted: Counter[str]) -> float:
-    same = (found & wanted).total()
+def _f(tokens: Counter[str], gold: Counter[str]) -> float:
+    same = (tokens & gold).total()
     # Articles alone are no words: then the other side must have none either, as in SQuAD 2.
-    if not found or not wanted:
-        return float(found == wanted)
-    return 2 * same / (found.total() + wanted.total())
+    if not tokens or not gold:
+        return float(tokens == gold)
+    return 2 * same / (tokens.total() + gold.total())
 
 
 def rouge_l(output: str, gold: Sequence[str]) -> float:
@@ -80,13 +80,13 @@ def rouge_l(output: str, gold: Sequence[str]) -> float:
     """
     from rapidfuzz.distance import LCSseq
 
-    found = _WORDS.findall(output.lower())
+    tokens = _WORDS.findall(output.lower())
     best = 0.0
-    for one in gold:
-        wanted = _WORDS.findall(one.lower())
-        if found and wanted:
-            common = LCSseq.similarity(found, wanted)
-            best = max(best, 2 * common / (len(found) + len(wanted)))
+    for each in gold:
+        gold_tokens = _WORDS.findall(each.lower())
+        if tokens and gold_tokens:
+            common = LCSseq.similarity(tokens, gold_tokens)
+            best = max(best, 2 * common / (len(tokens) + len(gold_tokens)))
     return best
 
 
@@ -119,15 +119,15 @@ def metric_of(name: str, root: Path) -> Metric:
         raise GraderError(f"metric '{name}' is no module:function")
     try:
         with redirect_stdout(sys.stderr):
-            found: Any = _module(module_name, root)
+            target: Any = _module(module_name, root)
         for part in attribute.split("."):
-            found = getattr(found, part)
+            target = getattr(target, part)
     except (Exception, SystemExit) as error:
         # What it imports is a program of the user's: it can fail in any way.
         raise GraderError(f"metric '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
-    if not callable(found):
+    if not callable(target):
         raise GraderError(f"metric '{name}' is no function")
-    own: Metric = found
+    own: Metric = target
     return own
 
 

@@ -7,12 +7,12 @@ import json
 import os
 from collections.abc import Iterator
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import GraderError
 from trecexam.graders.batching import OutOfMemoryError
+from trecexam.packages import missing_packages
 
 if TYPE_CHECKING:
     import torch
@@ -29,14 +29,14 @@ TRANSFORMERS = 5
 INSTALL = "pip install 'trecexam[models]'"
 
 
-def missing_packages() -> str:
+def missing_for_models() -> str:
     """What must be installed before a language model can run here; "" where nothing is missing."""
-    missing = [name for name in ("torch", "transformers") if find_spec(name) is None]
+    missing = missing_packages(("torch", "transformers"), INSTALL)
     if missing:
-        return f"{', '.join(missing)} not installed: {INSTALL}"
-    found = version("transformers")
-    old = int(found.split(".")[0]) < TRANSFORMERS
-    return f"transformers {found} is too old, {TRANSFORMERS} is needed: {INSTALL}" if old else ""
+        return missing
+    installed = version("transformers")
+    old = int(installed.split(".")[0]) < TRANSFORMERS
+    return f"transformers {installed} is too old, {TRANSFORMERS} is needed: {INSTALL}" if old else ""
 
 
 def best_device(wanted: str | None) -> str:
@@ -84,7 +84,7 @@ def load_tokenizer(folder: Path) -> Any:
     Raises:
         GraderError: there is none, or it is a slow one, which cannot tell where its tokens end.
     """
-    packages = missing_packages()
+    packages = missing_for_models()
     if packages:
         raise GraderError(packages)
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")

@@ -76,7 +76,7 @@ def local_grader(
     Raises:
         GraderError: a package or the model is missing, or the settings do not go together.
     """
-    missing = loading.missing_packages()
+    missing = loading.missing_for_models()
     if missing:
         raise GraderError(f"the `{name}` grader cannot run: {missing}")
     model = settings.model or default

@@ -20,7 +20,7 @@ from trecexam.graders.prompts import Reading
 from trecexam.graders.prompts.parsing import UNPARSED
 from trecexam.graders.ragval.reading import PERMITTED, Scores, read_scores
 from trecexam.graders.writing import Fitted, Instruction, Writer, grading_writer
-from trecexam.graders.written import WritingGrader, missing_packages, refuse
+from trecexam.graders.written import WritingGrader, missing_for_writing, refuse
 from trecexam.templates import filled
 
 #: The kinds of items that it grades; both are answered by one request.
@@ -95,6 +95,6 @@ def _create(settings: GraderSection, root: Path) -> Judge:
 
 FACTORY = Factory(
     summary="RAGVAL's judge: truthfulness and relevance of answers; a model here or behind a server",
-    missing=missing_packages,
+    missing=missing_for_writing,
     create=_create,
 )

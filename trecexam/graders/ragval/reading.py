@@ -43,9 +43,9 @@ def read_scores(answer: str) -> Scores | None:
     fenced = _FENCE.fullmatch(text.strip())
     pairs = _json_pairs(fenced[1] if fenced else text)
     if {name for name, _ in pairs} != {"relevance", "truthfulness"}:
-        pairs = [(_name(found["name"]), _written(found)) for found in _SCORE.finditer(text)]
+        pairs = [(_name(match["name"]), _written(match)) for match in _SCORE.finditer(text)]
     relevance, truthfulness = (
-        _one(value for name, value in pairs if name == wanted) for wanted in ("relevance", "truthfulness")
+        _one(value for name, value in pairs if name == kind) for kind in ("relevance", "truthfulness")
     )
     return None if relevance is None or truthfulness is None else Scores(truthfulness, relevance)
 
@@ -54,12 +54,12 @@ def _json_pairs(text: str) -> list[tuple[str, float | None]]:
     """The scores that a JSON object names at its top; empty where the text is none."""
     try:
         # As pairs: a name that stands twice must not be lost.
-        found = json.loads(text, object_pairs_hook=_Pairs)
+        pairs = json.loads(text, object_pairs_hook=_Pairs)
     except (ValueError, RecursionError):
         return []
-    if not isinstance(found, _Pairs):
+    if not isinstance(pairs, _Pairs):
         return []
-    names = ((_name(key), value) for key, value in found)
+    names = ((_name(key), value) for key, value in pairs)
     return [(name, _number(value)) for name, value in names if name in ("relevance", "truthfulness")]
 
 
@@ -83,8 +83,8 @@ def _number(value: object) -> float | None:
     return _permitted(str(value))
 
 
-def _written(found: re.Match[str]) -> float | None:
-    return None if found["more"] else _permitted(found["number"])
+def _written(match: re.Match[str]) -> float | None:
+    return None if match["more"] else _permitted(match["number"])
 
 
 def _permitted(number: str) -> float | None:
@@ -94,5 +94,5 @@ def _permitted(number: str) -> float | None:
 
 def _one(values: Iterable[float | None]) -> float | None:
     """The value that all agree on."""
-    found = set(values)
-    return found.pop() if len(found) == 1 else None
+    distinct = set(values)
+    return distinct.pop() if len(distinct) == 1 else None

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from trecexam.config import GeneratorSection, GraderSection, LanguageModelSection, RaySection, TrackConfig
 from trecexam.errors import GraderError
+from trecexam.graders.language import loading
+from trecexam.graders.openai import form_of, missing_for_servers, prices_of, server_of
 from trecexam.graders.seq2seq import FLAN_T5_LARGE
+from trecexam.graders.weights import model_folder
 from trecexam.graders.writing.base import Writer, naming
+from trecexam.graders.writing.local import ClusterWriter, LocalModelSettings, LocalWriter
+from trecexam.graders.writing.server import ServerWriter
 
 _KINDS = ("openai", "causal", "seq2seq")
 
@@ -98,32 +103,15 @@ def _server_writer(
     section: str,
     max_characters: int | None = None,
 ) -> Writer:
-    from trecexam.graders.openai import missing_packages, prices_of, server_of
-    from trecexam.graders.server.messages import Form
-    from trecexam.graders.writing.server import ServerWriter
-
-    missing = missing_packages()
+    missing = missing_for_servers()
     if missing:
         raise GraderError(f"a server cannot be asked: {missing}")
     server = server_of(settings, logprobs=False)
-    assert settings.model is not None
-    form = Form(
-        settings.api,
-        settings.model,
-        settings.max_new_tokens,
-        settings.temperature,
-        settings.seed,
-        None,
-        settings.extra,
-        instruction.system,
-        instruction.schema,
-    )
-    prices = prices_of(settings)
     return ServerWriter(
         server,
-        form,
+        replace(form_of(settings), system=instruction.system, schema=instruction.schema),
         revision=settings.revision,
-        prices=prices,
+        prices=prices_of(settings),
         max_characters=max_characters,
         section=section,
     )
@@ -137,20 +125,14 @@ def _local_writer(
     section: str,
     ray: RaySection | None = None,
 ) -> Writer:
-    from trecexam.graders.language import loading
-    from trecexam.graders.weights import model_folder
-
-    missing = loading.missing_packages()
+    missing = loading.missing_for_models()
     if missing:
         raise GraderError(f"a model cannot be run: {missing}")
     if settings.model is None:
         raise GraderError(f"there is no model to write with: {loading.HOW_TO_GET}")
     name = settings.name or ""
     folder = model_folder(settings.model, settings.revision, root, name, loading.HOW_TO_GET)
-
-    from trecexam.graders.writing.local import ClusterWriter, LocalModelSettings, LocalWriter
-
-    found = LocalModelSettings(
+    model = LocalModelSettings(
         kind or _kind_of(folder),
         folder.absolute(),
         Path(settings.model).name,
@@ -165,8 +147,8 @@ def _local_writer(
     )
     memory = root / ".trecexam" / "weights.json"
     if ray is not None and ray.address is not None:
-        return ClusterWriter(found, ray, memory, section)
-    return LocalWriter(found, memory, section)
+        return ClusterWriter(model, ray, memory, section)
+    return LocalWriter(model, memory, section)
 
 
 def _kind_of(folder: Path) -> str:

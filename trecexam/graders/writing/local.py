@@ -15,6 +15,7 @@ from trecexam.errors import GraderError
 from trecexam.graders.base import Estimate, Usage
 from trecexam.graders.batching import OutOfMemoryError
 from trecexam.graders.causal import CausalBackend
+from trecexam.graders.cluster.pool import Lost, Pool
 from trecexam.graders.language import loading
 from trecexam.graders.language.truncation import NoRoomError, fitted
 from trecexam.graders.seq2seq import Seq2SeqBackend
@@ -144,8 +145,8 @@ class LocalWriter:
 
     def complete(self, prompts: Sequence[str]) -> list[Written | Unwritten]:
         """A text for each prompt, in their order: what a worker of a cluster does."""
-        found = {prompt: text for batch in self.write(prompts) for prompt, text in batch}
-        return [found[prompt] for prompt in prompts]
+        texts = {prompt: text for batch in self.write(prompts) for prompt, text in batch}
+        return [texts[prompt] for prompt in prompts]
 
     def estimate(self, prompts: Sequence[str], before: Usage) -> Estimate:
         return Estimate(len(prompts))
@@ -252,12 +253,10 @@ class ClusterWriter(LocalWriter):
         self._cluster = cluster
 
     def _write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, Written | Unwritten]]]:
-        from trecexam.graders.cluster.pool import Lost, Pool
-
         recipe: Callable[[], object] = WriterRecipe(self.settings, dict(self.identity))
         pool: Pool[str, Written | Unwritten] = Pool(self._cluster, recipe, "complete")
         for results in pool.run([prompt] for prompt in prompts):
             yield [
-                (prompt, Unwritten("ended each worker that had it") if isinstance(found, Lost) else found)
-                for prompt, found in results
+                (prompt, Unwritten("ended each worker that had it") if isinstance(text, Lost) else text)
+                for prompt, text in results
             ]

@@ -96,9 +96,9 @@ class ServerWriter:
             for results in flow(loop, work, self.server.concurrency * AHEAD):
                 for prompt, _ in results:
                     queue.done(prompt)
-                passing = [found for _, found in results if isinstance(found, Unanswered) and found.passing]
-                unanswered += (found.reason for found in passing)
-                yield [(prompt, _told(found)) for prompt, found in results if found not in passing]
+                passing = [text for _, text in results if isinstance(text, Unanswered) and text.passing]
+                unanswered += (text.reason for text in passing)
+                yield [(prompt, _as_written(text)) for prompt, text in results if text not in passing]
         if queue.limit:
             raise UngradedError(f"{queue.limit} in [grader] is reached; raise it to go on")
         if unanswered:
@@ -110,13 +110,13 @@ class ServerWriter:
     async def _written(
         self, exchange: Exchange, prompt: str, hidden: Callable[[str], str]
     ) -> tuple[str, Written | Unanswered]:
-        found = await exchange.ask(prompt, [])
-        if isinstance(found, Unanswered):
-            return prompt, found
-        if found.refused:
-            return prompt, Unanswered(f"refused: {hidden(found.text)[:200]}", filtered=True)
+        reply = await exchange.ask(prompt, [])
+        if isinstance(reply, Unanswered):
+            return prompt, reply
+        if reply.refused:
+            return prompt, Unanswered(f"refused: {hidden(reply.text)[:200]}", filtered=True)
         # A server that says back what it was sent must not get the key into a file.
-        return prompt, Written(hidden(found.text), found.cut, found.tokens_in, found.tokens_out)
+        return prompt, Written(hidden(reply.text), reply.cut, reply.tokens_in, reply.tokens_out)
 
     def _most(self, prompt: str) -> Usage:
         return Usage(1, guessed(f"{self.form.system}{prompt}"), self.form.max_tokens)
@@ -150,7 +150,7 @@ class ServerWriter:
         self.meter.before = before
 
 
-def _told(found: Written | Unanswered) -> Written | Unwritten:
-    if isinstance(found, Written):
-        return found
-    return Unwritten(f"gave no answer: it {found.reason}", refused=found.filtered)
+def _as_written(text: Written | Unanswered) -> Written | Unwritten:
+    if isinstance(text, Written):
+        return text
+    return Unwritten(f"gave no answer: it {text.reason}", refused=text.filtered)

@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from trecexam.errors import GraderError
-from trecexam.features.banks.generation.generate import Generated, estimate, generate
-from trecexam.features.banks.generation.plan import Plan, plan
+from trecexam.features.banks.generation.generate import Generated, generate, item_prompts
+from trecexam.features.banks.generation.plan import BankPlan, plan_bank
 from trecexam.features.banks.generation.prompts import ItemPrompt, named
-from trecexam.features.banks.generation.reading import missing_packages
+from trecexam.features.banks.generation.reading import missing_for_reading
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders.base import Estimate
 from trecexam.graders.writing import Writer, create_writer
+from trecexam.graders.writing.asking import estimate
 from trecexam.graders.writing.kept_answers import KeptAnswers
 from trecexam.track import TrackFolder
 
@@ -61,7 +62,8 @@ def estimate_bank(
     writer: Writer | None = None,
 ) -> Estimate:
     """What `generate_bank` would take, in prompts ("cells"), tokens and money; asks nobody."""
-    return estimate(*_making(folder, prompt, query_ids, subtopics, output, writer, again=again))
+    making = _making(folder, prompt, query_ids, subtopics, output, writer, again=again)
+    return estimate([item_prompts(*making)])
 
 
 def _making(
@@ -73,13 +75,13 @@ def _making(
     writer: Writer | None,
     *,
     again: bool,
-) -> tuple[Plan, ItemPrompt, Writer, KeptAnswers]:
-    missing = missing_packages()
+) -> tuple[BankPlan, ItemPrompt, Writer, KeptAnswers]:
+    missing = missing_for_reading()
     if missing:
         raise GraderError(f"answers cannot be read: {missing}")
     item_prompt = named(prompt, folder.root)
     writer = writer or create_writer(folder.config, folder.root)
-    todo = plan(
+    todo = plan_bank(
         folder,
         item_prompt,
         query_ids=query_ids,

@@ -9,11 +9,11 @@ from typing import NamedTuple
 from converters.fields import made_id
 from converters.records import Item, Origin
 from trecexam.bank.likeness import copies, folded, words
-from trecexam.features.banks.generation.prompts import ItemPrompt, Wanted
-from trecexam.features.banks.generation.reading import Found, tidy
+from trecexam.features.banks.generation.prompts import ItemPrompt, ItemRequest
+from trecexam.features.banks.generation.reading import tidy
 
 
-class Dropped(NamedTuple):
+class DroppedItems(NamedTuple):
     """How many items were left out, by why: they say nothing, say the query again, stand in the bank already,
     or come after as many as were asked for."""
 
@@ -22,8 +22,8 @@ class Dropped(NamedTuple):
     duplicates: int = 0
     surplus: int = 0
 
-    def plus(self, other: Dropped) -> Dropped:
-        return Dropped(*(one + two for one, two in zip(self, other, strict=True)))
+    def plus(self, other: DroppedItems) -> DroppedItems:
+        return DroppedItems(*map(sum, zip(self, other, strict=True)))
 
     def __str__(self) -> str:
         counts = zip(self, ("empty", "copies of the query", "duplicates", "more than asked for"), strict=True)
@@ -41,21 +41,26 @@ def known_texts(items: Iterable[Item]) -> set[tuple[str, ...]]:
 
 
 def items_of(
-    wanted: Wanted, found: Found, prompt: ItemPrompt, origin: Origin, known: set[tuple[str, ...]]
-) -> tuple[tuple[Item, ...], Dropped]:
+    request: ItemRequest,
+    texts: Iterable[str],
+    prompt: ItemPrompt,
+    origin: Origin,
+    known: set[tuple[str, ...]],
+) -> tuple[tuple[Item, ...], DroppedItems]:
     """The items that an answer amounts to, in its order.
 
     Args:
+        texts: of the items, as they stand in the answer.
         origin: of all of them, without the text.
         known: the texts that the query has already (`known_texts`); those of the new items are added.
     """
     items: list[Item] = []
     dropped: Counter[str] = Counter()
-    for raw in found.texts:
+    for raw in texts:
         text = tidy(raw)
         if not words(text):
             dropped["empty"] += 1
-        elif copies(text, wanted.query_text):
+        elif copies(text, request.query_text):
             dropped["copies"] += 1
         elif folded(text) in known:
             dropped["duplicates"] += 1
@@ -65,12 +70,12 @@ def items_of(
             known.add(folded(text))
             items.append(
                 Item(
-                    wanted.query_id,
-                    made_id(wanted.query_id, text),
+                    request.query_id,
+                    made_id(request.query_id, text),
                     text,
                     prompt.kind,
-                    facet_id=wanted.facet_id,
+                    facet_id=request.facet_id,
                     origin=origin._replace(text=text),
                 )
             )
-    return tuple(items), Dropped(**dropped)
+    return tuple(items), DroppedItems(**dropped)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,10 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from trecexam.errors import GraderError, did_you_mean
-from trecexam.templates import checked_slots, filled, read_prompt_file, slots
+from trecexam.templates import TemplateFile, filled, read_own_prompt, slots
 from trecexam.track import PROMPT_SUFFIXES
 
 #: What a template may name. `query_text`, `query` and `query_title` are the same: the query's text.
@@ -21,7 +20,7 @@ SLOTS = ("query_text", "query", "query_title", "query_subtopic")
 Kind = Literal["question", "nugget"]
 
 
-class Wanted(NamedTuple):
+class ItemRequest(NamedTuple):
     """One thing to ask for: the items of a query, or of one sub-topic of it.
 
     `subtopic` and `facet_id` are "" and None where the query as a whole is meant.
@@ -58,7 +57,7 @@ class ItemPrompt:
         """Whether it asks about each sub-topic of a query."""
         return "query_subtopic" in slots(self.template, jinja=self.jinja)
 
-    def text(self, wanted: Wanted, plain: Callable[[str], str] = str) -> str:
+    def text(self, request: ItemRequest, plain: Callable[[str], str] = str) -> str:
         """The prompt for one query. A slot's name inside a query stays as it is.
 
         Args:
@@ -67,18 +66,14 @@ class ItemPrompt:
         Raises:
             GraderError: a Jinja template cannot be filled in with these values.
         """
-        query = plain(wanted.query_text)
-        values = {**dict.fromkeys(SLOTS, query), "query_subtopic": plain(wanted.subtopic)}
+        query = plain(request.query_text)
+        values = {**dict.fromkeys(SLOTS, query), "query_subtopic": plain(request.subtopic)}
         return filled(self.template, values, jinja=self.jinja, name=self.name)
 
 
-class ItemPromptFile(BaseModel):
+class ItemPromptFile(TemplateFile):
     """What the TOML file of a prompt of the user's own may say."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    template: str = Field(description="The text; {query_text} and {query_subtopic} are filled in.")
-    name: str | None = Field(None, description="Unset: the file's name without its ending.")
     writes: Kind | None = Field(
         None, description='What is written. Unset: nuggets, where the text has "nuggets" in quotes.'
     )
@@ -119,11 +114,11 @@ def named(name: str, root: Path) -> ItemPrompt:
         if path is None:
             raise GraderError("no such prompt file", path=name)
         return load_prompt(path)
-    found = published().get(name)
-    if found is None:
+    prompt = published().get(name)
+    if prompt is None:
         hint = did_you_mean(name, published(), f"known are {', '.join(published())}")
         raise GraderError(f"no prompt '{name}'; {hint} (your own goes into a .toml or .jinja file)")
-    return found
+    return prompt
 
 
 def load_prompt(path: Path) -> ItemPrompt:
@@ -132,18 +127,12 @@ def load_prompt(path: Path) -> ItemPrompt:
     Raises:
         GraderError: the file cannot be read or used; the message says why.
     """
-    file, jinja = read_prompt_file(path, ItemPromptFile)
-    template = file.template.removesuffix("\n")
-    found = checked_slots(template, path, SLOTS, jinja=jinja)
-    if not found & {"query_text", "query", "query_title"}:
-        slot = "{{ query_text }}" if jinja else "{query_text}"
-        raise GraderError(f"this prompt has no place for the query: write {slot} into it", path=path)
-    kind: Kind = file.writes or ("nugget" if re.search(r"[\"']nuggets[\"']", template) else "question")
-    # Under one name the text may change: what was asked must stay known.
-    digest = hashlib.sha256(template.encode()).hexdigest()[:12]
-    prompt = ItemPrompt(f"{file.name or path.stem} sha256:{digest}", template, kind, file.number, jinja)
+    own = read_own_prompt(path, ItemPromptFile, SLOTS, {"query": SLOTS[:3]})
+    nuggets = re.search(r"[\"']nuggets[\"']", own.template)
+    kind: Kind = own.file.writes or ("nugget" if nuggets else "question")
+    prompt = ItemPrompt(own.digest_name, own.template, kind, own.file.number, own.jinja)
     try:
-        prompt.text(Wanted("q1", "a query", "a sub-topic", "1"))
+        prompt.text(ItemRequest("q1", "a query", "a sub-topic", "1"))
     except GraderError as error:
         raise GraderError(str(error), path=path) from None
     return prompt

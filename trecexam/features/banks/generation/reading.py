@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
 from trecexam.features.banks.generation.prompts import Kind
-from trecexam.graders.writing.thoughts import without_thoughts
+from trecexam.graders.writing.reading import without_thoughts
+from trecexam.packages import missing_packages
 
 #: Where items may stand in an object, best first.
 _LISTS = {
@@ -38,23 +39,20 @@ _NUMBER = re.compile(r"(?:(?:Q|Question|Nugget)\s*)?\(?\d{1,3}[.):]\s+|[-*\u2022
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\s]+")
 #: The placeholders of the published prompts, said back.
 _ECHO = re.compile(r"(?:question|nugget)_text_?\d+|\.\.\.|\u2026", re.I)
+#: What must be installed before answers can be read; "" where nothing is missing.
+missing_for_reading = partial(
+    missing_packages, ("json_repair",), "pip install 'trecexam[openai]' or 'trecexam[models]'"
+)
 
 
-class Found(NamedTuple):
+class ReadItems(NamedTuple):
     """What was read of an answer: texts of items as they were written, and whether the answer ends early."""
 
     texts: tuple[str, ...]
     cut: bool = False
 
 
-def missing_packages() -> str:
-    """What must be installed before answers can be read; "" where nothing is missing."""
-    if find_spec("json_repair"):
-        return ""
-    return "json-repair not installed: pip install 'trecexam[openai]' or 'trecexam[models]'"
-
-
-def read_items(answer: str, kind: Kind, *, cut: bool = False) -> Found:
+def read_items(answer: str, kind: Kind, *, cut: bool = False) -> ReadItems:
     """The items in an answer; of one that ends early, those that are whole.
 
     Args:
@@ -63,23 +61,23 @@ def read_items(answer: str, kind: Kind, *, cut: bool = False) -> Found:
     Raises:
         ImportError: json_repair is not installed.
     """
-    said = without_thoughts(answer)
-    if said is None:
-        return Found((), cut=True)
-    blocks = [block[1] for block in _FENCE.finditer(said)]
-    for text in (*blocks, said):
-        for start in islice(_START.finditer(text), _TRIES):
-            found = _json(text[start.start() :], kind)
-            if found.texts:
-                return found._replace(cut=found.cut or cut)
-    for text in (*blocks, said):
-        texts = _lines(text, kind, cut=cut)
+    text = without_thoughts(answer)
+    if text is None:
+        return ReadItems((), cut=True)
+    parts = (*(block[1] for block in _FENCE.finditer(text)), text)
+    for part in parts:
+        for start in islice(_START.finditer(part), _TRIES):
+            items = _json(part[start.start() :], kind)
+            if items.texts:
+                return items._replace(cut=items.cut or cut)
+    for part in parts:
+        texts = _lines(part, kind, cut=cut)
         if texts:
-            return Found(texts, cut)
-    return Found((), cut)
+            return ReadItems(texts, cut)
+    return ReadItems((), cut)
 
 
-def _json(text: str, kind: Kind) -> Found:
+def _json(text: str, kind: Kind) -> ReadItems:
     """The items of the JSON, or what is meant as such, that the text begins with."""
     whole, cut = _bounded(text)
     for parse in (json.loads, _single_quoted, _mended):
@@ -93,21 +91,21 @@ def _json(text: str, kind: Kind) -> Found:
         if isinstance(value, dict) and len(texts) == 1 and not cut:
             # Objects one after the other, a line each.
             texts += _following(text[len(whole) :], kind)
-        return Found(texts, cut)
-    return Found((), cut)
+        return ReadItems(texts, cut)
+    return ReadItems((), cut)
 
 
 def _following(text: str, kind: Kind) -> tuple[str, ...]:
     decoder = json.JSONDecoder()
-    found: list[str] = []
+    texts: list[str] = []
     while start := re.match(r"[\s,]*(?=\{)", text):
         try:
             value, end = decoder.raw_decode(text, start.end())
         except (ValueError, RecursionError):
             break
-        found += _texts(value, kind)
+        texts += _texts(value, kind)
         text = text[end:]
-    return tuple(found)
+    return tuple(texts)
 
 
 def _bounded(text: str) -> tuple[str, bool]:
@@ -205,11 +203,11 @@ def _lines(text: str, kind: Kind, *, cut: bool) -> tuple[str, ...]:
     lines = [line.strip() for line in text.splitlines() if line.strip(" \t`")]
     ends: Callable[[str], bool] = _asks if kind == "question" else bool
 
-    found = [(line, match[1]) for line in lines if (match := _BULLET.fullmatch(line))]
-    several = len(found) >= 2
-    if cut and found and found[-1][0] == lines[-1] and not (kind == "question" and ends(lines[-1])):
-        found.pop()
-    texts = [item for _, item in found if ends(item)]
+    bullets = [(line, match[1]) for line in lines if (match := _BULLET.fullmatch(line))]
+    several = len(bullets) >= 2
+    if cut and bullets and bullets[-1][0] == lines[-1] and not (kind == "question" and ends(lines[-1])):
+        bullets.pop()
+    texts = [item for _, item in bullets if ends(item)]
     if several and texts:
         return tuple(texts)
     if kind == "question":

@@ -36,12 +36,12 @@ class FilterResult:
     """What one filter found.
 
     Attributes:
-        found: place of a question -> why it goes.
+        reasons: place of a question -> why it goes.
         threshold: what was used; None where the filter has none.
         share: that the threshold was chosen by, None where it was given.
     """
 
-    found: Mapping[int, str]
+    reasons: Mapping[int, str]
     threshold: float | None = None
     share: float | None = None
 
@@ -60,7 +60,9 @@ class Filtered:
 
     def reasons(self, place: int) -> dict[FilterName, str]:
         """Why a question goes, by filter; empty where it stays."""
-        return {name: result.found[place] for name, result in self.results.items() if place in result.found}
+        return {
+            name: result.reasons[place] for name, result in self.results.items() if place in result.reasons
+        }
 
     @property
     def kept(self) -> tuple[ExamQuestion, ...]:
@@ -102,7 +104,7 @@ def apply(
         if name not in off:
             results[name] = _scored(name, values, settings)
     if "duplicates" not in off:
-        gone = {place for result in results.values() for place in result.found}
+        gone = {place for result in results.values() for place in result.reasons}
         share = settings.shares.get("duplicates")
         results["duplicates"] = _duplicates(questions, gone, settings.duplicates, share)
     return Filtered(tuple(questions), {name: results[name] for name in FILTERS if name in results})
@@ -118,17 +120,17 @@ def read_patterns(path: Path) -> list[re.Pattern[str]]:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise TrecexamError(f"these patterns cannot be read: {error}", path=path) from None
-    found = []
+    patterns = []
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):
             continue
         try:
-            found.append(re.compile(line.strip(), re.IGNORECASE))
+            patterns.append(re.compile(line.strip(), re.IGNORECASE))
         except re.error as error:
             raise TrecexamError(f"no regular expression: {error}", path=path, line=number) from None
-    if not found:
+    if not patterns:
         raise TrecexamError("no pattern in it: write a regular expression a line", path=path)
-    return found
+    return patterns
 
 
 def chosen_threshold(values: Sequence[float], share: float) -> float:
@@ -138,33 +140,33 @@ def chosen_threshold(values: Sequence[float], share: float) -> float:
 
 
 def _self_contained(questions: Sequence[ExamQuestion], patterns: Sequence[re.Pattern[str]]) -> FilterResult:
-    found: dict[int, str] = {}
+    reasons: dict[int, str] = {}
     for place, question in enumerate(questions):
         # Typographic quotes are quotes, too.
         stem = re.sub("[\u201c\u201d]", '"', question.question)
         match = next(filter(None, (pattern.search(stem) for pattern in patterns)), None)
         if match:
-            found[place] = f"leans on the text it was made from: '{match[0]}'"
-    return FilterResult(found)
+            reasons[place] = f"leans on the text it was made from: '{match[0]}'"
+    return FilterResult(reasons)
 
 
 def _length(questions: Sequence[ExamQuestion], settings: ExamSection) -> FilterResult:
-    found: dict[int, str] = {}
+    reasons: dict[int, str] = {}
     for place, question in enumerate(questions):
         stem = len(question.question.strip())
         sizes = [len(choice.strip()) for choice in question.choices]
         if not settings.min_question <= stem <= settings.max_question:
-            found[place] = (
+            reasons[place] = (
                 f"the stem has {stem:,} characters, and {settings.min_question:,} to "
                 f"{settings.max_question:,} are allowed"
             )
         elif not settings.min_choice <= min(sizes) or not max(sizes) <= settings.max_choice:
             size = min(sizes) if min(sizes) < settings.min_choice else max(sizes)
-            found[place] = (
+            reasons[place] = (
                 f"a candidate has {size:,} characters, and {settings.min_choice:,} to "
                 f"{settings.max_choice:,} are allowed"
             )
-    return FilterResult(found)
+    return FilterResult(reasons)
 
 
 def _scored(name: FilterName, values: Sequence[float], settings: ExamSection) -> FilterResult:
@@ -178,13 +180,13 @@ def _scored(name: FilterName, values: Sequence[float], settings: ExamSection) ->
         if where == "extra"
         else "two candidates are close, by"
     )
-    found = {
+    reasons = {
         place: f"{what} {value:.3f} (above {threshold:.3f}; {how})"
         for place, value in enumerate(values)
         # What is computed in floats may miss the threshold by a hair.
         if value > threshold + 1e-9
     }
-    return FilterResult(found, threshold, share)
+    return FilterResult(reasons, threshold, share)
 
 
 def _duplicates(
@@ -206,16 +208,16 @@ def _duplicates(
         if not going:
             return FilterResult({}, None, share)
         threshold = min(going)
-    found: dict[int, str] = {}
+    reasons: dict[int, str] = {}
     for place, before in zip(order, _likeness(ordered, threshold), strict=True):
         for column in before.nonzero()[0]:
             first = order[int(column)]
-            if first not in found:
-                found[place] = (
+            if first not in reasons:
+                reasons[place] = (
                     f"like '{questions[first].question_id}', by {before[column]:.3f} of the letters"
                 )
                 break
-    return FilterResult(dict(sorted(found.items())), threshold, share)
+    return FilterResult(dict(sorted(reasons.items())), threshold, share)
 
 
 def _likeness(stems: Sequence[str], least: float) -> Iterator[NDArray[np.float64]]:

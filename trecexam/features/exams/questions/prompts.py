@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from converters.exam import Source
-from trecexam.errors import GraderError
-from trecexam.templates import checked_slots, filled, read_prompt_file
+from trecexam.templates import TemplateFile, filled, read_own_prompt
 
 #: What a template may name.
 SLOTS = ("task_domain", "documentation", "title", "topic")
@@ -49,15 +45,6 @@ class QuestionPrompt:
         return filled(self.template, values, jinja=self.jinja, name=self.name)
 
 
-class QuestionPromptFile(BaseModel):
-    """What the TOML file of a prompt of the user's own may say."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    template: str = Field(description="The text; {task_domain} and {documentation} are filled in.")
-    name: str | None = Field(None, description="Unset: the file's name without its ending.")
-
-
 def published() -> QuestionPrompt:
     """The prompt of the exam paper (ICML 2024), with its own braces where the model is to write."""
     path = Path(__file__).parent / "texts" / "mcq-generation.txt"
@@ -70,13 +57,7 @@ def load_prompt(path: Path) -> QuestionPrompt:
     Raises:
         GraderError: the file cannot be read or used; the message says why.
     """
-    file, jinja = read_prompt_file(path, QuestionPromptFile)
-    template = file.template.removesuffix("\n")
     # The published prompt has the model fill in {question}: that is no slot of ours.
-    found = checked_slots(template, path, ("question", *SLOTS), jinja=jinja)
-    if "documentation" not in found:
-        slot = "{{ documentation }}" if jinja else "{documentation}"
-        raise GraderError(f"this prompt has no place for the passage: write {slot} into it", path=path)
-    # Under one name the text may change: what was asked must stay known.
-    digest = hashlib.sha256(template.encode()).hexdigest()[:12]
-    return QuestionPrompt(f"{file.name or path.stem} sha256:{digest}", template, jinja)
+    known = ("question", *SLOTS)
+    own = read_own_prompt(path, TemplateFile, known, {"passage": ("documentation",)})
+    return QuestionPrompt(own.digest_name, own.template, own.jinja)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from converters.exam import LETTERS
 from trecexam.bank.likeness import folded, words
+from trecexam.graders.writing.reading import Unread, without_thoughts
 
 #: Characters that a stem has at least, as published.
 MIN_STEM = 50
@@ -76,12 +77,6 @@ class Read(NamedTuple):
     correct: int
 
 
-class Unread(NamedTuple):
-    """In place of a question: why there is none, in words that can be counted."""
-
-    reason: str
-
-
 def read_question(answer: str, *, min_question: int = MIN_STEM) -> Read | Unread:
     """The first question in an answer.
 
@@ -108,20 +103,20 @@ def read_question(answer: str, *, min_question: int = MIN_STEM) -> Read | Unread
     choices = tuple(_tidy(_MARKED.sub("", choice)) for choice in raw)
     if not all(words(choice) and not _ECHO.fullmatch(choice) for choice in choices):
         return Unread("a candidate without text")
-    found = set(_answers(tail, choices)) or set(_claims(tail)) or set(right)
-    if len(found) > 1 or -1 in found:
+    places = set(_answers(tail, choices)) or set(_claims(tail)) or set(right)
+    if len(places) > 1 or -1 in places:
         return Unread("more than one right answer")
-    if not found:
+    if not places:
         return Unread("no answer letter")
-    return Read(stem, choices, found.pop())
+    return Read(stem, choices, places.pop())
 
 
 def read_choice(answer: str, choices: Sequence[str]) -> int | None:
     """The place of the candidate that an examinee chose; None where it named none for certain, or several."""
     text = _plain(answer).strip()
     first = _place(text.partition("\n")[0].strip(), choices)
-    found = {first} if first is not None else set(_answers(text, choices)) or set(_claims(text))
-    return found.pop() if len(found) == 1 and -1 not in found else None
+    places = {first} if first is not None else set(_answers(text, choices)) or set(_claims(text))
+    return places.pop() if len(places) == 1 and -1 not in places else None
 
 
 def shuffled(read: Read, seed: int, key: str) -> tuple[Read, tuple[int, ...]]:
@@ -145,11 +140,7 @@ def _plain(answer: str) -> str:
     text = answer.replace("\r\n", "\n").replace("\r", "\n")
     # One blank is tried in one way only.
     text = re.sub(r"[ \t\f\v\u00a0]+", " ", text)
-    text = text.rpartition("### Assistant:")[2]
-    if "</think>" in text:
-        text = text.rpartition("</think>")[2]
-    elif text.lstrip().startswith("<think>"):
-        return ""
+    text = without_thoughts(text.rpartition("### Assistant:")[2]) or ""
     text = _MARKDOWN.sub("", text)
     return _ITALIC.sub(r"\1", _BOLD.sub(r"\1", text))
 
@@ -158,17 +149,17 @@ def _marks(text: str) -> list[re.Match[str]] | None:
     """The marks of the first four candidates that stand in order; five where a fifth one follows."""
     patterns = [(_at_lines(family), family) for family in _FAMILIES]
     patterns += [(_anywhere(family), family) for family in _FAMILIES]
-    found = (_in_order(list(pattern.finditer(text)), family) for pattern, family in patterns)
+    marks_by_pattern = (_in_order(list(pattern.finditer(text)), family) for pattern, family in patterns)
     # The first of those that begin at the same place.
-    return min(filter(None, found), key=lambda marks: marks[0].end(), default=None)
+    return min(filter(None, marks_by_pattern), key=lambda marks: marks[0].end(), default=None)
 
 
 @cache
 def _at_lines(family: str) -> re.Pattern[str]:
-    one = f"([{family}])"
+    letter = f"([{family}])"
     return re.compile(
         r"^[ \t]*(?:[-*\u2022+][ \t]+)?(?:(?i:option|candidate|choice|answer)[ \t]+)?"
-        rf"(?:\({one}\)|\[{one}\]|{one}(?:\)|[.:](?=\s)))",
+        rf"(?:\({letter}\)|\[{letter}\]|{letter}(?:\)|[.:](?=\s)))",
         re.M,
     )
 
@@ -204,21 +195,21 @@ def _stem(before: str) -> str:
 
 def _candidates(text: str, marks: Sequence[re.Match[str]]) -> tuple[list[str], str]:
     """The candidates' texts, and what follows the last one."""
-    found: list[str] = []
+    candidates: list[str] = []
     end = len(text)
     for mark, after in zip(marks, [*marks[1:], None], strict=True):
         part = text[mark.end() : len(text) if after is None else after.start()]
         stop = _AFTER.search(part)
         told = part[: stop.start()] if stop else part
         if after is None:
-            if all("\n" not in each for each in found):
+            if all("\n" not in each for each in candidates):
                 blank = len(told) - len(told.lstrip())
                 told = told[:blank] + told[blank:].partition("\n")[0]
             end = mark.end() + len(told)
-        found.append(told.strip())
+        candidates.append(told.strip())
     tail = text[end:]
     again = _QUESTION.search(tail)
-    return found, tail[: again.start()] if again else tail
+    return candidates, tail[: again.start()] if again else tail
 
 
 def _answers(tail: str, choices: Sequence[str]) -> Iterator[int]:

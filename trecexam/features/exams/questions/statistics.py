@@ -13,14 +13,14 @@ from trecexam.features.exams.questions.words import bloom_levels, bloom_words, q
 
 
 @dataclass(frozen=True)
-class Kind:
+class QuestionKind:
     """What a question asks for: its Bloom levels, often none, and its type."""
 
     bloom: tuple[str, ...]
     question_type: str
 
     @classmethod
-    def of(cls, question: ExamQuestion) -> Kind:
+    def of(cls, question: ExamQuestion) -> QuestionKind:
         """By the stem alone."""
         return cls(bloom_levels(question.question), question_type(question.question))
 
@@ -45,7 +45,7 @@ def longest_answer(questions: Sequence[ExamQuestion]) -> float:
     return rights / len(questions)
 
 
-def description(questions: Sequence[ExamQuestion], kinds: Sequence[Kind]) -> dict[str, Any]:
+def description(questions: Sequence[ExamQuestion], kinds: Sequence[QuestionKind]) -> dict[str, Any]:
     """Baselines (0..1), mean lengths in characters, and how many questions have which level and type."""
     if not questions:
         return {"questions": 0}
@@ -75,7 +75,7 @@ def filter_counts(filtered: Filtered) -> dict[str, dict[str, Any]]:
     reasons = [filtered.reasons(place) for place in places]
     return {
         name: {
-            "dropped": len(result.found),
+            "dropped": len(result.reasons),
             "alone": sum(list(each) == [name] for each in reasons),
             **({} if result.threshold is None else {"threshold": result.threshold}),
             **({} if result.share is None else {"share": result.share}),

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Mapping
 from functools import cache, lru_cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +13,11 @@ _TEXTS = Path(__file__).parent / "texts"
 _WORD = re.compile(r"\w+(?:'\w+)?")
 
 
-def missing_packages() -> str:
-    """What must be installed before questions can be filtered; "" where nothing is missing."""
-    missing = [name for name in ("rapidfuzz", "simplemma") if find_spec(name) is None]
-    return f"{', '.join(missing)} not installed: pip install 'trecexam[exam]'" if missing else ""
-
-
 @cache
 def bloom_words() -> Mapping[str, frozenset[str]]:
     """Level -> its words, from the lowest level, as published with the exam paper."""
-    found: dict[str, list[str]] = json.loads((_TEXTS / "bloom.json").read_bytes())
-    return {level: frozenset(words) for level, words in found.items()}
+    levels: dict[str, list[str]] = json.loads((_TEXTS / "bloom.json").read_bytes())
+    return {level: frozenset(words) for level, words in levels.items()}
 
 
 @cache
@@ -34,8 +27,8 @@ def _american() -> Mapping[str, frozenset[str]]:
 
 @cache
 def _types() -> Mapping[str, Any]:
-    found: dict[str, Any] = json.loads((_TEXTS / "question-types.json").read_bytes())
-    return found
+    types: dict[str, Any] = json.loads((_TEXTS / "question-types.json").read_bytes())
+    return types
 
 
 def question_types() -> tuple[str, ...]:
@@ -52,8 +45,8 @@ def bloom_levels(question: str) -> tuple[str, ...]:
     Raises:
         ImportError: simplemma is not installed.
     """
-    found = {_lemma(word) for word in _words(question)}
-    return tuple(level for level, words in _american().items() if words & found)
+    lemmas = {_lemma(word) for word in _words(question)}
+    return tuple(level for level, words in _american().items() if words & lemmas)
 
 
 def question_type(question: str) -> str:

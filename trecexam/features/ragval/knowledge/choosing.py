@@ -73,12 +73,12 @@ class Conditions:
 
     def fails(self, row: Mapping[str, Any]) -> dict[str, str]:
         """The filters that a block does not pass, and why of each."""
-        found = self._dated(row) if self.after or self.before else {}
+        reasons = self._dated(row) if self.after or self.before else {}
         for each in self.where:
             reason = each.fails(row)
             if reason:
-                found[f"where {each}"] = reason
-        return found
+                reasons[f"where {each}"] = reason
+        return reasons
 
     def _dated(self, row: Mapping[str, Any]) -> dict[str, str]:
         value = row.get(self.field)
@@ -88,13 +88,13 @@ class Conditions:
             start, end = span(value)
         except ValueError as error:
             return {"unreadable-date": f"{self.field} {_text(value)[:80]!r} {error}"}
-        found = {}
+        reasons = {}
         shown = f"{self.field} is {_text(value)[:80]}"
         if self.after is not None and start < self.after.start:
-            found["after"] = shown
+            reasons["after"] = shown
         if self.before is not None and (end > self.before.start or start >= self.before.start):
-            found["before"] = shown
-        return found
+            reasons["before"] = shown
+        return reasons
 
 
 def _text(value: Any) -> str:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import NamedTuple
 
-from trecexam.graders.writing.thoughts import without_thoughts
+from trecexam.graders.writing.reading import Unread, without_thoughts
 
 #: Characters of a question, at most.
 LONGEST = 1000
@@ -19,22 +18,16 @@ _FENCED = re.compile(r"```\w*\s*(.*?)\s*```", re.DOTALL)
 _WORDS = re.compile(r"[^\W_]+")
 
 
-class Unread(NamedTuple):
-    """Why an answer is no question."""
-
-    reason: str
-
-
 def read_question(answer: str, *, cut: bool = False) -> str | Unread:
     """The one question in an answer, without a line that leads to it, a label, or quotation marks around it.
 
     Args:
         cut: the model was stopped before its end.
     """
-    said = without_thoughts(answer)
-    if said is None:
+    answer_itself = without_thoughts(answer)
+    if answer_itself is None:
         return Unread("thoughts without an end")
-    text = _in_json(said.strip())
+    text = _in_json(answer_itself.strip())
     if not text:
         return Unread("empty")
     if cut:
@@ -45,18 +38,18 @@ def read_question(answer: str, *, cut: bool = False) -> str | Unread:
     asked = [line for line in lines if any(mark in line for mark in _MARKS)]
     if len(asked) > 1 and sum(_LISTED.match(line) is not None for line in asked) > 1:
         return Unread("several questions")
-    found = _unquoted(_LABEL.sub("", " ".join(lines), count=1))
-    if not any(mark in found for mark in _MARKS):
+    question = _unquoted(_LABEL.sub("", " ".join(lines), count=1))
+    if not any(mark in question for mark in _MARKS):
         return Unread("no question mark")
-    if len(found) > LONGEST:
+    if len(question) > LONGEST:
         return Unread(f"longer than {LONGEST:,} characters")
-    return found
+    return question
 
 
 def read_known(answer: str) -> bool | None:
     """Yes or no, by itself or as the first word; None where it is neither, or both."""
-    said = without_thoughts(answer)
-    words = [] if said is None else [word.casefold() for word in _WORDS.findall(_in_json(said.strip()))]
+    text = _in_json((without_thoughts(answer) or "").strip())
+    words = [word.casefold() for word in _WORDS.findall(text)]
     if not words or words[0] not in ("yes", "no") or {"yes", "no"} <= set(words):
         return None
     return bool(words[0] == "yes")
@@ -67,10 +60,10 @@ def _in_json(text: str) -> str:
     fenced = _FENCED.fullmatch(text)
     text = fenced[1] if fenced else text
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return text
-    values = list(found.values()) if isinstance(found, dict) else [found]
+    values = list(value.values()) if isinstance(value, dict) else [value]
     if len(values) != 1 or isinstance(values[0], dict | list | None):
         return text
     if isinstance(values[0], bool):

@@ -7,24 +7,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from converters.response_matrix import LabelTable, ResponseMatrix, read_components, read_groups, read_matrix
 from trecexam.errors import TrecexamError
 from trecexam.features.exams.questions.words import bloom_words, question_types
+from trecexam.irt.components import Components
+from trecexam.irt.exam import Exam
+from trecexam.irt.fitting import check
+from trecexam.line.diagnostics import nothing_graded, resolve_min_rating
+from trecexam.scores.coverage import covered_items
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from trecexam.bank.model import Bank
-    from trecexam.irt.components import Components
-    from trecexam.irt.exam import Exam
     from trecexam.line.loaded import LoadedTrack
     from trecexam.scores.ratings import QueryRatings
 
 
 @dataclass(frozen=True)
-class Taken:
+class ExamResponses:
     """An exam ready to be fitted.
 
     Attributes:
@@ -50,7 +54,7 @@ class LabelFiles:
     groups: Path | None = None
 
 
-def from_file(path: Path, labels: LabelFiles | None = None) -> Taken:
+def from_file(path: Path, labels: LabelFiles | None = None) -> ExamResponses:
     """The exam in a matrix file, or in a folder of them.
 
     Raises:
@@ -59,7 +63,7 @@ def from_file(path: Path, labels: LabelFiles | None = None) -> Taken:
     """
     matrix = read_matrix(path)
     components = _own_components(path, matrix) if matrix.components else None
-    return taken(str(path), matrix, labels or LabelFiles(), components=components)
+    return usable_responses(str(path), matrix, labels or LabelFiles(), components=components)
 
 
 def from_track(
@@ -68,7 +72,7 @@ def from_track(
     *,
     min_rating: int | None = None,
     depth: int | None = None,
-) -> Taken:
+) -> ExamResponses:
     """A loaded track's runs as examinees, and its items as questions.
 
     A run has an item right where one of its first passages is rated min_rating or better on it, as Cover has
@@ -81,10 +85,6 @@ def from_track(
     Raises:
         TrecexamError: nothing is graded, or nothing is left to be fitted.
     """
-    import numpy as np
-
-    from trecexam.line.diagnostics import nothing_graded, resolve_min_rating
-
     root = track.folder.root
     threshold = resolve_min_rating(track, min_rating)
     pooled = track.config.track.depth
@@ -103,13 +103,13 @@ def from_track(
     for q in ratings:
         gradable = np.array([text is not None for text in track.sheets[q.query_id].texts] + [False])
         ranks = track.pool[q.query_id].ranks[:, : depth or pooled]
-        blocks.append(responses(q, np.where(gradable[ranks], ranks, -1), threshold))
+        blocks.append(response_matrix(q, np.where(gradable[ranks], ranks, -1), threshold))
         for item in track.bank.items[q.query_id]:
             name = called[q.query_id, item.item_id]
             names.append(name)
             texts[name], queries[name] = item.text, q.query_id
     matrix = ResponseMatrix(tuple(runs), tuple(names), np.concatenate(blocks, axis=1), texts)
-    return taken(str(root), matrix, labels or LabelFiles(), queries=queries)
+    return usable_responses(str(root), matrix, labels or LabelFiles(), queries=queries)
 
 
 def item_names(bank: Bank) -> dict[tuple[str, str], str]:
@@ -119,7 +119,7 @@ def item_names(bank: Bank) -> dict[tuple[str, str], str]:
     return {(query_id, item_id): item_id if unique else f"{query_id}:{item_id}" for query_id, item_id in keys}
 
 
-def responses(q: QueryRatings, ranks: NDArray[np.int32], min_rating: int) -> NDArray[np.float64]:
+def response_matrix(q: QueryRatings, ranks: NDArray[np.int32], min_rating: int) -> NDArray[np.float64]:
     """1 where a ranking's passages reach an item, 0 where they do not, NaN where none of them has a rating.
 
     A ranking without passages reaches nothing.
@@ -130,23 +130,19 @@ def responses(q: QueryRatings, ranks: NDArray[np.int32], min_rating: int) -> NDA
     Returns:
         Shape (n_rankings, n_items).
     """
-    import numpy as np
-
-    from trecexam.scores.coverage import covered_items
-
     known = covered_items(q, ranks, 0)
     known |= np.all(ranks < 0, axis=1, keepdims=True)
     return np.where(known, covered_items(q, ranks, min_rating).astype(np.float64), np.nan)
 
 
-def taken(
+def usable_responses(
     source: str,
     matrix: ResponseMatrix,
     labels: LabelFiles,
     *,
     components: LabelTable | None = None,
     queries: Mapping[str, str] | None = None,
-) -> Taken:
+) -> ExamResponses:
     """What of a matrix can be fitted, with its tables.
 
     Args:
@@ -155,11 +151,6 @@ def taken(
     Raises:
         TrecexamError, ConversionError: as `from_file`.
     """
-    import numpy as np
-
-    from trecexam.irt.exam import Exam
-    from trecexam.irt.fitting import check
-
     notes = []
     given = ~np.isnan(matrix.values)
     rows: NDArray[np.bool_] = np.asarray(given.any(axis=1), np.bool_)
@@ -182,18 +173,16 @@ def taken(
     made_of = _components(labels.components, components, examinees, notes, source)
     groups = _groups(labels.groups, items, notes)
     exam = Exam(examinees, items, values, made_of, matrix.texts, groups, queries or {})
-    return Taken(source, exam, tuple(notes))
+    return ExamResponses(source, exam, tuple(notes))
 
 
 def _remarks(values: NDArray[np.float64], examinees: Sequence[str], items: Sequence[str]) -> list[str]:
-    import numpy as np
-
-    found = []
+    remarks = []
     shares = np.nanmean(values, axis=0)
     for share, who in ((1.0, "everyone"), (0.0, "no one")):
         same = [item for item, value in zip(items, shares.tolist(), strict=True) if value == share]
         if same:
-            found.append(
+            remarks.append(
                 f"{plural(len(same), 'question')} that {who} got right cannot tell who is better, nor get a "
                 f"standard error: {shorten_list(same, 3)}"
             )
@@ -201,7 +190,7 @@ def _remarks(values: NDArray[np.float64], examinees: Sequence[str], items: Seque
     for share, what in ((1.0, "everything"), (0.0, "nothing")):
         same = [name for name, value in zip(examinees, rights.tolist(), strict=True) if value == share]
         if same:
-            found.append(
+            remarks.append(
                 f"examinees that got {what} right, so that their ability is unlimited: "
                 f"{shorten_list(same, 3)}"
             )
@@ -210,32 +199,30 @@ def _remarks(values: NDArray[np.float64], examinees: Sequence[str], items: Seque
         alike.setdefault(row.tobytes(), []).append(name)
     twins = [names for names in alike.values() if len(names) > 1]
     if twins:
-        found.append(
+        remarks.append(
             f"{sum(map(len, twins)):,} examinees responded to everything as another did, such as "
             f"{shorten_list(twins[0], 2)}; each counts, though copies of one system tell no more than it does"
         )
-    return found
+    return remarks
 
 
 def _own_components(path: Path, matrix: ResponseMatrix) -> LabelTable:
-    names = tuple(dict.fromkeys(name for found in matrix.components.values() for name in found))
+    names = tuple(dict.fromkeys(name for own in matrix.components.values() for name in own))
     rows = {}
     for examinee in matrix.examinees:
-        found = matrix.components.get(examinee, {})
-        lacking = [name for name in names if name not in found]
+        own = matrix.components.get(examinee, {})
+        lacking = [name for name in names if name not in own]
         if lacking:
             raise TrecexamError(
                 f"examinee '{examinee}' has no component {shorten_list(lacking)}, and others have", path=path
             )
-        rows[examinee] = tuple(found[name] for name in names)
+        rows[examinee] = tuple(own[name] for name in names)
     return LabelTable(names, rows)
 
 
 def _components(
     path: Path | None, own: LabelTable | None, examinees: Sequence[str], notes: list[str], source: str
 ) -> Components | None:
-    from trecexam.irt.components import Components
-
     table = own if path is None else read_components(path)
     if table is None:
         return None
@@ -248,13 +235,13 @@ def _components(
     others = [name for name in table.rows if name not in set(examinees)]
     if others:
         notes.append(f"examinees with components but without responses, and left out: {shorten_list(others)}")
-    found = Components.of(table.names, [table.rows[name] for name in examinees])
-    if len(found.constant) == len(found.names):
+    split = Components.of(table.names, [table.rows[name] for name in examinees])
+    if len(split.constant) == len(split.names):
         raise TrecexamError(
             "every component is the same for all examinees: there is nothing to tell apart",
             path=path or source,
         )
-    return found
+    return split
 
 
 def _groups(path: Path | None, items: Sequence[str], notes: list[str]) -> dict[str, dict[str, list[int]]]:
@@ -263,11 +250,11 @@ def _groups(path: Path | None, items: Sequence[str], notes: list[str]) -> dict[s
     table = read_groups(path)
     if not any(item in table.rows for item in items):
         raise TrecexamError("none of its items is a question of the exam", path=path)
-    found: dict[str, dict[str, list[int]]] = {name: {} for name in table.names}
+    members: dict[str, dict[str, list[int]]] = {name: {} for name in table.names}
     for place, item in enumerate(items):
         for name, value in zip(table.names, table.rows.get(item, ()), strict=False):
             for group in filter(None, (part.strip() for part in value.split("|"))):
-                found[name].setdefault(group, []).append(place)
+                members[name].setdefault(group, []).append(place)
     lacking = [item for item in items if item not in table.rows]
     if lacking:
         notes.append(f"questions that are in no group: {shorten_list(lacking)}")
@@ -275,6 +262,6 @@ def _groups(path: Path | None, items: Sequence[str], notes: list[str]) -> dict[s
     known = {name.lower(): place for place, name in enumerate((*bloom_words(), *question_types()))}
     return {
         name: dict(sorted(groups.items(), key=lambda each: known.get(each[0].lower(), len(known))))
-        for name, groups in found.items()
+        for name, groups in members.items()
         if groups
     }

@@ -1,6 +1,14 @@
-"""What a model wrote, without the thoughts that it wrote before."""
+"""What readers of a model's free text have in common."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Unread(NamedTuple):
+    """In place of what should be in an answer: why it is not, in words that can be counted."""
+
+    reason: str
 
 
 def without_thoughts(answer: str) -> str | None:

@@ -1,0 +1,110 @@
+"""Putting prompts to writers: what is asked, kept, counted, and what ends it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trecexam.errors import GraderError
+from trecexam.graders.base import Estimate, UngradedError, Usage
+from trecexam.graders.writing import Fitted, Unwritten, Written
+from trecexam.graders.writing.asking import PromptSet, ask_all, estimate
+from trecexam.graders.writing.kept_answers import KeptAnswers
+
+
+class Echo:
+    """Answers a prompt with itself, one at a time; what it cannot answer is in `fails`."""
+
+    model, paid, meter = "echo", True, None
+
+    def __init__(self, seed: int = 0, fails: Mapping[str, Exception | Unwritten] | None = None) -> None:
+        self.seed: int | None = seed
+        self.fails = fails or {}
+        self.used = Usage()
+        self.prompts: list[str] = []
+        self.before: list[Usage] = []
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        return {"writer": "echo", "seed": self.seed}
+
+    def plain(self, text: str) -> str:
+        return text
+
+    def fitted(self, render: Callable[[str], str], text: str) -> Fitted:
+        return Fitted(render(text), cut=False)
+
+    def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, Written | Unwritten]]]:
+        for prompt in prompts:
+            failure = self.fails.get(prompt)
+            if isinstance(failure, Exception):
+                raise failure
+            self.prompts.append(prompt)
+            self.used = self.used.plus(Usage(1, 2, 3))
+            yield [(prompt, failure or Written(f"{prompt}!"))]
+
+    def estimate(self, prompts: Sequence[str], before: Usage) -> Estimate:
+        return Estimate(len(prompts), before.requests)
+
+    def cost(self, used: Usage) -> float | None:
+        return used.requests / 10
+
+    def start_from(self, before: Usage) -> None:
+        self.before.append(before)
+
+
+def prompts_to(writer: Echo, folder: Path, **prompts: str) -> PromptSet[str]:
+    return PromptSet(writer, KeptAnswers(folder / "kept.jsonl", writer.identity), prompts)
+
+
+def test_a_prompt_is_asked_once_whoever_shares_it_and_never_again(tmp_path: Path) -> None:
+    shown: list[tuple[int, int]] = []
+    first = Echo()
+    result = ask_all([prompts_to(first, tmp_path, a="x", b="y", c="x")], lambda *counts: shown.append(counts))
+    assert (result.asked, result.reused, result.used, result.cost) == (2, 0, Usage(2, 4, 6), 0.2)
+    assert result.complete
+    assert shown == [(0, 2), (1, 2), (2, 2)]
+    again = Echo()
+    prompts = prompts_to(again, tmp_path, a="x", d="z")
+    assert estimate([prompts]) == Estimate(1, 2)
+    result = ask_all([prompts])
+    assert (again.prompts, again.before, result.asked, result.reused) == (["z"], [Usage(2, 4, 6)], 1, 1)
+    assert [(key, kept.text) for key, kept in prompts.answered()] == [("a", "x!"), ("d", "z!")]
+
+
+def test_writers_that_are_asked_together_share_one_budget(tmp_path: Path) -> None:
+    writers = Echo(0), Echo(1)
+    sets = [prompts_to(writer, tmp_path, a="x", b="y") for writer in writers]
+    shown: list[tuple[int, int]] = []
+    result = ask_all(sets, lambda *counts: shown.append(counts))
+    assert [writer.before for writer in writers] == [[Usage()], [Usage(2, 4, 6)]]
+    assert (result.asked, result.used.requests, shown[-1]) == (4, 4, (4, 4))
+    assert estimate(sets) == Estimate(0, 8)
+
+
+def test_what_a_model_wrote_nothing_to_is_named_and_asked_again(tmp_path: Path) -> None:
+    prompts = prompts_to(Echo(fails={"x": Unwritten("is silent")}), tmp_path, a="x", b="y")
+    result = ask_all([prompts])
+    assert result.unwritten == (("a", "the model is silent"),)
+    assert not result.complete
+    assert prompts.unanswered() == ["x"]
+
+
+def test_it_ends_early_where_it_is_stopped_or_the_writer_is_at_its_end(tmp_path: Path) -> None:
+    writer = Echo()
+    result = ask_all([prompts_to(writer, tmp_path, a="x", b="y")], stop=lambda: bool(writer.prompts))
+    assert (result.why, result.asked) == ("stopped", 1)
+    result = ask_all([prompts_to(Echo(fails={"y": UngradedError("no money")}), tmp_path, a="x", b="y")])
+    assert (result.why, result.asked, result.reused) == ("no money", 0, 1)
+
+
+def test_an_error_goes_on_after_what_was_paid_for_is_saved(tmp_path: Path) -> None:
+    saved: list[bool] = []
+    prompts = prompts_to(Echo(fails={"y": GraderError("no such model")}), tmp_path, a="x", b="y")
+    with pytest.raises(GraderError, match="no such model"):
+        ask_all([prompts], save=lambda: saved.append(True))
+    assert saved == [True]
+    assert prompts.unanswered() == ["y"]

@@ -1,0 +1,16 @@
+"""Packages that come with an extra, and may not be installed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.util import find_spec
+
+
+def missing_packages(modules: Iterable[str], install: str) -> str:
+    """Which of these modules are not installed, and how to get them; "" where all are.
+
+    Args:
+        install: what brings them, as "pip install 'trecexam[openai]'".
+    """
+    missing = [name.replace("_", "-") for name in modules if find_spec(name) is None]
+    return f"{', '.join(missing)} not installed: {install}" if missing else ""
