@@ -96,7 +96,7 @@ def estimate_answers(folder: TrackFolder, bounds: Sequence[Bound] = ("closed-boo
 def estimate_judging(folder: TrackFolder, *, model: dict[str, str] | None = None) -> Estimate:
     """What `judge_answers` would take, in answers ("cells"), tokens and money; asks nobody."""
     with TrackLoader(judging.judging_folder(folder, model)) as loader:
-        return judging.estimate_judging(loader)
+        return judging.answers_to_judge(loader)
 
 
 def _generating(folder: TrackFolder, what: str) -> TrackLock:

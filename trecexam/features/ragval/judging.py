@@ -126,7 +126,7 @@ def result(
     return Judging(answers, report, graded, rejected_rows(track), complete, why, used)
 
 
-def estimate_judging(loader: TrackLoader) -> Estimate:
+def answers_to_judge(loader: TrackLoader) -> Estimate:
     """What judging would take, in answers ("cells"), tokens and money; asks nobody."""
     check_judge(loader.grader)
     cells = loader.grading.estimate(loader.load())
