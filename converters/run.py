@@ -42,16 +42,17 @@ class Run:
 
     def __len__(self) -> int:
         """The number of entries."""
-        return len(self.doc_ids)
+        return int(self.offsets[-1])
 
     def __contains__(self, query_id: object) -> bool:
         """Whether the run has entries for a query."""
         return query_id in self._index
 
     def __iter__(self) -> Iterator[RunEntry]:
+        doc_ids, scores = self.doc_ids, self.scores
         for i, query_id in enumerate(self.query_ids):
             start, end = int(self.offsets[i]), int(self.offsets[i + 1])
-            rows = zip(self.doc_ids[start:end].to_pylist(), self.scores[start:end].tolist(), strict=True)
+            rows = zip(doc_ids[start:end].to_pylist(), scores[start:end].tolist(), strict=True)
             for rank, (doc_id, score) in enumerate(rows, 1):
                 yield RunEntry(query_id, doc_id, rank, score, self.name)
 
@@ -65,6 +66,23 @@ class Run:
             end = min(end, start + depth)
         found: list[str] = self.doc_ids[start:end].to_pylist()
         return found
+
+    def top(self, depth: int) -> tuple[NDArray[np.int64], Any]:
+        """The first `depth` entries of each query.
+
+        Returns:
+            Offsets as those of the run, and their doc_ids, a pyarrow string array.
+        """
+        import numpy as np
+        import pyarrow as pa
+
+        counts = np.diff(self.offsets)
+        if counts.max(initial=0) <= depth:
+            return self.offsets, self.doc_ids
+        kept = np.minimum(counts, depth)
+        offsets = np.concatenate(([0], np.cumsum(kept)))
+        within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], kept)
+        return offsets, self.doc_ids.take(pa.array(np.repeat(self.offsets[:-1], kept) + within))
 
     def count(self, query_id: str) -> int:
         """How many documents the run has for a query; 0 where it skips it."""

@@ -6,7 +6,7 @@ answers to questions about knowledge blocks (RAGVAL), which as a whole will be.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -40,13 +40,21 @@ class Dropped:
     refused: tuple[ConversionError, ...] = ()
 
 
-def read_dropped(path: Path, pool: Pool, query_texts: Mapping[str, str], *, whole: bool = False) -> Dropped:
+def read_dropped(
+    path: Path,
+    pool: Pool,
+    query_texts: Mapping[str, str],
+    *,
+    whole: bool = False,
+    read_run: Callable[[Path], Run] | None = None,
+) -> Dropped:
     """Reads a file of the drop folder.
 
     Args:
         whole: the track's grader judges whole answers; then JSON that may be answers is.
         pool: what of a response stands in the pool.
         query_texts: query_id -> text; a response that names only its prompt is to one of these.
+        read_run: reads a TREC run; None for `converters.read`.
 
     Raises:
         ConversionError: it is neither a run nor responses, or cannot be read.
@@ -70,8 +78,7 @@ def read_dropped(path: Path, pool: Pool, query_texts: Mapping[str, str], *, whol
             f"neither a run nor generated responses: this looks like the format '{kind}'; "
             "a run has lines `query_id Q0 doc_id rank score tag`",
         )
-    run = converters.read(path, "run")
-    return Dropped(run)
+    return Dropped(converters.read(path, "run") if read_run is None else read_run(path))
 
 
 def _judged_answers(path: Path) -> Dropped | None:

@@ -16,6 +16,7 @@ from trecexam.files.cache import FileCache
 from trecexam.files.stamps import Rejected, Stamp
 from trecexam.line.dropped_files import Dropped, read_dropped
 from trecexam.line.judged_answers import not_judged
+from trecexam.line.run_columns import RunColumns
 from trecexam.line.run_names import name_runs
 from trecexam.tables.text import shorten_list
 from trecexam.track import TrackFolder
@@ -46,6 +47,7 @@ class DroppedRuns:
         self.whole_answers = whole_answers
         self._files = files
         self._prompts: dict[str, str] = {}
+        self._columns = RunColumns(folder.state / "runs")
 
     def read(
         self,
@@ -61,7 +63,13 @@ class DroppedRuns:
         """
         self._forget_prompts(query_texts)
         pool = self.folder.config.track.pool
-        read = partial(read_dropped, pool=pool, query_texts=query_texts, whole=self.whole_answers)
+        read = partial(
+            read_dropped,
+            pool=pool,
+            query_texts=query_texts,
+            whole=self.whole_answers,
+            read_run=self._columns.read,
+        )
         taken: dict[Path, Run] = {}
         answers: dict[Path, tuple[AnswerRow, ...]] = {}
         own: dict[str, str] = {}
@@ -95,6 +103,10 @@ class DroppedRuns:
             own,
             {name: answers[path] for name, path in files.items() if path in answers},
         )
+
+    def forget_missing(self) -> None:
+        """Removes what is kept on disk of files that are gone."""
+        self._columns.forget(but=set(self.folder.run_files()))
 
     def _check(self, path: Path, dropped: Dropped, own: Mapping[str, str]) -> None:
         if any(own.get(doc_id, text) != text for doc_id, text in dropped.texts.items()):

@@ -339,6 +339,7 @@ class InputReader:
     def forget_missing(self) -> None:
         """Drops what is cached of files that are gone."""
         self._files.forget_missing()
+        self._dropped.forget_missing()
 
 
 def _sha256(path: Path) -> str:

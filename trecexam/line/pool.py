@@ -48,13 +48,14 @@ def pool_with_ranks(runs: Sequence[Run], query_ids: Iterable[str], depth: int) -
     query_of: list[NDArray[np.int64]] = []
     for number, run in enumerate(runs):
         at = np.array([place.get(query_id, -1) for query_id in run.query_ids], np.int64)
-        counts = np.where(at >= 0, np.minimum(np.diff(run.offsets), depth), 0)
+        offsets, top = run.top(depth)
+        counts = np.diff(offsets)
         lengths[number, at[at >= 0]] = counts[at >= 0]
-        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        parts.append(run.doc_ids.take(pa.array(np.repeat(run.offsets[:-1], counts) + within)))
+        parts.append(top)
         query_of.append(np.repeat(at, counts))
-    # All runs' passages of a query, one after the other.
-    order = np.argsort(np.concatenate([np.empty(0, np.int64), *query_of]), kind="stable")
+    # All runs' passages of a query, one after the other; those of queries that are not meant come first.
+    query_of_entry = np.concatenate([np.empty(0, np.int64), *query_of])
+    order = np.argsort(query_of_entry, kind="stable")[int((query_of_entry < 0).sum()) :]
     doc_ids = pa.concat_arrays(parts).take(pa.array(order)) if parts else pa.array([], pa.large_string())
     bounds = np.concatenate(([0], np.cumsum(lengths.sum(axis=0)))).tolist()
     pooled: dict[str, PooledQuery] = {}

@@ -41,8 +41,10 @@ def rows_at_ranks(run: Run, judged: Judged, depth: int | None = None) -> Ranked:
         depth: how many ranks, at least 1; None for all.
     """
     place = {query_id: i for i, query_id in enumerate(run.query_ids)}
-    bounds, starts = run.offsets.tolist(), judged.offsets.tolist()
-    doc_ids = run.doc_ids if run.doc_ids.type == pa.large_string() else run.doc_ids.cast(pa.large_string())
+    offsets_of_run, doc_ids = (run.offsets, run.doc_ids) if depth is None else run.top(depth)
+    bounds, starts = offsets_of_run.tolist(), judged.offsets.tolist()
+    n_entries = np.diff(run.offsets).tolist()
+    doc_ids = doc_ids if doc_ids.type == pa.large_string() else doc_ids.cast(pa.large_string())
     index_in = pc.get_function("index_in")
     pieces = []
     lengths = np.zeros(len(judged.query_ids), np.int64)
@@ -51,8 +53,7 @@ def rows_at_ranks(run: Run, judged: Judged, depth: int | None = None) -> Ranked:
         at = place.get(query_id)
         if at is None:
             continue
-        length = retrieved[i] = bounds[at + 1] - bounds[at]
-        lengths[i] = length if depth is None else min(length, depth)
+        retrieved[i], lengths[i] = n_entries[at], bounds[at + 1] - bounds[at]
         pieces.append(index_in.call([doc_ids.slice(bounds[at], int(lengths[i]))], judged.lookups[i]))
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     if not pieces:
