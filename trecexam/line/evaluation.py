@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from ir_measures import Measure
@@ -14,7 +14,8 @@ from trecexam.line.loaded import LoadedTrack
 from trecexam.line.measure_names import names_of
 from trecexam.line.measures import check_importance
 from trecexam.line.official import official_judgments
-from trecexam.line.value_cache import EvaluateRun, ValueCache
+from trecexam.line.pooled_rows import PooledRows
+from trecexam.line.value_cache import ValueCache
 from trecexam.scores.columns.evaluator import ColumnEvaluator, supported
 from trecexam.scores.columns.judged import Judged
 from trecexam.scores.evaluate import Evaluate, OfficialJudgments, RubricJudgments, measure
@@ -44,18 +45,18 @@ def rubric_values(
     columns = [each for each in computed if supported(each)]
     others = [each for each in computed if not supported(each)]
 
-    def evaluator(query_ids: Sequence[str]) -> EvaluateRun:
+    def prepare(query_ids: Sequence[str]) -> _Prepared:
         ratings = track.ratings(query_ids)
         judged = Judged.from_ratings(ratings, scores.label, at, scores.min_answers)
         rest = None
         if others:
             slow = RubricJudgments(ratings, scores.label, at, scores.min_answers)
             rest = slow.evaluator(others, query_ids)
-        return _evaluator(computed, columns, judged, rest, query_ids)
+        return _prepared(computed, columns, judged, rest)
 
     own = measures is None and min_rating is None
     cache = track.evaluated.own("rubric") if own else track.evaluated.other(tuple(names), min_rating)
-    return cache.values(track.runs, track.run_contents, _printed(computed), track.sheets, evaluator)
+    return _values(track, cache, computed, track.sheets, prepare)
 
 
 def official_values(
@@ -80,16 +81,16 @@ def official_values(
     columns = [each for each in computed if supported(each) and each.NAME not in DIVERSITY]
     others = [each for each in computed if each not in columns]
 
-    def evaluator(query_ids: Sequence[str]) -> EvaluateRun:
+    def prepare(query_ids: Sequence[str]) -> _Prepared:
         kept = set(query_ids)
         rows = [qrel for qrel in official.rows if qrel.query_id in kept]
         rest = OfficialJudgments(rows).evaluator(others, query_ids) if others else None
-        return _evaluator(computed, columns, Judged.from_qrels(rows, query_ids), rest, query_ids)
+        return _prepared(computed, columns, Judged.from_qrels(rows, query_ids), rest)
 
     part = "official, all" if query_ids is None else "official"
     cache = track.evaluated.own(part) if measures is None else ValueCache()
     tokens = dict.fromkeys(queries, track.digests.get(official.source))
-    return cache.values(track.runs, track.run_contents, _printed(computed), tokens, evaluator)
+    return _values(track, cache, computed, tokens, prepare)
 
 
 def leaderboard(
@@ -120,26 +121,49 @@ def _printed(measures: Iterable[Measure]) -> list[str]:
     return list(dict.fromkeys(map(str, measures)))
 
 
-def _evaluator(
-    measures: Sequence[Measure],
-    columns: Sequence[Measure],
-    judged: Judged,
-    rest: Evaluate | None,
-    query_ids: Sequence[str],
-) -> EvaluateRun:
-    """What evaluates a run: on columns, and by `rest` what these do not compute."""
+class _Prepared(NamedTuple):
+    """What evaluates runs on some queries: on columns, and by `rest` what these do not compute."""
+
+    names: tuple[str, ...]
+    on_columns: ColumnEvaluator
+    places: list[int]
+    rest: Evaluate | None
+
+
+def _prepared(
+    measures: Sequence[Measure], columns: Sequence[Measure], judged: Judged, rest: Evaluate | None
+) -> _Prepared:
     names = _printed(measures)
     on_columns = ColumnEvaluator(columns, judged)
-    places = [names.index(str(each)) for each in columns]
-    others = [name for name in names if name not in {str(each) for each in columns}]
+    return _Prepared(tuple(names), on_columns, [names.index(str(each)) for each in columns], rest)
 
-    def evaluate(run: Run) -> NDArray[np.float64]:
-        values = np.zeros((len(query_ids), len(names)))
-        values[:, places] = on_columns.values(run)
-        if rest is not None:
-            by_query = rest({q: run.ranking(q) for q in query_ids if q in run})
-            for place in map(names.index, others):
-                values[:, place] = [by_query[q][names[place]] for q in query_ids]
+
+def _values(
+    track: LoadedTrack,
+    cache: ValueCache,
+    measures: Sequence[Measure],
+    tokens: Mapping[str, Hashable],
+    prepare: Callable[[Sequence[str]], _Prepared],
+) -> MeasureValues:
+    """The values of all runs, from what is kept of them and what is evaluated now."""
+    pooled: dict[int, PooledRows | None] = {}
+
+    def evaluate(prepared: _Prepared, run: Run) -> NDArray[np.float64]:
+        on_columns, key = prepared.on_columns, id(prepared)
+        if key not in pooled:
+            pooled[key] = PooledRows.of(track, on_columns.judged, on_columns.depth)
+        rows = pooled[key]
+        query_ids = on_columns.judged.query_ids
+        values = np.zeros((len(query_ids), len(prepared.names)))
+        if rows is None:
+            values[:, prepared.places] = on_columns.values(run)
+        else:
+            values[:, prepared.places] = on_columns.values_at(rows.ranked(run))
+        if prepared.rest is not None:
+            by_query = prepared.rest({q: run.ranking(q) for q in query_ids if q in run})
+            for place, name in enumerate(prepared.names):
+                if place not in prepared.places:
+                    values[:, place] = [by_query[q][name] for q in query_ids]
         return values
 
-    return evaluate
+    return cache.values(track.runs, track.run_contents, _printed(measures), tokens, prepare, evaluate)

@@ -45,6 +45,7 @@ class LoadedTrack(TrackInputs):
         folder: where the track is.
         config: its settings, on the scale of its grader.
         grader: who answers; nothing here runs it.
+        depth: how many ranks of each run are pooled.
         pool: query_id -> its first passages in the runs; every query of the bank is there.
         texts: doc_id -> text of the pooled passages, as far as there are texts.
         sheets: query_id -> its cells and their grades; every query of the bank is there.
@@ -59,6 +60,7 @@ class LoadedTrack(TrackInputs):
     folder: TrackFolder
     config: TrackConfig
     grader: Grader
+    depth: int
     pool: Mapping[str, PooledQuery]
     texts: Mapping[str, str]
     sheets: Mapping[str, GradeSheet]

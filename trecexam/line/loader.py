@@ -137,6 +137,7 @@ class TrackLoader:
             folder=self.folder,
             config=self.config,
             grader=self.grader,
+            depth=depth,
             pool=pooled,
             texts=texts,
             sheets=self._sheets,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from converters.run import Run
 from trecexam.scores.values import MeasureValues
 
-#: Gives a run's values on some queries: float64 of shape (queries, measures).
-EvaluateRun = Callable[[Run], NDArray[np.float64]]
+#: What evaluates runs on some queries, made once for all runs.
+P = TypeVar("P")
 
 #: Sets of measures beside the track's own whose values are kept.
 _OTHERS = 4
@@ -35,7 +35,7 @@ class ValueCache:
         self._tokens: dict[str, Hashable] = {}
         self._runs: dict[str, _OfRun] = {}
         self.evaluated = 0
-        self._on_all: tuple[dict[str, Hashable], EvaluateRun] | None = None
+        self._on_all: tuple[dict[str, Hashable], Any] | None = None
 
     def values(
         self,
@@ -43,7 +43,8 @@ class ValueCache:
         contents: Mapping[str, Hashable],
         measures: Sequence[str],
         tokens: Mapping[str, Hashable],
-        evaluator: Callable[[Sequence[str]], EvaluateRun],
+        prepare: Callable[[Sequence[str]], P],
+        evaluate: Callable[[P, Run], NDArray[np.float64]],
     ) -> MeasureValues:
         """The values of every run on every query of `tokens`.
 
@@ -51,7 +52,8 @@ class ValueCache:
             contents: run -> a token of its file's content.
             measures: as ir_measures prints them.
             tokens: query_id -> a token of its labels.
-            evaluator: makes what evaluates runs on these queries; called for stale queries only.
+            prepare: makes what evaluates runs on some queries; called for stale ones only.
+            evaluate: gives a run's values on these queries, of shape (queries, measures).
         """
         query_ids = tuple(tokens)
         if tuple(measures) != self._measures:
@@ -66,10 +68,10 @@ class ValueCache:
         for names, stale in ((new, list(query_ids)), (old, fresh)):
             if not names or not stale:
                 continue
-            evaluate = self._evaluator(stale, tokens, evaluator)
+            prepared = self._prepared(stale, tokens, prepare)
             places = [place for place, q in enumerate(query_ids) if q in set(stale)] if names is old else None
             for name in names:
-                values = evaluate(runs[name])
+                values = evaluate(prepared, runs[name])
                 if places is not None:
                     values, part = self._runs[name].values.copy(), values
                     values[places] = part
@@ -83,18 +85,16 @@ class ValueCache:
         array = np.stack(arrays) if arrays else np.zeros(shape)
         return MeasureValues(tuple(runs), query_ids, self._measures, array)
 
-    def _evaluator(
-        self,
-        stale: Sequence[str],
-        tokens: Mapping[str, Hashable],
-        evaluator: Callable[[Sequence[str]], EvaluateRun],
-    ) -> EvaluateRun:
+    def _prepared(
+        self, stale: Sequence[str], tokens: Mapping[str, Hashable], prepare: Callable[[Sequence[str]], P]
+    ) -> P:
         """What evaluates runs on these queries; that on all of them is kept for the next run."""
         if len(stale) < len(tokens):
-            return evaluator(stale)
+            return prepare(stale)
         if self._on_all is None or self._on_all[0] != tokens:
-            self._on_all = dict(tokens), evaluator(stale)
-        return self._on_all[1]
+            self._on_all = dict(tokens), prepare(stale)
+        prepared: P = self._on_all[1]
+        return prepared
 
     def _follow(self, query_ids: tuple[str, ...], tokens: Mapping[str, Hashable]) -> None:
         """Gives what is kept the rows of these queries; a new query's are zero until it is evaluated."""

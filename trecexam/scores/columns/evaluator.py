@@ -15,7 +15,7 @@ from converters.run import Run
 from trecexam.scores.columns.judged import Judged
 from trecexam.scores.columns.measures import MODULES, alpha_ndcg
 from trecexam.scores.columns.measures.base import Computation
-from trecexam.scores.columns.ranked import Hits, rows_at_ranks
+from trecexam.scores.columns.ranked import Hits, Ranked, rows_at_ranks
 
 #: Parameters that are whole numbers of at least 1.
 _COUNTED = frozenset(("cutoff", "rel", "partial"))
@@ -91,7 +91,8 @@ class ColumnEvaluator:
         self._computations: list[Computation] = [
             MODULES[measure.NAME or ""].computation(measure, judged) for measure in measures
         ]
-        self._depth = _depth(self.measures)
+        #: How many ranks the measures look at; None for all.
+        self.depth = _depth(self.measures)
 
     def values(self, run: Run) -> NDArray[np.float64]:
         """The values of all measures on all queries.
@@ -100,7 +101,11 @@ class ColumnEvaluator:
             float64 of shape (queries of the judgments, measures), in their order; 0 where the run skips the
             query, where the query has no judgments, and where a value is undefined (0/0).
         """
-        hits = Hits.of(rows_at_ranks(run, self.judged, self._depth), self.judged)
+        return self.values_at(rows_at_ranks(run, self.judged, self.depth))
+
+    def values_at(self, ranked: Ranked) -> NDArray[np.float64]:
+        """The values of a run that is joined with the judgments, at the first `depth` ranks at least."""
+        hits = Hits.of(ranked, self.judged)
         values = np.zeros((len(self.judged.query_ids), len(self.measures)), np.float64)
         for column, compute in enumerate(self._computations):
             values[:, column] = compute(hits)

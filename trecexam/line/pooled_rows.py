@@ -1,0 +1,60 @@
+"""Runs joined with judgments through the pool, which knows already at which ranks each passage stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from converters.run import Run
+from trecexam.line.loaded import LoadedTrack
+from trecexam.scores.columns.judged import Judged
+from trecexam.scores.columns.ranked import Ranked
+
+#: Stands beyond the end of a ranking.
+_NOTHING = -2
+
+
+@dataclass(frozen=True, eq=False)
+class PooledRows:
+    """At the first ranks of all runs, the passages' rows in some judgments.
+
+    One join of each query's pool with its judgments serves all runs.
+
+    Attributes:
+        query_ids: those of the judgments.
+        place: run -> its place in `rows`.
+        rows: int32 of shape (runs, queries, depth); -1 where the judgments do not have the passage.
+    """
+
+    query_ids: tuple[str, ...]
+    place: dict[str, int]
+    rows: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, track: LoadedTrack, judged: Judged, depth: int | None) -> PooledRows | None:
+        """The first `depth` ranks; None where the pool is not that deep, or does not have all queries."""
+        if depth is None or depth > track.depth or not track.pool.keys() >= set(judged.query_ids):
+            return None
+        rows = np.full((len(track.runs), len(judged.query_ids), depth), _NOTHING, np.int32)
+        starts = judged.offsets.tolist()
+        for number, query_id in enumerate(judged.query_ids):
+            pooled = track.pool[query_id]
+            ranks = pooled.ranks[:, :depth]
+            doc_ids = pa.array(pooled.doc_ids, pa.large_string())
+            places = pc.call_function("index_in", [doc_ids], judged.lookups[number])
+            row_of = places.fill_null(-1).to_numpy().astype(np.int32)
+            row_of = np.append(np.where(row_of >= 0, row_of + starts[number], -1), _NOTHING)
+            rows[:, number, : ranks.shape[1]] = row_of[ranks]
+        return cls(judged.query_ids, {run: place for place, run in enumerate(track.runs)}, rows)
+
+    def ranked(self, run: Run) -> Ranked:
+        """The run's join with the judgments, as `trecexam.scores.columns.ranked.rows_at_ranks` gives it."""
+        of_run = self.rows[self.place[run.name]]
+        there = of_run != _NOTHING
+        offsets = np.concatenate(([0], np.cumsum(there.sum(axis=1)))).astype(np.int64)
+        retrieved = np.array([run.count(query_id) for query_id in self.query_ids], np.int64)
+        return Ranked(offsets, of_run[there], retrieved)
