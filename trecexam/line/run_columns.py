@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import json
 import mmap
+import os
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -131,7 +132,7 @@ class RunColumns:
         Raises:
             ConversionError: it is no run.
         """
-        columns = self._folder / f"{hashlib.sha256(str(path.absolute()).encode()).hexdigest()[:32]}.arrow"
+        columns = self._folder / f"{_stem(path)}.arrow"
         known = _mapped(columns, path)
         if known is not None:
             return known
@@ -147,11 +148,15 @@ class RunColumns:
 
     def forget(self, but: set[Path]) -> None:
         """Removes the columns of run files other than these."""
-        kept = {hashlib.sha256(str(path.absolute()).encode()).hexdigest()[:32] for path in but}
+        kept = set(map(_stem, but))
         for columns in self._folder.glob("*.arrow"):
             if columns.stem not in kept:
                 with contextlib.suppress(OSError):
                     columns.unlink()
+
+
+def _stem(path: Path) -> str:
+    return hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:32]
 
 
 def _packed(run: Run, path: Path) -> bytes:

@@ -100,7 +100,7 @@ class Outputs:
         for folder in folders:
             files.sweep(folder)
         # Before anything is replaced: a history that cannot be written leaves the outputs as they were.
-        entry = self.history.note(track) if complete else None
+        noted = self.history.note(track) if complete else None
         earlier, made, written = self._made_earlier(), dict[str, _Made](), list[Path]()
         for group in (*FIRST, *(group for group in FEATURES if group not in FIRST)):
             key = group.names[0]
@@ -123,10 +123,12 @@ class Outputs:
             with contextlib.suppress(OSError):
                 # Only where nothing is left in it.
                 folder.rmdir()
+        if noted is not None:
+            self.history.finish(noted, track)
         manifest = to_json(self._manifest(track, len(rejected), usage, hashes, complete=complete)).encode()
         written += self._put({MANIFEST: manifest})
         self._made = made
-        return Written(written, entry)
+        return Written(written, noted and noted.entry)
 
     def _put(self, contents: Mapping[str, bytes]) -> list[Path]:
         """Writes the files that differ from those that are there; which."""

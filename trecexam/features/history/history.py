@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trecexam.errors import TrecexamError
 from trecexam.features.history import tables as rendering
@@ -37,6 +37,7 @@ from trecexam.features.history.arithmetic import (
 from trecexam.features.history.reasons import cause
 from trecexam.features.history.snapshot import origin_of, standing_of
 from trecexam.files import atomic as files
+from trecexam.files.stamps import stamp
 from trecexam.tables.table import to_tsv
 from trecexam.tables.terminal import printable
 from trecexam.track import TrackFolder
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
 
 #: Of the file in .trecexam; another version's is as good as none.
 _FORMAT = 1
+#: What is kept in the process, so that megabytes need not be read at each update.
+_KEPT = "the history's last entry"
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,20 @@ class _Logged:
     origin: Origin
 
 
+class Noted(NamedTuple):
+    """What `History.note` took down.
+
+    Attributes:
+        entry: the number of the entry; None where nothing changed.
+        logged: what is to be remembered; None where there is nothing.
+        fresh: the entry by its number, for the log.
+    """
+
+    entry: int | None
+    logged: _Logged | None
+    fresh: Mapping[int, Entry]
+
+
 class History:
     """The history of a track."""
 
@@ -68,14 +85,11 @@ class History:
         self.log_path = self.folder / "log.tsv"
         self._state = folder.state / "history.json.gz"
 
-    def note(self, track: LoadedTrack) -> int | None:
-        """Takes down what changed since the last entry.
+    def note(self, track: LoadedTrack) -> Noted:
+        """Takes down what changed since the last entry. `finish` must follow.
 
         Args:
             track: with all its cells asked for; what a stopped update leaves is nobody's leaderboard.
-
-        Returns:
-            The number of the entry, None where nothing changed.
 
         Raises:
             TrecexamError: it cannot be written.
@@ -84,26 +98,38 @@ class History:
             files.sweep(folder)
         standing, origin = standing_of(track), origin_of(track)
         key = hashlib.sha256(_json(Standing, standing)).hexdigest()
-        logged = self._logged()
+        logged = track.kept.get(_KEPT, stamp(self._state), self._logged)
         told, latest = self._log()[1], max(self.numbers(), default=0)
         if not told and not latest:
             # The folder is new, or was removed: it starts again.
             logged = None
             if not standing.runs:
-                return None
+                return Noted(None, None, {})
         counted = max(told, logged.entry if logged else 0)
         known = logged if logged is not None and logged.entry == counted else None
         number = counted + 1 if latest <= counted + 1 else latest + 1
         entry = self._entry(number, known, standing, origin, key, track)
         if entry.board.empty and known is not None:
-            self._remember(_Logged(_FORMAT, known.entry, key, standing, origin))
-            self._tell({})
-            return None
+            return Noted(None, _Logged(_FORMAT, known.entry, key, standing, origin), {})
         if not self._is_there(entry):
             files.replace(self._path(number), rendering.entry_json(_plain(Entry, entry)).encode())
-        self._remember(_Logged(_FORMAT, number, key, standing, origin))
-        self._tell({number: entry})
-        return number
+        return Noted(number, _Logged(_FORMAT, number, key, standing, origin), {number: entry})
+
+    def finish(self, noted: Noted, track: LoadedTrack) -> None:
+        """Remembers where the leaderboard stands now, and adds the entry to the log.
+
+        It may be left to the end of an update: where a process is killed before, the next one makes the same
+        entry again.
+
+        Raises:
+            TrecexamError: it cannot be written.
+        """
+        if noted.logged is None:
+            return
+        logged = noted.logged
+        self._remember(logged)
+        track.kept.get(_KEPT, stamp(self._state), lambda: logged)
+        self._tell(noted.fresh)
 
     def numbers(self) -> list[int]:
         """The numbers of the entries that are there, in order."""

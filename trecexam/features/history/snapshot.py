@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from trecexam.bank.model import item_digest
@@ -45,8 +45,12 @@ def standing_of(track: LoadedTrack) -> Standing:
     return Standing(board.measures, runs, query_states(track))
 
 
-def query_states(track: LoadedTrack) -> dict[str, QueryState]:
+def query_states(track: LoadedTrack) -> Mapping[str, QueryState]:
     """query_id -> its items, and the labels and items of its passages."""
+    return track.derived("query states", ("cells", "settings"), lambda: _query_states(track))
+
+
+def _query_states(track: LoadedTrack) -> dict[str, QueryState]:
     scores = track.config.scores
     ratings = {query.query_id: query for query in track.ratings()}
     bank = track.bank
