@@ -40,6 +40,7 @@ class DroppedRuns:
 
     Attributes:
         whole_answers: whether the track's grader judges whole answers, which come with their texts.
+        columns: those of large runs.
     """
 
     def __init__(self, folder: TrackFolder, files: FileCache, *, whole_answers: bool) -> None:
@@ -47,7 +48,7 @@ class DroppedRuns:
         self.whole_answers = whole_answers
         self._files = files
         self._prompts: dict[str, str] = {}
-        self._columns = RunColumns(folder.state / "runs")
+        self.columns = RunColumns(folder.state / "runs")
 
     def read(
         self,
@@ -68,7 +69,7 @@ class DroppedRuns:
             pool=pool,
             query_texts=query_texts,
             whole=self.whole_answers,
-            read_run=self._columns.read,
+            read_run=self.columns.read,
         )
         taken: dict[Path, Run] = {}
         answers: dict[Path, tuple[AnswerRow, ...]] = {}
@@ -106,7 +107,7 @@ class DroppedRuns:
 
     def forget_missing(self) -> None:
         """Removes what is kept on disk of files that are gone."""
-        self._columns.forget(but=set(self.folder.run_files()))
+        self.columns.forget(but=set(self.folder.run_files()))
 
     def _check(self, path: Path, dropped: Dropped, own: Mapping[str, str]) -> None:
         if any(own.get(doc_id, text) != text for doc_id, text in dropped.texts.items()):

@@ -224,6 +224,10 @@ class InputReader:
     def _bankless(self) -> bool:
         return QUERY in self.kinds
 
+    def keep_columns(self) -> None:
+        """From now on the columns of large runs are kept beside the store."""
+        self._dropped.columns.write = True
+
     @property
     def whole_answers(self) -> bool:
         """Whether the grader judges whole answers, which come with their texts."""

@@ -96,6 +96,7 @@ class TrackLoader:
         if self._store is None or not self._store.write:
             self.close()
             self._store = GradeStore(self.folder.store_path, write=True)
+            self.inputs.keep_columns()
 
     def load(
         self,

@@ -119,12 +119,14 @@ def _split(offsets: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.int
 class RunColumns:
     """The columns of a track's runs.
 
-    Args:
-        folder: where they lie, a file a run.
+    Attributes:
+        write: whether columns are made and removed here; who only reads a track leaves its folder as it is.
     """
 
     def __init__(self, folder: Path) -> None:
+        """`folder` is where they lie, a file a run."""
         self._folder = folder
+        self.write = False
 
     def read(self, path: Path) -> Run:
         """A run file's entries, as `converters.read` gives them.
@@ -138,7 +140,7 @@ class RunColumns:
             return known
         before = stamp(path)
         run: Run = converters.read(path, "run")
-        if len(run) < LEAST or before != stamp(path):
+        if not self.write or len(run) < LEAST or before != stamp(path):
             return run
         # A full disk, or a folder that may only be read: the run is held in memory.
         with contextlib.suppress(TrecexamError):
@@ -148,6 +150,8 @@ class RunColumns:
 
     def forget(self, but: set[Path]) -> None:
         """Removes the columns of run files other than these."""
+        if not self.write:
+            return
         kept = set(map(_stem, but))
         for columns in self._folder.glob("*.arrow"):
             if columns.stem not in kept:
