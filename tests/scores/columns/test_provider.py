@@ -143,11 +143,11 @@ def test_importing_it_registers_nothing() -> None:
 
 
 def test_the_page_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (code,) = [
-        part.split("```")[0]
-        for part in (ROOT / "examples" / "columns.md").read_text().split("```python\n")[1:]
-    ]
+    page = (ROOT / "examples" / "columns.md").read_text()
+    codes = [part.split("```")[0] for part in page.split("```python\n")[1:]]
+    assert codes
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(ir_measures.DefaultPipeline, "providers", list(ir_measures.DefaultPipeline.providers))
     monkeypatch.setattr(providers.base, "registry", dict(providers.base.registry))
-    exec(compile(code, "columns.md", "exec"), {})
+    for code in codes:
+        exec(compile(code, "columns.md", "exec"), {})
