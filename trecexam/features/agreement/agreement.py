@@ -30,7 +30,7 @@ class Agreements:
 
     Attributes:
         source: the official judgments' file or dataset.
-        cautions: what makes them other than people's judgments of all that they name. Negative labels are
+        warnings: what makes them other than people's judgments of all that they name. Negative labels are
             left out.
         grader: what graded: the grader's name and model.
         n_queries: queries with passages that have both labels.
@@ -41,7 +41,7 @@ class Agreements:
     """
 
     source: str
-    cautions: tuple[str, ...]
+    warnings: tuple[str, ...]
     grader: str
     n_queries: int
     n_both: int
@@ -58,14 +58,14 @@ class Agreements:
         """The tables with full precision, and what they are made from."""
         return {
             "official": self.source,
-            "cautions": list(self.cautions),
+            "cautions": list(self.warnings),
             "grader": self.grader,
             "n_queries": self.n_queries,
             "n_both": self.n_both,
             "n_label_only": self.n_label_only,
             "n_judgment_only": self.n_judgment_only,
             "human_ratings_left_out": dict(self.left_out),
-            "agreements": [agreement_json(one) for one in self.found],
+            "agreements": [agreement_json(agreed) for agreed in self.found],
         }
 
 
@@ -101,26 +101,26 @@ def agreements(
     ]
     _refuse_beyond(choices, best)
     levels = {label for q in ratings for label in judged.judged.get(q.query_id, {}).values()}
-    found = []
+    compared = []
     for choice in choices:
         own = {q.query_id: labels(q, choice.rule, choice.min_rating, choice.min_answers) for q in ratings}
         pairs = pair(own, judged.judged)
         if not len(pairs.query):
-            why = judged.meets({q.query_id: q.doc_ids for q in ratings})
+            why = judged.explain_no_overlap({q.query_id: q.doc_ids for q in ratings})
             if why:
                 raise NothingInCommonError(why)
             raise NothingInCommonError(_why_none(track, ratings), path=track.folder.root)
-        found.append(agreement(pairs, choice, best, levels))
+        compared.append(agreement(pairs, choice, best, levels))
     return Agreements(
         judged.source,
-        judged.cautions(),
+        judged.warnings(),
         _name(track.grader.identity),
         pairs.n_queries,
         len(pairs.query),
         pairs.n_label_only,
         pairs.n_judgment_only,
         track.override_summary(),
-        tuple(found),
+        tuple(compared),
     )
 
 

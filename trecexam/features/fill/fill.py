@@ -135,14 +135,14 @@ def _found(loader: TrackLoader, request: FillRequest) -> Found:
     queries = track.bank.query_ids
     pooled = pool(track.runs.values(), queries, depth)
     # Negative lines stay as they are: they are somebody's, though trec_eval takes them for no judgment.
-    notes = [f"{line}; these lines stay as they are" for line in judgments.cautions()]
-    strangers = judgments.meets(pooled)
-    if strangers is not None:
+    notes = [f"{line}; these lines stay as they are" for line in judgments.warnings()]
+    no_overlap = judgments.explain_no_overlap(pooled)
+    if no_overlap is not None:
         if request.rule is None:
             raise TrecexamError(
-                f"{strangers} To fill the whole pool all the same, choose --map identity or --map thresholds"
+                f"{no_overlap} To fill the whole pool all the same, choose --map identity or --map thresholds"
             )
-        notes.append(strangers)
+        notes.append(no_overlap)
     holes = holes_of(pooled, judgments.labels)
     unjudged = [query_id for query_id in holes if query_id not in judgments.labels]
     if unjudged:
