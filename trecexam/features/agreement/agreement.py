@@ -86,7 +86,8 @@ def agreements(
     """
     scores = track.config.scores
     judged = official_judgments(track)
-    ratings = _machine_ratings(track)
+    # The grader's own ratings: a person who put a cell right must not count as the grader's agreement.
+    ratings = track.ratings(human=False)
     # A grader of one's own may go beyond the scale that it names.
     given = (int(q.ratings.max(initial=0)) for q in ratings)
     best = max(track.traits.scale.max_rating, *given)
@@ -132,11 +133,6 @@ def agreements_if_any(track: LoadedTrack) -> Agreements | None:
         return agreements(track)
     except NothingInCommonError:
         return None
-
-
-def _machine_ratings(track: LoadedTrack) -> Sequence[QueryRatings]:
-    """The grader's own ratings: a person who put a cell right must not count as the grader's agreement."""
-    return track.ratings(human=False)
 
 
 def _refuse_beyond(choices: Sequence[Thresholds], best: int) -> None:
