@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 
 from trecexam.bank.changes import BankChange, bank_changes
 from trecexam.config import TrackConfig
-from trecexam.features.history.arithmetic import QueryState, RunState, Standing, board_change, counting
+from trecexam.features.history.arithmetic import (
+    LeaderboardSnapshot,
+    QuerySnapshot,
+    RunState,
+    board_change,
+    counting,
+)
 from trecexam.features.history.arithmetic.banks import BankDiff, BankSide, MeasureDiff, tau_of
 from trecexam.features.history.snapshot import finite, query_states
 from trecexam.line.evaluation import rubric_values
@@ -80,9 +86,9 @@ class _Evaluated:
     runs: Mapping[str, Run]
     digests: Mapping[str, str]
     values: MeasureValues
-    queries: Mapping[str, QueryState]
+    queries: Mapping[str, QuerySnapshot]
 
-    def standing(self, measure: str, query_ids: Collection[str], average: Average) -> Standing:
+    def snapshot(self, measure: str, query_ids: Collection[str], average: Average) -> LeaderboardSnapshot:
         """Where the runs stand by one measure over these queries."""
         answered = {name: [q for q in query_ids if q in run] for name, run in self.runs.items()}
         board = leaderboard(self.values, [measure], sorted(query_ids), answered, average)
@@ -95,7 +101,7 @@ class _Evaluated:
             )
             for row in board.rows
         }
-        return Standing((measure,), runs, {q: self.queries[q] for q in query_ids})
+        return LeaderboardSnapshot((measure,), runs, {q: self.queries[q] for q in query_ids})
 
 
 def _evaluated(loader: TrackLoader, files: Sequence[Path], measures: Sequence[str] | None) -> _Evaluated:
@@ -134,7 +140,7 @@ def _compared(
     found = []
     for name in measures:
         before, after = (
-            side.standing(name, queries, scores.average)
+            side.snapshot(name, queries, scores.average)
             for side, queries in zip(sides, query_ids, strict=True)
         )
         board = board_change(
