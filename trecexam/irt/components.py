@@ -75,13 +75,6 @@ class Components:
             self.codes[:, kept],
         )
 
-    def of_examinees(self, examinees: NDArray[np.intp]) -> Components:
-        """Of these examinees alone, with the levels that they have."""
-        rows = [
-            [self.levels[k][code] for k, code in enumerate(row)] for row in self.codes[examinees].tolist()
-        ]
-        return Components.of(self.names, rows)
-
     def design(self) -> Floats:
         """Of each examinee, 1 at its levels; shape (n_examinees, n_levels)."""
         design = np.zeros((len(self.codes), self.n_levels))

@@ -122,7 +122,7 @@ def _best(parts: Floats, m: int) -> Floats:
         Shape (n, 6).
     """
     at_least = parts[..., ::-1].cumsum(axis=2)[..., ::-1]
-    # few[j]: the probability that exactly j of the ratings so far, and j < m, are r or better, for each r.
+    # fewer[j]: the probability that exactly j of the ratings so far, and j < m, are r or better, for each r.
     fewer = np.zeros((m, len(parts), RATINGS))
     fewer[0] = 1.0
     for item in range(parts.shape[1]):

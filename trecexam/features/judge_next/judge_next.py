@@ -17,9 +17,13 @@ from trecexam.scores.measures import measure
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from converters.records import Item
     from trecexam.line.loaded import LoadedTrack
     from trecexam.line.measure_names import MeasureLike
+    from trecexam.scores.chances import Opinions
     from trecexam.scores.ratings import QueryRatings
 
 Level = Literal["passage", "cell"]
@@ -244,9 +248,9 @@ class Search:
         """What is found on each of these queries."""
         track, level = self._track, self.level
         queries = [self._queries[query_id] for query_id in query_ids]
-        for q, probabilities in zip(queries, grader_probabilities(track, queries), strict=True):
+        for q, opinions in zip(queries, grader_probabilities(track, queries), strict=True):
             possible, judged = _possible_judgments(
-                track, q, probabilities, level, self._officially.get(q.query_id, ())
+                track, q, opinions, level, self._officially.get(q.query_id, ())
             )
             ungraded = int((~q.rated if level == "passage" else q.ratings < 0).sum())
             of_query = suggestions(q, possible, self._board, self._scoring, track.config.track.depth)
@@ -308,9 +312,27 @@ def _official(track: LoadedTrack) -> dict[str, set[str]]:
 
 
 def _possible_judgments(
-    track: LoadedTrack, q: QueryRatings, probabilities: Any, level: Level, officially: Collection[str]
+    track: LoadedTrack,
+    q: QueryRatings,
+    opinions: Opinions,
+    level: Level,
+    officially: Collection[str],
 ) -> tuple[PossibleJudgments, int]:
     """What is asked about a query, and how many passages or cells are not since a person judged them."""
+    alike, first = _equal_texts(track, q)
+    if level == "passage":
+        judged = _judged_passages(q, officially, alike)
+        rated = (q.ratings >= 0).any(axis=1) & first
+        chances = passage_chances(q, opinions, track.config.scores.min_answers)
+    else:
+        judged = _judged_cells(track, q)
+        rated = (q.ratings >= 0) & first[:, None]
+        chances = cell_chances(q, opinions)
+    return PossibleJudgments(chances, rated & ~judged, alike), int((rated & judged).sum())
+
+
+def _equal_texts(track: LoadedTrack, q: QueryRatings) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """A number for each passage's text, and which passages are the first with theirs."""
     import numpy as np
 
     numbers: dict[str, int] = {}
@@ -319,25 +341,28 @@ def _possible_judgments(
     alike = np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
     first = np.zeros(len(alike), np.bool_)
     first[np.unique(alike, return_index=True)[1]] = True
-    if level == "passage":
-        already = np.array([doc_id in q.human or doc_id in officially for doc_id in q.doc_ids], np.bool_)
-        already = np.isin(alike, alike[already])
-        rated = (q.ratings >= 0).any(axis=1)
-        chances = passage_chances(q, probabilities, track.config.scores.min_answers)
-        return PossibleJudgments(chances, rated & first & ~already, alike), int(
-            (rated & first & already).sum()
-        )
+    return alike, first
+
+
+def _judged_passages(
+    q: QueryRatings, officially: Collection[str], alike: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Which passages a person judged as a whole, or one with the same text."""
+    import numpy as np
+
+    judged = np.array([doc_id in q.human or doc_id in officially for doc_id in q.doc_ids], np.bool_)
+    return np.isin(alike, alike[judged])
+
+
+def _judged_cells(track: LoadedTrack, q: QueryRatings) -> NDArray[np.bool_]:
+    """Which cells a person rated, shape (n_docs, n_items)."""
+    import numpy as np
+
     human = track.overrides.queries.get(q.query_id)
     cells = human.cells if human else {}
     items = track.bank.items[q.query_id]
-    already = np.array(
-        [[(doc_id, item.item_id) in cells for item in items] for doc_id in q.doc_ids], np.bool_
-    )
-    already = already.reshape(q.ratings.shape)
-    rated = (q.ratings >= 0) & first[:, None]
-    return PossibleJudgments(cell_chances(q, probabilities), rated & ~already, alike), int(
-        (rated & already).sum()
-    )
+    judged = np.array([[(doc_id, item.item_id) in cells for item in items] for doc_id in q.doc_ids], np.bool_)
+    return judged.reshape(q.ratings.shape)
 
 
 def _with_texts(track: LoadedTrack, suggestion: Suggestion) -> SuggestionWithTexts:

@@ -114,18 +114,18 @@ def spurious_lines(spurious: Spurious, width: int, *, top: int | None = None) ->
     Args:
         top: only so many items.
     """
-    discriminates = any(item.discrimination == item.discrimination for item in spurious.items)
+    with_irt = any(reach.discrimination == reach.discrimination for reach in spurious.items)
     yield from wrapped(
         f"Relevant: judgment {spurious.min_relevant} or better. Reached: rating {spurious.min_rating} or "
         "better. alone: passages that reach no other item. phi: correlation of reaching the item and being "
         "relevant."
-        + (" a: the item's discrimination between runs, by item response theory." if discriminates else ""),
+        + (" a: the item's discrimination between runs, by item response theory." if with_irt else ""),
         width,
     )
     yield ""
     header = (
         "phi",
-        *(["a"] if discriminates else []),
+        *(["a"] if with_irt else []),
         "precision",
         "non-relevant",
         "alone",
@@ -133,7 +133,7 @@ def spurious_lines(spurious: Spurious, width: int, *, top: int | None = None) ->
         "alone",
         "item",
     )
-    rows = [_reach_cells(item, discriminates=discriminates) for item in spurious.items[:top]]
+    rows = [_reach_cells(reach, with_irt=with_irt) for reach in spurious.items[:top]]
     table = [header, *rows]
     widths = [max(len(row[column]) for row in table) for column in range(len(header) - 1)]
     for number, row in enumerate(table):
@@ -141,9 +141,9 @@ def spurious_lines(spurious: Spurious, width: int, *, top: int | None = None) ->
             [*(padded(value, to, right=True) for value, to in zip(row, widths, strict=False)), row[-1]]
         )
         if number:
-            item = spurious.items[number - 1]
-            note = f"{item.note}: " if item.note else ""
-            yield from ("    " + line for line in wrapped(note + printable(item.item.text), width - 4))
+            reach = spurious.items[number - 1]
+            note = f"{reach.note}: " if reach.note else ""
+            yield from ("    " + line for line in wrapped(note + printable(reach.item.text), width - 4))
     yield from _more(spurious.items, top)
 
 
@@ -257,15 +257,15 @@ def _missed_line(topic: Topic, missed: Missed) -> str:
     return f"{name}  judgment {missed.judgment}  best rating {missed.best_rating} on {where}{rated}"
 
 
-def _reach_cells(item: ItemReach, *, discriminates: bool) -> tuple[str, ...]:
-    shares = (item.phi, *([item.discrimination] if discriminates else []), item.precision)
+def _reach_cells(reach: ItemReach, *, with_irt: bool) -> tuple[str, ...]:
+    shares = (reach.phi, *([reach.discrimination] if with_irt else []), reach.precision)
     return (
         *("" if share != share else f"{share:.2f}" for share in shares),
-        f"{item.nonrelevant_reached}/{item.nonrelevant}",
-        str(item.nonrelevant_only),
-        f"{item.relevant_reached}/{item.relevant}",
-        str(item.relevant_only),
-        printable(item.item.item_id),
+        f"{reach.nonrelevant_reached}/{reach.nonrelevant}",
+        str(reach.nonrelevant_only),
+        f"{reach.relevant_reached}/{reach.relevant}",
+        str(reach.relevant_only),
+        printable(reach.item.item_id),
     )
 
 
