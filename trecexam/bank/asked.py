@@ -45,7 +45,7 @@ def asked(
 def _of_kinds(
     by_query: Mapping[str, tuple[Item, ...]], kinds: Collection[str]
 ) -> dict[str, tuple[Item, ...]]:
-    found = {
+    kept = {
         query_id: tuple(item for item in items if item.kind in kinds) for query_id, items in by_query.items()
     }
-    return {query_id: items for query_id, items in found.items() if items}
+    return {query_id: items for query_id, items in kept.items() if items}

@@ -45,10 +45,10 @@ def _query(query_id: str, old: Bank, new: Bank) -> Iterator[BankChange]:
     origin: dict[int, int] = {}
     keys: tuple[Callable[[Item], object], ...] = (lambda item: item.item_id, item_digest)
     for key in keys:
-        taken = set(origin.values())
+        matched = set(origin.values())
         places: dict[object, list[int]] = {}
         for i, item in enumerate(before):
-            if i not in taken:
+            if i not in matched:
                 places.setdefault(key(item), []).append(i)
         for j, item in enumerate(after):
             if j not in origin and places.get(key(item)):

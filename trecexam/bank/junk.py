@@ -46,8 +46,8 @@ def junk_in(text: str) -> str | None:
         if pattern.search(inner):
             return what
     if any(
-        (inner.startswith(one) and other not in inner) or (inner.endswith(other) and one not in inner)
-        for one, other in ("[]", "{}")
+        (inner.startswith(left) and right not in inner) or (inner.endswith(right) and left not in inner)
+        for left, right in ("[]", "{}")
     ):
         return _LIST
     if _quoted(inner):
@@ -57,9 +57,9 @@ def junk_in(text: str) -> str | None:
 
 def _quoted(text: str) -> bool:
     """Whether quotes stand around the whole, or one that nothing closes before it."""
-    for one, other in ('""', "“”", "''", "``"):
-        if text.startswith(one):
+    for opening, closing in ('""', "“”", "''", "``"):
+        if text.startswith(opening):
             rest = text[1:]
             # An apostrophe may stand first and open nothing: 'til, 's Gravenhage.
-            return rest.find(other) == len(rest) - 1 or (other not in rest and one != "'")
+            return rest.find(closing) == len(rest) - 1 or (closing not in rest and opening != "'")
     return False

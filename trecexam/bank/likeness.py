@@ -21,8 +21,8 @@ def folded(text: str) -> tuple[str, ...]:
 
 def copies(text: str, query_text: str) -> bool:
     """Whether a text says the query again and nothing else."""
-    said, query = words(text), words(query_text)
-    if not said or not query:
+    item_words, query = words(text), words(query_text)
+    if not item_words or not query:
         return False
-    told = tuple(word for word in said if word not in _IDLE)
-    return said == query or (bool(told) and told == tuple(word for word in query if word not in _IDLE))
+    telling, asked = (tuple(word for word in side if word not in _IDLE) for side in (item_words, query))
+    return item_words == query or (bool(telling) and telling == asked)

@@ -94,7 +94,7 @@ def _say_what_counts(found: Agreements) -> None:
         f"{found.n_judgment_only:,} only a judgment",
         err=True,
     )
-    for line in found.cautions:
+    for line in found.warnings:
         click.echo(line, err=True)
     if found.left_out["who"]:
         click.echo(

@@ -13,7 +13,7 @@ from trecexam.cli.options import json_option, measure_option, track_argument
 from trecexam.cli.scores import bad_measures, say_what_is_missing
 
 if TYPE_CHECKING:
-    from trecexam.features.correlation.comparison import Comparison, Outliers, SwappedPairs
+    from trecexam.features.correlation.comparison import LeaderboardComparison, Outliers, SwappedPairs
 
 
 @click.command(epilog="Example: trecexam correlate mytrack -m 'P(rel=4)@20' --official-measure nDCG@10")
@@ -86,7 +86,7 @@ def correlate(
     with trecexam.open_track(track) as opened, bad_measures():
         chosen = measures or None, official_measures or None
         ratings = sorted({*min_ratings, *(opened.thresholds() if thresholds else ())})
-        shown: Comparison | SwappedPairs | Outliers | None
+        shown: LeaderboardComparison | SwappedPairs | Outliers | None
         if swaps:
             shown = opened.swaps(*chosen, min_ratings=ratings)
         elif outliers is not None:

@@ -14,7 +14,7 @@ from trecexam.line.sources import sources_beside
 
 if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.scale_map import RuleName
-    from trecexam.features.fill.filled import Filled, Found
+    from trecexam.features.fill.filled import Filled, HolesToFill
 
 
 @click.command(epilog="Example: trecexam fill mytrack --qrels official.qrels -o merged.qrels")
@@ -101,7 +101,7 @@ def _say(*lines: str) -> None:
         click.echo(line, err=True)
 
 
-def _say_found(found: Found) -> None:
+def _say_found(found: HolesToFill) -> None:
     _say(*(f"not taken: {row}" for row in found.rejected), *found.notes)
     _say(
         f"{found.official.source}: {len(found.official.rows):,} judgments; of the {found.pooled:,} passages "

@@ -44,7 +44,7 @@ def holes(track: Path, depths: tuple[int, ...], by: str, qrels: Path | None, as_
     """
     with trecexam.open_track(track) as opened:
         report = opened.holes(depths or None, qrels=qrels)
-    for line in report.said():
+    for line in report.summary_lines():
         click.echo(line, err=True)
     show.table(
         report.table(by_run=by == "run"), as_json=as_json, json_value=report.as_json(by_run=by == "run")

@@ -104,7 +104,7 @@ def runs(
             teams=teams,
             progress=show.steps(progress),
         )
-    _say(report.said(), report.rule)
+    _say(report.summary_lines(), report.rule)
     show.table(
         report.summary() if summary else report.table(),
         as_json=as_json,

@@ -75,21 +75,14 @@ class Components:
             self.codes[:, kept],
         )
 
-    def taken(self, examinees: NDArray[np.intp]) -> Components:
-        """Of these examinees alone, with the levels that they have."""
-        rows = [
-            [self.levels[k][code] for k, code in enumerate(row)] for row in self.codes[examinees].tolist()
-        ]
-        return Components.of(self.names, rows)
-
     def design(self) -> Floats:
         """Of each examinee, 1 at its levels; shape (n_examinees, n_levels)."""
-        found = np.zeros((len(self.codes), self.n_levels))
+        design = np.zeros((len(self.codes), self.n_levels))
         start = 0
         for place, known in enumerate(self.levels):
-            found[np.arange(len(self.codes)), start + self.codes[:, place]] = 1
+            design[np.arange(len(self.codes)), start + self.codes[:, place]] = 1
             start += len(known)
-        return found
+        return design
 
     def centring(self) -> Floats:
         """What makes centred levels of any, shape (n_levels, n_levels); then the general mean's row below."""
@@ -110,8 +103,8 @@ class Components:
     def smallest(self, levels: Floats) -> Floats:
         """The levels' abilities with the least sum of squares that give the same abilities of examinees."""
         null = _null_space(self.design())
-        found: Floats = levels - null @ (null.T @ levels)
-        return found
+        smallest: Floats = levels - null @ (null.T @ levels)
+        return smallest
 
 
 def _null_space(design: Floats) -> Floats:

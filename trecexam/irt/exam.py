@@ -91,11 +91,12 @@ class FittedExam:
     @cached_property
     def quality(self) -> tuple[ItemQuality, ...]:
         """Of each item, in the exam's order."""
-        exam, found = self.exam, self.fit
+        exam, fitted = self.exam, self.fit
         same = constant(exam.values)
         rank = np.empty(len(exam.items), int)
-        rank[least_discriminating(found, same)] = np.arange(1, len(exam.items) + 1)
-        told = item_information(found.theta, found.a, found.b, found.c).mean(axis=0)
+        rank[least_discriminating(fitted, same)] = np.arange(1, len(exam.items) + 1)
+        information = item_information(fitted.theta, fitted.a, fitted.b, fitted.c).mean(axis=0)
+        share_of_mean = information / information.mean() if information.any() else np.ones_like(information)
         rest = rest_correlations(exam.values)
         twins, phis = likest(exam.values)
         shares = np.nanmean(exam.values, axis=0)
@@ -104,10 +105,10 @@ class FittedExam:
                 int(rank[n]),
                 float(shares[n]),
                 float(rest[n]),
-                float(told[n]),
+                float(information[n]),
                 exam.items[twins[n]] if twins[n] >= 0 else "",
                 float(phis[n]),
-                _note(shares[n], rest[n], told[n] / told.mean() if told.any() else 1.0, phis[n]),
+                _note(shares[n], rest[n], share_of_mean[n], phis[n]),
             )
             for n in range(len(exam.items))
         )
@@ -118,13 +119,13 @@ class FittedExam:
         return float(self.fit.theta[place]) - half, float(self.fit.theta[place]) + half
 
 
-def _note(share: float, rest: float, told: float, phi: float) -> str:
+def _note(share: float, rest: float, information: float, phi: float) -> str:
     if share in (0, 1):
         return "all got it right" if share else "no one got it right"
     doubts = []
     if rest < 0:
         doubts.append("weaker examinees get it right more often")
-    if told < UNINFORMATIVE:
+    if information < UNINFORMATIVE:
         doubts.append("uninformative")
     if phi >= REDUNDANT:
         doubts.append("redundant")
@@ -149,10 +150,10 @@ def rest_correlations(values: Floats) -> Floats:
     x, y = np.where(used, right, 0.0), np.where(used, rest, 0.0)
     dx, dy = (np.where(used, side - side.sum(axis=0) / n, 0.0) for side in (x, y))
     spread = np.sqrt((dx**2).sum(axis=0) * (dy**2).sum(axis=0))
-    found: Floats = np.divide(
+    correlations: Floats = np.divide(
         (dx * dy).sum(axis=0), spread, out=np.full(values.shape[1], np.nan), where=spread > 1e-12
     )
-    return found
+    return correlations
 
 
 def likest(values: Floats) -> tuple[NDArray[np.intp], Floats]:
@@ -172,17 +173,22 @@ def likest(values: Floats) -> tuple[NDArray[np.intp], Floats]:
         block = slice(start, min(start + 512, n_items))
         r, g = right[:, block], given[:, block]
         both, hits = g.T @ given, r.T @ right
-        ours, theirs = r.T @ given, g.T @ right
-        enough = np.minimum(np.minimum(ours, both - ours), np.minimum(theirs, both - theirs)) >= LEAST_EITHER
-        spread = np.where(enough, ours * (both - ours) * theirs * (both - theirs), 0.0)
+        # Right responses to either item of a pair, and wrong ones, of those who responded to both.
+        right_own, right_other = r.T @ given, g.T @ right
+        wrong_own, wrong_other = both - right_own, both - right_other
+        least = np.minimum(np.minimum(right_own, wrong_own), np.minimum(right_other, wrong_other))
+        spread = np.where(least >= LEAST_EITHER, right_own * wrong_own * right_other * wrong_other, 0.0)
         phi = np.divide(
-            both * hits - ours * theirs, np.sqrt(spread), out=np.full(both.shape, -np.inf), where=spread > 0
+            both * hits - right_own * right_other,
+            np.sqrt(spread),
+            out=np.full(both.shape, -np.inf),
+            where=spread > 0,
         )
         rows = np.arange(block.stop - start)
         phi[rows, start + rows] = -np.inf
         best = phi.argmax(axis=1)
-        found = phi[rows, best]
-        known = np.isfinite(found)
+        highest = phi[rows, best]
+        known = np.isfinite(highest)
         places[block] = np.where(known, best, -1)
-        phis[block] = np.where(known, found, np.nan)
+        phis[block] = np.where(known, highest, np.nan)
     return places, phis

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from trecexam.irt.components import Components
 from trecexam.irt.estimation.likelihood import Responses, log_likelihood
-from trecexam.irt.estimation.objective import Objective, Point
+from trecexam.irt.estimation.objective import Objective, ParameterPoint
 from trecexam.irt.estimation.optimising import optimum
 from trecexam.irt.estimation.uncertainty import StandardErrors, at_bound, standard_errors
 from trecexam.irt.model import Floats
@@ -93,10 +93,10 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
     values, settings = check(responses), settings or Settings.of()
     began = time.perf_counter()
     notes = [
-        f"the start {asked:g} of {name} lies outside its bounds "
+        f"the start {given:g} of {name} lies outside its bounds "
         f"{settings.bounds[name][0]:g} to {settings.bounds[name][1]:g} and is clipped to "
         f"{settings.start[name]:g}"
-        for name, asked in settings.clipped.items()
+        for name, given in settings.clipped.items()
     ]
     if components is not None:
         components, dropped = _varying(components, len(values))
@@ -200,7 +200,7 @@ def _varying(components: Components, n_examinees: int) -> tuple[Components, list
 
 
 def _levels(
-    components: Components, point: Point, se: StandardErrors, notes: list[str]
+    components: Components, point: ParameterPoint, se: StandardErrors, notes: list[str]
 ) -> tuple[tuple[LevelAbilities, ...], float, float]:
     """The centred abilities of the components' levels, and the general mean."""
     centring = components.centring()
@@ -208,18 +208,20 @@ def _levels(
     fixed = np.isnan(np.diag(se.ability))
     covariance = np.nan_to_num(se.ability)
     errors_ = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", centring, covariance, centring), 0))
-    told = components.told_apart()
-    parts, start, untold = [], 0, []
+    distinct = components.told_apart()
+    parts, start, indistinct = [], 0, []
     for name, known in zip(components.names, components.levels, strict=True):
         part = slice(start, start + len(known))
-        of_part = np.where(told[part] & ~fixed[part], errors_[:-1][part], np.nan)
+        of_part = np.where(distinct[part] & ~fixed[part], errors_[:-1][part], np.nan)
         parts.append(LevelAbilities(name, known, values[part], of_part))
-        untold += [f"{name} '{level}'" for level, sure in zip(known, told[part], strict=True) if not sure]
+        sure = zip(known, distinct[part], strict=True)
+        indistinct += [f"{name} '{level}'" for level, is_sure in sure if not is_sure]
         start += len(known)
-    if untold:
-        some = ", ".join(untold[:4]) + (f" and {len(untold) - 4} more" if len(untold) > 4 else "")
+    if indistinct:
+        more = f" and {len(indistinct) - 4} more" if len(indistinct) > 4 else ""
+        shown = ", ".join(indistinct[:4]) + more
         notes.append(
-            f"components that go together cannot be told apart ({some}): their shares are the smallest that "
+            f"components that go together cannot be told apart ({shown}): their shares are the smallest that "
             "give the examinees' abilities, and have no standard error"
         )
     return tuple(parts), float(values[-1]), float(errors_[-1])

@@ -19,7 +19,7 @@ LEAST_ITEMS = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class ImprovementStep:
     """One fit on its way.
 
     Attributes:
@@ -41,7 +41,7 @@ class Step:
 class Improvement:
     """All steps, the first of which is the whole exam; and why there are no more."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[ImprovementStep, ...]
     stopped: str
 
 
@@ -54,7 +54,7 @@ def improve(
     drop: float = 0.1,
     min_items: int = LEAST_ITEMS,
     min_gain: float | None = None,
-    progress: Callable[[Step], None] | None = None,
+    progress: Callable[[ImprovementStep], None] | None = None,
 ) -> Improvement:
     """Drops the least discriminating share of the items and fits again on what is left, again and again.
 
@@ -74,13 +74,7 @@ def improve(
     Raises:
         ValueError: as `fit`, or an impossible argument.
     """
-    if not (steps >= 1 and 0 < drop < 1 and min_items >= LEAST_ITEMS):
-        raise ValueError(
-            f"steps {steps}, drop {drop:g}, min_items {min_items}: at least one step, a share between 0 and "
-            f"1, and at least {LEAST_ITEMS} items needed"
-        )
-    if min_gain is not None and not math.isfinite(min_gain):
-        raise ValueError(f"min_gain {min_gain:g}: a finite number needed")
+    _refuse_impossible(steps, drop, min_items, min_gain)
     values = check(responses)
     items: NDArray[np.intp] = np.arange(values.shape[1])
     done = [_step(values, items, items[:0], settings, components)]
@@ -89,17 +83,12 @@ def improve(
     stopped = f"{steps} steps were asked for"
     for _ in range(steps):
         last = done[-1]
-        count = n_dropped(len(last.items), drop)
-        if len(last.items) - count < min_items:
-            stopped = f"fewer than {min_items} items would be left"
+        split = _split_off_worst(values, last, drop, min_items)
+        if isinstance(split, str):
+            stopped = split
             break
-        worst = least_discriminating(last.fit, constant(values[:, last.items]))[:count]
-        kept = np.delete(last.items, worst)
-        reason = _unfit(values[:, kept])
-        if reason:
-            stopped = reason
-            break
-        done.append(_step(values, kept, last.items[worst], settings, components))
+        kept, dropped = split
+        done.append(_step(values, kept, dropped, settings, components))
         if progress:
             progress(done[-1])
         gain = done[-1].information / last.information - 1 if last.information else math.inf
@@ -111,21 +100,43 @@ def improve(
     return Improvement(tuple(done), stopped)
 
 
+def _refuse_impossible(steps: int, drop: float, min_items: int, min_gain: float | None) -> None:
+    if not (steps >= 1 and 0 < drop < 1 and min_items >= LEAST_ITEMS):
+        raise ValueError(
+            f"steps {steps}, drop {drop:g}, min_items {min_items}: at least one step, a share between 0 and "
+            f"1, and at least {LEAST_ITEMS} items needed"
+        )
+    if min_gain is not None and not math.isfinite(min_gain):
+        raise ValueError(f"min_gain {min_gain:g}: a finite number needed")
+
+
+def _split_off_worst(
+    values: NDArray[np.float64], last: ImprovementStep, drop: float, min_items: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]] | str:
+    """The items that the next step keeps and drops; or in words why there is none."""
+    count = n_dropped(len(last.items), drop)
+    if len(last.items) - count < min_items:
+        return f"fewer than {min_items} items would be left"
+    worst = least_discriminating(last.fit, constant(values[:, last.items]))[:count]
+    kept = np.delete(last.items, worst)
+    return _unfit(values[:, kept]) or (kept, last.items[worst])
+
+
 def n_dropped(n_items: int, drop: float) -> int:
     """How many of these items a step drops: the share, rounded (halves up), at least one."""
     return max(1, math.floor(n_items * drop + 0.5 + 1e-9))
 
 
-def least_discriminating(found: Fit, constant_items: NDArray[np.bool_]) -> NDArray[np.intp]:
+def least_discriminating(fitted: Fit, constant_items: NDArray[np.bool_]) -> NDArray[np.intp]:
     """The places of the items, those first that tell examinees apart least.
 
     First the items that all or none got right: whatever their a is, it is not known. Then by a; many share
     its lower bound, so then by the mean information at the examinees' abilities, and then the last first.
     """
-    told = item_information(found.theta, found.a, found.b, found.c).mean(axis=0)
+    information = item_information(fitted.theta, fitted.a, fitted.b, fitted.c).mean(axis=0)
     # Values that L-BFGS-B leaves at a bound differ by rounding alone.
-    a = np.round(found.a, 9)
-    return np.lexsort((-np.arange(len(a)), told, a, ~constant_items))
+    a = np.round(fitted.a, 9)
+    return np.lexsort((-np.arange(len(a)), information, a, ~constant_items))
 
 
 def _step(
@@ -134,13 +145,13 @@ def _step(
     dropped: NDArray[np.intp],
     settings: Settings | None,
     components: Components | None,
-) -> Step:
-    found = fit(values[:, items], settings, components)
+) -> ImprovementStep:
+    fitted = fit(values[:, items], settings, components)
     exact, compat = (
-        float(item_information(found.theta, found.a, found.b, found.c, compat=form).mean())
+        float(item_information(fitted.theta, fitted.a, fitted.b, fitted.c, compat=form).mean())
         for form in (False, True)
     )
-    return Step(items, dropped, found, exact, compat)
+    return ImprovementStep(items, dropped, fitted, exact, compat)
 
 
 def _unfit(values: NDArray[np.float64]) -> str:

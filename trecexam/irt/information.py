@@ -28,13 +28,13 @@ def item_information(
             can be guessed.
     """
     theta, a, b, c = (np.atleast_1d(np.asarray(value, np.float64)) for value in (theta, a, b, c))
-    found = cells(theta, a, b, c)
+    at = cells(theta, a, b, c)
     if compat or not c.any():
-        return np.asarray(a**2 * found.p * found.q)
+        return np.asarray(a**2 * at.p * at.q)
     # (p - c) / (1 - c) is s, and s q / p is at most 1 where c is above 0.
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where(c > 0, found.s / found.p, 1.0)
-    return np.asarray(a**2 * found.q * share * found.s)
+        share = np.where(c > 0, at.s / at.p, 1.0)
+    return np.asarray(a**2 * at.q * share * at.s)
 
 
 def exam_information(
@@ -44,5 +44,5 @@ def exam_information(
 
     1 over its root is the standard error of an ability at known items.
     """
-    found: Floats = item_information(theta, a, b, c, compat=compat).sum(axis=1)
-    return found
+    information: Floats = item_information(theta, a, b, c, compat=compat).sum(axis=1)
+    return information

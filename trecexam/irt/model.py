@@ -39,8 +39,8 @@ def probability(theta: ArrayLike, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0.0
         theta: abilities, shape (n_examinees,) or a number.
         a, b, c: the items' parameters, shape (n_items,) or a number each.
     """
-    found = [np.atleast_1d(np.asarray(value, np.float64)) for value in (theta, a, b, c)]
-    return cells(*found).p
+    arrays = [np.atleast_1d(np.asarray(value, np.float64)) for value in (theta, a, b, c)]
+    return cells(*arrays).p
 
 
 def logits(theta: Floats, a: Floats, b: Floats) -> Floats:

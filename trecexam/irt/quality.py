@@ -42,10 +42,10 @@ class Errors(NamedTuple):
 
 def item_fit(responses: Floats, theta: Floats, a: Floats, b: Floats, c: Floats) -> ItemFit:
     """Infit and outfit of each item."""
-    found = cells(theta, a, b, c)
+    expected = cells(theta, a, b, c)
     given = ~np.isnan(responses)
-    variance = found.p * found.q
-    squares = np.where(given, (responses - found.p) ** 2, 0.0)
+    variance = expected.p * expected.q
+    squares = np.where(given, (responses - expected.p) ** 2, 0.0)
     # An item that the model is sure of has no variance to speak of.
     least = np.maximum(variance, np.finfo(float).tiny)
     outfit = (squares / least).sum(axis=0) / given.sum(axis=0)
@@ -56,6 +56,6 @@ def errors(responses: Floats, theta: Floats, a: Floats, b: Floats, c: Floats) ->
     """How far the model's probabilities are from the responses, and how far the examinees' means are."""
     squares = (responses - cells(theta, a, b, c).p) ** 2
     plain = (responses - np.nanmean(responses, axis=1, keepdims=True)) ** 2
-    whole = [float(np.sqrt(np.nanmean(found))) for found in (squares, plain)]
-    items = [float(np.sqrt(np.nanmean(found, axis=0)).mean()) for found in (squares, plain)]
+    whole = [float(np.sqrt(np.nanmean(squared))) for squared in (squares, plain)]
+    items = [float(np.sqrt(np.nanmean(squared, axis=0)).mean()) for squared in (squares, plain)]
     return Errors(*whole, *items)

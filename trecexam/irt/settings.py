@@ -80,26 +80,26 @@ class Settings:
         own = (*FREE[model], "theta")
         if priors is True:
             priors = {name: PRIORS[name] for name in own}
-        wanted = dict(priors or {})
-        for what, given in (("bounds", bounds or {}), ("a start", start or {}), ("a prior", wanted)):
+        own_priors = dict(priors or {})
+        for what, given in (("bounds", bounds or {}), ("a start", start or {}), ("a prior", own_priors)):
             for name in given:
                 if name not in PARAMETERS:
                     raise ValueError(f"unknown parameter '{name}'; there are {', '.join(PARAMETERS)}")
                 if name not in own:
                     raise ValueError(f"{what} of {name}: the {model} fits no {name}")
         between = {**BOUNDS[model], **(bounds or {})}
-        asked = {**STARTS, **(start or {})}
+        starts = {**STARTS, **(start or {})}
         for name, pair in between.items():
             _check_bounds(name, pair)
-        for name, pair in wanted.items():
+        for name, pair in own_priors.items():
             _check_prior(name, pair, between[name])
-        if not all(map(math.isfinite, asked.values())):
+        if not all(map(math.isfinite, starts.values())):
             raise ValueError("a start is no finite number")
-        begin = {name: min(max(asked[name], low), high) for name, (low, high) in between.items()}
-        clipped = {name: asked[name] for name in own if begin[name] != asked[name]}
+        begin = {name: min(max(starts[name], low), high) for name, (low, high) in between.items()}
+        clipped = {name: starts[name] for name in own if begin[name] != starts[name]}
         if max_iterations < 1:
             raise ValueError("max_iterations: at least 1 needed")
-        return cls(model, between, begin, wanted, clipped, max_iterations)
+        return cls(model, between, begin, own_priors, clipped, max_iterations)
 
     @property
     def anchor(self) -> Anchor:

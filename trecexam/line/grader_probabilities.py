@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from trecexam.scores.chances import Opinions
 
 
-def opinions(track: LoadedTrack, queries: Sequence[QueryRatings]) -> Iterator[Opinions]:
+def grader_probabilities(track: LoadedTrack, queries: Sequence[QueryRatings]) -> Iterator[Opinions]:
     """The opinions on each query's cells, in the order of the queries.
 
     Args:

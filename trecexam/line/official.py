@@ -49,22 +49,22 @@ class Official:
             for query_id, found in self.labels.items()
         }
 
-    def cautions(self) -> tuple[str, ...]:
+    def warnings(self) -> tuple[str, ...]:
         """What makes these judgments other than people's judgments of all that they name, a line each."""
-        found = []
+        lines = []
         if self.merged:
-            found.append(
+            lines.append(
                 f"{self.source}: `trecexam fill` wrote it, so labels of a machine are among the judgments"
             )
         negative = sum(label < 0 for labels in self.labels.values() for label in labels.values())
         if negative:
-            found.append(
+            lines.append(
                 f"{self.source}: {negative:,} passages have a negative label, which trec_eval reads as not "
                 "judged"
             )
-        return tuple(found)
+        return tuple(lines)
 
-    def meets(self, pool: Mapping[str, Collection[str]]) -> str | None:
+    def explain_no_overlap(self, pool: Mapping[str, Collection[str]]) -> str | None:
         """Says in a line why these judgments and this pool have nothing in common; None where they have.
 
         Args:

@@ -99,8 +99,8 @@ def passage_chances(q: QueryRatings, opinions: Opinions, min_answers: int = 1) -
     votes = np.zeros_like(values)
     for ratings in (q.ratings, *opinions.others):
         seen = replace(q, ratings=np.where(rated, ratings, np.int8(MISSING)), human={})
-        found = labels(seen, "max", min_answers=min_answers)
-        whole = np.array([found.get(doc_id, MISSING) for doc_id in q.doc_ids], np.int8)
+        label_of = labels(seen, "max", min_answers=min_answers)
+        whole = np.array([label_of.get(doc_id, MISSING) for doc_id in q.doc_ids], np.int8)
         votes += np.where((seen.ratings >= 0) == rated, 1, 0).all(axis=1, keepdims=True) * _one_hot(whole)
     several = votes.sum(axis=1) > 1
     values[several], source[several] = _shares(votes[several]), GRADERS
@@ -122,14 +122,14 @@ def _best(parts: Floats, m: int) -> Floats:
         Shape (n, 6).
     """
     at_least = parts[..., ::-1].cumsum(axis=2)[..., ::-1]
-    # few[j]: the probability that exactly j of the ratings so far, and j < m, are r or better, for each r.
-    few = np.zeros((m, len(parts), RATINGS))
-    few[0] = 1.0
-    for one in range(parts.shape[1]):
-        p = at_least[:, one]
-        few[1:] = few[1:] * (1 - p) + few[:-1] * p
-        few[0] *= 1 - p
-    enough: Floats = np.clip(1 - few.sum(axis=0), 0, 1)
+    # fewer[j]: the probability that exactly j of the ratings so far, and j < m, are r or better, for each r.
+    fewer = np.zeros((m, len(parts), RATINGS))
+    fewer[0] = 1.0
+    for item in range(parts.shape[1]):
+        p = at_least[:, item]
+        fewer[1:] = fewer[1:] * (1 - p) + fewer[:-1] * p
+        fewer[0] *= 1 - p
+    enough: Floats = np.clip(1 - fewer.sum(axis=0), 0, 1)
     enough[:, 0] = 1.0
     enough[:, :-1] -= enough[:, 1:].copy()
     return enough
@@ -137,8 +137,8 @@ def _best(parts: Floats, m: int) -> Floats:
 
 def _one_hot(ratings: NDArray[np.int8]) -> Floats:
     """A last axis of six places with a 1 at the rating; all 0 where there is none."""
-    found: Floats = (ratings[..., None] == np.arange(RATINGS)).astype(np.float64)
-    return found
+    hot: Floats = (ratings[..., None] == np.arange(RATINGS)).astype(np.float64)
+    return hot
 
 
 def _shares(counts: Floats) -> Floats:

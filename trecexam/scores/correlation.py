@@ -92,17 +92,17 @@ def correlate(
     Raises:
         ValueError: the shapes don't fit, a value is not finite, or rbo_p is not between 0 and 1.
     """
-    ours, theirs = checked(rubric, official)
-    n_runs, n_queries = ours.shape
+    rubric_values, official_values = checked(rubric, official)
+    n_runs, n_queries = rubric_values.shape
     if n_queries == 0:
         return Correlation(n_runs)
-    truth = official_means(theirs)[:, None]
-    tau, rho, ap, rbo = _coefficients(means(ours)[:, None], truth, rbo_p)[:, 0].tolist()
+    truth = official_means(official_values)[:, None]
+    tau, rho, ap, rbo = _coefficients(means(rubric_values)[:, None], truth, rbo_p)[:, 0].tolist()
     if math.isnan(tau) or (bootstrap.resamples if bootstrap else resamples) < 1:
         return Correlation(n_runs, tau, rho, ap, rbo=rbo)
     draws = bootstrap or Bootstrap(resamples, seed)
-    of_truth = draws.rankings(theirs) if theirs.ndim == 2 else Ranks.of(truth)
-    drawn = _of_rankings(draws.resamples, _paired(draws.rankings(ours), of_truth), rbo_p)
+    of_truth = draws.rankings(official_values) if official_values.ndim == 2 else Ranks.of(truth)
+    drawn = _of_rankings(draws.resamples, _paired(draws.rankings(rubric_values), of_truth), rbo_p)
     drawn = drawn[:, ~np.isnan(drawn[0])]
     ends = np.percentile(drawn, (2.5, 97.5), axis=1) if drawn.size else np.full((2, 4), math.nan)
     (tau_low, tau_high), *others = ends.T.tolist()
@@ -126,10 +126,12 @@ def per_query_correlations(
     Raises:
         ValueError: as `correlate`.
     """
-    ours, theirs = (np.round(side, TIE_DECIMALS) for side in checked(rubric, official, ranks=False))
+    rubric_values, official_values = (
+        np.round(side, TIE_DECIMALS) for side in checked(rubric, official, ranks=False)
+    )
     return tuple(
-        Correlation(len(ours), tau, rho, ap, rbo=rbo)
-        for tau, rho, ap, rbo in _coefficients(ours, theirs, rbo_p).T.tolist()
+        Correlation(len(rubric_values), tau, rho, ap, rbo=rbo)
+        for tau, rho, ap, rbo in _coefficients(rubric_values, official_values, rbo_p).T.tolist()
     )
 
 
@@ -173,8 +175,8 @@ class Bootstrap:
 def _paired(
     rubric: tuple[tuple[slice, Ranks], ...], official: tuple[tuple[slice, Ranks], ...] | Ranks
 ) -> Iterator[tuple[slice, Ranks, Ranks]]:
-    for number, (part, ours) in enumerate(rubric):
-        yield part, ours, official if isinstance(official, Ranks) else official[number][1]
+    for number, (part, rubric_ranks) in enumerate(rubric):
+        yield part, rubric_ranks, official if isinstance(official, Ranks) else official[number][1]
 
 
 def _coefficients(rubric: Floats, official: Floats, rbo_p: float) -> Floats:
@@ -184,13 +186,13 @@ def _coefficients(rubric: Floats, official: Floats, rbo_p: float) -> Floats:
 
 
 def _of_rankings(n_columns: int, pairs: Iterable[tuple[slice, Ranks, Ranks]], rbo_p: float) -> Floats:
-    found = np.full((4, n_columns), np.nan)
-    for part, ours, theirs in pairs:
-        found[:, part] = (
-            kendall_tau(ours, theirs),
-            spearman_rho(ours, theirs),
-            tau_ap_columns(theirs, ours),
-            rbo_columns(ours, theirs, rbo_p),
+    coefficients = np.full((4, n_columns), np.nan)
+    for part, rubric_ranks, official_ranks in pairs:
+        coefficients[:, part] = (
+            kendall_tau(rubric_ranks, official_ranks),
+            spearman_rho(rubric_ranks, official_ranks),
+            tau_ap_columns(official_ranks, rubric_ranks),
+            rbo_columns(rubric_ranks, official_ranks, rbo_p),
         )
-    found[:, np.isnan(found[0])] = np.nan
-    return found
+    coefficients[:, np.isnan(coefficients[0])] = np.nan
+    return coefficients

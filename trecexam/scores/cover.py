@@ -183,28 +183,28 @@ class CoverEvaluator(providers.Evaluator):
     def __init__(self, measures: Iterable[Measure], tables: dict[str, _ItemTable]) -> None:
         super().__init__(list(measures), tables.keys())
         self._tables = tables
-        self._wanted: dict[tuple[int, int | None, int | None, str], list[Measure]] = defaultdict(list)
+        self._by_parameters: dict[tuple[int, int | None, int | None, str], list[Measure]] = defaultdict(list)
         unknown = any(table.importances is None for table in tables.values())
-        for wanted in self.measures:
-            if wanted["weights"] != EQUAL and unknown:
+        for metric in self.measures:
+            if metric["weights"] != EQUAL and unknown:
                 raise ValueError(
-                    f"{wanted} needs the importance of items, and these qrels carry none: give rows of "
+                    f"{metric} needs the importance of items, and these qrels carry none: give rows of "
                     "trecexam (`Track.qrels`, RubricQrel) of a bank whose items have it"
                 )
-            cutoff = wanted.params.get("cutoff")
-            self._wanted[wanted["rel"], cutoff, wanted["partial"], wanted["weights"]].append(wanted)
-        self._cutoffs = {cutoff for _, cutoff, _, _ in self._wanted}
+            cutoff = metric.params.get("cutoff")
+            self._by_parameters[metric["rel"], cutoff, metric["partial"], metric["weights"]].append(metric)
+        self._cutoffs = {cutoff for _, cutoff, _, _ in self._by_parameters}
 
     def _iter_calc(self, run: TYPE_RUN) -> Iterator[Metric]:
         scores = RunConverter(run).as_dict_of_dict()  # type: ignore[no-untyped-call]
         for query_id, table in self._tables.items():
             ranking = table.rows(trec_order(scores.get(query_id, {})))
             best = {cutoff: best_ratings(table.ratings, ranking, cutoff) for cutoff in self._cutoffs}
-            for (rel, cutoff, partial, weights), wanted in self._wanted.items():
+            for (rel, cutoff, partial, weights), metrics in self._by_parameters.items():
                 covered = credit(best[cutoff], rel, partial, table.weights(weights))
                 values = shares(covered, *table.pooled(rel, partial, weights))
-                for one in wanted:
-                    yield Metric(query_id, one, values.cover if one.NAME == "Cover" else values.ncover)
+                for metric in metrics:
+                    yield Metric(query_id, metric, values.cover if metric.NAME == "Cover" else values.ncover)
 
 
 class CoverProvider(providers.Provider):
@@ -220,7 +220,9 @@ class CoverProvider(providers.Provider):
         rows: dict[str, list[Any]] = defaultdict(list)
         for row in QrelsConverter(qrels).as_namedtuple_iter():  # type: ignore[no-untyped-call]
             rows[row.query_id].append(row)
-        return CoverEvaluator(measures, {query_id: _ItemTable(found) for query_id, found in rows.items()})
+        return CoverEvaluator(
+            measures, {query_id: _ItemTable(of_query) for query_id, of_query in rows.items()}
+        )
 
     def qrel_inputs(self, measures: Iterable[Measure]) -> list[str]:
         """The columns that qrels need."""

@@ -87,18 +87,18 @@ class RubricJudgments:
 
     def evaluator(self, measures: Sequence[str | Measure], query_ids: Sequence[str]) -> Evaluate:
         """See `Judgments.evaluator`."""
-        wanted = [measure(name) for name in measures]
-        asked = [self._queries[known] for known in dict.fromkeys(query_ids) if known in self._queries]
-        rows: list[RubricQrel] = list(label_qrels(asked, self._rule, self._min_rating, self._min_answers))
-        subtopics = _Once(lambda: [row for q in asked for row in subtopic_qrels(q, self._min_rating)])
-        ratings = _Once(lambda: [row for q in asked for row in rating_qrels(q)])
+        metrics = [measure(name) for name in measures]
+        queries = [self._queries[known] for known in dict.fromkeys(query_ids) if known in self._queries]
+        rows: list[RubricQrel] = list(label_qrels(queries, self._rule, self._min_rating, self._min_answers))
+        subtopics = _Once(lambda: [row for q in queries for row in subtopic_qrels(q, self._min_rating)])
+        ratings = _Once(lambda: [row for q in queries for row in rating_qrels(q)])
         groups: list[_Group] = []
-        for one in wanted:
-            if one.NAME in DIVERSITY:
-                at_min_rating = one["rel"] == 1
-                groups.append(([one], _quiet(subtopics.get() if at_min_rating else ratings.get())))
-        groups += _grouped([one for one in wanted if one.NAME not in DIVERSITY], rows)
-        return _evaluate(groups, wanted, query_ids)
+        for metric in metrics:
+            if metric.NAME in DIVERSITY:
+                at_min_rating = metric["rel"] == 1
+                groups.append(([metric], _quiet(subtopics.get() if at_min_rating else ratings.get())))
+        groups += _grouped([metric for metric in metrics if metric.NAME not in DIVERSITY], rows)
+        return _evaluate(groups, metrics, query_ids)
 
 
 class OfficialJudgments:
@@ -125,8 +125,8 @@ class OfficialJudgments:
 
     def evaluator(self, measures: Sequence[str | Measure], query_ids: Sequence[str]) -> Evaluate:
         """See `Judgments.evaluator`. Diversity measures need subtopics in the qrels' second column."""
-        wanted = [measure(name, official=True) for name in measures]
-        diversity = [one for one in wanted if one.NAME in DIVERSITY]
+        metrics = [measure(name, official=True) for name in measures]
+        diversity = [metric for metric in metrics if metric.NAME in DIVERSITY]
         if diversity and not self._has_subtopics():
             raise ValueError(
                 f"{diversity[0]} needs subtopics, and the second column of the official judgments, which "
@@ -141,9 +141,9 @@ class OfficialJudgments:
         # To trec_eval all negative labels are one. It dies of a query whose best is below -1: it clears as
         # many bytes as there are labels up to the best one.
         merged = [Qrel(query_id, doc_id, max(label, -1)) for (query_id, doc_id), label in best.items()]
-        groups = _grouped([one for one in wanted if one.NAME not in DIVERSITY], merged)
-        groups += [([one], _quiet(rows)) for one in diversity]
-        return _evaluate(groups, wanted, query_ids)
+        groups = _grouped([metric for metric in metrics if metric.NAME not in DIVERSITY], merged)
+        groups += [([metric], _quiet(rows)) for metric in diversity]
+        return _evaluate(groups, metrics, query_ids)
 
     def _has_subtopics(self) -> bool:
         return any(
@@ -164,18 +164,18 @@ class _Once:
         return self._rows
 
 
-def _grouped(wanted: Iterable[Measure], rows: Sequence[Any]) -> list[_Group]:
+def _grouped(metrics: Iterable[Measure], rows: Sequence[Any]) -> list[_Group]:
     shared: list[Measure] = []
     cover: list[Measure] = []
-    alone: list[list[Measure]] = []
-    for one in wanted:
-        if one.NAME in COVER:
-            cover.append(one)
-        elif one.params.keys() <= _SHAREABLE:
-            shared.append(one)
+    single: list[list[Measure]] = []
+    for metric in metrics:
+        if metric.NAME in COVER:
+            cover.append(metric)
+        elif metric.params.keys() <= _SHAREABLE:
+            shared.append(metric)
         else:
-            alone.append([one])
-    return [(group, rows) for group in (shared, cover, *alone) if group]
+            single.append([metric])
+    return [(group, rows) for group in (shared, cover, *single) if group]
 
 
 def _quiet(rows: list[Qrel]) -> list[Qrel]:
@@ -187,9 +187,9 @@ def _quiet(rows: list[Qrel]) -> list[Qrel]:
     return [*rows, Qrel(_DUMMY_QUERY, "d", 5, "1"), Qrel(_DUMMY_QUERY, "d", 5, "2")] if rows else []
 
 
-def _evaluate(groups: Iterable[_Group], wanted: Sequence[Measure], query_ids: Sequence[str]) -> Evaluate:
+def _evaluate(groups: Iterable[_Group], metrics: Sequence[Measure], query_ids: Sequence[str]) -> Evaluate:
     evaluators = [ir_measures.evaluator(measures, rows) for measures, rows in groups if rows]
-    defaults = {str(one): float(one.DEFAULT) for one in wanted}
+    defaults = {str(metric): float(metric.DEFAULT) for metric in metrics}
 
     def evaluate(rankings: Rankings) -> dict[str, dict[str, float]]:
         values = {query_id: dict(defaults) for query_id in query_ids}

@@ -64,8 +64,8 @@ def kappa(counts: Counts) -> Kappa:
     slope = (np.eye(len(p)) - po) / (1 - pe) - (1 - po) * (c[:, None] + r[None, :] - 2 * pe) / (1 - pe) ** 2
     of_query = (counts * slope).sum(axis=(1, 2))
     error = math.sqrt(n_queries / (n_queries - 1) * float(of_query @ of_query)) / n
-    reach = float(stdtrit(n_queries - 1, 0.975)) * error
-    return Kappa(value, max(-1.0, value - reach), min(1.0, value + reach))
+    half_width = float(stdtrit(n_queries - 1, 0.975)) * error
+    return Kappa(value, max(-1.0, value - half_width), min(1.0, value + half_width))
 
 
 def weighted_kappa(table: Counts, power: int) -> float:

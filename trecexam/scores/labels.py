@@ -85,14 +85,14 @@ def labels(
         values = np.where(reached >= _at_least_one(min_answers), reached, 0)
     else:
         raise ValueError(f'unknown label rule {rule!r}; there are "max" and "count"')
-    found = _of_rated(q, values)
+    label_of = _of_rated(q, values)
     for doc_id, rating in q.human.items():
         if rule == "max":
-            found[doc_id] = rating
+            label_of[doc_id] = rating
         else:
             place = q.doc_ids.index(doc_id)
-            found[doc_id] = max(int(reached[place]), min_answers) if rating >= min_rating else 0
-    return found
+            label_of[doc_id] = max(int(reached[place]), min_answers) if rating >= min_rating else 0
+    return label_of
 
 
 def binary_labels(q: QueryRatings, min_rating: int, min_answers: int = 1) -> dict[str, int]:
@@ -104,9 +104,9 @@ def binary_labels(q: QueryRatings, min_rating: int, min_answers: int = 1) -> dic
         ValueError: min_answers below 1.
     """
     reached = (q.ratings >= max(min_rating, 0)).sum(axis=1)
-    found = _of_rated(q, reached >= _at_least_one(min_answers))
-    found.update((doc_id, int(rating >= min_rating)) for doc_id, rating in q.human.items())
-    return found
+    label_of = _of_rated(q, reached >= _at_least_one(min_answers))
+    label_of.update((doc_id, int(rating >= min_rating)) for doc_id, rating in q.human.items())
+    return label_of
 
 
 def label_qrels(
@@ -129,10 +129,10 @@ def label_qrels(
     """
     for q in queries:
         ratings = dict(zip(q.doc_ids, q.ratings.tolist(), strict=True))
-        found = (
+        label_of = (
             binary_labels(q, min_rating, min_answers) if binary else labels(q, rule, min_rating, min_answers)
         )
-        for doc_id, label in found.items():
+        for doc_id, label in label_of.items():
             yield RubricQrel(
                 q.query_id, doc_id, label, ratings=tuple(ratings[doc_id]), importances=q.importances
             )

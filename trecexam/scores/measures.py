@@ -42,15 +42,17 @@ def measure(name: str | Measure, *, official: bool = False) -> Measure:
         ValueError: with the reason: not a measure's name (the nearest known one is named), a parameter
             that it doesn't take or lacks, or a measure that nothing installed here computes.
     """
-    found = name if isinstance(name, Measure) else _parse(name)
-    _check_parameters(found)
-    _check_provider(found)
-    if official and found.NAME in COVER:
-        raise ValueError(f"{found} needs ratings of a test bank's items, which official judgments don't have")
-    return found
+    parsed = name if isinstance(name, Measure) else _parse(name)
+    _check_parameters(parsed)
+    _check_provider(parsed)
+    if official and parsed.NAME in COVER:
+        raise ValueError(
+            f"{parsed} needs ratings of a test bank's items, which official judgments don't have"
+        )
+    return parsed
 
 
-def at_min_rating(one: Measure, min_rating: int, *, counts: bool) -> Measure | None:
+def at_min_rating(metric: Measure, min_rating: int, *, counts: bool) -> Measure | None:
     """The measure as it is where passages reach an item, or are relevant, from another rating on.
 
     Cover and nCover, and all measures that take a label from which a passage is relevant, have it as
@@ -60,19 +62,19 @@ def at_min_rating(one: Measure, min_rating: int, *, counts: bool) -> Measure | N
     Returns:
         None where min_rating has no bearing on the measure, as on nDCG of labels that are ratings.
     """
-    if one.NAME in DIVERSITY:
-        kept = {key: value for key, value in one.params.items() if key != "rel"}
-        return type(one)(**kept)
-    if one.NAME not in COVER and counts:
-        return one
-    rel = one.SUPPORTED_PARAMS.get("rel")
-    if rel is None or ("rel" not in one.params and rel.default is NOT_PROVIDED):
+    if metric.NAME in DIVERSITY:
+        kept = {key: value for key, value in metric.params.items() if key != "rel"}
+        return type(metric)(**kept)
+    if metric.NAME not in COVER and counts:
+        return metric
+    rel = metric.SUPPORTED_PARAMS.get("rel")
+    if rel is None or ("rel" not in metric.params and rel.default is NOT_PROVIDED):
         return None
-    kept = dict(one.params)
+    kept = dict(metric.params)
     if kept.get("partial") is not None and kept["partial"] >= min_rating:
         # From there on an item has full credit.
         del kept["partial"]
-    return type(one)(**{**kept, "rel": min_rating})
+    return type(metric)(**{**kept, "rel": min_rating})
 
 
 def _parse(name: str) -> Measure:
@@ -104,41 +106,45 @@ def _from_trec_eval(name: str) -> str | None:
     if name in pytrec_eval.supported_nicknames:
         return None
     try:
-        found = ir_measures.parse_trec_measure(name)
+        parsed = ir_measures.parse_trec_measure(name)
     except (ValueError, TypeError):
         return None
-    return f"this is trec_eval's name, here it is {found[0]}" if len(found) == 1 else None
+    return f"this is trec_eval's name, here it is {parsed[0]}" if len(parsed) == 1 else None
 
 
-def _check_parameters(found: Measure) -> None:
-    takes = _takes(found)
-    for key in found.params:
-        if key not in found.SUPPORTED_PARAMS:
-            raise ValueError(f"{found.NAME} has no parameter `{key}`; {takes}")
-    for key, info in found.SUPPORTED_PARAMS.items():
-        value = found.params.get(key, NOT_PROVIDED)
-        needed = info.required or (key == "cutoff" and found.NAME in DIVERSITY)
+def _check_parameters(metric: Measure) -> None:
+    takes = _takes(metric)
+    for key in metric.params:
+        if key not in metric.SUPPORTED_PARAMS:
+            raise ValueError(f"{metric.NAME} has no parameter `{key}`; {takes}")
+    for key, info in metric.SUPPORTED_PARAMS.items():
+        value = metric.params.get(key, NOT_PROVIDED)
+        needed = info.required or (key == "cutoff" and metric.NAME in DIVERSITY)
         if value is NOT_PROVIDED:
             if needed:
-                raise ValueError(f"{found.NAME} needs its parameter `{key}`; {takes}")
+                raise ValueError(f"{metric.NAME} needs its parameter `{key}`; {takes}")
             continue
         boolean = isinstance(value, bool) and info.dtype is not bool
         outside = key in _COUNTED and isinstance(value, int) and not 1 <= value <= _MAX_INT
         if boolean or outside or not info.validate(value):  # type: ignore[no-untyped-call]
-            raise ValueError(f"{found.NAME}: {key}={value!r} is not possible; {takes}")
-    if found.NAME in DIVERSITY and found.params.get("cutoff", 1) > NDEVAL_DEPTH:
-        raise ValueError(f"{found}: ndeval, which computes it, takes cutoffs up to {NDEVAL_DEPTH}")
-    if found.NAME in DIVERSITY and found.params.get("judged_only"):
-        raise ValueError(f"{found}: ir_measures cannot compute diversity measures with judged_only")
+            raise ValueError(f"{metric.NAME}: {key}={value!r} is not possible; {takes}")
+    if metric.NAME in DIVERSITY and metric.params.get("cutoff", 1) > NDEVAL_DEPTH:
+        raise ValueError(f"{metric}: ndeval, which computes it, takes cutoffs up to {NDEVAL_DEPTH}")
+    if metric.NAME in DIVERSITY and metric.params.get("judged_only"):
+        raise ValueError(f"{metric}: ir_measures cannot compute diversity measures with judged_only")
     try:
-        found.validate_params()  # type: ignore[no-untyped-call]
+        metric.validate_params()  # type: ignore[no-untyped-call]
     except AssertionError as error:
-        raise ValueError(f"{found.NAME}: {error}; {takes}") from None
+        raise ValueError(f"{metric.NAME}: {error}; {takes}") from None
 
 
-def _takes(found: Measure) -> str:
-    known = [_describe(key, info) for key, info in found.SUPPORTED_PARAMS.items()]
-    at = f", and {found.NAME}@x sets `{found.AT_PARAM}`" if found.AT_PARAM in found.SUPPORTED_PARAMS else ""
+def _takes(metric: Measure) -> str:
+    known = [_describe(key, info) for key, info in metric.SUPPORTED_PARAMS.items()]
+    at = (
+        f", and {metric.NAME}@x sets `{metric.AT_PARAM}`"
+        if metric.AT_PARAM in metric.SUPPORTED_PARAMS
+        else ""
+    )
     return f"it takes {', '.join(known)}{at}" if known else "it takes no parameters"
 
 
@@ -151,8 +157,8 @@ def _describe(key: str, info: Any) -> str:
     return f"{key} ({kind}{least}{default})"
 
 
-def _check_provider(found: Measure) -> None:
-    able = [p for p in ir_measures.DefaultPipeline.providers if p.supports(found)]
+def _check_provider(metric: Measure) -> None:
+    able = [p for p in ir_measures.DefaultPipeline.providers if p.supports(metric)]
     if any(p.is_available() and p.NAME not in _UNUSED_PROVIDERS for p in able):
         return
     reason = "no provider of ir_measures computes it with these parameters"
@@ -161,4 +167,4 @@ def _check_provider(found: Measure) -> None:
     missing = [p.install_instructions() for p in able if not p.is_available()]
     if any(missing):
         reason = f"what computes it is not installed: {' or '.join(filter(None, missing))}"
-    raise ValueError(f"{found}: {reason}")
+    raise ValueError(f"{metric}: {reason}")

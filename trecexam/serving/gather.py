@@ -127,8 +127,8 @@ def _official(track: LoadedTrack) -> tuple[Official | None, tuple[str, ...]]:
         found = official_judgments(track)
     except TrecexamError as error:
         return None, (str(error),)
-    apart = found.meets({q.query_id: q.doc_ids for q in track.ratings()})
-    return found, (*found.cautions(), *((apart,) if apart else ()))
+    apart = found.explain_no_overlap({q.query_id: q.doc_ids for q in track.ratings()})
+    return found, (*found.warnings(), *((apart,) if apart else ()))
 
 
 def _gathered(track: LoadedTrack, q: QueryRatings, judgments: Official | None, token: Hashable) -> _Gathered:

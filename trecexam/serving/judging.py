@@ -372,6 +372,6 @@ def _found(search: Search, query_ids: list[str], track: LoadedTrack) -> Iterator
                 row.runs,
                 row.chances,
             )
-            for row in ranked(one.found)[:KEPT]
+            for row in ranked(one.suggestions)[:KEPT]
         )
         yield Found(one.query_id, rows)

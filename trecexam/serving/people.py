@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from trecexam.track import TrackFolder
 
 
-def standing(view: View, state: QueryState) -> overriding.Standing:
+def standing(view: View, state: QueryState) -> overriding.QueryToRate:
     """A query as somebody sees it on the page."""
     pairs = zip(state.doc_ids, state.texts, state.gradable, strict=True)
-    return overriding.Standing(
+    return overriding.QueryToRate(
         state.query_id,
         state.items,
         state.retired,
@@ -33,7 +33,7 @@ def with_people(folder: TrackFolder, view: View, state: QueryState) -> QueryStat
     """The query with what people say by overrides.tsv as it is now; scores of runs stay as they were."""
     import numpy as np
 
-    found = overriding.said(folder, standing(view, state))
+    found = overriding.overrides_of(folder, standing(view, state))
     said = found.queries.get(state.query_id)
     instead = {"zero": 0, "seed": 1, "skip": MISSING}[view.settings.unparsed]
     unread = (state.codes == UNPARSED) | (state.codes == REFUSED)

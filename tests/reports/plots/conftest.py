@@ -12,7 +12,7 @@ from trecexam.features.correlation.scatter_plot import scatter_plot
 from trecexam.features.correlation.thresholds_plot import thresholds_plot
 from trecexam.features.items.coverage_plot import coverage_plot
 from trecexam.features.items.grades_plot import GRADES, grades_by_item_plot, grades_plot
-from trecexam.features.items.items_plot import ItemQuality, items_plot
+from trecexam.features.items.items_plot import ItemSummary, items_plot
 from trecexam.features.leaderboard.plot import leaderboard_plot
 from trecexam.scores.correlation import correlate
 from trecexam.scores.leaderboard import leaderboard
@@ -53,7 +53,7 @@ def make_plots(names: Sequence[str]) -> dict[str, Plot]:
         for t in range(1, 6)
     ]
     items = [
-        ItemQuality(
+        ItemSummary(
             names[n % len(names)],
             f"{names[n % len(names)]}/{n}",
             names[n % len(names)],

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trecexam.features.fill.arithmetic.simulation as module
-from trecexam.features.fill.arithmetic.left_out import Shift, Standing, leave_out, shift
+from trecexam.features.fill.arithmetic.left_out import RankAndMean, Shift, leave_out, shift
 from trecexam.features.fill.arithmetic.removal import STEPS, remove
 from trecexam.features.fill.arithmetic.scale_map import IDENTITY, ScaleMap, fitted, thresholds
 from trecexam.features.fill.arithmetic.simulation import Simulation, ranks
@@ -67,9 +67,9 @@ def test_leave_one_out_is_as_worked_out_by_hand() -> None:
     # a alone has q1's r2 and q2's r1, both relevant: 0.25 remains, and r1 comes back.
     a = rows["a"]
     assert (a.left_out, a.unique, a.relevant, a.filled) == ("a", 2, 2, 2)
-    assert a.full == Standing(1, 0.75, 1.0)
-    assert a.holes == Standing(2, 0.25, pytest.approx(0.0))
-    assert a.fill == Standing(1, 0.5, pytest.approx(naive_tau(*np.array([[3, 1, 2], [2, 1, 2]]))))
+    assert a.full == RankAndMean(1, 0.75, 1.0)
+    assert a.holes == RankAndMean(2, 0.25, pytest.approx(0.0))
+    assert a.fill == RankAndMean(1, 0.5, pytest.approx(naive_tau(*np.array([[3, 1, 2], [2, 1, 2]]))))
     # c alone has r3 and r2: nothing remains, and r3 comes back, so that it ties with b.
     c = rows["c"]
     assert (c.unique, c.relevant, c.filled) == (2, 2, 2)
@@ -78,7 +78,7 @@ def test_leave_one_out_is_as_worked_out_by_hand() -> None:
     # b alone has n2, which is not relevant: nothing moves.
     b = rows["b"]
     assert (b.unique, b.relevant, b.filled) == (1, 0, 1)
-    assert b.full == b.holes == b.fill == Standing(3, 0.25, 1.0)
+    assert b.full == b.holes == b.fill == RankAndMean(3, 0.25, 1.0)
 
 
 def test_the_summary_is_means_and_extremes_of_the_rows() -> None:

@@ -9,9 +9,9 @@ from trecexam.features.history.arithmetic import (
     BoardChange,
     Counting,
     ItemKey,
-    QueryState,
+    LeaderboardSnapshot,
+    QuerySnapshot,
     RunState,
-    Standing,
     board_change,
     ranks,
 )
@@ -26,8 +26,8 @@ def standing(
     measure: str = "P@5",
     values: dict[str, dict[str, float | None]] | None = None,
     digests: dict[str, str] | None = None,
-) -> Standing:
-    return Standing(
+) -> LeaderboardSnapshot:
+    return LeaderboardSnapshot(
         (measure, "other"),
         {
             name: RunState(
@@ -35,13 +35,13 @@ def standing(
             )
             for name, mean in means.items()
         },
-        {"q": QueryState(ITEMS, labels or {})},
+        {"q": QuerySnapshot(ITEMS, labels or {})},
     )
 
 
 def change(
-    before: Standing | None,
-    after: Standing,
+    before: LeaderboardSnapshot | None,
+    after: LeaderboardSnapshot,
     rankings: dict[str, Sequence[str]] | None = None,
     counting: Counting = Counting(),  # noqa: B008 - frozen
 ) -> BoardChange:
@@ -189,5 +189,5 @@ def test_more_than_a_screenful_of_causes_is_counted_and_not_listed() -> None:
 
 def test_a_leaderboard_of_other_measures_only_is_a_change() -> None:
     old = standing({"a": 0.2})
-    new = Standing(("P@5",), {"a": RunState("a", (0.2,), {"q": 0.2})}, old.queries)
+    new = LeaderboardSnapshot(("P@5",), {"a": RunState("a", (0.2,), {"q": 0.2})}, old.queries)
     assert not change(old, new).empty

@@ -2,9 +2,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from trecexam.features.history.arithmetic import FieldChange, HumanLabel, Origin, OriginChange, origin_change
+from trecexam.features.history.arithmetic import (
+    FieldChange,
+    HumanLabel,
+    OriginChange,
+    SnapshotOrigin,
+    origin_change,
+)
 
-ORIGIN = Origin(
+ORIGIN = SnapshotOrigin(
     {"runs/a.run": "1", "bank.jsonl": "2"}, {"[scores] min_rating": 4}, {"grader": "g"}, {"x": "1"}
 )
 

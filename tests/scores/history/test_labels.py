@@ -3,13 +3,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.features.history.arithmetic import ItemKey, QueryState, label_changes
+from trecexam.features.history.arithmetic import ItemKey, QuerySnapshot, label_changes
 
 DOCS = ["d1", "d2", "d3", "d4"]
 
 
 @st.composite
-def states(draw: st.DrawFn) -> tuple[QueryState, dict[str, tuple[int, set[str]]]]:
+def states(draw: st.DrawFn) -> tuple[QuerySnapshot, dict[str, tuple[int, set[str]]]]:
     """A query's state, and the same as sets of the texts that a passage reaches."""
     texts = draw(st.lists(st.sampled_from("ABCDEFGH"), max_size=6, unique=True))
     passages: dict[str, tuple[int, int]] = {}
@@ -19,13 +19,13 @@ def states(draw: st.DrawFn) -> tuple[QueryState, dict[str, tuple[int, set[str]]]
         reached = draw(st.sets(st.sampled_from(texts))) if texts else set()
         passages[doc_id] = (label, sum(1 << texts.index(text) for text in reached))
         plain[doc_id] = (label, reached)
-    return QueryState(tuple(ItemKey(f"id-{text}", text) for text in texts), passages), plain
+    return QuerySnapshot(tuple(ItemKey(f"id-{text}", text) for text in texts), passages), plain
 
 
 @given(states(), states())
 def test_what_changed_is_what_a_comparison_of_sets_finds(
-    old: tuple[QueryState, dict[str, tuple[int, set[str]]]],
-    new: tuple[QueryState, dict[str, tuple[int, set[str]]]],
+    old: tuple[QuerySnapshot, dict[str, tuple[int, set[str]]]],
+    new: tuple[QuerySnapshot, dict[str, tuple[int, set[str]]]],
 ) -> None:
     items, labels = label_changes({"q": old[0]}, {"q": new[0]})
     nothing: tuple[int | None, set[str]] = (None, set())
@@ -61,31 +61,31 @@ def test_what_changed_is_what_a_comparison_of_sets_finds(
 
 
 def test_an_item_with_another_text_under_its_id_is_edited() -> None:
-    old = QueryState((ItemKey("1", "old"), ItemKey("2", "kept")), {"a": (4, 0b11), "b": (4, 0b01)})
-    new = QueryState((ItemKey("1", "new"), ItemKey("2", "kept")), {"a": (4, 0b11), "b": (3, 0b00)})
+    old = QuerySnapshot((ItemKey("1", "old"), ItemKey("2", "kept")), {"a": (4, 0b11), "b": (4, 0b01)})
+    new = QuerySnapshot((ItemKey("1", "new"), ItemKey("2", "kept")), {"a": (4, 0b11), "b": (3, 0b00)})
     (item,), (label,) = label_changes({"q": old}, {"q": new})
     assert (item.item_id, item.change, item.before, item.after, item.lost) == ("1", "edited", 2, 1, 1)
     assert (label.doc_id, label.before, label.after, label.lost) == ("b", 4, 3, ("1",))
 
 
 def test_an_edit_that_changes_no_rating_is_still_named() -> None:
-    old, new = (QueryState((ItemKey("1", text),), {"a": (4, 1)}) for text in ("old", "new"))
+    old, new = (QuerySnapshot((ItemKey("1", text),), {"a": (4, 1)}) for text in ("old", "new"))
     (item,), labels = label_changes({"q": old}, {"q": new})
     assert (item.change, item.before, item.after) == ("edited", 1, 1)
     assert labels == []
 
 
 def test_items_in_another_order_or_under_other_ids_are_the_same_items() -> None:
-    old = QueryState((ItemKey("1", "one"), ItemKey("2", "two")), {"a": (4, 0b01)})
-    turned = QueryState((ItemKey("2", "two"), ItemKey("1", "one")), {"a": (4, 0b10)})
-    renamed = QueryState((ItemKey("x", "one"), ItemKey("y", "two")), {"a": (4, 0b01)})
+    old = QuerySnapshot((ItemKey("1", "one"), ItemKey("2", "two")), {"a": (4, 0b01)})
+    turned = QuerySnapshot((ItemKey("2", "two"), ItemKey("1", "one")), {"a": (4, 0b10)})
+    renamed = QuerySnapshot((ItemKey("x", "one"), ItemKey("y", "two")), {"a": (4, 0b01)})
     assert label_changes({"q": old}, {"q": turned}) == ([], [])
     assert label_changes({"q": old}, {"q": renamed}) == ([], [])
 
 
 def test_two_items_with_the_same_text_are_two_items() -> None:
-    old = QueryState((ItemKey("1", "same"), ItemKey("2", "same")), {"a": (4, 0b11)})
-    one = QueryState((ItemKey("2", "same"),), {"a": (4, 0b1)})
+    old = QuerySnapshot((ItemKey("1", "same"), ItemKey("2", "same")), {"a": (4, 0b11)})
+    one = QuerySnapshot((ItemKey("2", "same"),), {"a": (4, 0b1)})
     (item,), (label,) = label_changes({"q": old}, {"q": one})
     assert (item.item_id, item.change, item.before) == ("1", "removed", 1)
     assert label.lost == ("1",)
@@ -93,15 +93,15 @@ def test_two_items_with_the_same_text_are_two_items() -> None:
 
 def test_more_items_than_a_machine_word_has_bits_are_told_apart() -> None:
     items = tuple(ItemKey(str(n), f"text {n}") for n in range(100))
-    old = QueryState(items, {"a": (5, 1 << 99)})
-    new = QueryState(items[1:], {"a": (5, 1 << 98)})
+    old = QuerySnapshot(items, {"a": (5, 1 << 99)})
+    new = QuerySnapshot(items[1:], {"a": (5, 1 << 98)})
     (item,), labels = label_changes({"q": old}, {"q": new})
     assert (item.item_id, item.change) == ("0", "removed")
     assert labels == []
 
 
 def test_queries_that_came_or_went_are_changes_of_all_their_items_and_labels() -> None:
-    state = QueryState((ItemKey("1", "one"),), {"a": (4, 1)})
+    state = QuerySnapshot((ItemKey("1", "one"),), {"a": (4, 1)})
     items, labels = label_changes({"old": state}, {"new": state})
     assert [(r.query_id, r.change) for r in items] == [("new", "added"), ("old", "removed")]
     assert [(r.query_id, r.before, r.after) for r in labels] == [("new", None, 4), ("old", 4, None)]
@@ -112,7 +112,8 @@ def test_an_item_of_another_importance_is_the_same_item_and_said_to_be_reweighed
 
     def changes(*importances: str | None) -> list[str]:
         old, new = (
-            QueryState((ItemKey("1", "one", i), ItemKey("2", "two", "vital")), passages) for i in importances
+            QuerySnapshot((ItemKey("1", "one", i), ItemKey("2", "two", "vital")), passages)
+            for i in importances
         )
         items, labels = label_changes({"q": old}, {"q": new})
         assert not labels

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from trecexam.features.judge_next.arithmetic.next_judgments import Suggestion, ranked, suggestions
-from trecexam.features.judge_next.arithmetic.what_if import Asked, Board, Scoring
+from trecexam.features.judge_next.arithmetic.what_if import Board, PossibleJudgments, Scoring
 from trecexam.scores.chances import Chances
 from trecexam.scores.evaluate import measure
 from trecexam.scores.ratings import QueryRatings
@@ -33,7 +33,7 @@ def test_only_what_can_change_something_is_suggested_with_the_runs_that_have_it(
     half = np.array([0.5, 0, 0, 0, 0, 0.5])
     chances = Chances(np.array([half, half, half, [0, 0, 0, 0, 0, 1]]), np.full(4, "items"))
     board = Board(np.array([1.0, 0.5, 0.5]), rankings, {"q": np.ones(3)})
-    asked = Asked(chances, np.array([True, False, True, True]), np.array([0, 1, 1, 3]))
+    asked = PossibleJudgments(chances, np.array([True, False, True, True]), np.array([0, 1, 1, 3]))
     found = list(suggestions(q, asked, board, Scoring(measure("P(rel=4)@2")), 2))
     assert [(one.doc_id, one.now, one.item, one.runs) for one in found] == [
         ("a", 5, None, 2),

@@ -11,7 +11,12 @@ import numpy as np
 import pytest
 
 from trecexam.features.judge_next.arithmetic import what_if
-from trecexam.features.judge_next.arithmetic.what_if import Asked, Board, Scoring, expected_effects
+from trecexam.features.judge_next.arithmetic.what_if import (
+    Board,
+    PossibleJudgments,
+    Scoring,
+    expected_effects,
+)
 from trecexam.scores.chances import Chances
 from trecexam.scores.evaluate import RubricJudgments, measure
 from trecexam.scores.labels import labels
@@ -95,7 +100,7 @@ def test_judging_a_passage_does_what_full_evaluations_say(name: str, rule: str, 
     for place, q in enumerate(queries):
         chances = chances_for((7,), place)
         wanted = np.array([doc % 3 != 2 for doc in range(7)])
-        found = expected_effects(q, Asked(chances, wanted, np.arange(7)), board, scoring)
+        found = expected_effects(q, PossibleJudgments(chances, wanted, np.arange(7)), board, scoring)
         now = labels(q, scoring.rule, 3, min_answers)
         for doc, doc_id in enumerate(q.doc_ids):
             assert found.now[doc] == now.get(doc_id, -1)
@@ -127,7 +132,7 @@ def test_judging_a_cell_does_what_full_evaluations_say(name: str, rule: str) -> 
     for place, q in enumerate(queries):
         chances = chances_for((7, 3), place)
         wanted = q.ratings >= 0
-        found = expected_effects(q, Asked(chances, wanted, np.arange(7)), board, scoring)
+        found = expected_effects(q, PossibleJudgments(chances, wanted, np.arange(7)), board, scoring)
         assert found.now.tolist() == q.ratings.tolist()
         for doc, item in zip(*np.nonzero(wanted), strict=True):
             expected = np.zeros(2)
@@ -158,7 +163,7 @@ def test_a_judgment_counts_for_every_passage_with_the_same_text(name: str) -> No
     values[..., 5] = 1
     chances = Chances(values, np.full(values.shape[:-1], "items"))
     wanted = np.ones(values.shape[:-1], np.bool_)
-    found = expected_effects(q, Asked(chances, wanted, alike), board, scoring)
+    found = expected_effects(q, PossibleJudgments(chances, wanted, alike), board, scoring)
     if cell:
         ratings = q.ratings.copy()
         ratings[[2, 5], 0] = 5
@@ -176,7 +181,7 @@ def test_working_in_small_parts_changes_nothing(name: str, monkeypatch: pytest.M
     scoring = Scoring(measure(name))
     board = board_of(queries, runs, scoring)
     shape = (7, 3) if scoring.on_items else (7,)
-    asked = Asked(chances_for(shape, 1), np.ones(shape, np.bool_), np.arange(7))
+    asked = PossibleJudgments(chances_for(shape, 1), np.ones(shape, np.bool_), np.arange(7))
     whole = expected_effects(queries[0], asked, board, scoring)
     monkeypatch.setattr(what_if, "_ROWS", 1)
     monkeypatch.setattr(what_if, "_CELLS", 1)
@@ -189,7 +194,7 @@ def test_a_query_that_a_runs_mean_leaves_out_does_not_move_it() -> None:
     queries, runs = example(3)
     scoring = Scoring(measure("P(rel=4)@3"))
     board = board_of(queries, runs, scoring)
-    asked = Asked(chances_for((7,), 1), np.ones(7, np.bool_), np.arange(7))
+    asked = PossibleJudgments(chances_for((7,), 1), np.ones(7, np.bool_), np.arange(7))
     silent = replace(board, weights={q.query_id: np.zeros(len(runs)) for q in queries})
     assert expected_effects(queries[0], asked, board, scoring).change.any()
     assert not expected_effects(queries[0], asked, silent, scoring).change.any()
@@ -201,7 +206,9 @@ def test_where_all_is_sure_nothing_is_expected() -> None:
     scoring = Scoring(measure("nDCG@4"))
     now = np.maximum(q.ratings.max(axis=1), 0)
     sure = Chances((now[:, None] == np.arange(6)).astype(float), np.full(7, "distribution"))
-    found = expected_effects(q, Asked(sure, q.rated, np.arange(7)), board_of(queries, runs, scoring), scoring)
+    found = expected_effects(
+        q, PossibleJudgments(sure, q.rated, np.arange(7)), board_of(queries, runs, scoring), scoring
+    )
     assert not found.swaps.any()
     assert not found.change.any()
     assert not found.p_change[q.rated].any()
@@ -210,6 +217,6 @@ def test_where_all_is_sure_nothing_is_expected() -> None:
 def test_a_passage_as_a_whole_is_not_judged_for_a_measure_on_items() -> None:
     queries, runs = example(3)
     scoring = Scoring(measure("Cover(rel=4)@3"))
-    asked = Asked(chances_for((7,), 1), np.ones(7, np.bool_), np.arange(7))
+    asked = PossibleJudgments(chances_for((7,), 1), np.ones(7, np.bool_), np.arange(7))
     with pytest.raises(ValueError, match="sees no label"):
         expected_effects(queries[0], asked, board_of(queries, runs, scoring), scoring)

@@ -35,7 +35,7 @@ def check(paths: tuple[Path, ...], max_words: int | None, edited: bool, as_json:
     or text. Exit status 0: nothing was found; 1: something was.
     """
     from trecexam.features.banks.check import check_files, check_track
-    from trecexam.features.banks.checks import Finding
+    from trecexam.features.banks.checks import BankFinding
     from trecexam.track import TrackFolder
 
     folders = [path for path in paths if path.is_dir()]
@@ -46,7 +46,7 @@ def check(paths: tuple[Path, ...], max_words: int | None, edited: bool, as_json:
     else:
         checked = check_files(paths, max_words)
     found = (*checked.problems, *(checked.edited if edited else ()))
-    show.table(Table(Finding._fields, found), as_json=as_json)
+    show.table(Table(BankFinding._fields, found), as_json=as_json)
     kept = f" ({checked.retired:,} more retired)" if checked.retired else ""
     what = plural(len(checked.problems), "problem") if checked.problems else "nothing to look at"
     click.echo(

@@ -15,7 +15,7 @@ from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from trecexam.irt.improvement import Step
+    from trecexam.irt.improvement import ImprovementStep
     from trecexam.irt.settings import ModelName
 
 #: Of a track's outputs.
@@ -92,7 +92,7 @@ def improve(
         max_iterations=max_iterations,
     )
 
-    def progress(step: Step) -> None:
+    def progress(step: ImprovementStep) -> None:
         show.log(f"{len(step.items):,} questions: an item's mean information {step.information:.4f}")
 
     if track:

@@ -30,7 +30,7 @@ class Agreements:
 
     Attributes:
         source: the official judgments' file or dataset.
-        cautions: what makes them other than people's judgments of all that they name. Negative labels are
+        warnings: what makes them other than people's judgments of all that they name. Negative labels are
             left out.
         grader: what graded: the grader's name and model.
         n_queries: queries with passages that have both labels.
@@ -41,7 +41,7 @@ class Agreements:
     """
 
     source: str
-    cautions: tuple[str, ...]
+    warnings: tuple[str, ...]
     grader: str
     n_queries: int
     n_both: int
@@ -58,14 +58,14 @@ class Agreements:
         """The tables with full precision, and what they are made from."""
         return {
             "official": self.source,
-            "cautions": list(self.cautions),
+            "cautions": list(self.warnings),
             "grader": self.grader,
             "n_queries": self.n_queries,
             "n_both": self.n_both,
             "n_label_only": self.n_label_only,
             "n_judgment_only": self.n_judgment_only,
             "human_ratings_left_out": dict(self.left_out),
-            "agreements": [agreement_json(one) for one in self.found],
+            "agreements": [agreement_json(agreed) for agreed in self.found],
         }
 
 
@@ -86,7 +86,8 @@ def agreements(
     """
     scores = track.config.scores
     judged = official_judgments(track)
-    ratings = _machine_ratings(track)
+    # The grader's own ratings: a person who put a cell right must not count as the grader's agreement.
+    ratings = track.ratings(human=False)
     # A grader of one's own may go beyond the scale that it names.
     given = (int(q.ratings.max(initial=0)) for q in ratings)
     best = max(track.traits.scale.max_rating, *given)
@@ -101,26 +102,26 @@ def agreements(
     ]
     _refuse_beyond(choices, best)
     levels = {label for q in ratings for label in judged.judged.get(q.query_id, {}).values()}
-    found = []
+    compared = []
     for choice in choices:
         own = {q.query_id: labels(q, choice.rule, choice.min_rating, choice.min_answers) for q in ratings}
         pairs = pair(own, judged.judged)
         if not len(pairs.query):
-            why = judged.meets({q.query_id: q.doc_ids for q in ratings})
+            why = judged.explain_no_overlap({q.query_id: q.doc_ids for q in ratings})
             if why:
                 raise NothingInCommonError(why)
             raise NothingInCommonError(_why_none(track, ratings), path=track.folder.root)
-        found.append(agreement(pairs, choice, best, levels))
+        compared.append(agreement(pairs, choice, best, levels))
     return Agreements(
         judged.source,
-        judged.cautions(),
+        judged.warnings(),
         _name(track.grader.identity),
         pairs.n_queries,
         len(pairs.query),
         pairs.n_label_only,
         pairs.n_judgment_only,
         track.override_summary(),
-        tuple(found),
+        tuple(compared),
     )
 
 
@@ -132,11 +133,6 @@ def agreements_if_any(track: LoadedTrack) -> Agreements | None:
         return agreements(track)
     except NothingInCommonError:
         return None
-
-
-def _machine_ratings(track: LoadedTrack) -> Sequence[QueryRatings]:
-    """The grader's own ratings: a person who put a cell right must not count as the grader's agreement."""
-    return track.ratings(human=False)
 
 
 def _refuse_beyond(choices: Sequence[Thresholds], best: int) -> None:

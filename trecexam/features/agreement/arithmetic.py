@@ -57,12 +57,12 @@ def pair(labels: Labels, judged: Labels) -> Pairs:
     """
     rows: list[tuple[int, int, int]] = []
     label_only = judgment_only = 0
-    for number, (query_id, own) in enumerate(labels.items()):
-        theirs = judged.get(query_id, {})
-        both = own.keys() & theirs.keys()
-        rows += [(number, own[doc_id], theirs[doc_id]) for doc_id in both]
-        label_only += len(own) - len(both)
-        judgment_only += len(theirs) - len(both)
+    for number, (query_id, automatic) in enumerate(labels.items()):
+        official = judged.get(query_id, {})
+        both = automatic.keys() & official.keys()
+        rows += [(number, automatic[doc_id], official[doc_id]) for doc_id in both]
+        label_only += len(automatic) - len(both)
+        judgment_only += len(official) - len(both)
     query, label, judgment = np.array(rows, np.int64).reshape(-1, 3).T
     return Pairs(query, label, judgment, label_only, judgment_only)
 
@@ -184,22 +184,22 @@ def agreement(pairs: Pairs, thresholds: Thresholds, best: int, judgments: Collec
     )
 
 
-class _Group(NamedTuple):
+class _LevelGroup(NamedTuple):
     name: str
     levels: tuple[int, ...]
 
 
 #: The groups of labels and, of the same number, of judgments.
-Sides = tuple[list[_Group], list[_Group]]
+Groupings = tuple[list[_LevelGroup], list[_LevelGroup]]
 
 
-def _split(levels: Sequence[int], cuts: Sequence[int]) -> list[_Group]:
+def _split(levels: Sequence[int], cuts: Sequence[int]) -> list[_LevelGroup]:
     """The levels, highest first, split at rising cuts; highest group first."""
-    groups = [_Group(f">={cuts[-1]}", tuple(level for level in levels if level >= cuts[-1]))]
+    groups = [_LevelGroup(f">={cuts[-1]}", tuple(level for level in levels if level >= cuts[-1]))]
     for low, above in zip(cuts[-2::-1], cuts[:0:-1], strict=True):
         name = f"{low}..{above - 1}" if above - low > 1 else str(low)
-        groups.append(_Group(name, tuple(level for level in levels if low <= level < above)))
-    groups.append(_Group(f"<{cuts[0]}", tuple(level for level in levels if level < cuts[0])))
+        groups.append(_LevelGroup(name, tuple(level for level in levels if low <= level < above)))
+    groups.append(_LevelGroup(f"<{cuts[0]}", tuple(level for level in levels if level < cuts[0])))
     return groups
 
 
@@ -213,19 +213,19 @@ def _counts(pairs: Pairs, automatic: Sequence[int], official: Sequence[int]) -> 
     return counts
 
 
-def _places(what: str, found: Ints, levels: Sequence[int]) -> Ints:
+def _places(what: str, values: Ints, levels: Sequence[int]) -> Ints:
     place = {level: number for number, level in enumerate(levels)}
-    strange = set(found.tolist()) - place.keys()
-    if strange:
-        raise ValueError(f"the {what} {min(strange)} is none of {', '.join(map(str, levels))}")
-    return np.array([place[level] for level in found.tolist()], np.int64)
+    unknown = set(values.tolist()) - place.keys()
+    if unknown:
+        raise ValueError(f"the {what} {min(unknown)} is none of {', '.join(map(str, levels))}")
+    return np.array([place[level] for level in values.tolist()], np.int64)
 
 
 def _graded(
     counts: Ints,
     automatic: Sequence[int],
     official: Sequence[int],
-    merged: Sides,
+    merged: Groupings,
     *,
     same: bool,
 ) -> Crosstab:
@@ -234,7 +234,7 @@ def _graded(
         to: int | None = label
         if not same:
             against = next(
-                theirs.levels for ours, theirs in zip(*merged, strict=True) if label in ours.levels
+                judgments.levels for labels, judgments in zip(*merged, strict=True) if label in labels.levels
             )
             to = min((level for level in against if level >= 0), default=max(against, default=None))
         paired.append(official.index(to) if to in official else None)
@@ -249,15 +249,15 @@ def _graded(
 
 
 def _grouped(
-    name: str, counts: Ints, automatic: Sequence[int], official: Sequence[int], sides: Sides
+    name: str, counts: Ints, automatic: Sequence[int], official: Sequence[int], groupings: Groupings
 ) -> Crosstab:
     rows, columns = (
         [next(place for place, group in enumerate(side) if level in group.levels) for level in levels]
-        for side, levels in zip(sides, (automatic, official), strict=True)
+        for side, levels in zip(groupings, (automatic, official), strict=True)
     )
-    square = _collapse(counts, rows, columns, len(sides[0]))
-    ours, theirs = ([group.name for group in side] for side in sides)
-    return _crosstab(name, ours, theirs, square, range(len(square[0])), square)
+    square = _collapse(counts, rows, columns, len(groupings[0]))
+    label_names, judgment_names = ([group.name for group in side] for side in groupings)
+    return _crosstab(name, label_names, judgment_names, square, range(len(square[0])), square)
 
 
 def _crosstab(

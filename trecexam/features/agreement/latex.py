@@ -26,7 +26,7 @@ def escape(text: str) -> str:
     return "".join(_SPECIAL.get(char, char) for char in " ".join(text.split()))
 
 
-def agreement_latex(found: Iterable[Agreement], subject: str) -> str:
+def agreement_latex(agreements: Iterable[Agreement], subject: str) -> str:
     """A `table` for each choice of thresholds, with its graded, merged and binary crosstab.
 
     The kappa of a row is that of its label against the framed judgment, with its 95% interval; the last
@@ -35,18 +35,18 @@ def agreement_latex(found: Iterable[Agreement], subject: str) -> str:
     Args:
         subject: what was graded by what; stands in the caption.
     """
-    return PREAMBLE + "\n".join(_float(one, subject) for one in found)
+    return PREAMBLE + "\n".join(_float(agreement, subject) for agreement in agreements)
 
 
-def _float(one: Agreement, subject: str) -> str:
-    t = one.thresholds
+def _float(agreement: Agreement, subject: str) -> str:
+    t = agreement.thresholds
     caption = (
         f"Automatic labels by official judgments, {escape(subject)}: at least {t.min_answers} "
         f"item{'s' * (t.min_answers > 1)} at rating {t.min_rating}, relevant from judgment {t.min_relevant}. "
         r"Cohen's $\kappa$ of each label against the framed judgment, and of the whole table where both "
         r"scales are the same, with 95\% intervals."
     )
-    tables = "\n\\par\\medskip\n".join(_tabular(table) for table in one.tables)
+    tables = "\n\\par\\medskip\n".join(_tabular(table) for table in agreement.tables)
     return f"\\begin{{table}}\n\\centering\n\\caption{{{caption}}}\n{tables}\n\\end{{table}}\n"
 
 

@@ -31,16 +31,16 @@ COLUMNS = (
 ALL = "all"
 
 
-def agreement_table(found: Iterable[Agreement]) -> Table:
+def agreement_table(agreements: Iterable[Agreement]) -> Table:
     """A row for each cell of each table and for each sum (`all`).
 
     The row of a cell has the kappa of its label or another against its judgment or another, where these
     are a pair; the row of `all` labels and judgments that of the whole table, also weighted.
     """
     rows: list[tuple[Value, ...]] = []
-    for one in found:
-        t = one.thresholds
-        for table in one.tables:
+    for agreement in agreements:
+        t = agreement.thresholds
+        for table in agreement.tables:
             key = (table.name, t.min_rating, t.min_answers, t.min_relevant)
             for number, label in enumerate(table.labels):
                 counts = table.counts[number].tolist()
@@ -58,9 +58,9 @@ def agreement_table(found: Iterable[Agreement]) -> Table:
     return Table(COLUMNS, tuple(rows))
 
 
-def agreement_crosstabs(found: Iterable[Agreement]) -> str:
+def agreement_crosstabs(agreements: Iterable[Agreement]) -> str:
     """The same for people: labels down, judgments across, each row with its kappa."""
-    return "\n".join(_sections(found))
+    return "\n".join(_sections(agreements))
 
 
 def crosstab(table: Crosstab) -> Table:
@@ -77,26 +77,26 @@ def crosstab(table: Crosstab) -> Table:
     return Table(header, tuple(rows))
 
 
-def agreement_json(one: Agreement) -> dict[str, Any]:
+def agreement_json(agreement: Agreement) -> dict[str, Any]:
     """Everything of one choice of thresholds, with full precision."""
     return {
-        **asdict(one.thresholds),
-        "accuracy": one.accuracy,
-        "precision": one.precision,
-        "recall": one.recall,
-        "tables": [_table_json(table) for table in one.tables],
+        **asdict(agreement.thresholds),
+        "accuracy": agreement.accuracy,
+        "precision": agreement.precision,
+        "recall": agreement.recall,
+        "tables": [_table_json(table) for table in agreement.tables],
     }
 
 
-def _sections(found: Iterable[Agreement]) -> Iterator[str]:
-    for one in found:
-        t = one.thresholds
+def _sections(agreements: Iterable[Agreement]) -> Iterator[str]:
+    for agreement in agreements:
+        t = agreement.thresholds
         yield (
             f"min_rating {t.min_rating}, min_answers {t.min_answers}, min_relevant {t.min_relevant}; "
-            f"binary: accuracy {_share(one.accuracy)}, precision {_share(one.precision)}, "
-            f"recall {_share(one.recall)}\n"
+            f"binary: accuracy {_share(agreement.accuracy)}, precision {_share(agreement.precision)}, "
+            f"recall {_share(agreement.recall)}\n"
         )
-        for table in one.tables:
+        for table in agreement.tables:
             yield to_aligned(crosstab(table))
 
 

@@ -21,7 +21,7 @@ MAX_WORDS = {"question": 30, "nugget": 20}
 OF_QUERY = frozenset({"truthfulness", "relevance"})
 
 
-class Finding(NamedTuple):
+class BankFinding(NamedTuple):
     """Something to look at in a bank.
 
     `line` is None where no line is meant; `query_id`, `item_id` and `text`, the item's, are "" where none is.
@@ -45,8 +45,8 @@ class Checked:
         queries, items, retired: how many there are, the retired items not among the items.
     """
 
-    problems: tuple[Finding, ...]
-    edited: tuple[Finding, ...]
+    problems: tuple[BankFinding, ...]
+    edited: tuple[BankFinding, ...]
     queries: int
     items: int
     retired: int
@@ -57,8 +57,10 @@ class _Placed(NamedTuple):
     line: int | None
     item: Item
 
-    def finding(self, problem: str) -> Finding:
-        return Finding(self.file, self.line, self.item.query_id, self.item.item_id, problem, self.item.text)
+    def finding(self, problem: str) -> BankFinding:
+        return BankFinding(
+            self.file, self.line, self.item.query_id, self.item.item_id, problem, self.item.text
+        )
 
     def seen_from(self, other: _Placed) -> str:
         """Where it is, said beside the other one."""
@@ -85,33 +87,36 @@ def check_lines(
     texts = {line.query_id: line.query_text for _, line in reversed(rows) if line.query_text.strip()}
     texts.update(query_texts or {})
     placed = [_Placed(file, line.number, item) for file, line in rows for item in line.items]
-    live = [one for one in placed if not one.item.retired]
+    live = [placed_item for placed_item in placed if not placed_item.item.retired]
     problems = [
-        Finding(file, line.number, line.query_id, "", line.error.reason, "")
+        BankFinding(file, line.number, line.query_id, "", line.error.reason, "")
         for file, line in rows
         if line.error is not None
     ]
-    for one in live:
-        problems += (one.finding(what) for what in _alone(one.item, texts.get(one.item.query_id), max_words))
+    for placed_item in live:
+        item = placed_item.item
+        doubts = _doubts(item, texts.get(item.query_id), max_words)
+        problems += (placed_item.finding(what) for what in doubts)
     problems += _twice(placed)
     places = {(file, line.number): place for place, (file, line) in enumerate(rows)}
     problems.sort(key=lambda finding: places[finding.file, finding.line])
     queries = {line.query_id: (file, line.number) for file, line in reversed(rows) if line.query_id}
     problems += _queries(dict(reversed(queries.items())), placed, texts if query_texts is not None else None)
     problems += (
-        Finding(file, None, query_id, "", "a query without any items", "")
+        BankFinding(file, None, query_id, "", "a query without any items", "")
         for query_id, file in (expected or {}).items()
         if query_id not in queries
     )
     edited = (
-        one.finding(f"edited; it was generated as: {one.item.origin.text}")
-        for one in live
-        if one.item.origin is not None and one.item.origin.text not in ("", one.item.text)
+        placed_item.finding(f"edited; it was generated as: {placed_item.item.origin.text}")
+        for placed_item in live
+        if placed_item.item.origin is not None
+        and placed_item.item.origin.text not in ("", placed_item.item.text)
     )
     return Checked(tuple(problems), tuple(edited), len(queries), len(live), len(placed) - len(live))
 
 
-def _alone(item: Item, query_text: str | None, max_words: int | None) -> Iterator[str]:
+def _doubts(item: Item, query_text: str | None, max_words: int | None) -> Iterator[str]:
     """What is wrong with an item by itself."""
     if not item.text.strip():
         yield "empty text"
@@ -131,43 +136,47 @@ def _alone(item: Item, query_text: str | None, max_words: int | None) -> Iterato
         yield "a copy of the query"
 
 
-def _twice(placed: Iterable[_Placed]) -> Iterator[Finding]:
+def _twice(placed: Iterable[_Placed]) -> Iterator[BankFinding]:
     """Items whose id, or whose text within the query, an earlier one has. One finding for a pair."""
     ids: dict[str, _Placed] = {}
     exact: dict[tuple[str, str, str], _Placed] = {}
     alike: dict[tuple[str, str, tuple[str, ...]], _Placed] = {}
-    for one in placed:
-        item = one.item
+    for placed_item in placed:
+        item = placed_item.item
         if not item.text.strip():
             continue
-        before = ids.setdefault(item.item_id, one)
-        if before is not one:
+        before = ids.setdefault(item.item_id, placed_item)
+        if before is not placed_item:
             same = (before.item.query_id, before.item.text) == (item.query_id, item.text)
             what = "the same item" if same else f"item id '{item.item_id}'"
-            yield one.finding(f"{what} stands twice, first on {before.seen_from(one)}")
+            yield placed_item.finding(f"{what} stands twice, first on {before.seen_from(placed_item)}")
             if same:
                 continue
         if item.retired:
             continue
         key = item.query_id, item.kind
-        first = exact.setdefault((*key, item.text), one)
-        near = alike.setdefault((*key, folded(item.text)), one)
-        if first is not one:
-            yield one.finding(f"duplicate of '{first.item.item_id}' on {first.seen_from(one)}")
-        elif near is not one:
-            where = f"'{near.item.item_id}' on {near.seen_from(one)}"
-            yield one.finding(f"duplicate of {where}, but for case, punctuation or blanks")
+        first = exact.setdefault((*key, item.text), placed_item)
+        near = alike.setdefault((*key, folded(item.text)), placed_item)
+        if first is not placed_item:
+            yield placed_item.finding(
+                f"duplicate of '{first.item.item_id}' on {first.seen_from(placed_item)}"
+            )
+        elif near is not placed_item:
+            where = f"'{near.item.item_id}' on {near.seen_from(placed_item)}"
+            yield placed_item.finding(f"duplicate of {where}, but for case, punctuation or blanks")
 
 
 def _queries(
     places: Mapping[str, tuple[str, int | None]], placed: Iterable[_Placed], texts: Mapping[str, str] | None
-) -> Iterator[Finding]:
+) -> Iterator[BankFinding]:
     """Queries without a text, and those whose items are all retired."""
     live: dict[str, bool] = {}
-    for one in placed:
-        live[one.item.query_id] = live.get(one.item.query_id, False) or not one.item.retired
+    for placed_item in placed:
+        live[placed_item.item.query_id] = (
+            live.get(placed_item.item.query_id, False) or not placed_item.item.retired
+        )
     for query_id, (file, line) in places.items():
         if not live.get(query_id, True):
-            yield Finding(file, line, query_id, "", "all items of the query are retired", "")
+            yield BankFinding(file, line, query_id, "", "all items of the query are retired", "")
         if texts is not None and not texts.get(query_id, "").strip():
-            yield Finding(file, line, query_id, "", "the track has no text of this query", "")
+            yield BankFinding(file, line, query_id, "", "the track has no text of this query", "")

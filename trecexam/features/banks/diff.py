@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 
 from trecexam.bank.changes import BankChange, bank_changes
 from trecexam.config import TrackConfig
-from trecexam.features.history.arithmetic import QueryState, RunState, Standing, board_change, counting
+from trecexam.features.history.arithmetic import (
+    LeaderboardSnapshot,
+    QuerySnapshot,
+    RunState,
+    board_change,
+    counting,
+)
 from trecexam.features.history.arithmetic.banks import BankDiff, BankSide, MeasureDiff, tau_of
 from trecexam.features.history.snapshot import finite, query_states
 from trecexam.line.evaluation import rubric_values
@@ -46,23 +52,23 @@ def bank_diff(
         TrecexamError, ConversionError: a bank cannot be read, or has no item to ask about; what stands in the
             way of a leaderboard.
     """
-    old, new, asked = Path(old), Path(new), names_of(measures)
+    old, new, names = Path(old), Path(new), names_of(measures)
     own = loader.folder.bank(optional=True)
     replaced = [path for path in own if _same(path, old) or _same(path, new)]
     beside = [path for path in own if path not in replaced] if replaced else []
-    sides = _evaluated(loader, (old, *beside), asked), _evaluated(loader, (new, *beside), asked)
+    sides = _evaluated(loader, (old, *beside), names), _evaluated(loader, (new, *beside), names)
     changes = bank_changes(sides[0].whole, sides[1].whole)
     kinds = loader.inputs.kinds
     queries = sides[0].side.query_ids, sides[1].side.query_ids
     common = sorted(set(queries[0]) & set(queries[1]))
-    names = [str(measure(name)) for name in (loader.config.measures() if asked is None else asked)]
+    printed = [str(measure(name)) for name in (loader.config.measures() if names is None else names)]
     return BankDiff(
         sides[0].side,
         sides[1].side,
         changes,
         frozenset(change[:2] for change in changes if not _asked(change, kinds)),
-        _compared(loader.config, names, sides, queries),
-        () if queries[0] == queries[1] else _compared(loader.config, names, sides, (common, common)),
+        _compared(loader.config, printed, sides, queries),
+        () if queries[0] == queries[1] else _compared(loader.config, printed, sides, (common, common)),
         () if replaced or len(own) < 2 else tuple(loader.folder.shown(path) for path in own),
     )
 
@@ -80,9 +86,9 @@ class _Evaluated:
     runs: Mapping[str, Run]
     digests: Mapping[str, str]
     values: MeasureValues
-    queries: Mapping[str, QueryState]
+    queries: Mapping[str, QuerySnapshot]
 
-    def standing(self, measure: str, query_ids: Collection[str], average: Average) -> Standing:
+    def snapshot(self, measure: str, query_ids: Collection[str], average: Average) -> LeaderboardSnapshot:
         """Where the runs stand by one measure over these queries."""
         answered = {name: [q for q in query_ids if q in run] for name, run in self.runs.items()}
         board = leaderboard(self.values, [measure], sorted(query_ids), answered, average)
@@ -95,7 +101,7 @@ class _Evaluated:
             )
             for row in board.rows
         }
-        return Standing((measure,), runs, {q: self.queries[q] for q in query_ids})
+        return LeaderboardSnapshot((measure,), runs, {q: self.queries[q] for q in query_ids})
 
 
 def _evaluated(loader: TrackLoader, files: Sequence[Path], measures: Sequence[str] | None) -> _Evaluated:
@@ -131,10 +137,10 @@ def _compared(
 ) -> tuple[MeasureDiff, ...]:
     scores, depth = config.scores, config.track.depth
     runs = {printable(name): run for name, run in sides[1].runs.items()}
-    found = []
+    diffs = []
     for name in measures:
         before, after = (
-            side.standing(name, queries, scores.average)
+            side.snapshot(name, queries, scores.average)
             for side, queries in zip(sides, query_ids, strict=True)
         )
         board = board_change(
@@ -144,11 +150,11 @@ def _compared(
             counting(name, scores.min_rating, depth),
             depth,
         )
-        found.append(MeasureDiff(name, board, tau_of(before, after)))
-    return tuple(found)
+        diffs.append(MeasureDiff(name, board, tau_of(before, after)))
+    return tuple(diffs)
 
 
-def _same(one: Path, other: Path) -> bool:
+def _same(path: Path, other: Path) -> bool:
     with suppress(OSError):
-        return one.samefile(other)
+        return path.samefile(other)
     return False

@@ -135,10 +135,10 @@ _WORDS = {"importance": "of another importance"}
 
 def _queries(diff: BankDiff) -> Iterator[str]:
     sides = [set(side.query_ids) for side in (diff.old, diff.new)]
-    for name, alone in (("OLD", sides[0] - sides[1]), ("NEW", sides[1] - sides[0])):
-        if alone:
+    for name, query_ids in (("OLD", sides[0] - sides[1]), ("NEW", sides[1] - sides[0])):
+        if query_ids:
             yield (
-                f"{name} alone has {counted(sorted(alone), 'query')}: "
+                f"{name} alone has {counted(sorted(query_ids), 'query')}: "
                 "each mean is over all queries of its own bank"
             )
 
@@ -146,10 +146,10 @@ def _queries(diff: BankDiff) -> Iterator[str]:
 def _moves(by: MeasureDiff) -> str:
     runs = len(by.board.runs)
     only = by.moved - by.reranked
-    gone, new = (sum(row.change == kind for row in by.board.runs) for kind in ("gone", "new"))
+    removed, added = (sum(row.change == kind for row in by.board.runs) for kind in ("gone", "new"))
     if not runs:
         parts = ["no runs"]
-    elif not by.moved + gone + new:
+    elif not by.moved + removed + added:
         parts = ["no run changes rank or mean"]
     elif by.reranked:
         verb = "changes" if by.reranked == 1 else "change"
@@ -157,7 +157,7 @@ def _moves(by: MeasureDiff) -> str:
         parts[0] += f", {only:,} more their mean alone" if only else ""
     else:
         parts = [f"no run changes rank, {only:,} of {runs:,} their mean"]
-    parts += (f"{plural(n, 'run')} in {side} alone" for n, side in ((gone, "OLD"), (new, "NEW")) if n)
+    parts += (f"{plural(n, 'run')} in {side} alone" for n, side in ((removed, "OLD"), (added, "NEW")) if n)
     if not math.isnan(by.kendall_tau):
         parts.append(f"Kendall's tau {by.kendall_tau:.4f}")
     return f"{by.measure}: {'; '.join(parts)}"

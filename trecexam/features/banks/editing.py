@@ -19,7 +19,7 @@ from converters.ir_dataset import dataset_queries
 from converters.nuggets import IMPORTANCES
 from converters.records import Item
 from trecexam.errors import ItemConflictError, TrecexamError, did_you_mean
-from trecexam.features.banks.checks import Finding, check_lines
+from trecexam.features.banks.checks import BankFinding, check_lines
 from trecexam.files import atomic as files
 from trecexam.files.exclusive_lock import exclusive_lock
 from trecexam.files.track_lock import TrackLock
@@ -186,10 +186,10 @@ def edits(folder: TrackFolder, query_id: str) -> dict[str, list[dict[str, Any]]]
     Raises:
         TrecexamError, ConversionError: the bank cannot be read.
     """
-    found: dict[str, list[dict[str, Any]]] = {}
+    edits_by_item: dict[str, list[dict[str, Any]]] = {}
     for path in folder.bank():
-        found.update(edits_of(_content(path), path, query_id))
-    return found
+        edits_by_item.update(edits_of(_content(path), path, query_id))
+    return edits_by_item
 
 
 def items_to_edit(folder: TrackFolder, query_id: str) -> tuple[ToEdit, ...]:
@@ -208,7 +208,7 @@ def items_to_edit(folder: TrackFolder, query_id: str) -> tuple[ToEdit, ...]:
             item,
             folder.shown(path),
             tuple(noted.get(item.item_id, ())),
-            tuple(one.problem for one in checked if one.item_id == item.item_id),
+            tuple(finding.problem for finding in checked if finding.item_id == item.item_id),
         )
         for path, items in bank.items.items()
         for item in items
@@ -252,19 +252,18 @@ def _content(path: Path) -> bytes:
 
 
 def _seen(folder: TrackFolder, bank: _Bank, item_id: str, seen: str | None) -> tuple[Path, Item]:
-    found = bank.find(item_id)
-    if found is None:
+    found_in = bank.find(item_id)
+    if found_in is None:
         if seen is not None:
             raise ItemConflictError(f"item '{item_id[:80]}' is no longer in the bank", None, path=folder.root)
-        hint = did_you_mean(item_id, [one.item_id for one in _all(bank)], before="; ")
+        hint = did_you_mean(item_id, [known.item_id for known in _all(bank)], before="; ")
         raise TrecexamError(f"no item '{item_id[:80]}' in the bank{hint}", path=folder.root)
-    if seen is not None and seen != digest_of(found[1]):
+    path, item = found_in
+    if seen is not None and seen != digest_of(item):
         raise ItemConflictError(
-            f"item '{item_id[:80]}' was changed meanwhile; it reads now: {found[1].text}",
-            found[1],
-            path=found[0],
+            f"item '{item_id[:80]}' was changed meanwhile; it reads now: {item.text}", item, path=path
         )
-    return found
+    return path, item
 
 
 def _all(bank: _Bank) -> list[Item]:
@@ -272,12 +271,12 @@ def _all(bank: _Bank) -> list[Item]:
 
 
 def _refuse_twice(items: list[Item], new: Item) -> None:
-    for one in items:
-        if one.item_id == new.item_id or (one.query_id, one.kind) != (new.query_id, new.kind):
+    for item in items:
+        if item.item_id == new.item_id or (item.query_id, item.kind) != (new.query_id, new.kind):
             continue
-        if one.text == new.text:
-            how = ", retired: take it back instead" if one.retired else ""
-            raise TrecexamError(f"query '{new.query_id}' has this item already, '{one.item_id}'{how}")
+        if item.text == new.text:
+            how = ", retired: take it back instead" if item.retired else ""
+            raise TrecexamError(f"query '{new.query_id}' has this item already, '{item.item_id}'{how}")
 
 
 def _check_query(folder: TrackFolder, query_id: str, items: list[Item]) -> None:
@@ -319,14 +318,15 @@ def _file_for(bank: _Bank, query_id: str, kind: str) -> Path:
 
 def _warnings(folder: TrackFolder, item: Item) -> tuple[str, ...]:
     """What the checks of the bank say of an item, of its query, and of others because of it."""
+    findings = [(finding.item_id, finding.problem) for finding in _findings(folder, item.query_id)]
     return tuple(
-        one.problem if one.item_id in ("", item.item_id) else f"item '{one.item_id}': {one.problem}"
-        for one in _findings(folder, item.query_id)
-        if one.item_id in ("", item.item_id) or f"'{item.item_id}'" in one.problem
+        problem if item_id in ("", item.item_id) else f"item '{item_id}': {problem}"
+        for item_id, problem in findings
+        if item_id in ("", item.item_id) or f"'{item.item_id}'" in problem
     )
 
 
-def _findings(folder: TrackFolder, query_id: str) -> list[Finding]:
+def _findings(folder: TrackFolder, query_id: str) -> list[BankFinding]:
     """What the checks of the bank say of a query and its items."""
     lines = [
         (folder.shown(path), line)
@@ -338,7 +338,7 @@ def _findings(folder: TrackFolder, query_id: str) -> list[Finding]:
         texts = _query_texts(folder)
     except ConversionError:
         texts = {}
-    return [one for one in check_lines(lines, texts or None).problems if one.query_id == query_id]
+    return [finding for finding in check_lines(lines, texts or None).problems if finding.query_id == query_id]
 
 
 def _note(who: str, why: str) -> dict[str, str]:

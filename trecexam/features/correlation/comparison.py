@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trecexam.features.correlation.disagreements import outliers_table, swaps_table
-from trecexam.features.correlation.paired_scores import Sides, common_queries, remarks, sides
+from trecexam.features.correlation.paired_scores import PairedScores, common_queries, paired_scores, remarks
 from trecexam.features.correlation.tables import correlation_table
 from trecexam.line.measure_names import names_of
 from trecexam.line.official import LEADERBOARD
@@ -25,7 +25,7 @@ Key = tuple[Value, ...]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class LeaderboardComparison:
     """Correlations of every rubric measure with every official one.
 
     Attributes:
@@ -104,7 +104,7 @@ class Outliers:
 
     def table(self) -> Table:
         """One row a run."""
-        return outliers_table([(key, one) for key, runs in self.found for one in runs], self.keys)
+        return outliers_table([(key, outlier) for key, runs in self.found for outlier in runs], self.keys)
 
     def as_json(self) -> list[dict[str, Any]]:
         """The table with full precision."""
@@ -119,7 +119,7 @@ def compare(
     min_ratings: Sequence[int] = (),
     per_query: bool = False,
     rbo_p: float | None = None,
-) -> Comparison | None:
+) -> LeaderboardComparison | None:
     """Correlations of rubric with official measures, over the runs and queries that both sides have.
 
     Args:
@@ -139,24 +139,24 @@ def compare(
         ValueError: a measure cannot be computed.
     """
     p = DEFAULT_P if rbo_p is None else rbo_p
-    found = sides(track, names_of(measures), names_of(official_measures), min_ratings)
+    comparisons = paired_scores(track, names_of(measures), names_of(official_measures), min_ratings)
     if per_query:
-        found = tuple(one for one in found if one.official_measure != LEADERBOARD)
-    if not found:
+        comparisons = tuple(scores for scores in comparisons if scores.official_measure != LEADERBOARD)
+    if not comparisons:
         return None
     pairs: list[tuple[Key, Correlation]] = []
     draws = Bootstrap()
-    for one in found:
-        key = _key(one, min_ratings)
+    for scores in comparisons:
+        key = _key(scores, min_ratings)
         if per_query:
-            each = per_query_correlations(one.rubric, one.official, rbo_p=p)
-            pairs += [((*key, query), value) for query, value in zip(one.query_ids, each, strict=True)]
+            each = per_query_correlations(scores.rubric, scores.official, rbo_p=p)
+            pairs += [((*key, query), value) for query, value in zip(scores.query_ids, each, strict=True)]
         else:
-            pairs.append((key, correlate(one.rubric, one.official, rbo_p=p, bootstrap=draws)))
+            pairs.append((key, correlate(scores.rubric, scores.official, rbo_p=p, bootstrap=draws)))
     keys = (*_keys(min_ratings), "query_id") if per_query else _keys(min_ratings)
     judged = track.official is not None
     n_queries = len(common_queries(track) if judged else track.bank.query_ids)
-    return Comparison(n_queries, keys, tuple(pairs), p, remarks(track, found))
+    return LeaderboardComparison(n_queries, keys, tuple(pairs), p, remarks(track, comparisons))
 
 
 def swapped(
@@ -178,11 +178,16 @@ def swapped(
     Raises:
         TrecexamError, ValueError: as `Track.correlate`.
     """
-    found = sides(track, names_of(measures), names_of(official_measures), min_ratings, first=True)
-    if not found:
+    comparisons = paired_scores(
+        track, names_of(measures), names_of(official_measures), min_ratings, first=True
+    )
+    if not comparisons:
         return None
-    pairs = [(_key(one, min_ratings), find_swaps(one.runs, one.rubric, one.official)) for one in found]
-    lines = (*remarks(track, found), *(_summary(key, swaps) for key, swaps in pairs))
+    pairs = [
+        (_key(scores, min_ratings), find_swaps(scores.runs, scores.rubric, scores.official))
+        for scores in comparisons
+    ]
+    lines = (*remarks(track, comparisons), *(_summary(key, swaps) for key, swaps in pairs))
     return SwappedPairs(_keys(min_ratings), tuple(pairs), lines)
 
 
@@ -206,16 +211,18 @@ def outlying(
     Raises:
         TrecexamError, ValueError: as `Track.correlate`.
     """
-    found = sides(track, names_of(measures), names_of(official_measures), min_ratings, first=True)
-    if not found:
+    comparisons = paired_scores(
+        track, names_of(measures), names_of(official_measures), min_ratings, first=True
+    )
+    if not comparisons:
         return None
     return Outliers(
         _keys(min_ratings),
         tuple(
-            (_key(one, min_ratings), find_outliers(one.runs, one.rubric, one.official)[:most])
-            for one in found
+            (_key(scores, min_ratings), find_outliers(scores.runs, scores.rubric, scores.official)[:most])
+            for scores in comparisons
         ),
-        remarks(track, found),
+        remarks(track, comparisons),
     )
 
 
@@ -223,9 +230,9 @@ def _keys(min_ratings: Sequence[int]) -> tuple[str, ...]:
     return ("measure", "official_measure", "min_rating") if min_ratings else ("measure", "official_measure")
 
 
-def _key(one: Sides, min_ratings: Sequence[int]) -> Key:
-    names = one.measure, one.official_measure
-    return (*names, one.min_rating) if min_ratings else names
+def _key(scores: PairedScores, min_ratings: Sequence[int]) -> Key:
+    names = scores.measure, scores.official_measure
+    return (*names, scores.min_rating) if min_ratings else names
 
 
 def _summary(key: Key, swaps: Swaps) -> str:

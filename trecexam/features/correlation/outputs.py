@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from trecexam.features.correlation.comparison import (
-    Comparison,
+    LeaderboardComparison,
     Outliers,
     SwappedPairs,
     compare,
@@ -18,7 +18,7 @@ from trecexam.line.rejected import not_computable
 from trecexam.tables.table import to_json, to_tsv
 
 
-def own_comparison(track: LoadedTrack) -> Comparison | None:
+def own_comparison(track: LoadedTrack) -> LeaderboardComparison | None:
     """The comparison by the track's own measures; None where there is nothing to compare."""
     # Otherwise rejected.tsv says why.
     return track.derived(

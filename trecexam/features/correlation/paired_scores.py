@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Sides:
+class PairedScores:
     """The same runs under a rubric measure and under an official one.
 
     Attributes:
@@ -50,14 +50,14 @@ class _Variant:
     values: MeasureValues
 
 
-def sides(
+def paired_scores(
     track: LoadedTrack,
     measures: Sequence[str] | None = None,
     official_measures: Sequence[str] | None = None,
     min_ratings: Sequence[int] = (),
     *,
     first: bool = False,
-) -> tuple[Sides, ...]:
+) -> tuple[PairedScores, ...]:
     """Every rubric measure with every official one, over the runs and queries that both sides have.
 
     Args:
@@ -78,53 +78,68 @@ def sides(
             is asked for.
         ValueError: a measure cannot be computed.
     """
-    asked = None if official_measures is None else [n for n in official_measures if n != LEADERBOARD]
-    ranked = _ranked(track)
     if official_measures is not None and LEADERBOARD in official_measures and track.official_ranks is None:
         raise TrecexamError(
             "no official leaderboard: put official_leaderboard.json here", path=track.folder.root
         )
-    queries = common_queries(track)
+    queries, ranked = common_queries(track), _ranked(track)
     if not track.runs or not (queries or ranked):
         return ()
     variants = _variants(track, measures, min_ratings, first=first)
-    found: list[Sides] = []
-    runs = list(track.runs)
-    names = [str(measure(n)) for n in (track.config.official_measures() if asked is None else asked)]
+    given = None if official_measures is None else [n for n in official_measures if n != LEADERBOARD]
+    names = [str(measure(n)) for n in (track.config.official_measures() if given is None else given)]
+    pairs: list[PairedScores] = []
     if queries and names:
-        theirs = official_values(track, asked, set(queries))
-        for same in variants:
-            for name in names[: 1 if first and asked is None else None]:
-                official = _matrix(theirs, runs, queries, name)
-                found += [
-                    Sides(
-                        one.name,
-                        name,
-                        one.min_rating,
-                        tuple(runs),
-                        tuple(queries),
-                        _matrix(one.values, runs, queries, one.name),
-                        official,
-                    )
-                    for one in same
-                ]
-    if ranked and (LEADERBOARD in official_measures if official_measures else not (first and found)):
-        assert track.official_ranks is not None
-        every = track.bank.query_ids
-        found += [
-            Sides(
-                one.name,
+        official = official_values(track, given, set(queries))
+        pairs += _with_judgments(
+            track, variants, official, names[: 1 if first and given is None else None], queries
+        )
+    if ranked and (LEADERBOARD in official_measures if official_measures else not (first and pairs)):
+        pairs += _with_leaderboard(track, variants, ranked)
+    return tuple(pairs)
+
+
+def _with_judgments(
+    track: LoadedTrack,
+    variants: Sequence[Sequence[_Variant]],
+    official: MeasureValues,
+    official_measures: Sequence[str],
+    queries: Sequence[str],
+) -> Iterator[PairedScores]:
+    """The variants with each official measure, over these queries."""
+    runs = list(track.runs)
+    for of_measure in variants:
+        for name in official_measures:
+            official_scores = official.matrix(name, runs, queries)
+            for variant in of_measure:
+                yield PairedScores(
+                    variant.name,
+                    name,
+                    variant.min_rating,
+                    tuple(runs),
+                    tuple(queries),
+                    variant.values.matrix(variant.name, runs, queries),
+                    official_scores,
+                )
+
+
+def _with_leaderboard(
+    track: LoadedTrack, variants: Sequence[Sequence[_Variant]], ranked: Sequence[str]
+) -> Iterator[PairedScores]:
+    """The variants with the official leaderboard, over the bank's queries and these runs."""
+    assert track.official_ranks is not None
+    queries = track.bank.query_ids
+    for of_measure in variants:
+        for variant in of_measure:
+            yield PairedScores(
+                variant.name,
                 LEADERBOARD,
-                one.min_rating,
+                variant.min_rating,
                 tuple(ranked),
-                tuple(every),
-                _matrix(one.values, ranked, every, one.name),
-                _worth([track.official_ranks[run] for run in ranked]),
+                tuple(queries),
+                variant.values.matrix(variant.name, ranked, queries),
+                _official_scores([track.official_ranks[run] for run in ranked]),
             )
-            for same in variants
-            for one in same
-        ]
-    return tuple(found)
 
 
 def common_queries(track: TrackInputs) -> list[str]:
@@ -145,29 +160,30 @@ def nothing_to_compare(track: LoadedTrack) -> TrecexamError:
             "leaderboard (official_leaderboard.json)",
             path=folder.root,
         )
-    reason = next(_strangers(track), "an official leaderboard has no values per query")
+    reason = next(_unmatched_judgments(track), "an official leaderboard has no values per query")
     return TrecexamError(reason, path=folder.root)
 
 
-def remarks(track: LoadedTrack, found: Sequence[Sides]) -> tuple[str, ...]:
+def remarks(track: LoadedTrack, pairs: Sequence[PairedScores]) -> tuple[str, ...]:
     """What of a comparison is not in its table, in lines for people: what was compared, and what was not."""
     lines = []
-    if track.official is not None and any(one.official_measure != LEADERBOARD for one in found):
+    if track.official is not None and any(scores.official_measure != LEADERBOARD for scores in pairs):
         lines.append(_compared(track))
-        lines += official_of(track).cautions()
+        lines += official_of(track).warnings()
     lines += [str(error) for error in _refused(track)]
-    lines += _strangers(track)
+    lines += _unmatched_judgments(track)
     ranked = _ranked(track)
     out = [run for run in track.runs if run not in ranked]
-    if out and any(one.official_measure == LEADERBOARD for one in found):
+    if out and any(scores.official_measure == LEADERBOARD for scores in pairs):
         lines.append(f"not in the official leaderboard, and so not compared with it: {shorten_list(out)}")
-    if any(len(one.runs) == 1 for one in found):
+    if any(len(scores.runs) == 1 for scores in pairs):
         lines.append("a single run has no correlation: there is nothing to order")
     tied: dict[str, None] = {}
-    for one in found:
-        if len(one.runs) > 1:
-            named = (one.measure, one.rubric), (f"{one.official_measure} (official)", one.official)
-            tied.update((name, None) for name, values in named if _flat(values))
+    for scores in pairs:
+        if len(scores.runs) > 1:
+            rubric = scores.measure, scores.rubric
+            official = f"{scores.official_measure} (official)", scores.official
+            tied.update((name, None) for name, values in (rubric, official) if _flat(values))
     if tied:
         lines.append(f"no correlation where all runs are tied: on {shorten_list(list(tied), 6, quote='')}")
     return tuple(lines)
@@ -177,40 +193,44 @@ def _variants(
     track: LoadedTrack, measures: Sequence[str] | None, min_ratings: Sequence[int], *, first: bool
 ) -> list[list[_Variant]]:
     """For each measure, what of it is compared."""
-    given = track.config.measures() if measures is None else measures
-    asked = [measure(name) for name in given][: 1 if first and measures is None else None]
+    names = track.config.measures() if measures is None else measures
+    compared = [measure(name) for name in names][: 1 if first and measures is None else None]
     if not min_ratings:
         values = rubric_values(track, measures)
-        return [[_Variant(str(one), None, values)] for one in asked]
-    best = track.traits.scale.max_rating
-    for asked_rating in min_ratings:
-        if not 1 <= asked_rating <= best:
-            raise TrecexamError(
-                f"min_rating {asked_rating}: 1..{best} needed, as the grader rates 0..{best}",
-                path=track.folder.config_path,
-            )
+        return [[_Variant(str(rubric_measure), None, values)] for rubric_measure in compared]
+    _refuse_off_scale(track, min_ratings)
     counts = track.config.scores.label == "count"
     # Two measures that differ in nothing but `rel` are the same at a min_rating.
-    names: dict[tuple[str, int | None], int] = {}
-    for place, one in enumerate(asked):
+    places: dict[tuple[str, int | None], int] = {}
+    for place, rubric_measure in enumerate(compared):
         for min_rating in min_ratings:
-            changed = at_min_rating(one, min_rating, counts=counts)
-            key = (str(one), None) if changed is None else (str(changed), min_rating)
-            names.setdefault(key, place)
+            changed = at_min_rating(rubric_measure, min_rating, counts=counts)
+            key = (str(rubric_measure), None) if changed is None else (str(changed), min_rating)
+            places.setdefault(key, place)
     # Of those that need no labels of their own all are computed in one pass over the runs.
-    passes = {(name, rating): rating if _relabelled(name, counts=counts) else None for name, rating in names}
+    passes = {(name, rating): rating if _relabelled(name, counts=counts) else None for name, rating in places}
     values_at = {
         at: rubric_values(
             track,
-            list(dict.fromkeys(name for name, rating in names if passes[name, rating] == at)),
+            list(dict.fromkeys(name for name, rating in places if passes[name, rating] == at)),
             min_rating=at,
         )
         for at in dict.fromkeys(passes.values())
     }
-    found: list[list[_Variant]] = [[] for _ in asked]
-    for (name, rating), place in names.items():
-        found[place].append(_Variant(name, rating, values_at[passes[name, rating]]))
-    return found
+    variants: list[list[_Variant]] = [[] for _ in compared]
+    for (name, rating), place in places.items():
+        variants[place].append(_Variant(name, rating, values_at[passes[name, rating]]))
+    return variants
+
+
+def _refuse_off_scale(track: LoadedTrack, min_ratings: Sequence[int]) -> None:
+    best = track.traits.scale.max_rating
+    for min_rating in min_ratings:
+        if not 1 <= min_rating <= best:
+            raise TrecexamError(
+                f"min_rating {min_rating}: 1..{best} needed, as the grader rates 0..{best}",
+                path=track.folder.config_path,
+            )
 
 
 def _relabelled(name: str, *, counts: bool) -> bool:
@@ -239,11 +259,11 @@ def _refused(track: LoadedTrack) -> Iterator[TrecexamError]:
             yield error
 
 
-def _strangers(track: LoadedTrack) -> Iterator[str]:
+def _unmatched_judgments(track: LoadedTrack) -> Iterator[str]:
     """Official judgments and leaderboards that have nothing in common with what is here."""
     if track.official is not None:
         pooled = {query_id: sheet.doc_ids for query_id, sheet in track.sheets.items()}
-        reason = official_of(track).meets(pooled)
+        reason = official_of(track).explain_no_overlap(pooled)
         if reason:
             yield reason
     if track.official_ranks is not None and not _ranked(track):
@@ -262,11 +282,7 @@ def _flat(values: Floats) -> bool:
     return bool((means == means[0]).all())
 
 
-def _worth(ranks: Sequence[float]) -> Any:
+def _official_scores(ranks: Sequence[float]) -> Any:
     import numpy as np
 
     return -np.array(ranks, dtype=float)
-
-
-def _matrix(values: MeasureValues, runs: Sequence[str], queries: Collection[str], measure: str) -> Any:
-    return values.matrix(measure, runs, queries)

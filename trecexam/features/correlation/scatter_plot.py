@@ -47,22 +47,34 @@ def scatter_plot(
         outliers: every run, furthest from the diagonal first.
         correlation: of the two sides.
     """
-    place = {one.run: number for number, one in enumerate(sorted(outliers, key=lambda one: one.run))}
+    place = {
+        outlier.run: number
+        for number, outlier in enumerate(sorted(outliers, key=lambda outlier: outlier.run))
+    }
     rows: list[tuple[str | float, ...]] = []
-    for one in outliers:
-        row = place[one.run]
-        ours = score(rubric[row].tolist())
+    for outlier in outliers:
+        row = place[outlier.run]
+        rubric_score = score(rubric[row].tolist())
         if official.ndim == 2:
-            found = score(official[row].tolist())
-            theirs = (found.mean, *interval(found, official.shape[1]))
+            official_score = score(official[row].tolist())
+            official_interval = (official_score.mean, *interval(official_score, official.shape[1]))
         else:
-            theirs = (-float(official[row]), math.nan, math.nan)
-        mine = (ours.mean, *interval(ours, rubric.shape[1]))
-        rows.append((one.run, *mine, *theirs, one.rubric_rank, one.official_rank, one.difference))
+            official_interval = (-float(official[row]), math.nan, math.nan)
+        rubric_interval = (rubric_score.mean, *interval(rubric_score, rubric.shape[1]))
+        rows.append(
+            (
+                outlier.run,
+                *rubric_interval,
+                *official_interval,
+                outlier.rubric_rank,
+                outlier.official_rank,
+                outlier.difference,
+            )
+        )
     ranks = official.ndim == 1
-    said = "" if correlation is None or math.isnan(correlation.kendall_tau) else _said(correlation)
+    coefficient = "" if correlation is None or math.isnan(correlation.kendall_tau) else _tau_line(correlation)
     far = outliers[0] if outliers else None
-    orange = any(abs(one.difference) >= _FAR for one in outliers)
+    orange = any(abs(outlier.difference) >= _FAR for outlier in outliers)
     named = " Orange runs are the furthest from the diagonal, by rank; all are in outliers.tsv."
     apart = (
         f" The run furthest from the diagonal is {cut(far.run, 60)}, {abs(far.difference):g} ranks apart."
@@ -72,8 +84,8 @@ def scatter_plot(
     return Plot(
         "scatter",
         f"Automatic against official: {measure} and {'official rank' if ranks else official_measure}",
-        f"Each dot is a run; lines are 95% intervals over queries. {said}{named * orange}",
-        f"{len(rows)} runs. {said}{apart}",
+        f"Each dot is a run; lines are 95% intervals over queries. {coefficient}{named * orange}",
+        f"{len(rows)} runs. {coefficient}{apart}",
         Table((*_COLUMNS, "rubric_rank", "official_rank", "difference"), tuple(rows)),
         _draw,
         {"x": "official rank" if ranks else f"{official_measure} on official judgments", "y": measure}
@@ -81,10 +93,10 @@ def scatter_plot(
     )
 
 
-def _said(found: Correlation) -> str:
-    line = f"Kendall's tau {found.kendall_tau:.2f}"
-    if not math.isnan(found.tau_low):
-        line += f" (95% interval {found.tau_low:.2f} to {found.tau_high:.2f})"
+def _tau_line(correlation: Correlation) -> str:
+    line = f"Kendall's tau {correlation.kendall_tau:.2f}"
+    if not math.isnan(correlation.tau_low):
+        line += f" (95% interval {correlation.tau_low:.2f} to {correlation.tau_high:.2f})"
     return line + "."
 
 
@@ -92,12 +104,14 @@ def _draw(figure: Figure, plot: Plot) -> None:
     figure.set_size_inches(WIDTH, 3.8)
     axes = figure.subplots()
     rows = plot.table.rows
-    ours, low, high, theirs, left, right = (np.array([row[c] for row in rows], float) for c in range(1, 7))
-    axes.vlines(theirs, low, high, color=GRID, linewidth=0.7)
-    axes.hlines(ours, left, right, color=GRID, linewidth=0.7)
+    rubric_means, low, high, official_means, left, right = (
+        np.array([row[c] for row in rows], float) for c in range(1, 7)
+    )
+    axes.vlines(official_means, low, high, color=GRID, linewidth=0.7)
+    axes.hlines(rubric_means, left, right, color=GRID, linewidth=0.7)
     far = np.array([n < _NAMED and abs(float(row[9] or 0)) >= _FAR for n, row in enumerate(rows)], bool)
-    axes.plot(theirs[~far], ours[~far], "o", color=BLUE, markersize=4, markeredgewidth=0)
-    axes.plot(theirs[far], ours[far], "D", color=ORANGE, markersize=4.5, markeredgewidth=0)
+    axes.plot(official_means[~far], rubric_means[~far], "o", color=BLUE, markersize=4, markeredgewidth=0)
+    axes.plot(official_means[far], rubric_means[far], "D", color=ORANGE, markersize=4.5, markeredgewidth=0)
     if plot.settings["ranks"]:
         axes.invert_xaxis()
     axes.set_xlabel(str(plot.settings["x"]))
@@ -105,16 +119,20 @@ def _draw(figure: Figure, plot: Plot) -> None:
     grid(axes)
     figure.draw_without_rendering()
     shown = range(len(rows)) if len(rows) <= _FEW else np.flatnonzero(far).tolist()
-    _name(axes, [(short(str(rows[n][0])), theirs[n], ours[n]) for n in shown], np.stack((theirs, ours), 1))
+    _name(
+        axes,
+        [(short(str(rows[n][0])), official_means[n], rubric_means[n]) for n in shown],
+        np.stack((official_means, rubric_means), 1),
+    )
 
 
 def _name(axes: Axes, dots: Sequence[tuple[str, float, float]], others: NDArray[np.float64]) -> None:
     """Names beside dots, each where it leaves the picture and covers another name or dot least."""
     points = axes.figure.dpi / 72
     frame = axes.bbox
-    taken: list[tuple[float, float, float, float]] = []
-    # A dot is as if its square were taken.
-    taken += [(x - 2, y - 2, x + 2, y + 2) for x, y in axes.transData.transform(others) / points]
+    covered: list[tuple[float, float, float, float]] = []
+    # A dot is as if its square were covered.
+    covered += [(x - 2, y - 2, x + 2, y + 2) for x, y in axes.transData.transform(others) / points]
     for name, x, y in dots:
         across, up = axes.transData.transform((x, y)) / points
         width = _LETTER * columns(name)
@@ -124,10 +142,10 @@ def _name(axes: Axes, dots: Sequence[tuple[str, float, float]], others: NDArray[
                 start = across - 6 - width if left else across + 6
                 box = (start, up + above, start + width, up + above + 8)
                 outside = max(0.0, frame.x0 / points - box[0], box[2] - frame.x1 / points)
-                overlaps = sum(_common(box, other) for other in taken)
+                overlaps = sum(_common(box, other) for other in covered)
                 places.append((outside + overlaps, len(places), left, above, box))
         _, _, left, above, box = min(places)
-        taken.append(box)
+        covered.append(box)
         axes.annotate(
             name,
             (x, y),
@@ -142,8 +160,8 @@ def _name(axes: Axes, dots: Sequence[tuple[str, float, float]], others: NDArray[
         )
 
 
-def _common(one: tuple[float, ...], other: tuple[float, ...]) -> float:
+def _common(box: tuple[float, ...], other: tuple[float, ...]) -> float:
     """The area that two boxes share."""
-    wide = min(one[2], other[2]) - max(one[0], other[0])
-    high = min(one[3], other[3]) - max(one[1], other[1])
+    wide = min(box[2], other[2]) - max(box[0], other[0])
+    high = min(box[3], other[3]) - max(box[1], other[1])
     return max(wide, 0.0) * max(high, 0.0)

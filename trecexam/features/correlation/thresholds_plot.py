@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from trecexam.scores.correlation import Correlation
 
 #: (the line it belongs to, the measure, the official measure, min_rating), its correlation.
-Point = tuple[tuple[str, str, str, int], "Correlation"]
+ThresholdPoint = tuple[tuple[str, str, str, int], "Correlation"]
 _KEYS = ("line", "measure", "official_measure", "min_rating")
 
 
-def thresholds_plot(points: Sequence[Point], min_rating: int) -> Plot:
+def thresholds_plot(points: Sequence[ThresholdPoint], min_rating: int) -> Plot:
     """A line for each measure.
 
     Args:

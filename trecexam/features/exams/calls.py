@@ -20,7 +20,7 @@ from trecexam.track import TrackFolder
 if TYPE_CHECKING:
     from trecexam.features.exams.fitting import ImprovedExam
     from trecexam.features.exams.rubric import TrackExam
-    from trecexam.irt.improvement import Step
+    from trecexam.irt.improvement import ImprovementStep
     from trecexam.irt.settings import Settings
 
 
@@ -142,7 +142,7 @@ def improve_exam(
     min_gain: float | None = None,
     min_rating: int | None = None,
     depth: int | None = None,
-    progress: Callable[[Step], None] | None = None,
+    progress: Callable[[ImprovementStep], None] | None = None,
 ) -> ImprovedExam:
     """Drops the items that tell runs apart least and fits again, step by step.
 

@@ -17,7 +17,7 @@ from trecexam.features.exams.responses import ExamResponses, LabelFiles, from_fi
 from trecexam.files import atomic as files
 from trecexam.irt.exam import Exam, FittedExam
 from trecexam.irt.fitting import fit
-from trecexam.irt.improvement import LEAST_ITEMS, Improvement, Step, improve
+from trecexam.irt.improvement import LEAST_ITEMS, Improvement, ImprovementStep, improve
 from trecexam.irt.settings import Settings
 from trecexam.tables.plots.canvas import draw
 from trecexam.tables.plots.drawings import plot_files
@@ -86,7 +86,7 @@ def improve_exam(
     drop: float = 0.1,
     min_items: int = LEAST_ITEMS,
     min_gain: float | None = None,
-    progress: Callable[[Step], None] | None = None,
+    progress: Callable[[ImprovementStep], None] | None = None,
 ) -> ImprovedExam:
     """Drops the least discriminating questions and fits again, step by step.
 
@@ -138,7 +138,7 @@ def improved(
     drop: float,
     min_items: int = LEAST_ITEMS,
     min_gain: float | None = None,
-    progress: Callable[[Step], None] | None = None,
+    progress: Callable[[ImprovementStep], None] | None = None,
 ) -> ImprovedExam:
     """The exam's improvement; arguments as in `trecexam.irt.improve`.
 

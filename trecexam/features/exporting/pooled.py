@@ -24,7 +24,7 @@ def pooled_passages(track: LoadedTrack) -> Iterator[PooledPassage]:
     """
     docs = {query_id: sheet.doc_ids for query_id, sheet in track.sheets.items()}
     texts = track.texts
-    places = {(query_id, doc_id) for query_id, found in docs.items() for doc_id in found}
+    places = {(query_id, doc_id) for query_id, doc_ids in docs.items() for doc_id in doc_ids}
     rankings: dict[Place, list[Ranking]] = {}
     for run in track.runs.values():
         for entry in run:
@@ -42,8 +42,8 @@ def pooled_passages(track: LoadedTrack) -> Iterator[PooledPassage]:
     rows: dict[Place, list[Row]] = {}
     for row in track.grade_rows():
         rows.setdefault((row["query_id"], row["doc_id"]), []).append(row)
-    for query_id, found in docs.items():
-        for doc_id in found:
+    for query_id, doc_ids in docs.items():
+        for doc_id in doc_ids:
             place = query_id, doc_id
             direct, by_item = _grades(rows.get(place, ()), kinds)
             yield PooledPassage(
@@ -69,7 +69,7 @@ def _grades(
             direct.append(_direct(row))
         else:
             prompts.setdefault((row["model"], row["prompt"], kind), []).append(row)
-    return tuple(direct), tuple(_grading(*key, found) for key, found in prompts.items())
+    return tuple(direct), tuple(_grading(*key, prompt_rows) for key, prompt_rows in prompts.items())
 
 
 def _direct(row: Row) -> DirectGrade:

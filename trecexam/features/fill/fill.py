@@ -10,7 +10,7 @@ from trecexam.errors import GraderError, TrecexamError
 from trecexam.features.fill.arithmetic import scale_map
 from trecexam.features.fill.arithmetic.confidence import label_confidences
 from trecexam.features.fill.arithmetic.merging import Machine, holes_of, merge, with_both
-from trecexam.features.fill.filled import Filled, FillRequest, Found
+from trecexam.features.fill.filled import Filled, FillRequest, HolesToFill
 from trecexam.features.fill.scale_rule import stated
 from trecexam.files.track_lock import TrackLock
 from trecexam.line.grading import Progress, count_missing
@@ -32,7 +32,7 @@ NO_SUBTOPIC = frozenset(("0", "Q0"))
 FEW = 50
 
 
-def check_outputs(inputs: Collection[Path], found: Found, output: Path, sources: Path) -> None:
+def check_outputs(inputs: Collection[Path], to_fill: HolesToFill, output: Path, sources: Path) -> None:
     """Refuses to write over the official judgments, under whatever name, or over another input.
 
     Args:
@@ -44,8 +44,8 @@ def check_outputs(inputs: Collection[Path], found: Found, output: Path, sources:
     if _same(output, sources):
         raise TrecexamError("the merged qrels and their sources need a file each", path=output)
     for path in (output, sources):
-        for taken in (found.wanted.qrels, *inputs):
-            if taken is not None and _same(path, taken):
+        for input_file in (to_fill.request.qrels, *inputs):
+            if input_file is not None and _same(path, input_file):
                 raise TrecexamError(
                     "is an input, and human judgments are never overwritten; name another file", path=path
                 )
@@ -59,7 +59,7 @@ def find_holes(
     rule: RuleName | None = None,
     cuts: Mapping[int, int] | None = None,
     as_unjudged: bool = False,
-) -> Found:
+) -> HolesToFill:
     """The pooled passages that nobody judged, and how `fill` would label them; grades nothing.
 
     Args:
@@ -78,12 +78,12 @@ def find_holes(
     """
     path = None if qrels is None else Path(qrels)
     rule = "thresholds" if cuts and rule is None else rule
-    return _found(loader, FillRequest(path, depth, rule, dict(cuts or {}), as_unjudged))
+    return _find_holes(loader, FillRequest(path, depth, rule, dict(cuts or {}), as_unjudged))
 
 
 def fill(
     loader: TrackLoader,
-    found: Found,
+    found: HolesToFill,
     *,
     output: Path | str | None = None,
     sources: Path | str | None = None,
@@ -124,7 +124,7 @@ def fill(
     return filled
 
 
-def _found(loader: TrackLoader, request: FillRequest) -> Found:
+def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
     """Loads the track to the depth asked for and finds the holes."""
     depth = request.depth or loader.config.track.depth
     _refuse_merged(request.qrels or loader.folder.qrels())
@@ -135,42 +135,26 @@ def _found(loader: TrackLoader, request: FillRequest) -> Found:
     queries = track.bank.query_ids
     pooled = pool(track.runs.values(), queries, depth)
     # Negative lines stay as they are: they are somebody's, though trec_eval takes them for no judgment.
-    notes = [f"{line}; these lines stay as they are" for line in judgments.cautions()]
-    strangers = judgments.meets(pooled)
-    if strangers is not None:
-        if request.rule is None:
-            raise TrecexamError(
-                f"{strangers} To fill the whole pool all the same, choose --map identity or --map thresholds"
-            )
-        notes.append(strangers)
+    notes = [f"{line}; these lines stay as they are" for line in judgments.warnings()]
+    notes += _no_overlap(judgments, pooled, request)
     holes = holes_of(pooled, judgments.labels)
-    unjudged = [query_id for query_id in holes if query_id not in judgments.labels]
+    in_pool = sum(map(len, pooled.values()))
+    judged = in_pool - sum(map(len, holes.values()))
+    unjudged = {query_id: docs for query_id, docs in holes.items() if query_id not in judgments.labels}
     if unjudged:
-        count = sum(len(holes[query_id]) for query_id in unjudged)
         # A query with negative labels alone stops trec_eval, and would count in its means.
         left = (
             "are left out: negative labels alone stop trec_eval" if request.as_unjudged else "are all holes"
         )
         notes.append(
-            f"{_queries(unjudged)} of the bank have no official judgment; their {count:,} passages {left}"
+            f"{_queries(list(unjudged))} of the bank have no official judgment; their "
+            f"{sum(map(len, unjudged.values())):,} passages {left}"
         )
         if request.as_unjudged:
-            holes = {query_id: docs for query_id, docs in holes.items() if query_id in judgments.labels}
-    foreign = [query_id for query_id in judgments.labels if query_id not in track.bank.items]
-    if foreign:
-        notes.append(
-            f"{_queries(foreign)} of {judgments.source} not in the bank; their lines stay as they are"
-        )
-    if _has_subtopics(judgments) and holes:
-        notes.append(
-            f"{judgments.source} judges subtopics (column 2); new lines have 0 there and are of no subtopic"
-        )
-    if not track.runs:
-        notes.append(f"no runs: drop some into {track.folder.runs}")
-    in_pool = sum(map(len, pooled.values()))
-    judged = in_pool - sum(map(len, holes_of(pooled, judgments.labels).values()))
+            holes = {query_id: docs for query_id, docs in holes.items() if query_id not in unjudged}
+    notes += _judgment_notes(track, judgments, holes)
     rule, rule_notes = choose_rule(track, judgments, request)
-    return Found(
+    return HolesToFill(
         request,
         judgments,
         holes,
@@ -184,6 +168,33 @@ def _found(loader: TrackLoader, request: FillRequest) -> Found:
         rule_notes,
         _rejected(track, request),
     )
+
+
+def _no_overlap(
+    judgments: Official, pooled: Mapping[str, Collection[str]], request: FillRequest
+) -> Iterator[str]:
+    """Why judgments and pool have nothing in common, where that is so; then no rule can be fitted."""
+    reason = judgments.explain_no_overlap(pooled)
+    if reason is None:
+        return
+    if request.rule is None:
+        raise TrecexamError(
+            f"{reason} To fill the whole pool all the same, choose --map identity or --map thresholds"
+        )
+    yield reason
+
+
+def _judgment_notes(
+    track: LoadedTrack, judgments: Official, holes: Mapping[str, Collection[str]]
+) -> Iterator[str]:
+    """What is odd about the judgments beside this bank, and about the runs."""
+    foreign = [query_id for query_id in judgments.labels if query_id not in track.bank.items]
+    if foreign:
+        yield f"{_queries(foreign)} of {judgments.source} not in the bank; their lines stay as they are"
+    if _has_subtopics(judgments) and holes:
+        yield f"{judgments.source} judges subtopics (column 2); new lines have 0 there and are of no subtopic"
+    if not track.runs:
+        yield f"no runs: drop some into {track.folder.runs}"
 
 
 def choose_rule(
@@ -216,7 +227,7 @@ def choose_rule(
     return rule, ()
 
 
-def merged(track: LoadedTrack, found: Found, graded: int = 0) -> Filled:
+def merged(track: LoadedTrack, to_fill: HolesToFill, graded: int = 0) -> Filled:
     """Merges the labels of the holes, as far as they have grades, into the official judgments.
 
     Raises:
@@ -225,12 +236,12 @@ def merged(track: LoadedTrack, found: Found, graded: int = 0) -> Filled:
     scores = track.config.scores
     # Grading a hole may have graded a judged passage of the same text: the rule follows what is there now,
     # so that it is the same when asked for again.
-    rule, notes = choose_rule(track, found.official, found.wanted)
-    automatic = _automatic(track, found.holes)
+    rule, notes = choose_rule(track, to_fill.official, to_fill.request)
+    automatic = _automatic(track, to_fill.holes)
     confidences = {}
     partly = no_text = no_grade = 0
-    for q in track.ratings(list(found.holes)):
-        holes, labels = set(found.holes[q.query_id]), automatic[q.query_id]
+    for q in track.ratings(list(to_fill.holes)):
+        holes, labels = set(to_fill.holes[q.query_id]), automatic[q.query_id]
         unrated: Any = (q.ratings < 0).any(axis=1)
         partly += sum(
             doc in holes and doc in labels
@@ -245,24 +256,24 @@ def merged(track: LoadedTrack, found: Found, graded: int = 0) -> Filled:
             q, track.grades.distributions(sheet), scores.label, scores.min_rating, scores.min_answers
         )
     rows = merge(
-        found.official.rows,
-        found.holes,
+        to_fill.official.rows,
+        to_fill.holes,
         automatic,
         rule,
-        dict(_machines(track, found.holes)),
+        dict(_machines(track, to_fill.holes)),
         overridden=_overridden(track, automatic),
         confidences=confidences,
-        as_unjudged=found.wanted.as_unjudged,
+        as_unjudged=to_fill.request.as_unjudged,
     )
-    new = rows[len(found.official.rows) :]
+    new = rows[len(to_fill.official.rows) :]
     best = max((row.label for row in new), default=0)
-    highest = max(row.relevance for row in found.official.rows)
-    if rule.rule == "identity" and best > highest and not found.wanted.as_unjudged:
+    highest = max(row.relevance for row in to_fill.official.rows)
+    if rule.rule == "identity" and best > highest and not to_fill.request.as_unjudged:
         notes = (
             *notes,
             f"there are labels up to {best}, and the highest official one is {highest}; see --map",
         )
-    return Filled(found, rows, rule, graded, len(new), no_text, no_grade, partly, notes)
+    return Filled(to_fill, rows, rule, graded, len(new), no_text, no_grade, partly, notes)
 
 
 def _automatic(
@@ -283,14 +294,14 @@ def _overridden(
     A person's rating of a cell that leaves the label as the grader has it does not make it the person's.
     """
     machine = _automatic(track, automatic, human=False)
-    said: dict[tuple[str, str], dict[str, list[str]]] = {}
+    reasons: dict[tuple[str, str], dict[str, list[str]]] = {}
     for (query_id, doc_id, item_id), row in sorted(track.overrides.said.items()):
         if item_id and machine.get(query_id, {}).get(doc_id) == automatic.get(query_id, {}).get(doc_id):
             continue
-        said.setdefault((query_id, doc_id), {}).setdefault(row.who, []).append(row.why)
+        reasons.setdefault((query_id, doc_id), {}).setdefault(row.who, []).append(row.why)
     return {
         place: ("; ".join(whys), "; ".join(why for given in whys.values() for why in given))
-        for place, whys in said.items()
+        for place, whys in reasons.items()
     }
 
 
@@ -337,9 +348,9 @@ def _queries(query_ids: list[str]) -> str:
     return f"{plural(len(query_ids), 'query')} ({shorten_list(query_ids, 3, dots=True)})"
 
 
-def _same(one: Path, other: Path) -> bool:
+def _same(path: Path, other: Path) -> bool:
     """Whether both names are, or would be, the same file."""
     try:
-        return one.samefile(other)
+        return path.samefile(other)
     except OSError:
-        return one.resolve() == other.resolve()
+        return path.resolve() == other.resolve()

@@ -40,11 +40,11 @@ class FillRequest:
 
 
 @dataclass(frozen=True)
-class Found:
+class HolesToFill:
     """The holes of a track, before anything is graded.
 
     Attributes:
-        wanted: what was asked for.
+        request: what was asked for.
         official: the human judgments.
         holes: query_id -> doc_ids, sorted; only queries with holes.
         depth: first ranks of each run in which holes are filled.
@@ -56,7 +56,7 @@ class Found:
         rejected: runs, or lines of them, that were not taken: their passages are not in the pool.
     """
 
-    wanted: FillRequest
+    request: FillRequest
     official: Official
     holes: Mapping[str, tuple[str, ...]]
     depth: int
@@ -91,7 +91,7 @@ class Filled:
         notes: what people should know of it beside `found.notes`, a line each.
     """
 
-    found: Found
+    found: HolesToFill
     rows: tuple[MergedRow, ...]
     rule: ScaleMap
     graded: int

@@ -60,22 +60,23 @@ def simulate_runs(
     simulation, notes = _simulation(track, names_of(official_measures), named, qrels)
     team = None
     if teams is not None:
-        team, said = _teams(teams, simulation.runs)
-        notes += said
+        team, team_notes = _teams(teams, simulation.runs)
+        notes += team_notes
     rows = leave_out(simulation, depth, team, track.config.scores.min_relevant, progress)
-    by_measure = {name: [one for one in rows if one.measure == name] for name in simulation.measures}
+    by_measure = {name: [row for row in rows if row.measure == name] for name in simulation.measures}
     shifts = {
-        name: (shift(found, filled=False), shift(found, filled=True)) for name, found in by_measure.items()
+        name: (shift(measure_rows, filled=False), shift(measure_rows, filled=True))
+        for name, measure_rows in by_measure.items()
     }
-    first = {one.left_out: one for one in rows}.values()
+    first = {row.left_out: row for row in rows}.values()
     if first:
-        none = sum(not one.unique for one in first)
+        none = sum(not row.unique for row in first)
         who = "runs" if team is None else "teams"
         notes += (
             f"{len(first) - none:,} of {len(first):,} {who} have judged passages that no other has in its "
             f"first {depth:,} ranks",
         )
-    notes += _unfitted(sum(one.unfitted is not None for one in first), len(first))
+    notes += _unfitted(sum(row.unfitted is not None for row in first), len(first))
     return RunsReport(depth, rows, shifts, _in_words(simulation, named), notes)
 
 
@@ -101,8 +102,8 @@ def simulate_removal(
     named = stated(track.config.scores, rule, cuts)
     simulation, notes = _simulation(track, names_of(official_measures), named, qrels)
     rows = remove(simulation, repeats, seed, progress=progress)
-    unfitted = sum(one.unfitted for one in rows if one.measure == simulation.measures[0])
-    notes += _unfitted(unfitted, sum(one.measure == simulation.measures[0] for one in rows) * repeats)
+    unfitted = sum(row.unfitted for row in rows if row.measure == simulation.measures[0])
+    notes += _unfitted(unfitted, sum(row.measure == simulation.measures[0] for row in rows) * repeats)
     return RemovalReport(repeats, seed, rows, _in_words(simulation, named), notes)
 
 
@@ -123,7 +124,7 @@ def _simulation(
         simulation = Simulation(rankings, judgments.labels, automatic, names, rule)
     except ValueError as error:
         raise TrecexamError(str(error)) from None
-    apart = judgments.meets({q.query_id: q.doc_ids for q in ratings})
+    apart = judgments.explain_no_overlap({q.query_id: q.doc_ids for q in ratings})
     return simulation, _notes(track, simulation, judgments, apart)
 
 
@@ -131,7 +132,7 @@ def _notes(
     track: LoadedTrack, simulation: Simulation, judgments: Official, apart: str | None
 ) -> tuple[str, ...]:
     bank = track.bank.items
-    notes = [*judgments.cautions(), *([apart] if apart else [])]
+    notes = [*judgments.warnings(), *([apart] if apart else [])]
     other = sum(query_id not in bank for query_id in simulation.query_ids)
     if other and not apart:
         notes.append(
@@ -160,12 +161,12 @@ def _notes(
 
 
 def _teams(path: Path, runs: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...]]:
-    found = read_teams(path)
-    known = {run: team for run, team in found.items() if run in runs}
+    team_of = read_teams(path)
+    known = {run: team for run, team in team_of.items() if run in runs}
     if not known:
         raise TrecexamError(
-            f"none of its {len(found):,} runs ('{next(iter(found))}', ...) is on the leaderboard; use the "
-            "names that `trecexam leaderboard` shows",
+            f"none of its {len(team_of):,} runs ('{next(iter(team_of))}', ...) is on the leaderboard; use "
+            "the names that `trecexam leaderboard` shows",
             path=path,
         )
     without = [run for run in runs if run not in known]
@@ -177,10 +178,10 @@ def _teams(path: Path, runs: Sequence[str]) -> tuple[dict[str, str], tuple[str, 
 
 
 def _in_words(simulation: Simulation, rule: ScaleMap | None) -> str:
-    found, why = simulation.rule()
+    fill_rule, why = simulation.rule()
     if rule is not None:
-        return str(found)
-    return f"fitted in each step on the judgments that remain; on all of them: {why or found}"
+        return str(fill_rule)
+    return f"fitted in each step on the judgments that remain; on all of them: {why or fill_rule}"
 
 
 def _unfitted(steps: int, of: int) -> tuple[str, ...]:

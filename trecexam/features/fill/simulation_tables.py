@@ -42,12 +42,12 @@ class RunsReport:
             (*header, *places, *(f"tau.{how}" for how in HOW)),
             tuple(
                 (
-                    *(one.measure, one.run, one.left_out, one.unique, one.relevant, one.filled),
-                    *(one.full.rank, one.holes.rank, one.fill.rank),
-                    *(one.full.mean, one.holes.mean, one.fill.mean),
-                    *(one.holes.tau, one.fill.tau),
+                    *(row.measure, row.run, row.left_out, row.unique, row.relevant, row.filled),
+                    *(row.full.rank, row.holes.rank, row.fill.rank),
+                    *(row.full.mean, row.holes.mean, row.fill.mean),
+                    *(row.holes.tau, row.fill.tau),
                 )
-                for one in self.rows
+                for row in self.rows
             ),
         )
 
@@ -57,17 +57,26 @@ class RunsReport:
         return Table(
             ("official_measure", "judgments", *header),
             tuple(
-                (measure, name, one.mean, one.greatest, one.run, one.difference, one.tau, one.least_tau)
+                (
+                    measure,
+                    name,
+                    shift.mean,
+                    shift.greatest,
+                    shift.run,
+                    shift.difference,
+                    shift.tau,
+                    shift.least_tau,
+                )
                 for measure, pair in self.shifts.items()
-                for name, one in zip(HOW, pair, strict=True)
+                for name, shift in zip(HOW, pair, strict=True)
             ),
         )
 
     def as_json(self) -> dict[str, Any]:
         """Both tables with full precision, the rule of each row, and the notes."""
         rows = [
-            {**row, "map": str(one.rule), "unfitted": one.unfitted}
-            for row, one in zip(self.table().records(), self.rows, strict=True)
+            {**row, "map": str(left_out.rule), "unfitted": left_out.unfitted}
+            for row, left_out in zip(self.table().records(), self.rows, strict=True)
         ]
         return {
             "depth": self.depth,
@@ -77,7 +86,7 @@ class RunsReport:
             "rows": rows,
         }
 
-    def said(self) -> tuple[str, ...]:
+    def summary_lines(self) -> tuple[str, ...]:
         """The notes, then for each measure a line with what came out."""
         lines = (
             f"{measure}: a run whose own judgments are missing moves by {_moved(holes)}; "
@@ -121,16 +130,16 @@ class RemovalReport:
         return Table(
             ("official_measure", "removed", "n_removed", "filled", *header),
             tuple(
-                (one.measure, one.removed, one.n_removed, one.filled, *astuple(one.holes), *astuple(one.fill))
-                for one in self.rows
+                (row.measure, row.removed, row.n_removed, row.filled, *astuple(row.holes), *astuple(row.fill))
+                for row in self.rows
             ),
         )
 
     def as_json(self) -> dict[str, Any]:
         """The table with full precision, and the notes."""
         rows = [
-            {**row, "unfitted": one.unfitted}
-            for row, one in zip(self.table().records(), self.rows, strict=True)
+            {**row, "unfitted": removed.unfitted}
+            for row, removed in zip(self.table().records(), self.rows, strict=True)
         ]
         return {
             "repeats": self.repeats,
@@ -141,6 +150,6 @@ class RemovalReport:
         }
 
 
-def _moved(one: Shift) -> str:
-    text = f"{one.mean:.2f} ranks on average"
-    return f"{text}, {one.greatest} at most ({one.run})" if one.greatest else text
+def _moved(shift: Shift) -> str:
+    text = f"{shift.mean:.2f} ranks on average"
+    return f"{text}, {shift.greatest} at most ({shift.run})" if shift.greatest else text

@@ -27,15 +27,15 @@ from trecexam.features.history import tables as rendering
 from trecexam.features.history.arithmetic import (
     Earlier,
     Entry,
-    Origin,
+    LeaderboardSnapshot,
     OriginChange,
-    Standing,
+    SnapshotOrigin,
     board_change,
     counting,
     origin_change,
 )
 from trecexam.features.history.reasons import cause
-from trecexam.features.history.snapshot import origin_of, standing_of
+from trecexam.features.history.snapshot import origin_of, snapshot_of
 from trecexam.files import atomic as files
 from trecexam.files.stamps import stamp
 from trecexam.tables.table import to_tsv
@@ -59,8 +59,8 @@ class _Logged:
     format: int
     entry: int
     key: str
-    standing: Standing
-    origin: Origin
+    standing: LeaderboardSnapshot
+    origin: SnapshotOrigin
 
 
 class Noted(NamedTuple):
@@ -96,24 +96,24 @@ class History:
         """
         for folder in (self.folder, self._state.parent):
             files.sweep(folder)
-        standing, origin = standing_of(track), origin_of(track)
-        key = hashlib.sha256(_json(Standing, standing)).hexdigest()
+        snapshot, origin = snapshot_of(track), origin_of(track)
+        key = hashlib.sha256(_json(LeaderboardSnapshot, snapshot)).hexdigest()
         logged = track.kept.get(_KEPT, stamp(self._state), self._logged)
-        told, latest = self._log()[1], max(self.numbers(), default=0)
-        if not told and not latest:
+        log_ends_at, latest = self._log()[1], max(self.numbers(), default=0)
+        if not log_ends_at and not latest:
             # The folder is new, or was removed: it starts again.
             logged = None
-            if not standing.runs:
+            if not snapshot.runs:
                 return Noted(None, None, {})
-        counted = max(told, logged.entry if logged else 0)
+        counted = max(log_ends_at, logged.entry if logged else 0)
         known = logged if logged is not None and logged.entry == counted else None
         number = counted + 1 if latest <= counted + 1 else latest + 1
-        entry = self._entry(number, known, standing, origin, key, track)
+        entry = self._entry(number, known, snapshot, origin, key, track)
         if entry.board.empty and known is not None:
-            return Noted(None, _Logged(_FORMAT, known.entry, key, standing, origin), {})
+            return Noted(None, _Logged(_FORMAT, known.entry, key, snapshot, origin), {})
         if not self._is_there(entry):
             files.replace(self._path(number), rendering.entry_json(_plain(Entry, entry)).encode())
-        return Noted(number, _Logged(_FORMAT, number, key, standing, origin), {number: entry})
+        return Noted(number, _Logged(_FORMAT, number, key, snapshot, origin), {number: entry})
 
     def finish(self, noted: Noted, track: LoadedTrack) -> None:
         """Remembers where the leaderboard stands now, and adds the entry to the log.
@@ -129,7 +129,7 @@ class History:
         logged = noted.logged
         self._remember(logged)
         track.kept.get(_KEPT, stamp(self._state), lambda: logged)
-        self._tell(noted.fresh)
+        self._add_to_log(noted.fresh)
 
     def numbers(self) -> list[int]:
         """The numbers of the entries that are there, in order."""
@@ -152,10 +152,10 @@ class History:
         except OSError as error:
             raise TrecexamError(f"cannot be read: {error.strerror}", path=path) from None
         try:
-            found: Entry = _read(Entry, content)
+            entry: Entry = _read(Entry, content)
         except ValueError:
             raise TrecexamError("is damaged, or of another version of trecexam", path=path) from None
-        return found
+        return entry
 
     def rows(self) -> tuple[LogRow, ...]:
         """The rows of log.tsv, oldest first; () where there is no history yet.
@@ -187,8 +187,8 @@ class History:
         self,
         number: int,
         known: _Logged | None,
-        standing: Standing,
-        origin: Origin,
+        snapshot: LeaderboardSnapshot,
+        origin: SnapshotOrigin,
         key: str,
         track: LoadedTrack,
     ) -> Entry:
@@ -196,9 +196,9 @@ class History:
         runs = {printable(name): run for name, run in track.runs.items()}
         board = board_change(
             known.standing if known else None,
-            standing,
+            snapshot,
             lambda run, query_id: runs[run].ranking(query_id, depth),
-            counting(standing.measures[0], track.config.scores.min_rating, depth),
+            counting(snapshot.measures[0], track.config.scores.min_rating, depth),
             depth,
         )
         changed = origin_change(known.origin, origin) if known else OriginChange()
@@ -233,7 +233,7 @@ class History:
                 return text, int(text.rsplit("\n", 2)[-2].split("\t", 1)[0])
         return "", 0
 
-    def _tell(self, fresh: Mapping[int, Entry]) -> None:
+    def _add_to_log(self, fresh: Mapping[int, Entry]) -> None:
         """Adds to log.tsv the rows of the entries that it lacks."""
         text, last = self._log()
         rows: list[LogRow] = []

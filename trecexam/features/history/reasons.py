@@ -14,7 +14,7 @@ from trecexam.features.history.arithmetic import (
     OriginChange,
     RunChange,
 )
-from trecexam.features.history.arithmetic.standing import same_value
+from trecexam.features.history.arithmetic.leaderboard_snapshot import same_value
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import counted, plural
 
@@ -132,7 +132,7 @@ def _field(change: FieldChange) -> str:
 def _shown(value: Any) -> str | None:
     if value is None:
         return "unset"
-    if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
+    if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
         value = ", ".join(value)
     elif isinstance(value, dict | list | tuple):
         return None

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from trecexam.bank.model import item_digest
 from trecexam.config import CONFIG_NAME
-from trecexam.features.history.arithmetic import HumanLabel, ItemKey, Origin, QueryState, RunState, Standing
+from trecexam.features.history.arithmetic import (
+    HumanLabel,
+    ItemKey,
+    LeaderboardSnapshot,
+    QuerySnapshot,
+    RunState,
+    SnapshotOrigin,
+)
 from trecexam.graders.base import identity_json
 from trecexam.line.evaluation import leaderboard, rubric_values
 from trecexam.line.overrides import COUNTS
@@ -24,7 +31,7 @@ if TYPE_CHECKING:
 _IDLE = ("[grader] device", "[grader] dtype", "[grader] max_batch_tokens", "[grader] batch_size")
 
 
-def standing_of(track: LoadedTrack) -> Standing:
+def snapshot_of(track: LoadedTrack) -> LeaderboardSnapshot:
     """Where the runs stand, with the labels and items that they stand on.
 
     Names that cannot be written as UTF-8 are escaped, as in the outputs.
@@ -42,15 +49,15 @@ def standing_of(track: LoadedTrack) -> Standing:
         )
         for row in board.rows
     }
-    return Standing(board.measures, runs, query_states(track))
+    return LeaderboardSnapshot(board.measures, runs, query_states(track))
 
 
-def query_states(track: LoadedTrack) -> Mapping[str, QueryState]:
+def query_states(track: LoadedTrack) -> Mapping[str, QuerySnapshot]:
     """query_id -> its items, and the labels and items of its passages."""
     return track.derived("query states", ("cells", "settings"), lambda: _query_states(track))
 
 
-def _query_states(track: LoadedTrack) -> dict[str, QueryState]:
+def _query_states(track: LoadedTrack) -> dict[str, QuerySnapshot]:
     scores = track.config.scores
     ratings = {query.query_id: query for query in track.ratings()}
     bank = track.bank
@@ -58,14 +65,16 @@ def _query_states(track: LoadedTrack) -> dict[str, QueryState]:
         query_id: tuple(printable(item.item_id) for item in items) for query_id, items in bank.retired.items()
     }
     queries = {
-        query_id: QueryState((), {}, ids) for query_id, ids in retired.items() if query_id not in bank.items
+        query_id: QuerySnapshot((), {}, ids)
+        for query_id, ids in retired.items()
+        if query_id not in bank.items
     }
     for query_id, items in bank.items.items():
         query = ratings[query_id]
         here = labels(query, scores.label, scores.min_rating, scores.min_answers)
         reached = _reached(query.ratings, scores.min_rating)
         bits = dict(zip(query.doc_ids, reached, strict=True))
-        queries[query_id] = QueryState(
+        queries[query_id] = QuerySnapshot(
             tuple(
                 ItemKey(printable(item.item_id), item_digest(item).hex(), item.importance) for item in items
             ),
@@ -83,7 +92,7 @@ def _reached(ratings: Any, min_rating: int) -> Iterator[int]:
     return (int.from_bytes(row.tobytes(), "little") for row in packed)
 
 
-def origin_of(track: LoadedTrack) -> Origin:
+def origin_of(track: LoadedTrack) -> SnapshotOrigin:
     """What can move the leaderboard. The official judgments cannot, nor can files that were not taken."""
     folder = track.folder
     others = (folder.config_path, folder.qrels(), folder.official_leaderboard(), *folder.run_files())
@@ -93,7 +102,7 @@ def origin_of(track: LoadedTrack) -> Origin:
     settings = {
         f"[{name}] {key}": value for name, section in config.items() for key, value in section.items()
     }
-    return Origin(
+    return SnapshotOrigin(
         {printable(name): digest for name, digest in track.digests.items() if name not in idle},
         {name: value for name, value in settings.items() if name not in _IDLE},
         json.loads(identity_json(track.grader.identity)),

@@ -51,12 +51,12 @@ class PoolHoles:
     def plus(self, other: PoolHoles) -> PoolHoles:
         """The sums over the passages of both, of the same depth."""
         if self.unjudged is None or other.unjudged is None:
-            unjudged = alone = None
+            unjudged = unjudged_alone = None
         else:
             unjudged = self.unjudged + other.unjudged
-            alone = (self.unjudged_alone or 0) + (other.unjudged_alone or 0)
+            unjudged_alone = (self.unjudged_alone or 0) + (other.unjudged_alone or 0)
         passages, ungraded = self.passages + other.passages, self.ungraded + other.ungraded
-        return PoolHoles(self.depth, passages, unjudged, alone, ungraded)
+        return PoolHoles(self.depth, passages, unjudged, unjudged_alone, ungraded)
 
 
 def holes(ranking: Sequence[str], judged: frozenset[str] | None, rated: frozenset[str], depth: int) -> Holes:
@@ -83,13 +83,13 @@ def total(parts: Iterable[Holes]) -> Holes:
 
     A query without results counts 0 in the mean, as in `trec_eval -c`.
     """
-    found = tuple(parts)
-    retrieved = sum(part.retrieved for part in found)
-    ungraded = sum(part.ungraded for part in found)
-    unjudged = [part.unjudged for part in found if part.unjudged is not None]
-    if len(unjudged) < len(found):
+    rankings = tuple(parts)
+    retrieved = sum(part.retrieved for part in rankings)
+    ungraded = sum(part.ungraded for part in rankings)
+    unjudged = [part.unjudged for part in rankings if part.unjudged is not None]
+    if len(unjudged) < len(rankings):
         return Holes(retrieved, None, ungraded, None)
-    rates = [part.judged for part in found if part.judged is not None]
+    rates = [part.judged for part in rankings if part.judged is not None]
     return Holes(retrieved, sum(unjudged), ungraded, sum(rates) / len(rates) if rates else 0.0)
 
 
@@ -127,8 +127,8 @@ def pool_holes(
     if judged is None:
         return PoolHoles(depth, n_passages, None, None, ungraded)
     unjudged = pooled & ~judged[:-1]
-    alone = int((unjudged & (in_runs == 1)).sum())
-    return PoolHoles(depth, n_passages, int(unjudged.sum()), alone, ungraded)
+    unjudged_alone = int((unjudged & (in_runs == 1)).sum())
+    return PoolHoles(depth, n_passages, int(unjudged.sum()), unjudged_alone, ungraded)
 
 
 def contributed_alone(rankings: Mapping[Key, Iterable[Collection[str]]]) -> dict[Key, set[str]]:
@@ -140,6 +140,9 @@ def contributed_alone(rankings: Mapping[Key, Iterable[Collection[str]]]) -> dict
     Returns:
         contributor -> the doc_ids that are in its rankings and in no other contributor's.
     """
-    brought = {key: {doc_id for one in found for doc_id in one} for key, found in rankings.items()}
+    brought = {
+        key: {doc_id for ranking in contributed for doc_id in ranking}
+        for key, contributed in rankings.items()
+    }
     by_how_many = Counter(doc_id for docs in brought.values() for doc_id in docs)
     return {key: {d for d in docs if by_how_many[d] == 1} for key, docs in brought.items()}

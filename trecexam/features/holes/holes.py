@@ -78,9 +78,11 @@ class HolesReport:
             "rows": self.table(by_run=by_run).records(),
         }
 
-    def said(self) -> tuple[str, ...]:
+    def summary_lines(self) -> tuple[str, ...]:
         """The notes, then for each depth a line with what is worth knowing."""
-        lines = (_said(pool, [row for row in self.sums() if row.depth == pool.depth]) for pool in self.pools)
+        lines = (
+            _pool_line(pool, [row for row in self.sums() if row.depth == pool.depth]) for pool in self.pools
+        )
         return (*self.notes, *(lines if self.rows else ()))
 
 
@@ -98,38 +100,47 @@ def holes_report(
         ConversionError: `qrels` cannot be read.
     """
     judgments, notes = _judgments(track, qrels)
-    wanted = tuple(dict.fromkeys(depths or (track.config.track.depth,)))
-    found: dict[tuple[str, int], dict[str, Holes]] = {
-        (run, depth): {} for run in track.runs for depth in wanted
+    depths = tuple(dict.fromkeys(depths or (track.config.track.depth,)))
+    holes, pools = _count_holes(track, judgments, depths)
+    sums = {key: total(by_query.values()) for key, by_query in holes.items()}
+
+    def suffering(name: str) -> tuple[int, str]:
+        at_first_depth = sums[name, depths[0]]
+        unjudged = at_first_depth.unjudged
+        return -(at_first_depth.ungraded if unjudged is None else unjudged), name
+
+    rows = tuple(
+        HolesRow(name, query_id, depth, ranking_holes)
+        for name in sorted(track.runs, key=suffering)
+        for depth in depths
+        for query_id, ranking_holes in ((ALL, sums[name, depth]), *holes[name, depth].items())
+    )
+    return HolesReport(rows, pools, notes)
+
+
+def _count_holes(
+    track: LoadedTrack, judgments: Official | None, depths: Sequence[int]
+) -> tuple[dict[tuple[str, int], dict[str, Holes]], tuple[PoolHoles, ...]]:
+    """(run, depth) -> query_id -> the holes of its ranking; and those of the whole pool at each depth."""
+    holes: dict[tuple[str, int], dict[str, Holes]] = {
+        (run, depth): {} for run in track.runs for depth in depths
     }
-    pools = {depth: PoolHoles(depth, 0, None if judgments is None else 0, None, 0) for depth in wanted}
+    pools = {depth: PoolHoles(depth, 0, None if judgments is None else 0, None, 0) for depth in depths}
     pooled = track.pool
-    if max(wanted) > track.config.track.depth:
-        pooled = pool_with_ranks(tuple(track.runs.values()), track.bank.query_ids, max(wanted))
+    if max(depths) > track.config.track.depth:
+        pooled = pool_with_ranks(tuple(track.runs.values()), track.bank.query_ids, max(depths))
     for q in track.ratings():
         of_query = pooled[q.query_id]
         rated = is_among(of_query.doc_ids, frozenset(compress(q.doc_ids, q.rated.tolist())))
         judged = None
         if judgments is not None:
             judged = is_among(of_query.doc_ids, judgments.labels.get(q.query_id, {}))
-        for depth in wanted:
+        for depth in depths:
             ranks = of_query.ranks[:, :depth]
-            for name, row in zip(track.runs, holes_of_runs(ranks, judged, rated), strict=True):
-                found[name, depth][q.query_id] = row
+            for name, ranking_holes in zip(track.runs, holes_of_runs(ranks, judged, rated), strict=True):
+                holes[name, depth][q.query_id] = ranking_holes
             pools[depth] = pools[depth].plus(pool_holes(ranks, judged, rated, depth))
-    sums = {key: total(by_query.values()) for key, by_query in found.items()}
-
-    def suffering(name: str) -> tuple[int, str]:
-        whole = sums[name, wanted[0]]
-        return -(whole.ungraded if whole.unjudged is None else whole.unjudged), name
-
-    rows = tuple(
-        HolesRow(name, query_id, depth, one)
-        for name in sorted(track.runs, key=suffering)
-        for depth in wanted
-        for query_id, one in ((ALL, sums[name, depth]), *found[name, depth].items())
-    )
-    return HolesReport(rows, tuple(pools.values()), notes)
+    return holes, tuple(pools.values())
 
 
 def _judgments(track: LoadedTrack, qrels: Path | None) -> tuple[Official | None, tuple[str, ...]]:
@@ -141,11 +152,11 @@ def _judgments(track: LoadedTrack, qrels: Path | None) -> tuple[Official | None,
     except TrecexamError as error:
         return None, (f"{error}; until then only ungraded passages are counted",)
     queries = track.bank.query_ids
-    apart = judgments.meets({q.query_id: q.doc_ids for q in track.ratings()})
-    notes = [f"{line}; Judged counts them as judged, as ir_measures does" for line in judgments.cautions()]
-    notes += [apart] if apart else []
+    no_overlap = judgments.explain_no_overlap({q.query_id: q.doc_ids for q in track.ratings()})
+    notes = [f"{line}; Judged counts them as judged, as ir_measures does" for line in judgments.warnings()]
+    notes += [no_overlap] if no_overlap else []
     unknown = sum(query_id not in judgments.labels for query_id in queries)
-    if unknown and not apart:
+    if unknown and not no_overlap:
         notes.append(
             f"{judgments.source}: {unknown:,} of the bank's {len(queries):,} queries have no official "
             "judgment at all; all their passages count as unjudged"
@@ -153,7 +164,7 @@ def _judgments(track: LoadedTrack, qrels: Path | None) -> tuple[Official | None,
     return judgments, tuple(notes)
 
 
-def _said(pool: PoolHoles, runs: Sequence[HolesRow]) -> str:
+def _pool_line(pool: PoolHoles, runs: Sequence[HolesRow]) -> str:
     line = f"the first {pool.depth:,} ranks of {len(runs):,} runs have {pool.passages:,} passages: "
     if pool.unjudged is None:
         return line + f"{pool.ungraded:,} ungraded"
@@ -161,6 +172,8 @@ def _said(pool: PoolHoles, runs: Sequence[HolesRow]) -> str:
         f"{pool.unjudged:,} unjudged ({pool.unjudged_alone or 0:,} of them only one run has), "
         f"{pool.ungraded:,} ungraded"
     )
-    counts = sorted(((row.holes.unjudged or 0, row.run) for row in runs), key=lambda one: (-one[0], one[1]))
+    counts = sorted(
+        ((row.holes.unjudged or 0, row.run) for row in runs), key=lambda count: (-count[0], count[1])
+    )
     worst = [f"{run} ({count:,})" for count, run in counts if count][:_NAMED]
     return f"{line}; most unjudged: {', '.join(worst)}" if worst else line

@@ -31,7 +31,7 @@ def coverage_plot(
         covered: query_id -> which run covers which item, shape (n_runs, n_items), runs in that order.
         min_rating, depth: a run covers an item where one of its first `depth` passages has this rating.
     """
-    shares = {query_id: found.mean(axis=1) for query_id, found in covered.items()}
+    shares = {query_id: reached.mean(axis=1) for query_id, reached in covered.items()}
     order = sorted(shares, key=lambda query_id: (float(shares[query_id].mean()), query_id))
     name = f"Cover(rel={min_rating})@{depth}"
     rows = tuple(
@@ -39,7 +39,7 @@ def coverage_plot(
         for place, run in enumerate(runs)
         for query_id in order
     )
-    none = sum(not found.any() for found in covered.values())
+    none = sum(not reached.any() for reached in covered.values())
     return Plot(
         "coverage",
         f"Coverage by run and query: {name}",

@@ -38,7 +38,7 @@ HEADER = (
 
 
 @dataclass(frozen=True)
-class ItemQuality:
+class ItemSummary:
     """One item of the bank, and what its grades say about it.
 
     Attributes:
@@ -78,12 +78,12 @@ class ItemQuality:
         return self.covering / self.n_runs if self.n_runs else math.nan
 
 
-def items_table(items: Sequence[ItemQuality]) -> Table:
+def items_table(items: Sequence[ItemSummary]) -> Table:
     """One row an item, retired ones too, which have no numbers."""
     return Table(HEADER, tuple(_row(item) for item in items))
 
 
-def _row(item: ItemQuality) -> tuple[str | int | float | None, ...]:
+def _row(item: ItemSummary) -> tuple[str | int | float | None, ...]:
     says = (item.query_id, item.item_id, item.kind, item.importance, "retired" if item.retired else "")
     if item.retired:
         return (*says, *(None for _ in range(9)), item.text)
@@ -102,7 +102,7 @@ def _row(item: ItemQuality) -> tuple[str | int | float | None, ...]:
     )
 
 
-def items_plot(items: Sequence[ItemQuality], min_rating: int, depth: int) -> Plot:
+def items_plot(items: Sequence[ItemSummary], min_rating: int, depth: int) -> Plot:
     """Every item that is not retired and has a rating: there must be one."""
     live = [item for item in items if not item.retired]
     none = sum(item.covering == 0 for item in live)
@@ -126,8 +126,8 @@ def _draw(figure: Figure, plot: Plot) -> None:
     mean, runs, vital = (plot.table.header.index(n) for n in ("mean_rating", "share_of_runs", "importance"))
     rows = [row for row in plot.table.rows if row[mean] is not None and not math.isnan(float(row[mean] or 0))]
     for is_vital, marker, colour in ((False, "o", BLUE), (True, "D", PURPLE)):
-        found = [row for row in rows if (row[vital] == "vital") is is_vital]
-        x, y = (np.array([row[c] for row in found], float) for c in (mean, runs))
+        marked = [row for row in rows if (row[vital] == "vital") is is_vital]
+        x, y = (np.array([row[c] for row in marked], float) for c in (mean, runs))
         flat = (y == 0) | (y == 1)
         for part, edge in ((~flat, colour), (flat, ORANGE)):
             axes.plot(

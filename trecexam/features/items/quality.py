@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from trecexam.features.exams.rubric import discriminations
 from trecexam.features.items.grades_plot import GRADES
-from trecexam.features.items.items_plot import ItemQuality
+from trecexam.features.items.items_plot import ItemSummary
 from trecexam.line.sheets import ERROR, MISSING, REFUSED, UNPARSED
 from trecexam.scores.coverage import covered_items
 from trecexam.scores.ratings import MAX_RATING
@@ -36,12 +36,12 @@ class Quality:
         covered: query_id -> which run covers which item, shape (n_runs, n_items).
     """
 
-    items: tuple[ItemQuality, ...]
+    items: tuple[ItemSummary, ...]
     grades: NDArray[np.int64]
     covered: Mapping[str, NDArray[np.bool_]]
 
     @property
-    def live(self) -> tuple[ItemQuality, ...]:
+    def live(self) -> tuple[ItemSummary, ...]:
         """Those that are asked about."""
         return tuple(item for item in self.items if not item.retired)
 
@@ -54,7 +54,7 @@ def quality(track: LoadedTrack, runs: Sequence[str]) -> Quality:
     """
     scores = track.config.scores
     depth = track.config.track.depth
-    items: list[ItemQuality] = []
+    items: list[ItemSummary] = []
     grades: list[NDArray[np.int64]] = []
     covered = {}
     known = discriminations(track)
@@ -66,14 +66,14 @@ def quality(track: LoadedTrack, runs: Sequence[str]) -> Quality:
         codes = sheet.codes[there]
         counts = np.stack([(codes == code).sum(axis=0) for code in _CODES], axis=1).astype(np.int64)
         ranks = track.pool[q.query_id].ranks[rows, :depth]
-        found = covered_items(q, ranks, scores.min_rating)
+        reached = covered_items(q, ranks, scores.min_rating)
         rated = q.ratings >= 0
         n_rated, total = rated.sum(axis=0), np.where(rated, q.ratings, 0).sum(axis=0, dtype=np.int64)
         reaching = (q.ratings >= scores.min_rating).sum(axis=0)
         unread = counts[:, [_CODES.index(UNPARSED), _CODES.index(REFUSED)]].sum(axis=1)
         for n, item in enumerate(track.bank.items[q.query_id]):
             items.append(
-                ItemQuality(
+                ItemSummary(
                     q.query_id,
                     item.item_id,
                     item.text,
@@ -84,18 +84,18 @@ def quality(track: LoadedTrack, runs: Sequence[str]) -> Quality:
                     unparsed=int(unread[n]),
                     mean_rating=int(total[n]) / int(n_rated[n]) if n_rated[n] else float("nan"),
                     reaching=int(reaching[n]),
-                    covering=int(found[:, n].sum()),
+                    covering=int(reached[:, n].sum()),
                     n_runs=len(runs),
                     # Further digits may differ between machines, and so would the outputs.
                     discrimination=round(known.get((q.query_id, item.item_id), math.nan), 3),
                 )
             )
         grades.append(counts)
-        covered[q.query_id] = found
+        covered[q.query_id] = reached
     retired = [
-        ItemQuality(query_id, item.item_id, item.text, item.kind, item.importance, retired=True)
-        for query_id, gone in track.bank.retired.items()
-        for item in gone
+        ItemSummary(query_id, item.item_id, item.text, item.kind, item.importance, retired=True)
+        for query_id, retired_items in track.bank.retired.items()
+        for item in retired_items
     ]
     counted = np.concatenate(grades) if grades else np.zeros((0, len(GRADES)), np.int64)
     return Quality((*items, *retired), counted, covered)

@@ -8,18 +8,22 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.features.judge_next.arithmetic.next_judgments import By, Suggestion, ranked, suggestions
-from trecexam.features.judge_next.arithmetic.what_if import Asked, Board, Scoring
+from trecexam.features.judge_next.arithmetic.what_if import Board, PossibleJudgments, Scoring
 from trecexam.line.diagnostics import nothing_graded
 from trecexam.line.evaluation import leaderboard
-from trecexam.line.grader_probabilities import opinions
+from trecexam.line.grader_probabilities import grader_probabilities
 from trecexam.scores.chances import cell_chances, passage_chances
 from trecexam.scores.measures import measure
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from converters.records import Item
     from trecexam.line.loaded import LoadedTrack
     from trecexam.line.measure_names import MeasureLike
+    from trecexam.scores.chances import Opinions
     from trecexam.scores.ratings import QueryRatings
 
 Level = Literal["passage", "cell"]
@@ -28,7 +32,7 @@ _SHOWN = 60
 
 
 @dataclass(frozen=True)
-class ToJudge:
+class SuggestionWithTexts:
     """A judgment that could change the ranking, with the texts that it is about.
 
     `item` is None, and the passage as a whole is judged, at the level "passage".
@@ -63,7 +67,7 @@ class NextJudgments:
     candidates: int
     judged: int
     ungraded: int
-    rows: tuple[ToJudge, ...]
+    rows: tuple[SuggestionWithTexts, ...]
 
     def table(self, top: int | None = None) -> Table:
         """The first `top` rows (None: all); texts are cut and without control characters."""
@@ -77,12 +81,19 @@ class NextJudgments:
         )
         rows = []
         for place, row in enumerate(self.rows[:top], 1):
-            one = row.suggestion
+            suggestion = row.suggestion
             rows.append(
                 (
-                    *(place, one.query_id, one.doc_id),
+                    *(place, suggestion.query_id, suggestion.doc_id),
                     *((row.item.item_id,) if row.item else ()),
-                    *(one.now, one.expected_swaps, one.expected_change, one.p_change, one.source, one.runs),
+                    *(
+                        suggestion.now,
+                        suggestion.expected_swaps,
+                        suggestion.expected_change,
+                        suggestion.p_change,
+                        suggestion.source,
+                        suggestion.runs,
+                    ),
                     *((_cut(row.item.text),) if row.item else ()),
                     _cut(row.text),
                 )
@@ -93,19 +104,23 @@ class NextJudgments:
         """The first `top` rows (None: all) with whole texts and the probability of each rating."""
         judgments = []
         for place, row in enumerate(self.rows[:top], 1):
-            one = row.suggestion
+            suggestion = row.suggestion
             judgments.append(
                 {
                     "place": place,
-                    "query_id": one.query_id,
-                    "doc_id": one.doc_id,
-                    **({"item_id": row.item.item_id, "rating": one.now} if row.item else {"label": one.now}),
-                    "expected_swaps": one.expected_swaps,
-                    "expected_change": one.expected_change,
-                    "p_change": one.p_change,
-                    "from": one.source,
-                    "runs": one.runs,
-                    "probabilities": {str(rating): p for rating, p in enumerate(one.chances) if p > 0},
+                    "query_id": suggestion.query_id,
+                    "doc_id": suggestion.doc_id,
+                    **(
+                        {"item_id": row.item.item_id, "rating": suggestion.now}
+                        if row.item
+                        else {"label": suggestion.now}
+                    ),
+                    "expected_swaps": suggestion.expected_swaps,
+                    "expected_change": suggestion.expected_change,
+                    "p_change": suggestion.p_change,
+                    "from": suggestion.source,
+                    "runs": suggestion.runs,
+                    "probabilities": {str(rating): p for rating, p in enumerate(suggestion.chances) if p > 0},
                     "query_text": row.query_text,
                     **({"item_text": row.item.text} if row.item else {}),
                     "text": row.text,
@@ -151,33 +166,32 @@ def next_judgments(
     """
     name = None if measure is None else str(measure)
     search = Search(track, name, level, include_judged=include_judged)
-    looked: list[Looked] = []
-    asked = search.chosen(query_ids)
-    for one in search.looks(asked):
-        looked.append(one)
+    by_query: list[QuerySuggestions] = []
+    chosen = search.chosen(query_ids)
+    for of_query in search.looks(chosen):
+        by_query.append(of_query)
         if progress:
-            progress(len(looked), len(asked))
+            progress(len(by_query), len(chosen))
+    unordered = (suggestion for of_query in by_query for suggestion in of_query.suggestions)
     return NextJudgments(
         level=search.level,
         measure=search.measure,
         by=by,
         n_runs=search.n_runs,
         tied=search.tied,
-        candidates=sum(one.candidates for one in looked),
-        judged=sum(one.judged for one in looked),
-        ungraded=sum(one.ungraded for one in looked),
-        rows=tuple(
-            _with_texts(track, found) for found in ranked((s for one in looked for s in one.found), by)
-        ),
+        candidates=sum(of_query.candidates for of_query in by_query),
+        judged=sum(of_query.judged for of_query in by_query),
+        ungraded=sum(of_query.ungraded for of_query in by_query),
+        rows=tuple(_with_texts(track, suggestion) for suggestion in ranked(unordered, by)),
     )
 
 
 @dataclass(frozen=True)
-class Looked:
+class QuerySuggestions:
     """What was found on one query; `candidates`, `judged` and `ungraded` as in `NextJudgments`."""
 
     query_id: str
-    found: tuple[Suggestion, ...]
+    suggestions: tuple[Suggestion, ...]
     candidates: int
     judged: int
     ungraded: int
@@ -200,7 +214,7 @@ class Search:
     def __init__(
         self, track: LoadedTrack, measure: str | None, level: Level | None, *, include_judged: bool = False
     ) -> None:
-        self._pipeline = track
+        self._track = track
         self._scoring = _scoring(track, measure)
         on_items = self._scoring.on_items
         self.level: Level = level or ("cell" if on_items else "passage")
@@ -226,26 +240,30 @@ class Search:
         for query_id in query_ids:
             if query_id not in self._queries:
                 hint = did_you_mean(query_id, self._queries, before="; ")
-                root = self._pipeline.folder.root
+                root = self._track.folder.root
                 raise TrecexamError(f"no query '{query_id}' in the bank{hint}", path=root)
         return [query_id for query_id in self._queries if not query_ids or query_id in query_ids]
 
-    def looks(self, query_ids: Sequence[str]) -> Iterator[Looked]:
+    def looks(self, query_ids: Sequence[str]) -> Iterator[QuerySuggestions]:
         """What is found on each of these queries."""
-        track, level = self._pipeline, self.level
+        track, level = self._track, self.level
         queries = [self._queries[query_id] for query_id in query_ids]
-        for q, known in zip(queries, opinions(track, queries), strict=True):
-            question, judged = _asked(track, q, known, level, self._officially.get(q.query_id, ()))
+        for q, opinions in zip(queries, grader_probabilities(track, queries), strict=True):
+            possible, judged = _possible_judgments(
+                track, q, opinions, level, self._officially.get(q.query_id, ())
+            )
             ungraded = int((~q.rated if level == "passage" else q.ratings < 0).sum())
-            found = suggestions(q, question, self._board, self._scoring, track.config.track.depth)
-            yield Looked(q.query_id, tuple(found), int(question.wanted.sum()), judged, ungraded)
+            of_query = suggestions(q, possible, self._board, self._scoring, track.config.track.depth)
+            yield QuerySuggestions(
+                q.query_id, tuple(of_query), int(possible.included.sum()), judged, ungraded
+            )
 
 
 def _scoring(track: LoadedTrack, name: str | None) -> Scoring:
     scores = track.config.scores
     try:
-        found = measure(track.config.measures()[0] if name is None else name)
-        return Scoring(found, scores.label, scores.min_rating, scores.min_answers)
+        ranked_by = measure(track.config.measures()[0] if name is None else name)
+        return Scoring(ranked_by, scores.label, scores.min_rating, scores.min_answers)
     except ValueError as error:
         raise TrecexamError(str(error)) from None
 
@@ -293,10 +311,28 @@ def _official(track: LoadedTrack) -> dict[str, set[str]]:
     return judged
 
 
-def _asked(
-    track: LoadedTrack, q: QueryRatings, known: Any, level: Level, officially: Collection[str]
-) -> tuple[Asked, int]:
+def _possible_judgments(
+    track: LoadedTrack,
+    q: QueryRatings,
+    opinions: Opinions,
+    level: Level,
+    officially: Collection[str],
+) -> tuple[PossibleJudgments, int]:
     """What is asked about a query, and how many passages or cells are not since a person judged them."""
+    alike, first = _equal_texts(track, q)
+    if level == "passage":
+        judged = _judged_passages(q, officially, alike)
+        rated = (q.ratings >= 0).any(axis=1) & first
+        chances = passage_chances(q, opinions, track.config.scores.min_answers)
+    else:
+        judged = _judged_cells(track, q)
+        rated = (q.ratings >= 0) & first[:, None]
+        chances = cell_chances(q, opinions)
+    return PossibleJudgments(chances, rated & ~judged, alike), int((rated & judged).sum())
+
+
+def _equal_texts(track: LoadedTrack, q: QueryRatings) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """A number for each passage's text, and which passages are the first with theirs."""
     import numpy as np
 
     numbers: dict[str, int] = {}
@@ -305,28 +341,37 @@ def _asked(
     alike = np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
     first = np.zeros(len(alike), np.bool_)
     first[np.unique(alike, return_index=True)[1]] = True
-    if level == "passage":
-        said = np.array([doc_id in q.human or doc_id in officially for doc_id in q.doc_ids], np.bool_)
-        said = np.isin(alike, alike[said])
-        rated = (q.ratings >= 0).any(axis=1)
-        chances = passage_chances(q, known, track.config.scores.min_answers)
-        return Asked(chances, rated & first & ~said, alike), int((rated & first & said).sum())
+    return alike, first
+
+
+def _judged_passages(
+    q: QueryRatings, officially: Collection[str], alike: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Which passages a person judged as a whole, or one with the same text."""
+    import numpy as np
+
+    judged = np.array([doc_id in q.human or doc_id in officially for doc_id in q.doc_ids], np.bool_)
+    return np.isin(alike, alike[judged])
+
+
+def _judged_cells(track: LoadedTrack, q: QueryRatings) -> NDArray[np.bool_]:
+    """Which cells a person rated, shape (n_docs, n_items)."""
+    import numpy as np
+
     human = track.overrides.queries.get(q.query_id)
     cells = human.cells if human else {}
     items = track.bank.items[q.query_id]
-    said = np.array([[(doc_id, item.item_id) in cells for item in items] for doc_id in q.doc_ids], np.bool_)
-    said = said.reshape(q.ratings.shape)
-    rated = (q.ratings >= 0) & first[:, None]
-    return Asked(cell_chances(q, known), rated & ~said, alike), int((rated & said).sum())
+    judged = np.array([[(doc_id, item.item_id) in cells for item in items] for doc_id in q.doc_ids], np.bool_)
+    return judged.reshape(q.ratings.shape)
 
 
-def _with_texts(track: LoadedTrack, one: Suggestion) -> ToJudge:
-    items = track.bank.items[one.query_id]
-    return ToJudge(
-        one,
-        track.query_texts.get(one.query_id, ""),
-        track.sheets[one.query_id].text_of(one.doc_id) or "",
-        None if one.item is None else items[one.item],
+def _with_texts(track: LoadedTrack, suggestion: Suggestion) -> SuggestionWithTexts:
+    items = track.bank.items[suggestion.query_id]
+    return SuggestionWithTexts(
+        suggestion,
+        track.query_texts.get(suggestion.query_id, ""),
+        track.sheets[suggestion.query_id].text_of(suggestion.doc_id) or "",
+        None if suggestion.item is None else items[suggestion.item],
     )
 
 

@@ -63,15 +63,15 @@ def difference(
     with TrackLoader(folder) as loader:
         other = loader.load()
         names = names_of(measures)
-        ours, theirs = leaderboard(track, names), leaderboard(other, names)
+        board, other_board = leaderboard(track, names), leaderboard(other, names)
         cells = differ = 0
-        for mine, its in zip(track.ratings(), other.ratings(), strict=True):
-            cells += int((mine.ratings >= 0).sum())
-            differ += int((mine.ratings != its.ratings).sum())
-    values = {row.run: row.scores for row in theirs.rows}
+        for ratings, other_ratings in zip(track.ratings(), other.ratings(), strict=True):
+            cells += int((ratings.ratings >= 0).sum())
+            differ += int((ratings.ratings != other_ratings.ratings).sum())
+    values = {row.run: row.scores for row in other_board.rows}
     rows = tuple(
         (row.run, measure, score.mean, values[row.run][place].mean, values[row.run][place].mean - score.mean)
-        for row in ours.rows
-        for place, (measure, score) in enumerate(zip(ours.measures, row.scores, strict=True))
+        for row in board.rows
+        for place, (measure, score) in enumerate(zip(board.measures, row.scores, strict=True))
     )
     return Difference(Table(("run", "measure", "value", compat, "difference"), rows), cells, differ)

@@ -57,7 +57,7 @@ def seen_token(row: HumanRating | None) -> str:
 
 
 @dataclass(frozen=True)
-class Standing:
+class QueryToRate:
     """One query as it is to a person who rates its passages.
 
     Attributes:
@@ -107,14 +107,14 @@ def override(
     live, retired = bank.items.get(query_id, ()), bank.retired.get(query_id, ())
     texts = {d: track.sheets[query_id].text_of(d) for d in track.sheets[query_id].doc_ids} if live else {}
     best = track.traits.scale.max_rating
-    standing = Standing(query_id, live, retired, texts, track.config.track.depth, best, bank.query_ids)
-    row, before, written = take(track.folder, standing, doc_id, item, rating, who, why, seen)
+    query = QueryToRate(query_id, live, retired, texts, track.config.track.depth, best, bank.query_ids)
+    row, before, written = take(track.folder, query, doc_id, item, rating, who, why, seen)
     return Overridden(row, _machine(track, {query_id}).get(row[:3]), before, written)
 
 
 def take(
     folder: TrackFolder,
-    standing: Standing,
+    query: QueryToRate,
     doc_id: str,
     item: str,
     rating: int | None,
@@ -134,23 +134,23 @@ def take(
     who, why = " ".join(who.split()), " ".join(why.split())
     if not who or not why:
         raise TrecexamError(f"a rating needs {'a reason (why)' if who else 'a name (who)'}")
-    found = _checked(folder, standing, doc_id, item, rating)
-    text = standing.texts[doc_id]
+    rated_item = _checked(folder, query, doc_id, item, rating)
+    text = query.texts[doc_id]
     row = HumanRating(
-        standing.query_id,
+        query.query_id,
         doc_id,
-        found.item_id if found else "",
+        rated_item.item_id if rated_item else "",
         rating,
         who,
         why,
         datetime.now(UTC).isoformat(timespec="seconds"),
         "" if text is None else passage_digest(text).hex(),
-        digest_of(found) if found else "",
+        digest_of(rated_item) if rated_item else "",
     )
     path = folder.overrides()
     with exclusive_lock(folder.state / "overrides.lock"):
         # Another one may have spoken since the person looked.
-        before = said(folder, standing).said.get(row[:3])
+        before = overrides_of(folder, query).said.get(row[:3])
         if seen is not None and seen_token(before) != seen:
             raise _conflict(before, path)
         if rating is None and before is None:
@@ -163,19 +163,19 @@ def take(
     return row, before, True
 
 
-def said(folder: TrackFolder, standing: Standing) -> Overrides:
+def overrides_of(folder: TrackFolder, query: QueryToRate) -> Overrides:
     """What people say of a query, by overrides.tsv as it is now; nothing where that cannot be read."""
-    query_id = standing.query_id
+    query_id = query.query_id
     try:
         lines = read_overrides(folder.overrides(), lambda refused: None)
         rows = [(number, row) for number, row in lines if row.query_id == query_id]
     except ConversionError:
         # There is no file yet; or who adds to it says what is wrong.
         return Overrides()
-    bank = Bank({query_id: standing.items}, {query_id: standing.retired})
-    texts = {doc_id: text for doc_id, text in standing.texts.items() if text is not None}
-    pool = {query_id: tuple(standing.texts)}
-    return resolve(rows, folder.shown(folder.overrides()), bank, pool, texts, standing.max_rating)
+    bank = Bank({query_id: query.items}, {query_id: query.retired})
+    texts = {doc_id: text for doc_id, text in query.texts.items() if text is not None}
+    pool = {query_id: tuple(query.texts)}
+    return resolve(rows, folder.shown(folder.overrides()), bank, pool, texts, query.max_rating)
 
 
 def refused_overrides(track: LoadedTrack) -> tuple[Rejected, ...]:
@@ -200,8 +200,8 @@ def human_table(track: LoadedTrack) -> Table:
         COLUMNS,
         tuple(
             (*row[:4], machine.get(row[:3]), row.who, row.why, row.when, state)
-            for _, said, state in decisions
-            for row in (said, *(alike.get(said, ()) if state == COUNTS else ()))
+            for _, given, state in decisions
+            for row in (given, *(alike.get(given, ()) if state == COUNTS else ()))
         ),
     )
 
@@ -213,30 +213,29 @@ def _conflict(now: HumanRating | None, path: Path) -> RatingConflictError:
 
 
 def _checked(
-    folder: TrackFolder, standing: Standing, doc_id: str, item: str, rating: int | None
+    folder: TrackFolder, query: QueryToRate, doc_id: str, item: str, rating: int | None
 ) -> Item | None:
-    root, query_id, items = folder.root, standing.query_id, standing.items
+    root, query_id, items = folder.root, query.query_id, query.items
     if not items:
-        if standing.retired:
+        if query.retired:
             raise TrecexamError(f"all items of query '{query_id}' are retired", path=root)
-        hint = did_you_mean(query_id, standing.others, before="; ")
+        hint = did_you_mean(query_id, query.others, before="; ")
         raise TrecexamError(f"no query '{query_id}' in the bank{hint}", path=root)
-    if doc_id not in standing.texts:
-        hint = did_you_mean(doc_id, standing.texts, before="; ")
+    if doc_id not in query.texts:
+        hint = did_you_mean(doc_id, query.texts, before="; ")
         raise TrecexamError(
-            f"'{doc_id}' is not in the pool of query '{query_id}', the first {standing.depth} of each run"
-            f"{hint}",
+            f"'{doc_id}' is not in the pool of query '{query_id}', the first {query.depth} of each run{hint}",
             path=root,
         )
-    best = standing.max_rating
+    best = query.max_rating
     if rating is not None and not 0 <= rating <= best:
         raise TrecexamError(f"the rating {rating} is not on the grader's scale, 0..{best}", path=root)
     if not item:
         return None
-    for one in items:
-        if one.item_id == item:
-            return one
-    if any(one.item_id == item for one in standing.retired):
+    for known in items:
+        if known.item_id == item:
+            return known
+    if any(known.item_id == item for known in query.retired):
         raise TrecexamError(f"item '{item[:80]}' of query '{query_id}' is retired", path=root)
     # Beyond 4,300 digits Python makes no number of them.
     index = int(item) if item.isascii() and item.isdigit() and len(item) < 10 else 0
@@ -252,15 +251,15 @@ def _checked(
 def _machine(track: LoadedTrack, query_ids: set[str]) -> dict[tuple[str, str, str], int]:
     """(query_id, doc_id, item_id or "") -> the grader's rating, or its label of the passage."""
     bank, scores = track.bank, track.config.scores
-    found: dict[tuple[str, str, str], int] = {}
+    machine: dict[tuple[str, str, str], int] = {}
     for query in track.ratings(sorted(query_ids & bank.items.keys()), human=False):
         by_label = labels(query, scores.label, scores.min_rating, scores.min_answers)
-        found.update(((query.query_id, doc_id, ""), label) for doc_id, label in by_label.items())
+        machine.update(((query.query_id, doc_id, ""), label) for doc_id, label in by_label.items())
         for doc_id, ratings in zip(query.doc_ids, query.ratings.tolist(), strict=True):
             for item, rating in zip(bank.items[query.query_id], ratings, strict=True):
                 if rating >= 0:
-                    found[query.query_id, doc_id, item.item_id] = rating
-    return found
+                    machine[query.query_id, doc_id, item.item_id] = rating
+    return machine
 
 
 def _added(path: Path, row: HumanRating) -> bytes:

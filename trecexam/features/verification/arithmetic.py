@@ -363,16 +363,16 @@ def item_reaches(
         [judgments.get(doc_id, min_relevant - 1) >= min_relevant for doc_id in q.doc_ids], bool
     )
     reaches = q.ratings >= min_rating
-    alone = reaches & (reaches.sum(axis=1) == 1)[:, None]
-    found = []
+    only_this = reaches & (reaches.sum(axis=1) == 1)[:, None]
+    item_reaches = []
     for place, item in enumerate(items):
         counts = []
         for group in (judged & relevant, judged & ~relevant):
             rated = group & (q.ratings[:, place] != MISSING)
             counts += [int(rated.sum())]
-            counts += [int((group & which[:, place]).sum()) for which in (reaches, alone)]
-        found.append(ItemReach(q.query_id, place + 1, item, *counts))
-    return found
+            counts += [int((group & reached[:, place]).sum()) for reached in (reaches, only_this)]
+        item_reaches.append(ItemReach(q.query_id, place + 1, item, *counts))
+    return item_reaches
 
 
 def worst_first(items: Iterable[ItemReach], order: Order = "phi") -> list[ItemReach]:

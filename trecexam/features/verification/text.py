@@ -114,18 +114,18 @@ def spurious_lines(spurious: Spurious, width: int, *, top: int | None = None) ->
     Args:
         top: only so many items.
     """
-    told = any(reach.discrimination == reach.discrimination for reach in spurious.items)
+    with_irt = any(reach.discrimination == reach.discrimination for reach in spurious.items)
     yield from wrapped(
         f"Relevant: judgment {spurious.min_relevant} or better. Reached: rating {spurious.min_rating} or "
         "better. alone: passages that reach no other item. phi: correlation of reaching the item and being "
         "relevant."
-        + (" a: the item's discrimination between runs, by item response theory." if told else ""),
+        + (" a: the item's discrimination between runs, by item response theory." if with_irt else ""),
         width,
     )
     yield ""
     header = (
         "phi",
-        *(["a"] if told else []),
+        *(["a"] if with_irt else []),
         "precision",
         "non-relevant",
         "alone",
@@ -133,7 +133,7 @@ def spurious_lines(spurious: Spurious, width: int, *, top: int | None = None) ->
         "alone",
         "item",
     )
-    rows = [_reach_cells(reach, told=told) for reach in spurious.items[:top]]
+    rows = [_reach_cells(reach, with_irt=with_irt) for reach in spurious.items[:top]]
     table = [header, *rows]
     widths = [max(len(row[column]) for row in table) for column in range(len(header) - 1)]
     for number, row in enumerate(table):
@@ -149,9 +149,9 @@ def spurious_lines(spurious: Spurious, width: int, *, top: int | None = None) ->
 
 def missed_of(passages: Iterable[RelevantPassages]) -> str:
     """The missed passages of all these queries among those that are rated: "8 of 40 (20%)"."""
-    found = list(passages)
-    missed = sum(len(p.missed) for p in found)
-    rated = missed + sum(p.reached for p in found)
+    queries = list(passages)
+    missed = sum(len(query.missed) for query in queries)
+    rated = missed + sum(query.reached for query in queries)
     return f"{missed:,} of {rated:,}" + (f" ({missed / rated:.0%})" if rated else "")
 
 
@@ -257,8 +257,8 @@ def _missed_line(topic: Topic, missed: Missed) -> str:
     return f"{name}  judgment {missed.judgment}  best rating {missed.best_rating} on {where}{rated}"
 
 
-def _reach_cells(reach: ItemReach, *, told: bool) -> tuple[str, ...]:
-    shares = (reach.phi, *([reach.discrimination] if told else []), reach.precision)
+def _reach_cells(reach: ItemReach, *, with_irt: bool) -> tuple[str, ...]:
+    shares = (reach.phi, *([reach.discrimination] if with_irt else []), reach.precision)
     return (
         *("" if share != share else f"{share:.2f}" for share in shares),
         f"{reach.nonrelevant_reached}/{reach.nonrelevant}",
@@ -284,6 +284,6 @@ def _hanging(label: str, text: str, indent: int, width: int, most: int | None = 
         head = " " * indent
 
 
-def _more(found: Sequence[object], top: int | None) -> Iterator[str]:
-    if top is not None and len(found) > top:
-        yield f"  ... and {len(found) - top:,} more"
+def _more(rows: Sequence[object], top: int | None) -> Iterator[str]:
+    if top is not None and len(rows) > top:
+        yield f"  ... and {len(rows) - top:,} more"

@@ -117,7 +117,7 @@ def grids(
     judgments = _known_judgments(track)
     queries = _queries(track, query_ids, item_ids, doc_ids)
     topics = _topics(track, queries)
-    found = []
+    grids = []
     for q in queries:
         topic = topics[q.query_id]
         places = tuple(
@@ -132,8 +132,8 @@ def grids(
         rows = grid_rows(q, judgments.get(q.query_id, {}), label, human)
         kept = tuple(row for row in rows if doc_ids is None or row.doc_id in doc_ids)
         if kept:
-            found.append(QueryGrid(topic, places, kept))
-    return Grids(threshold, tuple(found))
+            grids.append(QueryGrid(topic, places, kept))
+    return Grids(threshold, tuple(grids))
 
 
 def missing(
@@ -158,12 +158,12 @@ def missing(
     queries, judgments = _judged(track, query_ids)
     topics = _topics(track, queries)
     without = _without_text(track, topics)
-    found = tuple(
+    of_queries = tuple(
         (topics[q.query_id], relevant_passages(q, judgments[q.query_id], without, threshold, relevant))
         for q in queries
         if q.query_id in judgments
     )
-    return Missing(threshold, relevant, found, _unjudged(queries, judgments))
+    return Missing(threshold, relevant, of_queries, _unjudged(queries, judgments))
 
 
 def spurious(
@@ -211,7 +211,7 @@ def judgments_unused(track: LoadedTrack) -> str | None:
     if track.official is None and track.folder.qrels() is None:
         return None
     try:
-        return official_judgments(track).meets({q.query_id: q.doc_ids for q in track.ratings()})
+        return official_judgments(track).explain_no_overlap({q.query_id: q.doc_ids for q in track.ratings()})
     except TrecexamError as error:
         return str(error)
 
@@ -226,10 +226,10 @@ def _judged(
     """The ratings of the queries asked for, and the official judgments, of at least one of them."""
     judged = official_judgments(track)
     queries = _queries(track, query_ids, item_ids)
-    reason = judged.meets({q.query_id: q.doc_ids for q in track.ratings()})
+    reason = judged.explain_no_overlap({q.query_id: q.doc_ids for q in track.ratings()})
     if reason is None and not any(q.query_id in judged.labels for q in queries):
-        asked = shorten_list([q.query_id for q in queries], 3, dots=True)
-        reason = f"{judged.source}: no official judgments of {asked}"
+        shown = shorten_list([q.query_id for q in queries], 3, dots=True)
+        reason = f"{judged.source}: no official judgments of {shown}"
     if reason is not None:
         raise TrecexamError(reason)
     return queries, judged.labels
@@ -250,9 +250,10 @@ def _queries(
     folder, bank = track.folder, track.bank
     known = bank.query_ids
     _refuse_unknown(query_ids, known, "query", "in the bank", track)
-    wanted = [query_id for query_id in known if query_ids is None or query_id in query_ids]
-    items = {query_id: [item.item_id for item in bank.items[query_id]] for query_id in wanted}
-    _refuse_unknown(item_ids, [i for found in items.values() for i in found], "item", "in the bank", track)
+    chosen = [query_id for query_id in known if query_ids is None or query_id in query_ids]
+    items = {query_id: [item.item_id for item in bank.items[query_id]] for query_id in chosen}
+    in_bank = [item_id for of_query in items.values() for item_id in of_query]
+    _refuse_unknown(item_ids, in_bank, "item", "in the bank", track)
     counts = track.counts
     ratings = track.ratings()
     if counts.cells == counts.missing + counts.no_text_cells and not any(q.rated.any() for q in ratings):
@@ -260,17 +261,17 @@ def _queries(
         raise TrecexamError(
             f"nothing is graded yet: {first}`trecexam watch {folder.root} --once` grades", path=folder.root
         )
-    kept = {q for q in wanted if item_ids is None or any(i in item_ids for i in items[q])}
+    kept = {q for q in chosen if item_ids is None or any(i in item_ids for i in items[q])}
     queries = [q for q in ratings if q.query_id in kept]
     _refuse_unknown(doc_ids, {d for q in queries for d in q.doc_ids}, "passage", "in the pool", track)
     return queries
 
 
 def _refuse_unknown(ids: Ids, known: Collection[str], what: str, where: str, track: LoadedTrack) -> None:
-    for one in ids or ():
-        if one not in known:
-            hint = did_you_mean(one, known, before="; ")
-            raise TrecexamError(f"no {what} '{one}' {where}{hint}", path=track.folder.root)
+    for unknown in ids or ():
+        if unknown not in known:
+            hint = did_you_mean(unknown, known, before="; ")
+            raise TrecexamError(f"no {what} '{unknown}' {where}{hint}", path=track.folder.root)
 
 
 def _topics(track: LoadedTrack, queries: Sequence[QueryRatings]) -> dict[str, Topic]:
@@ -299,8 +300,8 @@ def _without_text(track: LoadedTrack, topics: Mapping[str, Topic]) -> set[str]:
 
 def _human_cells(track: LoadedTrack, query_id: str) -> Collection[tuple[str, str]]:
     """(doc_id, item_id) of the cells that a person rated in place of the grader."""
-    said = track.overrides.queries.get(query_id)
-    return () if said is None else said.cells.keys()
+    human = track.overrides.queries.get(query_id)
+    return () if human is None else human.cells.keys()
 
 
 def _cell(

@@ -72,30 +72,30 @@ def log_likelihood(responses: Responses, theta: Floats, a: Floats, b: Floats, c:
 
 def by_item(responses: Responses, theta: Floats, a: Floats, b: Floats, c: Floats) -> Floats:
     """The log-likelihood of the responses to each item, shape (n_items,)."""
-    found: Floats = _logs(responses, cells(theta, a, b, c), theta, a, b, c).sum(axis=0)
-    return found
+    logs: Floats = _logs(responses, cells(theta, a, b, c), theta, a, b, c).sum(axis=0)
+    return logs
 
 
 def with_gradient(
     responses: Responses, theta: Floats, a: Floats, b: Floats, c: Floats
 ) -> tuple[float, Gradient]:
     """The log-likelihood and its gradient."""
-    found = cells(theta, a, b, c)
-    total = float(_logs(responses, found, theta, a, b, c).sum())
-    by_z, by_c = _first(responses, found, c)
+    cell = cells(theta, a, b, c)
+    total = float(_logs(responses, cell, theta, a, b, c).sum())
+    by_z, by_c = _first(responses, cell, c)
     sums = by_z.sum(axis=0)
     return total, Gradient(theta @ by_z - b * sums, -a * sums, by_c.sum(axis=0), by_z @ a)
 
 
 def curvature(responses: Responses, theta: Floats, a: Floats, b: Floats, c: Floats) -> Curvature:
     """The observed information of every parameter, at these."""
-    found = cells(theta, a, b, c)
-    by_z, by_c = _first(responses, found, c)
-    slope = found.s * found.not_s
+    cell = cells(theta, a, b, c)
+    by_z, by_c = _first(responses, cell, c)
+    slope = cell.s * cell.not_s
     # The derivatives of the first ones by z and by c; a wrong response's do not hang on c.
     with np.errstate(divide="ignore", invalid="ignore"):
-        at_right = np.where(c > 0, c / found.p**2, 0.0)
-        z_c = np.where(responses.right & (c > 0), -slope / found.p**2, 0.0)
+        at_right = np.where(c > 0, c / cell.p**2, 0.0)
+        z_c = np.where(responses.right & (c > 0), -slope / cell.p**2, 0.0)
     z_z = responses.kept(slope * (at_right * responses.right - 1))
     z_c = responses.kept(z_c)
     c_c = -(by_c**2)
@@ -111,9 +111,9 @@ def curvature(responses: Responses, theta: Floats, a: Floats, b: Floats, c: Floa
     return Curvature(-items, -(z_z @ (a * a)), -cross)
 
 
-def _logs(responses: Responses, found: Cells, theta: Floats, a: Floats, b: Floats, c: Floats) -> Floats:
+def _logs(responses: Responses, cell: Cells, theta: Floats, a: Floats, b: Floats, c: Floats) -> Floats:
     """The log-likelihood of each response."""
-    chosen = np.where(responses.right, found.p, found.q)
+    chosen = np.where(responses.right, cell.p, cell.q)
     with np.errstate(divide="ignore"):
         logs = np.log(chosen)
     if chosen.min(initial=1) < _TINY:
@@ -124,16 +124,16 @@ def _logs(responses: Responses, found: Cells, theta: Floats, a: Floats, b: Float
     return responses.kept(logs)
 
 
-def _first(responses: Responses, found: Cells, c: Floats) -> tuple[Floats, Floats]:
+def _first(responses: Responses, cell: Cells, c: Floats) -> tuple[Floats, Floats]:
     """The first derivatives of each response's log-likelihood by z and by c; the latter 0 where c is 0."""
     if not c.any():
-        return responses.kept(responses.right - found.s), np.zeros_like(found.s)
+        return responses.kept(responses.right - cell.s), np.zeros_like(cell.s)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        odds = found.q / found.p
+        odds = cell.q / cell.p
     surprise = np.where(responses.right, odds, -1.0)
     by_c = responses.kept(np.where(c > 0, surprise / (1 - c), 0.0))
     with np.errstate(invalid="ignore"):
-        by_z = surprise * found.s
+        by_z = surprise * cell.s
     if not (c > 0).all():
-        by_z = np.where(c > 0, by_z, responses.right - found.s)
+        by_z = np.where(c > 0, by_z, responses.right - cell.s)
     return responses.kept(by_z), by_c

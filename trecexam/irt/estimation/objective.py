@@ -12,7 +12,7 @@ from trecexam.irt.model import Floats
 from trecexam.irt.settings import Anchor, Settings
 
 
-class Point(NamedTuple):
+class ParameterPoint(NamedTuple):
     """A value of every parameter.
 
     Attributes:
@@ -49,15 +49,15 @@ class Objective:
         parts = [np.tile(self.settings.bounds[name], (self.n_items, 1)) for name in self.free]
         return np.concatenate([*parts, np.tile(self.settings.bounds["theta"], (self.n_abilities, 1))])
 
-    def point(self, vector: Floats) -> Point:
+    def point(self, vector: Floats) -> ParameterPoint:
         """What the vector stands for."""
         n = self.n_items
-        found = {name: np.full(n, self.settings.start[name]) for name in "abc"}
+        items = {name: np.full(n, self.settings.start[name]) for name in "abc"}
         for place, name in enumerate(self.free):
-            found[name] = vector[place * n : (place + 1) * n]
-        return Point(found["a"], found["b"], found["c"], vector[len(self.free) * n :])
+            items[name] = vector[place * n : (place + 1) * n]
+        return ParameterPoint(items["a"], items["b"], items["c"], vector[len(self.free) * n :])
 
-    def theta(self, point: Point) -> Floats:
+    def theta(self, point: ParameterPoint) -> Floats:
         """The examinees' abilities."""
         return point.ability if self.design is None else self.design @ point.ability
 
@@ -66,19 +66,19 @@ class Objective:
         point = self.point(vector)
         theta = self.theta(point)
         value, slope = with_gradient(self.responses, theta, point.a, point.b, point.c)
-        found = slope._asdict()
+        slopes = slope._asdict()
         for name, at in (("a", point.a), ("b", point.b), ("c", point.c), ("theta", theta)):
             if name in self.settings.priors:
                 prior = log_prior(name, self.settings.priors[name], at)
                 value += float(prior.value.sum())
-                found[name] = found[name] + prior.first
+                slopes[name] = slopes[name] + prior.first
         held, pull = anchoring(self.settings.anchor, theta)
         value -= self.weight * held
-        by_theta = found["theta"] - self.weight * pull
+        by_theta = slopes["theta"] - self.weight * pull
         abilities = by_theta if self.design is None else self.design.T @ by_theta
-        return -value, -np.concatenate([*(found[name] for name in self.free), abilities])
+        return -value, -np.concatenate([*(slopes[name] for name in self.free), abilities])
 
-    def by_item(self, point: Point) -> Floats:
+    def by_item(self, point: ParameterPoint) -> Floats:
         """The log-likelihood, and the log-priors, of each item at the same abilities; shape (n_items,)."""
         value = by_item(self.responses, self.theta(point), point.a, point.b, point.c)
         for name, at in zip("abc", point, strict=False):
@@ -110,6 +110,6 @@ def anchor_directions(anchor: Anchor, theta: Floats) -> Floats:
     if anchor in ("bounds", "prior"):
         return np.zeros((0, len(theta)))
     level = np.ones((1, len(theta)))
-    found = level if anchor == "mean" else np.concatenate([level, [theta - theta.mean()]])
-    unit: Floats = found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
+    directions = level if anchor == "mean" else np.concatenate([level, [theta - theta.mean()]])
+    unit: Floats = directions / np.maximum(np.linalg.norm(directions, axis=1, keepdims=True), 1e-12)
     return unit

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from trecexam.irt.estimation.likelihood import curvature
-from trecexam.irt.estimation.objective import Objective, Point
+from trecexam.irt.estimation.objective import Objective, ParameterPoint
 from trecexam.irt.model import Floats
 
 #: Corrections that L-BFGS-B keeps: twice the usual, as far fewer iterations cost more than a little memory.
@@ -31,7 +31,7 @@ class Optimum(NamedTuple):
         why: what L-BFGS-B said.
     """
 
-    point: Point
+    point: ParameterPoint
     converged: bool
     iterations: int
     why: str
@@ -46,13 +46,13 @@ def optimum(objective: Objective) -> Optimum:
     parameters go on from there. A small matrix, where single items weigh most, is gone at from other starts
     than the settings', too.
     """
-    best, worth = _climbed(objective, objective.start(), _scale(objective))
+    best, best_value = _climbed(objective, objective.start(), _scale(objective))
     if best.converged and "a" in objective.free:
         for start, scale in _other_ways(objective):
             other, value = _climbed(objective, start, scale)
             # By more than rounding: the first way is the one that can be retold.
-            if other.converged and value < worth - 1e-7:
-                best, worth = other, value
+            if other.converged and value < best_value - 1e-7:
+                best, best_value = other, value
     return best
 
 
@@ -119,10 +119,10 @@ def _scale(objective: Objective) -> Floats:
     flat where ability is difficulty, b stands in.
     """
     point = objective.point(objective.start())
-    found = curvature(objective.responses, objective.theta(point), point.a, point.b, point.c)
-    items = np.abs(np.diagonal(found.items, axis1=1, axis2=2)).mean(axis=0)
+    curved = curvature(objective.responses, objective.theta(point), point.a, point.b, point.c)
+    items = np.abs(np.diagonal(curved.items, axis1=1, axis2=2)).mean(axis=0)
     kinds = {"a": items[1], "b": items[1], "c": items[2]}
-    theta = np.abs(found.theta)
+    theta = np.abs(curved.theta)
     ability = float(np.mean(theta if objective.design is None else (objective.design**2).T @ theta))
     parts = [np.full(objective.n_items, kinds[name]) for name in objective.free]
     steep = np.concatenate([*parts, np.full(objective.n_abilities, ability)])
@@ -136,14 +136,14 @@ def _from_corners(objective: Objective, vector: Floats, bounds: Floats, scale: F
     n_items_part = len(objective.free) * n
     held = bounds.copy()
     held[n_items_part:] = vector[n_items_part:, None]
-    kept, worth = vector.copy(), objective.by_item(objective.point(vector))
+    kept, kept_values = vector.copy(), objective.by_item(objective.point(vector))
     for corner in _CORNERS:
         start = vector.copy()
         for place, name in enumerate(objective.free):
             start[place * n : (place + 1) * n] = objective.settings.bounds[name][corner[name]]
         tried, _ = _minimised(objective, start, held, scale, _CORNER_ITERATIONS)
-        found = objective.by_item(objective.point(tried))
-        better = np.tile(found > worth + 1e-9, len(objective.free))
+        values = objective.by_item(objective.point(tried))
+        better = np.tile(values > kept_values + 1e-9, len(objective.free))
         kept[:n_items_part][better] = tried[:n_items_part][better]
-        worth = np.maximum(found, worth)
+        kept_values = np.maximum(values, kept_values)
     return kept

@@ -25,20 +25,25 @@ def log_prior(name: str, pair: Pair, at: Floats) -> LogPrior:
         name: "a" is log-normal, "c" a beta distribution, "b" and "theta" are normal.
         pair: its two numbers, see `trecexam.irt.settings.PRIORS`.
     """
-    one, other = pair
+    if name == "c":
+        return _beta(pair, at)
+    mean, sd = pair
     if name == "a":
         # ln a is normal: the density of a has 1/a, too.
-        log, variance = np.log(at), other**2
-        d = (log - one) / variance
+        log, variance = np.log(at), sd**2
+        d = (log - mean) / variance
         return LogPrior(
-            -((log - one) ** 2) / (2 * variance) - log, -(d + 1) / at, (d + 1 - 1 / variance) / at**2
+            -((log - mean) ** 2) / (2 * variance) - log, -(d + 1) / at, (d + 1 - 1 / variance) / at**2
         )
-    if name == "c":
-        left, right = one - 1, other - 1
-        with np.errstate(divide="ignore", invalid="ignore"):
-            value = (left * np.log(at) if left else 0 * at) + right * np.log1p(-at)
-            first = (left / at if left else 0 * at) - right / (1 - at)
-            second = (-left / at**2 if left else 0 * at) - right / (1 - at) ** 2
-        return LogPrior(value, first, second)
-    d = (at - one) / other**2
-    return LogPrior(-((at - one) ** 2) / (2 * other**2), -d, np.full_like(at, -1 / other**2))
+    d = (at - mean) / sd**2
+    return LogPrior(-((at - mean) ** 2) / (2 * sd**2), -d, np.full_like(at, -1 / sd**2))
+
+
+def _beta(pair: Pair, at: Floats) -> LogPrior:
+    alpha, beta = pair
+    left, right = alpha - 1, beta - 1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = (left * np.log(at) if left else 0 * at) + right * np.log1p(-at)
+        first = (left / at if left else 0 * at) - right / (1 - at)
+        second = (-left / at**2 if left else 0 * at) - right / (1 - at) ** 2
+    return LogPrior(value, first, second)

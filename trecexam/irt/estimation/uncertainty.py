@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trecexam.irt.estimation.likelihood import curvature
-from trecexam.irt.estimation.objective import Objective, Point, anchor_directions
+from trecexam.irt.estimation.objective import Objective, ParameterPoint, anchor_directions
 from trecexam.irt.estimation.priors import log_prior
 from trecexam.irt.model import Floats
 
@@ -42,11 +42,11 @@ class StandardErrors:
     joint: bool
 
 
-def standard_errors(objective: Objective, point: Point) -> StandardErrors:
+def standard_errors(objective: Objective, point: ParameterPoint) -> StandardErrors:
     """Of an estimate, which must be where the gradient is 0."""
     settings, theta = objective.settings, objective.theta(point)
-    found = curvature(objective.responses, theta, point.a, point.b, point.c)
-    items, by_theta = found.items, found.theta
+    curved = curvature(objective.responses, theta, point.a, point.b, point.c)
+    items, by_theta = curved.items, curved.theta
     for place, (name, at) in enumerate(zip("abc", (point.a, point.b, point.c), strict=True)):
         if name in settings.priors:
             items[:, place, place] -= log_prior(name, settings.priors[name], at).second
@@ -57,7 +57,7 @@ def standard_errors(objective: Objective, point: Point) -> StandardErrors:
     known = np.stack([fixed[name] for name in "abc"], axis=1)
     abilities = _abilities(objective, by_theta, theta, design)
     known |= _undetermined(items, known)[:, None]
-    cross = np.einsum("jk,jix->kix", design, found.cross) if objective.design is not None else found.cross
+    cross = np.einsum("jk,jix->kix", design, curved.cross) if objective.design is not None else curved.cross
     cross = np.where(known[None], 0.0, cross)
     cross[fixed["theta"]] = 0
     inverse = np.linalg.inv(_without(items, known))
@@ -79,14 +79,14 @@ def standard_errors(objective: Objective, point: Point) -> StandardErrors:
     return StandardErrors(of_items, of_theta, covariance, joint)
 
 
-def at_bound(objective: Objective, point: Point) -> dict[str, NDArray[np.bool_]]:
+def at_bound(objective: Objective, point: ParameterPoint) -> dict[str, NDArray[np.bool_]]:
     """Which of a, b, c and the abilities ("theta") lie at one of their bounds, or are not fitted."""
     values = dict(zip(("a", "b", "c", "theta"), point, strict=True))
-    found = {}
+    bound = {}
     for name, (low, high) in objective.settings.bounds.items():
         room = _AT * (high - low)
-        found[name] = np.asarray((values[name] <= low + room) | (values[name] >= high - room), np.bool_)
-    return found
+        bound[name] = np.asarray((values[name] <= low + room) | (values[name] >= high - room), np.bool_)
+    return bound
 
 
 def _abilities(objective: Objective, by_theta: Floats, theta: Floats, design: Floats) -> Floats:
@@ -107,8 +107,8 @@ def _undetermined(items: Floats, known: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def _without(items: Floats, known: NDArray[np.bool_]) -> Floats:
     """The blocks with 1 on the diagonal and 0 beside it for what is known."""
     either = known[:, :, None] | known[:, None, :]
-    found: Floats = np.where(either, np.eye(3), items)
-    return found
+    blocks: Floats = np.where(either, np.eye(3), items)
+    return blocks
 
 
 def _inverse(matrix: Floats, known: NDArray[np.bool_]) -> Floats | None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from trecexam.features.items.items_plot import ItemQuality, items_table
+from trecexam.features.items.items_plot import ItemSummary, items_table
 from trecexam.features.items.quality import Quality
 from trecexam.graders.base import identity_digest
 from trecexam.outputs.page.model import Listed, Provenance, Report
@@ -92,7 +92,7 @@ def page_of(
         agreed=lines,
         items=tuple(_lists(items)) if "items" in pictures else (),
         holes=_holes(found.holes),
-        hole_lines=tuple(map(sentence, found.holes.said())),
+        hole_lines=tuple(map(sentence, found.holes.summary_lines())),
         rejected=excerpt(found.rejected, _ROWS, "rejected.tsv"),
         human=None if found.human is None else excerpt(found.human, _ROWS, "human.tsv"),
         provenance=_provenance(track, found),
@@ -180,7 +180,7 @@ def _lists(found: Quality) -> Iterator[Listed]:
             yield Listed(title, note, _listed(items))
 
 
-def _listed(items: list[ItemQuality]) -> Excerpt:
+def _listed(items: list[ItemSummary]) -> Excerpt:
     return excerpt(items_table(items), _ITEMS, "plots/items.tsv", _ITEM)
 
 

@@ -10,7 +10,7 @@ from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
     from trecexam.features.agreement.agreement import Agreements
-    from trecexam.features.correlation.comparison import Comparison, Outliers
+    from trecexam.features.correlation.comparison import LeaderboardComparison, Outliers
     from trecexam.features.holes.holes import HolesReport
     from trecexam.line.sheets import Counts
     from trecexam.scores.leaderboard import Leaderboard
@@ -28,7 +28,7 @@ class Findings:
     """
 
     board: Leaderboard
-    compared: Comparison | None
+    compared: LeaderboardComparison | None
     outliers: Outliers | None
     agreed: Agreements | None
     holes: HolesReport

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Table(NamedTuple):
+class QueryJudgments(NamedTuple):
     """One query's judgments; the fields are those of `Judged`, of this query alone."""
 
     query_id: str
@@ -19,7 +19,7 @@ class Table(NamedTuple):
     importances: tuple[str, ...] | None
 
 
-def tables(rows: Iterable[Any], query_ids: Iterable[str] = ()) -> list[Table]:
+def tables(rows: Iterable[Any], query_ids: Iterable[str] = ()) -> list[QueryJudgments]:
     """A table for each query, the given ones first, then in the order of their first rows.
 
     The items of a query are its rows' iterations, in the order in which these appear first among all
@@ -36,7 +36,7 @@ def tables(rows: Iterable[Any], query_ids: Iterable[str] = ()) -> list[Table]:
     return [_table(query_id, of_query, subtopics) for query_id, of_query in by_query.items()]
 
 
-def _table(query_id: str, rows: Sequence[Any], subtopics: dict[str, int]) -> Table:
+def _table(query_id: str, rows: Sequence[Any], subtopics: dict[str, int]) -> QueryJudgments:
     best: dict[str, int] = {}
     for row in rows:
         best[row.doc_id] = max(row.relevance, best.get(row.doc_id, row.relevance))
@@ -44,14 +44,14 @@ def _table(query_id: str, rows: Sequence[Any], subtopics: dict[str, int]) -> Tab
     labels = np.array([best[doc_id] for doc_id in doc_ids], np.int32)
     place = {doc_id: i for i, doc_id in enumerate(doc_ids)}
     if any(hasattr(row, "ratings") for row in rows):
-        return Table(query_id, doc_ids, labels, *_carried(query_id, rows, place))
+        return QueryJudgments(query_id, doc_ids, labels, *_carried(query_id, rows, place))
     names = sorted({getattr(row, "iteration", "0") for row in rows}, key=subtopics.__getitem__)
     column = {name: i for i, name in enumerate(names)}
     ratings = np.full((len(doc_ids), len(names)), -1, np.int32)
     for row in rows:
         cell = place[row.doc_id], column[getattr(row, "iteration", "0")]
         ratings[cell] = max(ratings[cell], row.relevance)
-    return Table(query_id, doc_ids, labels, ratings, None)
+    return QueryJudgments(query_id, doc_ids, labels, ratings, None)
 
 
 def _carried(

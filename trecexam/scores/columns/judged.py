@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow.compute import SetLookupOptions
 
-from trecexam.scores.columns.from_rows import Table, tables
+from trecexam.scores.columns.from_rows import QueryJudgments, tables
 from trecexam.scores.columns.rubric_labels import UNJUDGED, rubric_labels
 from trecexam.scores.labels import LabelRule
 from trecexam.scores.ratings import QueryRatings
@@ -87,7 +87,7 @@ class Judged:
             ValueError: an unknown rule, or min_answers below 1.
         """
         made = [
-            Table(
+            QueryJudgments(
                 q.query_id,
                 q.doc_ids,
                 rubric_labels(q, rule, min_rating, min_answers),
@@ -99,7 +99,7 @@ class Judged:
         return replace(cls._from_tables(made), min_rating=min_rating)
 
     @classmethod
-    def _from_tables(cls, made: Sequence[Table]) -> Judged:
+    def _from_tables(cls, made: Sequence[QueryJudgments]) -> Judged:
         lengths = [len(table.labels) for table in made]
         importances = tuple(table.importances for table in made)
         return cls(
@@ -119,11 +119,13 @@ class Judged:
         for query_id in chosen:
             i = place.get(query_id)
             if i is None:
-                made.append(Table(query_id, (), np.empty(0, np.int32), np.empty((0, 0), np.int8), None))
+                made.append(
+                    QueryJudgments(query_id, (), np.empty(0, np.int32), np.empty((0, 0), np.int8), None)
+                )
                 continue
             span = slice(int(self.offsets[i]), int(self.offsets[i + 1]))
             made.append(
-                Table(
+                QueryJudgments(
                     query_id,
                     self.doc_ids[span],
                     self.labels[span],

@@ -42,16 +42,18 @@ def find_outliers(runs: Sequence[str], rubric: ArrayLike, official: ArrayLike) -
     Raises:
         ValueError: the shapes don't fit, or a value is not finite.
     """
-    ours, theirs = checked(rubric, official)
-    if len(ours) != len(runs):
-        raise ValueError(f"{len(runs)} runs, and rubric values of {len(ours)}")
-    if not ours.shape[1]:
+    rubric_values, official_values = checked(rubric, official)
+    if len(rubric_values) != len(runs):
+        raise ValueError(f"{len(runs)} runs, and rubric values of {len(rubric_values)}")
+    if not rubric_values.shape[1]:
         return ()
-    sides = means(ours), official_means(theirs)
-    ranks = [Ranks.of(side[:, None]).mean_ranks[:, 0].tolist() for side in sides]
-    shown = sides[1].tolist() if theirs.ndim == 2 else [math.nan] * len(runs)
+    both_means = means(rubric_values), official_means(official_values)
+    ranks = [Ranks.of(side[:, None]).mean_ranks[:, 0].tolist() for side in both_means]
+    shown = both_means[1].tolist() if official_values.ndim == 2 else [math.nan] * len(runs)
     rows = (
-        Outlier(run, mine, truth, mine - truth, mean, official_mean)
-        for run, mine, truth, mean, official_mean in zip(runs, *ranks, sides[0].tolist(), shown, strict=True)
+        Outlier(run, rubric_rank, official_rank, rubric_rank - official_rank, rubric_mean, official_mean)
+        for run, rubric_rank, official_rank, rubric_mean, official_mean in zip(
+            runs, *ranks, both_means[0].tolist(), shown, strict=True
+        )
     )
     return tuple(sorted(rows, key=lambda row: (-abs(row.difference), row.official_rank, row.run)))

@@ -37,8 +37,8 @@ class Ranks:
     @classmethod
     def of(cls, scores: Floats) -> Ranks:
         """The rankings of scores of shape (n, n_columns); only equal scores are ties."""
-        one, other = scores[:, None], scores[None, :]
-        signs = (one > other).view(np.int8) - (one < other).view(np.int8)
+        rows, columns = scores[:, None], scores[None, :]
+        signs = (rows > columns).view(np.int8) - (rows < columns).view(np.int8)
         tied = over_others((signs == 0).view(np.int8))
         above = (len(scores) - tied + over_others(signs)) // 2
         return cls(signs, above, tied)
@@ -83,8 +83,8 @@ def rankings(scores: Floats) -> Iterator[tuple[slice, Ranks]]:
 
 def over_others(cells: NDArray[np.int8]) -> Ints:
     """Sums over the first run, shape (n, n_columns); fast, as this axis is the one numpy adds row by row."""
-    found: Ints = cells.sum(axis=0, dtype=np.int32).astype(np.int64)
-    return found
+    sums: Ints = cells.sum(axis=0, dtype=np.int32).astype(np.int64)
+    return sums
 
 
 def means(values: Floats) -> Floats:
@@ -106,13 +106,14 @@ def checked(rubric: ArrayLike, official: ArrayLike, *, ranks: bool = True) -> tu
     Raises:
         ValueError: the shapes don't fit, or a value is not finite.
     """
-    ours, theirs = (np.asarray(side, np.float64) for side in (rubric, official))
-    fit: Any = ours.shape == theirs.shape or (ranks and ours.shape[:1] == theirs.shape)
-    if ours.ndim != 2 or not fit:
-        raise ValueError(f"rubric values of shape {ours.shape} and official ones of {theirs.shape} don't fit")
-    if not (np.isfinite(ours).all() and np.isfinite(theirs).all()):
+    rubric_values, official_values = (np.asarray(side, np.float64) for side in (rubric, official))
+    shape, official_shape = rubric_values.shape, official_values.shape
+    fit: Any = shape == official_shape or (ranks and shape[:1] == official_shape)
+    if rubric_values.ndim != 2 or not fit:
+        raise ValueError(f"rubric values of shape {shape} and official ones of {official_shape} don't fit")
+    if not (np.isfinite(rubric_values).all() and np.isfinite(official_values).all()):
         raise ValueError("values to compare must be finite")
-    return ours, theirs
+    return rubric_values, official_values
 
 
 def official_means(official: Floats) -> Floats:

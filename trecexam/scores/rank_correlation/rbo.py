@@ -64,8 +64,8 @@ def rbo_columns(a: Ranks, b: Ranks, p: float = DEFAULT_P) -> Floats:
     linear = (first[end] - first[both] - above * (zeroth[end] - zeroth[both])) / tied
     total = (quadratic + linear + zeroth[n] - zeroth[end]).sum(axis=0)
     # Rounding may add an epsilon to 1.
-    found: Floats = np.minimum((1 - p) / p * total + p**n, 1.0)
-    return found
+    overlap: Floats = np.minimum((1 - p) / p * total + p**n, 1.0)
+    return overlap
 
 
 def rbo(a: ArrayLike, b: ArrayLike, p: float = DEFAULT_P) -> float:
@@ -80,12 +80,12 @@ def rbo(a: ArrayLike, b: ArrayLike, p: float = DEFAULT_P) -> float:
     Raises:
         ValueError: p is not between 0 and 1, or the shapes are not (n,) and (n,).
     """
-    one, other = np.asarray(a, np.float64), np.asarray(b, np.float64)
-    if one.ndim != 1 or one.shape != other.shape:
-        raise ValueError(f"scores of shape {one.shape} and {other.shape} don't fit")
-    if not len(one):
+    scores_a, scores_b = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    if scores_a.ndim != 1 or scores_a.shape != scores_b.shape:
+        raise ValueError(f"scores of shape {scores_a.shape} and {scores_b.shape} don't fit")
+    if not len(scores_a):
         return math.nan
-    return float(rbo_columns(Ranks.of(one[:, None]), Ranks.of(other[:, None]), p)[0])
+    return float(rbo_columns(Ranks.of(scores_a[:, None]), Ranks.of(scores_b[:, None]), p)[0])
 
 
 def weight_of_top(depth: int, p: float = DEFAULT_P) -> float:

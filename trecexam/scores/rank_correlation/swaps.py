@@ -92,17 +92,18 @@ def find_swaps(runs: Sequence[str], rubric: ArrayLike, official: ArrayLike) -> S
     Raises:
         ValueError: the shapes don't fit, or a value is not finite.
     """
-    ours, theirs = checked(rubric, official)
-    if len(ours) != len(runs):
-        raise ValueError(f"{len(runs)} runs, and rubric values of {len(ours)}")
+    rubric_values, official_values = checked(rubric, official)
+    if len(rubric_values) != len(runs):
+        raise ValueError(f"{len(runs)} runs, and rubric values of {len(rubric_values)}")
     first, second = np.triu_indices(len(runs), k=1)
-    if not len(first) or not ours.shape[1]:
+    if not len(first) or not rubric_values.shape[1]:
         return Swaps(len(first), len(first), (), dict.fromkeys(get_args(Verdict), 0))
     by_rubric, by_official = (
-        np.round(side[first] - side[second], TIE_DECIMALS) for side in (means(ours), official_means(theirs))
+        np.round(side[first] - side[second], TIE_DECIMALS)
+        for side in (means(rubric_values), official_means(official_values))
     )
-    p_rubric = paired_p(ours)
-    p_official = paired_p(theirs) if theirs.ndim == 2 else np.full(len(first), math.nan)
+    p_rubric = paired_p(rubric_values)
+    p_official = paired_p(official_values) if official_values.ndim == 2 else np.full(len(first), math.nan)
     holm_rubric, holm_official = holm(p_rubric), holm(p_official)
     significant = (holm_rubric < SIGNIFICANCE).astype(int) + (holm_official < SIGNIFICANCE)
     tested = ~(np.isnan(holm_rubric) | np.isnan(holm_official))
@@ -149,9 +150,9 @@ def paired_p(values: Floats) -> Floats:
 
     n_runs, n_queries = values.shape
     first, second = np.triu_indices(n_runs, k=1)
-    found = np.full(len(first), math.nan)
+    p_values = np.full(len(first), math.nan)
     if n_queries < 2:
-        return found
+        return p_values
     step = max(1, _CELLS // n_queries)
     for start in range(0, len(first), step):
         part = slice(start, start + step)
@@ -159,8 +160,8 @@ def paired_p(values: Floats) -> Floats:
         varies = np.ptp(differences, axis=1) > 0
         kept = differences[varies]
         t = kept.mean(axis=1) / (kept.std(axis=1, ddof=1) / math.sqrt(n_queries))
-        found[part][varies] = 2 * stdtr(n_queries - 1, -np.abs(t))
-    return found
+        p_values[part][varies] = 2 * stdtr(n_queries - 1, -np.abs(t))
+    return p_values
 
 
 def holm(p: ArrayLike) -> NDArray[np.float64]:
@@ -171,10 +172,10 @@ def holm(p: ArrayLike) -> NDArray[np.float64]:
     values = np.asarray(p, np.float64)
     order = np.argsort(values, kind="stable")
     factors = np.arange(len(values), 0, -1)
-    found = np.empty_like(values)
+    adjusted = np.empty_like(values)
     # NaN is last, and whatever comes after a NaN in a running maximum is NaN.
-    found[order] = np.minimum(np.maximum.accumulate(values[order] * factors), 1)
-    return found
+    adjusted[order] = np.minimum(np.maximum.accumulate(values[order] * factors), 1)
+    return adjusted
 
 
 def _weight(swap: Swap) -> tuple[int, float, str, str]:

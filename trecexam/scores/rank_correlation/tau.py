@@ -40,9 +40,9 @@ def tau_b_columns(a: Floats, b: Floats) -> Floats:
 def spearman_rho(a: Ranks, b: Ranks) -> Floats:
     """Spearman's rank correlation with mean ranks for ties, -1..1; NaN where all runs are tied."""
     # Twice a rank's distance from the mean rank n+1 / 2, with the sign turned: whole numbers.
-    one, other = (len(side.tied) - side.tied - 2 * side.above for side in (a, b))
-    scale = np.sqrt((one**2).sum(axis=0).astype(np.float64) * (other**2).sum(axis=0))
-    return _ratio((one * other).sum(axis=0), scale)
+    spread_a, spread_b = (len(side.tied) - side.tied - 2 * side.above for side in (a, b))
+    scale = np.sqrt((spread_a**2).sum(axis=0).astype(np.float64) * (spread_b**2).sum(axis=0))
+    return _ratio((spread_a * spread_b).sum(axis=0), scale)
 
 
 def tau_ap_columns(truth: Ranks, estimate: Ranks) -> Floats:
@@ -91,5 +91,5 @@ def tau_ap(truth: ArrayLike, estimate: ArrayLike) -> float:
 
 
 def _ratio(over: Floats | np.ndarray, under: Floats) -> Floats:
-    found: Floats = np.divide(over, under, out=np.full(under.shape, np.nan), where=under > 0)
-    return found
+    ratio: Floats = np.divide(over, under, out=np.full(under.shape, np.nan), where=under > 0)
+    return ratio

@@ -45,7 +45,7 @@ def label_confidences(
     Raises:
         ValueError: as `labels`; or a shape that does not fit.
     """
-    found = labels(q, rule, min_rating, min_answers)
+    passage_labels = labels(q, rule, min_rating, min_answers)
     shape = (*q.ratings.shape, MAX_RATING + 1)
     if distributions.shape != shape:
         raise ValueError(f"distributions of shape {distributions.shape} and not {shape}")
@@ -55,11 +55,11 @@ def label_confidences(
     rows = [
         row
         for row, doc_id in enumerate(q.doc_ids)
-        if known[row] and doc_id in found and doc_id not in q.human
+        if known[row] and doc_id in passage_labels and doc_id not in q.human
     ]
     if not rows:
         return {}
-    given = np.array([found[q.doc_ids[row]] for row in rows])
+    given = np.array([passage_labels[q.doc_ids[row]] for row in rows])
     shares = np.where(rated[rows, :, None], distributions[rows], 0.0)
     totals = shares.sum(axis=2, keepdims=True)
     shares = np.divide(shares, totals, out=np.zeros_like(shares), where=totals > 0)
@@ -72,7 +72,7 @@ def label_confidences(
         exact = np.take_along_axis(counts, given[:, None], axis=1)[:, 0]
         values = np.where(given == 0, counts[:, :min_answers].sum(axis=1), exact)
     else:
-        reach = np.stack(
+        at_least = np.stack(
             [
                 np.ones(len(rows)),
                 *(
@@ -83,7 +83,7 @@ def label_confidences(
             axis=1,
         )
         places = np.arange(len(rows))
-        values = reach[places, given] - reach[places, given + 1]
+        values = at_least[places, given] - at_least[places, given + 1]
     return {q.doc_ids[row]: float(value) for row, value in zip(rows, values.clip(0, 1), strict=True)}
 
 
@@ -97,10 +97,10 @@ def _count_probabilities(chances: Floats) -> Floats:
         Shape (n_docs, n + 1).
     """
     n_docs, n = chances.shape
-    found = np.zeros((n_docs, n + 1))
-    found[:, 0] = 1
+    distribution = np.zeros((n_docs, n + 1))
+    distribution[:, 0] = 1
     for item in range(n):
         chance = chances[:, item, None]
-        found[:, 1:] = found[:, 1:] * (1 - chance) + found[:, :-1] * chance
-        found[:, 0] *= 1 - chance[:, 0]
-    return found
+        distribution[:, 1:] = distribution[:, 1:] * (1 - chance) + distribution[:, :-1] * chance
+        distribution[:, 0] *= 1 - chance[:, 0]
+    return distribution

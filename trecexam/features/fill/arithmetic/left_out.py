@@ -18,7 +18,7 @@ from trecexam.scores.rank_correlation.tau import tau_b_columns
 
 
 @dataclass(frozen=True)
-class Standing:
+class RankAndMean:
     """A run's rank (1 is best, tied runs share the best rank) and mean, and its leaderboard.
 
     Attributes:
@@ -53,9 +53,9 @@ class LeftOut:
     unique: int
     relevant: int
     filled: int
-    full: Standing
-    holes: Standing
-    fill: Standing
+    full: RankAndMean
+    holes: RankAndMean
+    fill: RankAndMean
     rule: ScaleMap
     unfitted: str | None
 
@@ -103,7 +103,7 @@ def leave_out(
     for row, run in enumerate(simulation.runs):
         members.setdefault(team[run], []).append(row)
     unique = _unique(simulation, members, depth)
-    found: list[LeftOut] = []
+    left_out: list[LeftOut] = []
     for done, (name, rows) in enumerate(members.items(), 1):
         outcome = simulation.drop(unique[name])
         relevant = sum(simulation.label(place) >= min_relevant for place in unique[name])
@@ -112,11 +112,11 @@ def leave_out(
             boards = (full, outcome.holes[index], outcome.fill[index])
             at = [_ranked(board, full) for board in boards]
             for row in rows:
-                full_standing, holes, fill = (
-                    Standing(int(rank[row]), float(board[row]), tau)
+                full_rank, holes, fill = (
+                    RankAndMean(int(rank[row]), float(board[row]), tau)
                     for board, (rank, tau) in zip(boards, at, strict=True)
                 )
-                found.append(
+                left_out.append(
                     LeftOut(
                         measure,
                         simulation.runs[row],
@@ -124,7 +124,7 @@ def leave_out(
                         outcome.dropped,
                         relevant,
                         outcome.filled,
-                        full_standing,
+                        full_rank,
                         holes,
                         fill,
                         outcome.rule,
@@ -134,7 +134,7 @@ def leave_out(
         if progress:
             progress(done, len(members))
     order = {measure: index for index, measure in enumerate(simulation.measures)}
-    return tuple(sorted(found, key=lambda one: (order[one.measure], one.full.rank, one.run)))
+    return tuple(sorted(left_out, key=lambda entry: (order[entry.measure], entry.full.rank, entry.run)))
 
 
 def shift(rows: Sequence[LeftOut], *, filled: bool) -> Shift:
@@ -143,15 +143,15 @@ def shift(rows: Sequence[LeftOut], *, filled: bool) -> Shift:
     Args:
         rows: of one measure.
     """
-    pairs = [(one, one.fill if filled else one.holes) for one in rows]
-    moves = {one.run: abs(now.rank - one.full.rank) for one, now in pairs}
+    pairs = [(row, row.fill if filled else row.holes) for row in rows]
+    moves = {row.run: abs(now.rank - row.full.rank) for row, now in pairs}
     greatest = max(moves.values(), default=0)
     taus = [now.tau for _, now in pairs if not np.isnan(now.tau)]
     return Shift(
         sum(moves.values()) / len(moves) if moves else 0.0,
         greatest,
         min((run for run, move in moves.items() if move == greatest), default="") if greatest else "",
-        sum(abs(now.mean - one.full.mean) for one, now in pairs) / len(pairs) if pairs else 0.0,
+        sum(abs(now.mean - row.full.mean) for row, now in pairs) / len(pairs) if pairs else 0.0,
         sum(taus) / len(taus) if taus else float("nan"),
         min(taus, default=float("nan")),
     )
@@ -164,15 +164,15 @@ def _unique(
     judged: dict[str, set[str]] = {}
     for query_id, doc_id in simulation.places:
         judged.setdefault(query_id, set()).add(doc_id)
-    found: dict[str, list[Place]] = {name: [] for name in members}
+    unique: dict[str, list[Place]] = {name: [] for name in members}
     for query_id, docs in judged.items():
         rankings = {
             name: [simulation.first(simulation.runs[row], query_id, depth) for row in rows]
             for name, rows in members.items()
         }
-        for name, alone in contributed_alone(rankings).items():
-            found[name] += ((query_id, doc_id) for doc_id in sorted(alone & docs))
-    return found
+        for name, doc_ids in contributed_alone(rankings).items():
+            unique[name] += ((query_id, doc_id) for doc_id in sorted(doc_ids & docs))
+    return unique
 
 
 def _ranked(board: Floats, full: Floats) -> tuple[NDArray[np.int64], float]:

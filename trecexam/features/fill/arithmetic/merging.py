@@ -17,7 +17,7 @@ UNJUDGED = -1
 #: query_id -> doc_id -> label
 Labels = Mapping[str, Mapping[str, int]]
 #: (query_id, doc_id) -> (who, why)
-Said = Mapping[tuple[str, str], tuple[str, str]]
+Overriders = Mapping[tuple[str, str], tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,11 @@ def holes_of(
     Returns:
         query_id -> doc_ids, in the pool's order; only queries with holes.
     """
-    found = {
+    holes = {
         query_id: tuple(doc_id for doc_id in doc_ids if doc_id not in judged.get(query_id, ()))
         for query_id, doc_ids in pool.items()
     }
-    return {query_id: doc_ids for query_id, doc_ids in found.items() if doc_ids}
+    return {query_id: doc_ids for query_id, doc_ids in holes.items() if doc_ids}
 
 
 def with_both(automatic: Labels, official: Labels) -> tuple[list[int], list[int]]:
@@ -89,7 +89,7 @@ def merge(
     machines: Mapping[str, Machine],
     *,
     confidences: Mapping[str, Mapping[str, float]] | None = None,
-    overridden: Said | None = None,
+    overridden: Overriders | None = None,
     as_unjudged: bool = False,
 ) -> tuple[MergedRow, ...]:
     """The official lines as they are, then a line for each hole that has an automatic label.
@@ -107,7 +107,7 @@ def merge(
     Returns:
         Official rows in their order, then new ones by query and document. New ones have the iteration "0".
     """
-    said, sure = overridden or {}, confidences or {}
+    people, sure = overridden or {}, confidences or {}
     rows = [MergedRow(qrel, "human", qrel.relevance) for qrel in official]
     for query_id in sorted(holes):
         labels = automatic.get(query_id, {})
@@ -115,7 +115,7 @@ def merge(
             if doc_id not in labels:
                 continue
             label = rule(labels[doc_id])
-            person = said.get((query_id, doc_id))
+            person = people.get((query_id, doc_id))
             rows.append(
                 MergedRow(
                     Qrel(query_id, doc_id, UNJUDGED if as_unjudged else label),

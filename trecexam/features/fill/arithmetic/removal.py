@@ -18,7 +18,7 @@ STEPS = (10, 20, 30, 40, 50, 60, 70, 80, 90)
 
 
 @dataclass(frozen=True)
-class Agreement:
+class TauAgreement:
     """How leaderboards on fewer judgments agree with that on all, over the repeats of a step.
 
     Attributes:
@@ -55,8 +55,8 @@ class Removed:
     n_removed: int
     filled: float
     unfitted: int
-    holes: Agreement
-    fill: Agreement
+    holes: TauAgreement
+    fill: TauAgreement
 
 
 def remove(
@@ -86,8 +86,8 @@ def remove(
     for repeat in range(repeats):
         order = rng.permutation(len(places)).tolist()
         for index, step in enumerate(steps, 1):
-            gone = order[: round(len(places) * step / 100)]
-            outcomes[step].append(simulation.drop([places[i] for i in gone]))
+            removed = order[: round(len(places) * step / 100)]
+            outcomes[step].append(simulation.drop([places[i] for i in removed]))
             if progress:
                 progress(repeat * len(steps) + index, repeats * len(steps))
     return tuple(
@@ -95,23 +95,25 @@ def remove(
             measure,
             step,
             outcomes[step][0].dropped,
-            sum(one.filled for one in outcomes[step]) / repeats,
-            sum(one.unfitted is not None for one in outcomes[step]),
-            _agreement(simulation.full[index], np.array([one.holes[index] for one in outcomes[step]])),
-            _agreement(simulation.full[index], np.array([one.fill[index] for one in outcomes[step]])),
+            sum(outcome.filled for outcome in outcomes[step]) / repeats,
+            sum(outcome.unfitted is not None for outcome in outcomes[step]),
+            _agreement(
+                simulation.full[index], np.array([outcome.holes[index] for outcome in outcomes[step]])
+            ),
+            _agreement(simulation.full[index], np.array([outcome.fill[index] for outcome in outcomes[step]])),
         )
         for index, measure in enumerate(simulation.measures)
         for step in steps
     )
 
 
-def _agreement(full: Floats, boards: Floats) -> Agreement:
+def _agreement(full: Floats, boards: Floats) -> TauAgreement:
     """Of leaderboards of shape (repeats, runs)."""
     taus = tau_b_columns(full[:, None], boards.T)
     aps = np.array([tau_ap(full, board) for board in boards])[~np.isnan(taus)]
     taus = taus[~np.isnan(taus)]
     difference = float(np.abs(boards - full).mean()) if boards.size else 0.0
     if not taus.size:
-        return Agreement(*(float("nan"),) * 4, difference)
+        return TauAgreement(*(float("nan"),) * 4, difference)
     low, high = np.percentile(taus, (2.5, 97.5))
-    return Agreement(float(taus.mean()), float(low), float(high), float(aps.mean()), difference)
+    return TauAgreement(float(taus.mean()), float(low), float(high), float(aps.mean()), difference)

@@ -130,8 +130,8 @@ class Simulation:
         """
         if self._rule is not None:
             return self._rule, None
-        gone = set(dropped)
-        pairs = [pair for place, pair in self._both.items() if place not in gone]
+        dropped_places = set(dropped)
+        pairs = [pair for place, pair in self._both.items() if place not in dropped_places]
         try:
             return fitted([label for label, _ in pairs], [human for _, human in pairs]), None
         except ValueError as error:
@@ -140,19 +140,19 @@ class Simulation:
     def drop(self, dropped: Collection[Place]) -> Outcome:
         """The leaderboards with holes at these judged passages, and with the holes filled."""
         rule, unfitted = self.rule(dropped)
-        gone: dict[str, set[str]] = {}
+        dropped_docs: dict[str, set[str]] = {}
         for query_id, doc_id in dropped:
-            gone.setdefault(query_id, set()).add(doc_id)
+            dropped_docs.setdefault(query_id, set()).add(doc_id)
         remain: dict[str, dict[str, int]] = {}
         filled: dict[str, dict[str, int]] = {}
         n_filled = 0
-        for query_id, docs in gone.items():
+        for query_id, docs in dropped_docs.items():
             remain[query_id] = {d: label for d, label in self._official[query_id].items() if d not in docs}
             known = self._automatic.get(query_id, {})
             new = {doc_id: rule(known[doc_id]) for doc_id in docs if doc_id in known}
             n_filled += len(new)
             filled[query_id] = remain[query_id] | new
-        n_dropped = sum(map(len, gone.values()))
+        n_dropped = sum(map(len, dropped_docs.values()))
         holes = self._changed(remain)
         return Outcome(
             n_dropped, n_filled, rule, unfitted, holes, self._changed(filled) if n_filled else holes
@@ -171,9 +171,9 @@ class Simulation:
         evaluate = OfficialJudgments(rows).evaluator(self.measures, query_ids)
         values = np.zeros((len(self.measures), len(self.runs), len(query_ids)))
         for row, run in enumerate(self.runs):
-            found = evaluate(self._rankings[run])
+            by_query = evaluate(self._rankings[run])
             for column, query_id in enumerate(query_ids):
-                values[:, row, column] = [found[query_id][name] for name in self.measures]
+                values[:, row, column] = [by_query[query_id][name] for name in self.measures]
         return values
 
 
@@ -193,10 +193,10 @@ def _means(values: Floats) -> Floats:
 
 
 def _measure(name: str) -> str:
-    found = measure(name, official=True)
-    if found.NAME in DIVERSITY:
+    parsed = measure(name, official=True)
+    if parsed.NAME in DIVERSITY:
         raise ValueError(
-            f"{found} needs subtopics, and dropped judgments are filled with labels of whole passages; "
+            f"{parsed} needs subtopics, and dropped judgments are filled with labels of whole passages; "
             "name others, like nDCG@10"
         )
-    return str(found)
+    return str(parsed)

@@ -7,12 +7,18 @@ from trecexam.features.history.arithmetic.entry import (
     Entry,
     FieldChange,
     HumanLabel,
-    Origin,
     OriginChange,
+    SnapshotOrigin,
     origin_change,
 )
 from trecexam.features.history.arithmetic.labels import ItemChange, LabelChange, label_changes
-from trecexam.features.history.arithmetic.standing import ItemKey, QueryState, RunState, Standing, ranks
+from trecexam.features.history.arithmetic.leaderboard_snapshot import (
+    ItemKey,
+    LeaderboardSnapshot,
+    QuerySnapshot,
+    RunState,
+    ranks,
+)
 
 __all__ = [
     "BoardChange",
@@ -24,13 +30,13 @@ __all__ = [
     "ItemChange",
     "ItemKey",
     "LabelChange",
-    "Origin",
+    "LeaderboardSnapshot",
     "OriginChange",
     "QueryMove",
-    "QueryState",
+    "QuerySnapshot",
     "RunChange",
     "RunState",
-    "Standing",
+    "SnapshotOrigin",
     "board_change",
     "counting",
     "label_changes",

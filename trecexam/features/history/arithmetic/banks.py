@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from trecexam.bank.changes import BankChange
 from trecexam.features.history.arithmetic.board import BoardChange
 from trecexam.features.history.arithmetic.labels import ItemChange, LabelChange
-from trecexam.features.history.arithmetic.standing import Standing
+from trecexam.features.history.arithmetic.leaderboard_snapshot import LeaderboardSnapshot
 from trecexam.scores.ties import TIE_DECIMALS
 
 
@@ -92,7 +92,7 @@ class BankDiff:
         return {(item.query_id, item.item_id): item for item in changes}
 
 
-def tau_of(before: Standing, after: Standing) -> float:
+def tau_of(before: LeaderboardSnapshot, after: LeaderboardSnapshot) -> float:
     """Kendall's tau-b of two leaderboards by their first measure, over the runs on both; NaN if undefined."""
     import numpy as np
 
@@ -102,11 +102,11 @@ def tau_of(before: Standing, after: Standing) -> float:
     shared = sorted(before.runs.keys() & after.runs.keys())
     if len(shared) < 2:
         return math.nan
-    sides = (_means(side, shared) for side in (before, after))
-    one, other = (Ranks.of(np.round(np.array(side)[:, None], TIE_DECIMALS)) for side in sides)
-    return float(kendall_tau(one, other)[0])
+    means = (_means(side, shared) for side in (before, after))
+    old_ranks, new_ranks = (Ranks.of(np.round(np.array(side)[:, None], TIE_DECIMALS)) for side in means)
+    return float(kendall_tau(old_ranks, new_ranks)[0])
 
 
-def _means(side: Standing, runs: Sequence[str]) -> list[float]:
-    found = (side.runs[run].means[0] for run in runs)
-    return [-math.inf if mean is None else mean for mean in found]
+def _means(snapshot: LeaderboardSnapshot, runs: Sequence[str]) -> list[float]:
+    means = (snapshot.runs[run].means[0] for run in runs)
+    return [-math.inf if mean is None else mean for mean in means]

@@ -8,7 +8,12 @@ from typing import Literal
 
 from trecexam.features.history.arithmetic.counting import Counting
 from trecexam.features.history.arithmetic.labels import ItemChange, LabelChange, label_changes
-from trecexam.features.history.arithmetic.standing import RunState, Standing, ranks, same_value
+from trecexam.features.history.arithmetic.leaderboard_snapshot import (
+    LeaderboardSnapshot,
+    RunState,
+    ranks,
+    same_value,
+)
 
 #: For each run, no more than so many of the queries and of the labels that moved it are listed.
 LISTED = 20
@@ -113,7 +118,11 @@ class BoardChange:
 
 
 def board_change(
-    before: Standing | None, after: Standing, rankings: Rankings, counting: Counting, depth: int
+    before: LeaderboardSnapshot | None,
+    after: LeaderboardSnapshot,
+    rankings: Rankings,
+    counting: Counting,
+    depth: int,
 ) -> BoardChange:
     """What moved from one leaderboard to the next.
 
@@ -124,7 +133,7 @@ def board_change(
         depth: of the pool, in passages.
     """
     if before is None:
-        before = Standing((), {}, {})
+        before = LeaderboardSnapshot((), {}, {})
         items: list[ItemChange] = []
         labels: list[LabelChange] = []
     else:
@@ -160,10 +169,10 @@ def board_change(
                 *(causes.of(name, _moves(here, there)) if comparable and not stays else ()),
             )
         )
-    gone = sorted(before.runs.keys() - set(was.values()), key=lambda name: (old_ranks[name], name))
+    absent = sorted(before.runs.keys() - set(was.values()), key=lambda name: (old_ranks[name], name))
     rows += (
         RunChange(name, None, "gone", old_ranks[name], None, _means(before, after, name, None))
-        for name in gone
+        for name in absent
     )
     return BoardChange(
         before.measures, after.measures, counting, depth, tuple(rows), tuple(items), tuple(labels)
@@ -198,7 +207,7 @@ class _Causes:
     ) -> tuple[int, int, int, int, int, tuple[QueryMove, ...], tuple[LabelChange, ...]]:
         """The fields of RunChange from `n_queries` on."""
         queries = [move.query_id for move in moves]
-        found = [
+        label_changes = [
             self._changes[query_id][doc_id]
             for query_id in queries
             if query_id in self._changes
@@ -208,12 +217,12 @@ class _Causes:
         everywhere = sum(len(self._changes.get(query_id, ())) for query_id in queries)
         return (
             len(moves),
-            len(found),
-            0 if self._local else everywhere - len(found),
+            len(label_changes),
+            0 if self._local else everywhere - len(label_changes),
             sum(query_id in self._edited for query_id in queries),
             sum(query_id in self._reweighed for query_id in queries),
             tuple(moves[:LISTED]),
-            tuple(found[:LISTED]),
+            tuple(label_changes[:LISTED]),
         )
 
 
@@ -230,24 +239,24 @@ def _moves(before: RunState, after: RunState) -> list[QueryMove]:
 def _names(before: Mapping[str, RunState], after: Mapping[str, RunState]) -> dict[str, str]:
     """Name now -> name before, of the runs in both; a file that is called otherwise now is the same run."""
     was = {name: name for name in after if name in before}
-    gone = _by_digest(before, was)
-    came = _by_digest(after, was)
-    for digest, names in came.items():
-        if len(names) == 1 and len(gone.get(digest, ())) == 1:
-            was[names[0]] = gone[digest][0]
+    absent = _by_digest(before, was)
+    added = _by_digest(after, was)
+    for digest, names in added.items():
+        if len(names) == 1 and len(absent.get(digest, ())) == 1:
+            was[names[0]] = absent[digest][0]
     return was
 
 
 def _by_digest(runs: Mapping[str, RunState], known: Mapping[str, str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     for name, run in runs.items():
         if name not in known:
-            found.setdefault(run.digest, []).append(name)
-    return found
+            names.setdefault(run.digest, []).append(name)
+    return names
 
 
 def _means(
-    before: Standing, after: Standing, old: str | None, new: str | None
+    before: LeaderboardSnapshot, after: LeaderboardSnapshot, old: str | None, new: str | None
 ) -> dict[str, tuple[float | None, float | None]]:
     first = {} if old is None else dict(zip(before.measures, before.runs[old].means, strict=True))
     then = {} if new is None else dict(zip(after.measures, after.runs[new].means, strict=True))

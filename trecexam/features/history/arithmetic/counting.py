@@ -51,17 +51,17 @@ def counting(name: str, min_rating: int, depth: int) -> Counting:
     from trecexam.scores.measures import COVER, DIVERSITY, measure
     from trecexam.scores.weights import EQUAL
 
-    found = measure(name)
-    takes = found.SUPPORTED_PARAMS
-    local = found.NAME in _LOCAL and "cutoff" in found.params and found["cutoff"] <= depth
-    if found.NAME in COVER | DIVERSITY:
+    parsed = measure(name)
+    takes = parsed.SUPPORTED_PARAMS
+    local = parsed.NAME in _LOCAL and "cutoff" in parsed.params and parsed["cutoff"] <= depth
+    if parsed.NAME in COVER | DIVERSITY:
         # Which items are reached from other ratings on than min_rating, or in part, is not known here.
-        known = found.NAME in DIVERSITY or (found["rel"] == min_rating and found["partial"] is None)
-        weighted = found.NAME in COVER and found["weights"] != EQUAL
+        known = parsed.NAME in DIVERSITY or (parsed["rel"] == min_rating and parsed["partial"] is None)
+        weighted = parsed.NAME in COVER and parsed["weights"] != EQUAL
         return Counting(items=known, local=local, importance=weighted)
-    if found.params.get("judged_only") or found.NAME not in _BINARY or "rel" not in takes:
+    if parsed.params.get("judged_only") or parsed.NAME not in _BINARY or "rel" not in takes:
         return Counting()
-    return Counting(rel=found["rel"], local=local)
+    return Counting(rel=parsed["rel"], local=local)
 
 
 def _label(label: int | None) -> int:

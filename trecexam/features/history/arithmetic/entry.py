@@ -23,7 +23,7 @@ class HumanLabel(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Origin:
+class SnapshotOrigin:
     """What a leaderboard is made from.
 
     Attributes:
@@ -98,7 +98,7 @@ class Entry:
     after: str
 
 
-def origin_change(before: Origin, after: Origin) -> OriginChange:
+def origin_change(before: SnapshotOrigin, after: SnapshotOrigin) -> OriginChange:
     """What changed from one to the other."""
     added = sorted(after.inputs.keys() - before.inputs.keys())
     removed = sorted(before.inputs.keys() - after.inputs.keys())

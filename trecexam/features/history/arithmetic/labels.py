@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from trecexam.features.history.arithmetic.standing import ItemKey, QueryState
+from trecexam.features.history.arithmetic.leaderboard_snapshot import ItemKey, QuerySnapshot
 
 Change = Literal["added", "removed", "edited", "reweighed", "retired", "un-retired", "kept"]
 
@@ -46,7 +46,7 @@ class ItemChange:
 
 
 def label_changes(
-    before: Mapping[str, QueryState], after: Mapping[str, QueryState]
+    before: Mapping[str, QuerySnapshot], after: Mapping[str, QuerySnapshot]
 ) -> tuple[list[ItemChange], list[LabelChange]]:
     """The items and the labels that changed: the items by query, in the bank's order; labels by passage.
 
@@ -54,7 +54,7 @@ def label_changes(
     """
     items: list[ItemChange] = []
     labels: list[LabelChange] = []
-    empty = QueryState((), {})
+    empty = QuerySnapshot((), {})
     for query_id in sorted(before.keys() | after.keys()):
         old, new = before.get(query_id, empty), after.get(query_id, empty)
         if old != new:
@@ -64,27 +64,55 @@ def label_changes(
     return items, labels
 
 
-def _query(query_id: str, old: QueryState, new: QueryState) -> tuple[list[ItemChange], list[LabelChange]]:
-    same = _matched(old.items, new.items)
-    moved = any(i != j for i, j in same.items()) or len(same) < len(old.items)
-    reached_before, lost_by = [0] * len(old.items), [0] * len(old.items)
-    reached_after, gained_by = [0] * len(new.items), [0] * len(new.items)
+class _ReachCounts(NamedTuple):
+    """How many passages reach each item; `before` and `lost` by its place before, the others by that now."""
+
+    before: list[int]
+    lost: list[int]
+    after: list[int]
+    gained: list[int]
+
+
+def _query(
+    query_id: str, old: QuerySnapshot, new: QuerySnapshot
+) -> tuple[list[ItemChange], list[LabelChange]]:
+    now_of = _matched(old.items, new.items)
+    labels, counts = _label_changes(query_id, old, new, now_of)
+    items = [*_present_items(query_id, old, new, now_of, counts)]
+    items += (
+        ItemChange(
+            query_id,
+            item.item_id,
+            "retired" if item.item_id in new.retired else "removed",
+            counts.before[i],
+            0,
+            0,
+            counts.before[i],
+        )
+        for i, item in enumerate(old.items)
+        if i not in now_of
+    )
+    return items, labels
+
+
+def _label_changes(
+    query_id: str, old: QuerySnapshot, new: QuerySnapshot, now_of: Mapping[int, int]
+) -> tuple[list[LabelChange], _ReachCounts]:
+    """The passages of a query that changed, and by how many passages each item is reached."""
+    moved = any(i != j for i, j in now_of.items()) or len(now_of) < len(old.items)
+    n_old, n_new = len(old.items), len(new.items)
+    counts = _ReachCounts([0] * n_old, [0] * n_old, [0] * n_new, [0] * n_new)
     labels = []
     for doc_id in sorted(old.passages.keys() | new.passages.keys()):
         before, bits_before = old.passages.get(doc_id, (None, 0))
         after, bits_after = new.passages.get(doc_id, (None, 0))
         # Which of the new bank's items it reached before.
-        kept = sum(1 << same[i] for i in _bits(bits_before) if i in same) if moved else bits_before
+        kept = sum(1 << now_of[i] for i in _bits(bits_before) if i in now_of) if moved else bits_before
         gained = list(_bits(bits_after & ~kept))
-        lost = [i for i in _bits(bits_before) if i not in same or not bits_after >> same[i] & 1]
-        for counts, places in (
-            (reached_before, _bits(bits_before)),
-            (reached_after, _bits(bits_after)),
-            (gained_by, gained),
-            (lost_by, lost),
-        ):
+        lost = [i for i in _bits(bits_before) if i not in now_of or not bits_after >> now_of[i] & 1]
+        for count, places in zip(counts, (_bits(bits_before), lost, _bits(bits_after), gained), strict=True):
             for place in places:
-                counts[place] += 1
+                count[place] += 1
         if before != after or gained or lost:
             labels.append(
                 LabelChange(
@@ -96,43 +124,43 @@ def _query(query_id: str, old: QueryState, new: QueryState) -> tuple[list[ItemCh
                     tuple(old.items[i].item_id for i in lost),
                 )
             )
-    origin = {j: i for i, j in same.items()}
-    items = []
+    return labels, counts
+
+
+def _present_items(
+    query_id: str, old: QuerySnapshot, new: QuerySnapshot, now_of: Mapping[int, int], counts: _ReachCounts
+) -> Iterator[ItemChange]:
+    """The items of the bank as it is now that are new, or that changed."""
+    was_at = {j: i for i, j in now_of.items()}
     for j, item in enumerate(new.items):
-        i = origin.get(j)
-        if i is None:
-            back = item.item_id in old.retired
-            counts_here = 0, reached_after[j], reached_after[j], 0
-            items.append(ItemChange(query_id, item.item_id, "un-retired" if back else "added", *counts_here))
+        if j not in was_at:
+            added: Change = "un-retired" if item.item_id in old.retired else "added"
+            yield ItemChange(query_id, item.item_id, added, 0, counts.after[j], counts.after[j], 0)
             continue
-        change: Change = "kept"
-        if old.items[i].digest != item.digest:
-            change = "edited"
-        elif old.items[i].importance not in (None, item.importance):
-            change = "reweighed"
-        if change != "kept" or gained_by[j] or lost_by[i]:
-            counts_here = reached_before[i], reached_after[j], gained_by[j], lost_by[i]
-            items.append(ItemChange(query_id, item.item_id, change, *counts_here))
-    items += (
-        ItemChange(
-            query_id,
-            item.item_id,
-            "retired" if item.item_id in new.retired else "removed",
-            reached_before[i],
-            0,
-            0,
-            reached_before[i],
-        )
-        for i, item in enumerate(old.items)
-        if i not in same
-    )
-    return items, labels
+        i = was_at[j]
+        change = _item_change(old.items[i], item)
+        if change != "kept" or counts.gained[j] or counts.lost[i]:
+            yield ItemChange(
+                query_id,
+                item.item_id,
+                change,
+                counts.before[i],
+                counts.after[j],
+                counts.gained[j],
+                counts.lost[i],
+            )
+
+
+def _item_change(before: ItemKey, after: ItemKey) -> Change:
+    if before.digest != after.digest:
+        return "edited"
+    return "kept" if before.importance in (None, after.importance) else "reweighed"
 
 
 def _matched(old: Sequence[ItemKey], new: Sequence[ItemKey]) -> dict[int, int]:
     """Place before -> place now of the items in both: the same in all, else in text, else in id (edited)."""
-    found: dict[int, int] = {}
-    taken: set[int] = set()
+    now_of: dict[int, int] = {}
+    matched: set[int] = set()
     keys: tuple[Callable[[ItemKey], object], ...] = (
         lambda item: item,
         lambda item: item.digest,
@@ -141,13 +169,13 @@ def _matched(old: Sequence[ItemKey], new: Sequence[ItemKey]) -> dict[int, int]:
     for key in keys:
         places: dict[object, list[int]] = {}
         for j, item in enumerate(new):
-            if j not in taken:
+            if j not in matched:
                 places.setdefault(key(item), []).append(j)
         for i, item in enumerate(old):
-            if i not in found and places.get(key(item)):
-                found[i] = places[key(item)].pop(0)
-                taken.add(found[i])
-    return found
+            if i not in now_of and places.get(key(item)):
+                now_of[i] = places[key(item)].pop(0)
+                matched.add(now_of[i])
+    return now_of
 
 
 def _bits(number: int) -> Iterator[int]:

@@ -14,7 +14,12 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from trecexam.features.judge_next.arithmetic.what_if import Asked, Board, Scoring, expected_effects
+from trecexam.features.judge_next.arithmetic.what_if import (
+    Board,
+    PossibleJudgments,
+    Scoring,
+    expected_effects,
+)
 from trecexam.scores.ratings import QueryRatings
 from trecexam.scores.ties import TIE_DECIMALS
 
@@ -47,19 +52,19 @@ class Suggestion(NamedTuple):
 
 
 def suggestions(
-    q: QueryRatings, asked: Asked, board: Board, scoring: Scoring, depth: int
+    q: QueryRatings, possible: PossibleJudgments, board: Board, scoring: Scoring, depth: int
 ) -> Iterator[Suggestion]:
     """Every judgment on a query that could change the difference of two runs.
 
     Args:
-        asked, board, scoring: as in `trecexam.features.judge_next.arithmetic.what_if.expected_effects`.
+        possible, board, scoring: as in `trecexam.features.judge_next.arithmetic.what_if.expected_effects`.
         depth: of the pool.
 
     Raises:
         ValueError: as `expected_effects`.
     """
-    effects = expected_effects(q, asked, board, scoring)
-    text_of = dict(zip(q.doc_ids, asked.alike.tolist(), strict=True))
+    effects = expected_effects(q, possible, board, scoring)
+    text_of = dict(zip(q.doc_ids, possible.alike.tolist(), strict=True))
     runs = Counter(
         text
         for ranking in board.rankings[q.query_id]
@@ -75,13 +80,13 @@ def suggestions(
             float(effects.swaps[place]),
             float(effects.change[place]),
             float(effects.p_change[place]),
-            tuple(asked.chances.values[place].tolist()),
-            str(asked.chances.source[place]),
+            tuple(possible.chances.values[place].tolist()),
+            str(possible.chances.source[place]),
             runs[text_of[doc_id]],
         )
 
 
-def ranked(found: Iterable[Suggestion], by: By = "change") -> list[Suggestion]:
+def ranked(unordered: Iterable[Suggestion], by: By = "change") -> list[Suggestion]:
     """The suggestions in the order in which to work them down.
 
     Args:
@@ -89,9 +94,11 @@ def ranked(found: Iterable[Suggestion], by: By = "change") -> list[Suggestion]:
             in both (to 12 decimals) is by query, passage and item.
     """
 
-    def key(one: Suggestion) -> tuple[float, float, str, str, int]:
-        swaps, change = (-round(value, TIE_DECIMALS) for value in (one.expected_swaps, one.expected_change))
+    def key(suggestion: Suggestion) -> tuple[float, float, str, str, int]:
+        swaps = -round(suggestion.expected_swaps, TIE_DECIMALS)
+        change = -round(suggestion.expected_change, TIE_DECIMALS)
         first, second = (change, swaps) if by == "change" else (swaps, change)
-        return first, second, one.query_id, one.doc_id, -1 if one.item is None else one.item
+        item = -1 if suggestion.item is None else suggestion.item
+        return first, second, suggestion.query_id, suggestion.doc_id, item
 
-    return sorted(found, key=key)
+    return sorted(unordered, key=key)

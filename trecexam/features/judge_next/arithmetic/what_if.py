@@ -72,18 +72,18 @@ class Board:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class PossibleJudgments:
     """What a person could be asked about a query's passages as a whole, or about its cells.
 
     Attributes:
         chances: what the person would say; of passages, shape (n_docs,), or of cells, (n_docs, n_items).
-        wanted: which of them are asked about, in that shape.
+        included: which of them are asked about, in that shape.
         alike: a number for each passage, shape (n_docs,); equal numbers are equal texts, of which a rating of
             one counts for all.
     """
 
     chances: Chances
-    wanted: NDArray[np.bool_]
+    included: NDArray[np.bool_]
     alike: Ints
 
 
@@ -103,7 +103,7 @@ class Effects(NamedTuple):
     now: Ints
 
 
-def expected_effects(q: QueryRatings, asked: Asked, board: Board, scoring: Scoring) -> Effects:
+def expected_effects(q: QueryRatings, possible: PossibleJudgments, board: Board, scoring: Scoring) -> Effects:
     """The expected effects of judging each passage, or each cell, of a query; one judgment at a time.
 
     With P(r) the probability that the person gives rating r, and m(r) the runs' means after that,
@@ -117,28 +117,28 @@ def expected_effects(q: QueryRatings, asked: Asked, board: Board, scoring: Scori
         board: the leaderboard on these ratings, with two runs or more.
 
     Returns:
-        Shape (n_docs,) for passages, (n_docs, n_items) for cells; 0 swaps and change where not wanted.
+        Shape (n_docs,) for passages, (n_docs, n_items) for cells; 0 swaps and change where not included.
 
     Raises:
         ValueError: passages are asked about, and the measure is computed on items.
     """
-    wanted, probabilities = asked.wanted, asked.chances.values
-    whole = wanted.ndim == 1
+    included, probabilities = possible.included, possible.chances.values
+    whole = included.ndim == 1
     if whole and scoring.on_items:
         raise ValueError(
             f"{scoring.measure} is computed on the items' ratings and sees no label of a passage"
         )
     before, after = _levels(q, scoring) if scoring.on_items else _labels(q, scoring, whole)
-    tried = (after != before[..., None]) & (probabilities > 0) & wanted[..., None]
+    tried = (after != before[..., None]) & (probabilities > 0) & included[..., None]
     # Equal outcomes are evaluated once: several ratings, or cells of a passage, can lead to one label.
     outcomes: dict[_Outcome, int] = {}
     uses: list[tuple[tuple[int, ...], int, float]] = []
     for place in map(tuple, np.argwhere(tried).tolist()):
-        docs = tuple(np.flatnonzero(asked.alike == asked.alike[place[0]]).tolist())
+        docs = tuple(np.flatnonzero(possible.alike == possible.alike[place[0]]).tolist())
         outcome = _Outcome(docs, place[1] if scoring.on_items else None, int(after[place]))
         uses.append((place[:-1], outcomes.setdefault(outcome, len(outcomes)), float(probabilities[place])))
     of_outcome = _effects(q, list(outcomes), board, scoring)
-    swaps, change = np.zeros(wanted.shape), np.zeros(wanted.shape)
+    swaps, change = np.zeros(included.shape), np.zeros(included.shape)
     for place, outcome_at, probability in uses:
         swaps[place] += probability * of_outcome[0][outcome_at]
         change[place] += probability * of_outcome[1][outcome_at]
@@ -159,8 +159,8 @@ def _labels(q: QueryRatings, scoring: Scoring, whole: bool) -> tuple[Ints, Ints]
     """The labels now, and with each rating of the passage or cell; -1 where there is none."""
 
     def of(changed: QueryRatings) -> Ints:
-        found = labels(changed, scoring.rule, scoring.min_rating, scoring.min_answers)
-        return np.array([found.get(doc_id, MISSING) for doc_id in q.doc_ids], np.int64)
+        label_of = labels(changed, scoring.rule, scoring.min_rating, scoring.min_answers)
+        return np.array([label_of.get(doc_id, MISSING) for doc_id in q.doc_ids], np.int64)
 
     before = of(q)
     if whole:
@@ -225,8 +225,8 @@ def _values(
     name = str(scoring.measure)
     values = np.empty((len(outcomes), len(rankings)))
     for column, ranking in enumerate(rankings):
-        found = evaluate(dict.fromkeys(query_ids, ranking))
-        values[:, column] = [found[query_id][name] for query_id in query_ids]
+        by_query = evaluate(dict.fromkeys(query_ids, ranking))
+        values[:, column] = [by_query[query_id][name] for query_id in query_ids]
     return values
 
 
@@ -255,17 +255,17 @@ def _covers(
     def covered(inside: NDArray[np.bool_]) -> Floats:
         """The credit for what these passages reach under each outcome: a like share for each threshold."""
         here = inside[docs].astype(np.int64)
-        found = np.zeros(len(outcomes))
+        credited = np.zeros(len(outcomes))
         for passed, reached in enumerate(reached_from, 1):
             counts = reached[inside].sum(axis=0)
             was = reached[docs, item[owner]] if len(docs) else docs
             less = np.bincount(owner, here * was, len(tried))
             more = np.bincount(owner, here, len(tried)) * (level >= passed)
-            found += weights @ (counts > 0)
-            found[at] += weights[item] * (
+            credited += weights @ (counts > 0)
+            credited[at] += weights[item] * (
                 ((counts[item] - less + more) > 0).astype(float) - (counts[item] > 0)
             )
-        return found / len(reached_from)
+        return credited / len(reached_from)
 
     whole = np.full(len(outcomes), float(weights.sum()))
     if scoring.measure.NAME == "nCover":

@@ -22,7 +22,7 @@ class ItemKey(NamedTuple):
 
 
 @dataclass(frozen=True)
-class QueryState:
+class QuerySnapshot:
     """One query's bank and labels.
 
     Attributes:
@@ -52,7 +52,7 @@ class RunState:
 
 
 @dataclass(frozen=True)
-class Standing:
+class LeaderboardSnapshot:
     """A leaderboard and what it was made from.
 
     Attributes:
@@ -63,21 +63,21 @@ class Standing:
 
     measures: tuple[str, ...]
     runs: Mapping[str, RunState]
-    queries: Mapping[str, QueryState]
+    queries: Mapping[str, QuerySnapshot]
 
 
-def ranks(standing: Standing) -> dict[str, int]:
+def ranks(snapshot: LeaderboardSnapshot) -> dict[str, int]:
     """run -> its rank by the first measure, from 1; runs with equal means share the better rank."""
-    keys = {name: _key(run.means[0]) if run.means else 0.0 for name, run in standing.runs.items()}
+    keys = {name: _key(run.means[0]) if run.means else 0.0 for name, run in snapshot.runs.items()}
     first: dict[float, int] = {}
     for place, key in enumerate(sorted(keys.values(), reverse=True), 1):
         first.setdefault(key, place)
     return {name: first[key] for name, key in keys.items()}
 
 
-def same_value(one: float | None, other: float | None) -> bool:
+def same_value(value: float | None, other: float | None) -> bool:
     """Whether two means, or values, are no further apart than how a sum was rounded."""
-    return one == other or (one is not None and other is not None and _key(one) == _key(other))
+    return value == other or (value is not None and other is not None and _key(value) == _key(other))
 
 
 def _key(mean: float | None) -> float:
