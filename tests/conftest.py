@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support import SHARED, HashGrader, make_small_track
+from support import RECORDED, SHARED, HashGrader, make_small_track
 
+import trecexam
+from trecexam.cli.main import run
 from trecexam.tables.plots.model import Drawing
 
 #: What takes longest begins first, so that one process is not left alone with it at the end.
-LONGEST = ("tests/graders/cluster", "tests/test_docs.py", "tests/faults", "tests/cli", "tests/graders")
+LONGEST = ("tests/graders/cluster", "tests/test_docs.py", "tests/faults", "tests/features", "tests/graders")
 #: These share one Ray cluster, and two of them on a machine are in each other's way.
 CLUSTER = ("tests/graders/cluster/", "tests/graders/writing/test_cluster.py")
 
@@ -49,6 +53,20 @@ def small_track(tmp_path: Path) -> Path:
 @pytest.fixture
 def hash_grader() -> HashGrader:
     return HashGrader()
+
+
+@pytest.fixture
+def graded(tmp_path: Path) -> Path:
+    """A track that the `recorded` grader has graded; every pooled cell is in the recording."""
+    root = make_small_track(tmp_path / "track")
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        track.update()
+        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in track.grades()))
+    shutil.rmtree(root / "out")
+    shutil.rmtree(root / ".trecexam")
+    (root / "trecexam.toml").write_text(RECORDED)
+    assert run(["watch", str(root), "--once"]) == 0
+    return root
 
 
 @pytest.fixture(scope="session")

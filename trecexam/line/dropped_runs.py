@@ -48,7 +48,7 @@ class DroppedRuns:
         self.whole_answers = whole_answers
         self._files = files
         self._prompts: dict[str, str] = {}
-        self.columns = RunColumns(folder.state / "runs")
+        self.columns = RunColumns(folder.state / "runs", write=False)
 
     def read(
         self,

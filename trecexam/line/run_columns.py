@@ -123,10 +123,10 @@ class RunColumns:
         write: whether columns are made and removed here; who only reads a track leaves its folder as it is.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, write: bool = True) -> None:
         """`folder` is where they lie, a file a run."""
         self._folder = folder
-        self.write = False
+        self.write = write
 
     def read(self, path: Path) -> Run:
         """A run file's entries, as `converters.read` gives them.

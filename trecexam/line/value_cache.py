@@ -35,7 +35,7 @@ class ValueCache:
         self._tokens: dict[str, Hashable] = {}
         self._runs: dict[str, _OfRun] = {}
         self.evaluated = 0
-        self._on_all: tuple[dict[str, Hashable], Any] | None = None
+        self._on_all: tuple[tuple[tuple[str, Hashable], ...], Any] | None = None
 
     def values(
         self,
@@ -58,13 +58,10 @@ class ValueCache:
         query_ids = tuple(tokens)
         if tuple(measures) != self._measures:
             self._measures, self._runs, self._on_all = tuple(measures), {}, None
-        self._follow(query_ids, tokens)
         fresh = [q for q in query_ids if q not in self._tokens or self._tokens[q] != tokens[q]]
-        self._tokens = dict(tokens)
-        for name in self._runs.keys() - runs.keys():
-            del self._runs[name]
-        new = [name for name in runs if name not in self._runs or self._runs[name].content != contents[name]]
-        old = [name for name in runs if name in self._runs and name not in set(new)]
+        known = {name: kept for name, kept in self._following(query_ids).items() if name in runs}
+        new = [name for name in runs if name not in known or known[name].content != contents[name]]
+        old = [name for name in runs if name not in set(new)]
         for names, stale in ((new, list(query_ids)), (old, fresh)):
             if not names or not stale:
                 continue
@@ -73,14 +70,16 @@ class ValueCache:
             for name in names:
                 values = evaluate(prepared, runs[name])
                 if places is not None:
-                    values, part = self._runs[name].values.copy(), values
+                    values, part = known[name].values.copy(), values
                     values[places] = part
-                self._runs[name] = _OfRun(contents[name], values)
+                known[name] = _OfRun(contents[name], values)
                 self.evaluated += len(stale)
         for name in new:
             # Without queries there is nothing to evaluate on.
-            self._runs.setdefault(name, _OfRun(contents[name], self._nothing(query_ids)))
-        arrays = [self._runs[name].values for name in runs]
+            known.setdefault(name, _OfRun(contents[name], self._nothing(query_ids)))
+        # Not before: where an evaluation was broken off, all is as it was.
+        self._tokens, self._runs = dict(tokens), known
+        arrays = [known[name].values for name in runs]
         shape = (len(arrays), len(query_ids), len(self._measures))
         array = np.stack(arrays) if arrays else np.zeros(shape)
         return MeasureValues(tuple(runs), query_ids, self._measures, array)
@@ -91,20 +90,22 @@ class ValueCache:
         """What evaluates runs on these queries; that on all of them is kept for the next run."""
         if len(stale) < len(tokens):
             return prepare(stale)
-        if self._on_all is None or self._on_all[0] != tokens:
-            self._on_all = dict(tokens), prepare(stale)
+        if self._on_all is None or self._on_all[0] != tuple(tokens.items()):
+            self._on_all = tuple(tokens.items()), prepare(stale)
         prepared: P = self._on_all[1]
         return prepared
 
-    def _follow(self, query_ids: tuple[str, ...], tokens: Mapping[str, Hashable]) -> None:
-        """Gives what is kept the rows of these queries; a new query's are zero until it is evaluated."""
+    def _following(self, query_ids: tuple[str, ...]) -> dict[str, _OfRun]:
+        """What is kept with the rows of these queries; a new query's are zero until it is evaluated."""
         before = {query_id: place for place, query_id in enumerate(self._tokens)}
         if tuple(before) == query_ids:
-            return
+            return dict(self._runs)
         places = np.array([before.get(query_id, -1) for query_id in query_ids], np.intp)
-        for name, kept in self._runs.items():
-            padded = np.vstack([kept.values, np.zeros((1, len(self._measures)))])
-            self._runs[name] = kept._replace(values=padded[places])
+        nothing = np.zeros((1, len(self._measures)))
+        return {
+            name: kept._replace(values=np.vstack([kept.values, nothing])[places])
+            for name, kept in self._runs.items()
+        }
 
     def _nothing(self, query_ids: Sequence[str]) -> NDArray[np.float64]:
         return np.zeros((len(query_ids), len(self._measures)))

@@ -39,8 +39,8 @@ def update(
     last = outputs.last(seen)
     if last is not None:
         return Update(False, 0, *last, complete=True, written=())
-    loader.inputs.forget_missing()
     loader.open_to_write()
+    loader.inputs.forget_missing()
     track, outcome = loader.grade(loader.load(hold), progress, stop)
     ungraded = tuple(left_out(track)) if outcome.complete else ()
     rejected = rejected_rows(track, ungraded)

@@ -156,7 +156,7 @@ class QueryState:
         doc_ids: the pooled passages, sorted; rows of `ratings` and `codes`, whose columns are the items.
         texts: None where the track has no text; `gradable` is False where it has none or a too short one.
         ratings: as they count, people's in the grader's place; -1 where there is none.
-        codes: the grader's alone: 0..5, or a code of `trecexam.line.gradebook` (missing, unparsed ...).
+        codes: the grader's alone: 0..5, or a code of `trecexam.line.sheets` (missing, unparsed ...).
         labels: of each passage, None where it has none.
         judgments: doc_id -> official judgment, of passages outside of the pool too.
         human: (doc_id, item_id or "" for the passage as a whole) -> the rating that counts.

@@ -1,4 +1,4 @@
-"""What `trecexam verify` shows: gathers grades, texts and judgments; `scores.verification` computes."""
+"""What `trecexam verify` shows: gathers grades, texts and judgments; `arithmetic` beside it computes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Leave one run out: what becomes of a run whose own judgments are missing.
 
-See `scores.filling.simulation`.
+See `fill.arithmetic.simulation`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Removal at random: leaderboards on ever fewer judgments, with holes and filled.
 
-See `scores.filling.simulation`.
+See `fill.arithmetic.simulation`.
 """
 
 from __future__ import annotations

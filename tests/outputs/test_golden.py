@@ -1,7 +1,7 @@
 """Every output file, compared with the one in tests/golden.
 
 To make them anew after a wanted change, and then to read the diff:
-TRECEXAM_UPDATE_GOLDEN=1 pytest tests/test_golden.py
+TRECEXAM_UPDATE_GOLDEN=1 pytest tests/outputs/test_golden.py
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import HashGrader, make_small_track, write_run
+from support import ROOT, HashGrader, make_small_track, write_run
 
 import trecexam
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = ROOT / "tests" / "golden"
 PLOTS = ("leaderboard", "scatter", "thresholds", "coverage", "grades", "grades_by_item", "items")
 NAMES = (
     "report.html",

@@ -1,4 +1,4 @@
-"""`trecexam simulate`: tables, what is said, and bad input. The numbers are tested in tests/scores."""
+"""`trecexam simulate`: tables, what is said, and bad input. The numbers are tested in arithmetic/."""
 
 from __future__ import annotations
 

@@ -1,0 +1,420 @@
+"""Large runs as columns on disk: the same as the files they are of, and no harm whatever becomes of them."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyarrow import ipc
+from support import HashGrader, write_run
+
+import converters
+import trecexam
+from converters import Run
+from converters.errors import ConversionError
+from trecexam.line import run_columns
+from trecexam.line.run_columns import RunColumns
+
+#: Passages of each query: none, few, just as many as lie apart from the rest, and more.
+COUNTS = {"q3": 1, "q1": 260, "q2": 100, "ü-q": 101, "q10": 99, "q4": 3}
+DEPTHS = (0, 1, 5, 99, 100, 101, 150, 259, 260, 1000)
+
+
+def run_file(path: Path, counts: dict[str, int] = COUNTS, tag: str = "bm25", seed: int = 0) -> Path:
+    """A run with ties, ids of many lengths, and its lines in no order."""
+    rng = random.Random(seed)
+    lines = [
+        f"{query_id} Q0 {'é' * (place % 7)}d{place} 0 {rng.randint(0, 40) / 8} {tag}\n"
+        for query_id, count in counts.items()
+        for place in rng.sample(range(1000), count)
+    ]
+    rng.shuffle(lines)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(lines))
+    return path
+
+
+def check_equal(run: Run, expected: Run) -> None:
+    """Whatever is asked of the one is what the other says."""
+    assert (run.name, run.query_ids, len(run)) == (expected.name, expected.query_ids, len(expected))
+    assert list(run) == list(expected)
+    assert run.doc_ids.to_pylist() == expected.doc_ids.to_pylist()
+    assert run.doc_ids.type == expected.doc_ids.type
+    assert run.spans == expected.spans
+    np.testing.assert_array_equal(run.scores, expected.scores)
+    np.testing.assert_array_equal(run.offsets, expected.offsets)
+    for query_id in (*expected.query_ids, "no such query"):
+        assert (query_id in run) == (query_id in expected)
+        assert run.count(query_id) == expected.count(query_id)
+        for depth in (None, *DEPTHS):
+            assert run.ranking(query_id, depth) == expected.ranking(query_id, depth)
+    for depth in DEPTHS:
+        offsets, doc_ids = run.top(depth)
+        expected_offsets, expected_ids = expected.top(depth)
+        np.testing.assert_array_equal(offsets, expected_offsets)
+        assert doc_ids.to_pylist() == expected_ids.to_pylist()
+
+
+@pytest.fixture
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every run is large."""
+    monkeypatch.setattr(run_columns, "LEAST", 1)
+
+
+@pytest.fixture
+def refused(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """From when this is called on, a run that is read from its own file fails the test."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a run was read from its own file")
+
+    return lambda: monkeypatch.setattr(converters, "read", refuse)
+
+
+@pytest.fixture
+def columns(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "runs"
+
+
+def test_a_run_of_50_000_entries_is_read_from_its_columns_from_the_second_time_on(
+    tmp_path: Path, columns: Path, refused: Callable[[], None]
+) -> None:
+    path = run_file(tmp_path / "a.run", {f"q{number}": 250 for number in range(200)})
+    expected = converters.read(path, "run")
+    assert len(expected) == run_columns.LEAST == 50_000
+    check_equal(RunColumns(columns).read(path), expected)
+    refused()
+    again = RunColumns(columns).read(path)
+    assert list(again) == list(expected)
+    assert all(again.ranking(q, 120) == expected.ranking(q, 120) for q in expected.query_ids)
+
+
+def test_of_a_smaller_run_no_columns_are_made(tmp_path: Path, columns: Path) -> None:
+    path = run_file(tmp_path / "a.run", {f"q{number}": 250 for number in range(199)})
+    check_equal(RunColumns(columns).read(path), converters.read(path, "run"))
+    assert not columns.exists()
+
+
+@pytest.mark.usefixtures("_small")
+def test_a_mapped_run_says_all_that_the_run_says(
+    tmp_path: Path, columns: Path, refused: Callable[[], None]
+) -> None:
+    path = run_file(tmp_path / "a.run")
+    expected = converters.read(path, "run")
+    check_equal(RunColumns(columns).read(path), expected)
+    refused()
+    mapped = RunColumns(columns).read(path)
+    check_equal(mapped, expected)
+    # What was read of the file is given back, and read again.
+    check_equal(mapped, expected)
+
+
+@pytest.mark.usefixtures("_small")
+@given(
+    st.dictionaries(
+        st.text("abü\u00a0\U0001f600", min_size=1, max_size=3),
+        st.dictionaries(
+            st.text("xyé\ufffd\U0001f600", min_size=1, max_size=4),
+            st.floats(-1e30, 1e30) | st.sampled_from([0.0, -0.0, 1.0, 1 + 1e-12]),
+            min_size=1,
+            max_size=12,
+        ),
+        min_size=1,
+        max_size=6,
+    ),
+    st.integers(1, 6),
+)
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_run_is_the_same_from_its_columns_wherever_its_first_ranks_end(
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    ranked: dict[str, dict[str, float]],
+    head: int,
+) -> None:
+    monkeypatch.setattr(run_columns, "_HEAD", head)
+    folder = tmp_path_factory.mktemp("runs")
+    path = folder / "a.run"
+    path.write_text(
+        "".join(
+            f"{q}\tQ0\t{d}\t1\t{score!r}\tt\n" for q, docs in ranked.items() for d, score in docs.items()
+        ),
+        newline="\n",
+    )
+    expected = converters.read(path, "run")
+    check_equal(RunColumns(folder / "state").read(path), expected)
+    check_equal(RunColumns(folder / "state").read(path), expected)
+    assert len(list((folder / "state").iterdir())) == 1
+
+
+@pytest.mark.usefixtures("_small")
+def test_under_another_name_it_is_the_same_run_and_the_first_keeps_its_name(
+    tmp_path: Path, columns: Path
+) -> None:
+    path = run_file(tmp_path / "a.run")
+    expected = converters.read(path, "run")
+    run = RunColumns(columns).read(path)
+    check_equal(run.renamed("other"), expected.renamed("other"))
+    check_equal(run.renamed("other").renamed("third"), expected.renamed("third"))
+    check_equal(run, expected)
+    assert {entry.run for entry in run.renamed("other")} == {"other"}
+
+
+@pytest.mark.usefixtures("_small")
+def test_two_files_with_the_same_tag_have_their_own_columns(
+    tmp_path: Path, columns: Path, refused: Callable[[], None]
+) -> None:
+    paths = run_file(tmp_path / "a" / "x.run"), run_file(tmp_path / "b" / "x.run", seed=1)
+    expected = [converters.read(path, "run") for path in paths]
+    assert list(expected[0]) != list(expected[1])
+    for path in paths:
+        RunColumns(columns).read(path)
+    refused()
+    for path, run in zip(paths, expected, strict=True):
+        check_equal(RunColumns(columns).read(path), run)
+
+
+@pytest.mark.usefixtures("_small")
+def test_a_changed_file_is_read_again_and_who_holds_the_run_keeps_it_as_it_was(
+    tmp_path: Path, columns: Path
+) -> None:
+    path = run_file(tmp_path / "a.run")
+    before, held = converters.read(path, "run"), RunColumns(columns).read(path)
+    run_file(path, {"q1": 120, "q9": 3}, seed=5)
+    check_equal(RunColumns(columns).read(path), converters.read(path, "run"))
+    check_equal(RunColumns(columns).read(path), converters.read(path, "run"))
+    check_equal(held, before)
+
+
+@pytest.mark.usefixtures("_small")
+def test_a_file_that_was_replaced_by_one_as_long_and_as_old_is_read_again(
+    tmp_path: Path, columns: Path
+) -> None:
+    path = run_file(tmp_path / "a.run", tag="one")
+    times = path.stat().st_atime_ns, path.stat().st_mtime_ns
+    RunColumns(columns).read(path)
+    other = run_file(tmp_path / "b.run", tag="two")
+    os.utime(other, ns=times)
+    assert other.stat().st_size == path.stat().st_size
+    other.replace(path)
+    assert RunColumns(columns).read(path).name == "two"
+
+
+@pytest.mark.usefixtures("_small")
+def test_a_file_that_became_no_run_is_refused_as_ever(tmp_path: Path, columns: Path) -> None:
+    path = run_file(tmp_path / "a.run")
+    RunColumns(columns).read(path)
+    path.write_text("q1 Q0 d1 1 high t\n")
+    with pytest.raises(ConversionError, match=r"a\.run:1: "):
+        RunColumns(columns).read(path)
+
+
+@pytest.mark.usefixtures("_small")
+def test_columns_of_removed_runs_go_and_the_others_stay(
+    tmp_path: Path, columns: Path, refused: Callable[[], None]
+) -> None:
+    kept, gone = run_file(tmp_path / "kept.run"), run_file(tmp_path / "gone.run")
+    expected = converters.read(kept, "run")
+    for path in (kept, gone):
+        RunColumns(columns).read(path)
+    (columns / "notes.txt").write_text("somebody's own")
+    assert len(list(columns.glob("*.arrow"))) == 2
+    RunColumns(columns).forget(but={kept})
+    assert len(list(columns.glob("*.arrow"))) == 1
+    assert (columns / "notes.txt").exists()
+    refused()
+    check_equal(RunColumns(columns).read(kept), expected)
+
+
+def test_where_no_columns_were_made_there_is_nothing_to_forget(columns: Path) -> None:
+    RunColumns(columns).forget(but=set())
+    assert not columns.exists()
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def cut_the_end(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def garbage(path: Path) -> None:
+    path.write_bytes(random.Random(0).randbytes(path.stat().st_size))
+
+
+def other_table(path: Path) -> None:
+    table = pa.table({"a": [1, 2]})
+    with ipc.new_file(path, table.schema) as writer:
+        writer.write_table(table)
+
+
+def one_part(path: Path) -> None:
+    with ipc.open_file(path.read_bytes()) as file:
+        batches = [file.get_batch(0)]
+    with ipc.new_file(path, batches[0].schema) as writer:
+        writer.write_batch(batches[0])
+
+
+def fewer_entries(path: Path) -> None:
+    with ipc.open_file(path.read_bytes()) as file:
+        batches = [file.get_batch(0), file.get_batch(1).slice(1)]
+    with ipc.new_file(path, batches[0].schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+
+
+def other_words(path: Path) -> None:
+    content = path.read_bytes()
+    assert b'"format": 1' in content
+    path.write_bytes(content.replace(b'"format": 1', b'"format": 9'))
+
+
+def no_stamp(path: Path) -> None:
+    content = path.read_bytes()
+    assert b'"stamp"' in content
+    path.write_bytes(content.replace(b'"stamp"', b'"stamb"'))
+
+
+def a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.usefixtures("_small")
+@pytest.mark.parametrize(
+    "damage",
+    [
+        truncate,
+        cut_the_end,
+        empty,
+        garbage,
+        other_table,
+        one_part,
+        fewer_entries,
+        other_words,
+        no_stamp,
+        Path.unlink,
+        a_folder,
+    ],
+    ids=lambda damage: damage.__name__,
+)
+def test_columns_that_are_damaged_foreign_or_gone_are_no_harm(
+    tmp_path: Path, columns: Path, damage: Callable[[Path], None]
+) -> None:
+    path = run_file(tmp_path / "a.run")
+    expected = converters.read(path, "run")
+    RunColumns(columns).read(path)
+    (of_run,) = columns.iterdir()
+    damage(of_run)
+    check_equal(RunColumns(columns).read(path), expected)
+    check_equal(RunColumns(columns).read(path), expected)
+
+
+@pytest.mark.usefixtures("_small")
+def test_damaged_columns_are_made_again(tmp_path: Path, columns: Path, refused: Callable[[], None]) -> None:
+    path = run_file(tmp_path / "a.run")
+    expected = converters.read(path, "run")
+    RunColumns(columns).read(path)
+    (of_run,) = columns.iterdir()
+    garbage(of_run)
+    RunColumns(columns).read(path)
+    refused()
+    check_equal(RunColumns(columns).read(path), expected)
+
+
+@pytest.mark.usefixtures("_small")
+def test_a_run_that_is_held_outlives_its_columns(tmp_path: Path, columns: Path) -> None:
+    path = run_file(tmp_path / "a.run")
+    held = RunColumns(columns).read(path)
+    RunColumns(columns).forget(but=set())
+    assert list(columns.iterdir()) == []
+    check_equal(held, converters.read(path, "run"))
+
+
+@pytest.mark.usefixtures("_small")
+def test_a_folder_that_cannot_be_written_still_gives_the_run(tmp_path: Path) -> None:
+    path = run_file(tmp_path / "a.run")
+    (tmp_path / "state").write_text("no folder")
+    for folder in (tmp_path / "state", tmp_path / "state" / "runs"):
+        check_equal(RunColumns(folder).read(path), converters.read(path, "run"))
+        RunColumns(folder).forget(but=set())
+    assert (tmp_path / "state").read_text() == "no folder"
+
+
+@pytest.mark.usefixtures("_small")
+def test_a_full_disk_still_gives_the_run_and_leaves_nothing_half(
+    tmp_path: Path, columns: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    path = run_file(tmp_path / "a.run")
+    with monkeypatch.context() as patch:
+        patch.setattr("trecexam.files.atomic.os.fsync", full)
+        check_equal(RunColumns(columns).read(path), converters.read(path, "run"))
+    assert list(columns.iterdir()) == []
+
+
+@pytest.mark.usefixtures("_small")
+def test_a_file_that_changes_while_it_is_read_leaves_no_columns(
+    tmp_path: Path, columns: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = run_file(tmp_path / "a.run")
+    read = converters.read
+
+    def slowly(*arguments: object) -> Run:
+        run: Run = read(*arguments)  # type: ignore[arg-type]
+        run_file(path, {"q1": 2}, seed=9)
+        return run
+
+    with monkeypatch.context() as patch:
+        patch.setattr(converters, "read", slowly)
+        assert len(RunColumns(columns).read(path)) == sum(COUNTS.values())
+    assert not columns.exists()
+    check_equal(RunColumns(columns).read(path), read(path, "run"))
+
+
+def outputs(root: Path) -> dict[str, bytes]:
+    return {
+        path.name: path.read_bytes()
+        for path in sorted((root / "out").iterdir())
+        if path.is_file() and path.name != "manifest.json"
+    }
+
+
+@pytest.mark.usefixtures("_small")
+def test_a_tracks_outputs_are_the_same_from_columns_and_a_removed_run_takes_its_own_along(
+    small_track: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def update() -> None:
+        with trecexam.open_track(small_track, grader=HashGrader()) as track:
+            track.update()
+
+    # Two with the same tag: these are called by their paths.
+    for name in ("one", "two"):
+        write_run(small_track / "runs" / f"{name}.run", {"q1": [f"q1-d{n:02}" for n in (3, 1, 2)]}, "same")
+    with monkeypatch.context() as patch:
+        patch.setattr(run_columns, "LEAST", 10**9)
+        update()
+    expected, columns = outputs(small_track), small_track / ".trecexam" / "runs"
+    assert not columns.exists()
+    for _ in range(2):
+        (small_track / "out" / "leaderboard.tsv").unlink()
+        (small_track / ".trecexam" / "last-update.json").unlink()
+        update()
+        assert outputs(small_track) == expected
+        assert len(list(columns.iterdir())) == 5
+    (small_track / "runs" / "one.run").unlink()
+    update()
+    assert len(list(columns.iterdir())) == 4

@@ -1,0 +1,193 @@
+"""Which values are computed again: counted, and compared with computing all of them anew."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from converters import Run
+from trecexam.line.value_cache import EvaluatedMeasures, ValueCache
+from trecexam.scores.values import MeasureValues
+
+Contents = Mapping[str, Hashable]
+Tokens = Mapping[str, Hashable]
+MEASURES = ("P@5", "nDCG@10")
+
+
+def run_of(content: Hashable) -> Run:
+    """A run that is known by its content alone, whatever it is called."""
+    return Run.from_entries(str(content), [("q", "d", 1.0)])
+
+
+def value(content: Hashable, query_id: str, token: Hashable, measure: str) -> float:
+    """Another one for other arguments."""
+    return float(int.from_bytes(repr((str(content), query_id, token, measure)).encode()[-80:]) % 1_000_003)
+
+
+@dataclass
+class Asked:
+    """Asks a cache, and notes what it has evaluated."""
+
+    cache: ValueCache = field(default_factory=ValueCache)
+    pairs: list[tuple[str, str]] = field(default_factory=list)
+    made: int = 0
+    fails: bool = False
+
+    def values(self, contents: Contents, tokens: Tokens, measures: Sequence[str] = MEASURES) -> MeasureValues:
+        self.pairs.clear()
+
+        def prepare(query_ids: Sequence[str]) -> Sequence[str]:
+            self.made += 1
+            return query_ids
+
+        def evaluate(query_ids: Sequence[str], run: Run) -> np.ndarray:
+            if self.fails:
+                raise KeyboardInterrupt
+            self.pairs += [(run.name, q) for q in query_ids]
+            rows = [[value(run.name, q, tokens[q], m) for m in measures] for q in query_ids]
+            return np.array(rows, np.float64).reshape(len(query_ids), len(measures))
+
+        before = self.cache.evaluated
+        runs = {name: run_of(content) for name, content in contents.items()}
+        values = self.cache.values(runs, contents, measures, tokens, prepare, evaluate)
+        assert self.cache.evaluated - before == len(self.pairs)
+        return values
+
+
+def expected(contents: Contents, tokens: Tokens, measures: Sequence[str] = MEASURES) -> np.ndarray:
+    rows = [[[value(c, q, t, m) for m in measures] for q, t in tokens.items()] for c in contents.values()]
+    return np.array(rows, np.float64).reshape(len(contents), len(tokens), len(measures))
+
+
+@pytest.fixture
+def asked() -> Asked:
+    """Two runs on three queries, evaluated."""
+    made = Asked()
+    values = made.values({"a": 1, "b": 2}, {"q1": 0, "q2": 0, "q3": 0})
+    assert len(made.pairs) == 6
+    assert (values.runs, values.query_ids, values.measures) == (("a", "b"), ("q1", "q2", "q3"), MEASURES)
+    return made
+
+
+def test_what_did_not_change_is_not_evaluated_again(asked: Asked) -> None:
+    values = asked.values({"a": 1, "b": 2}, {"q1": 0, "q2": 0, "q3": 0})
+    assert asked.pairs == []
+    np.testing.assert_array_equal(values.array, expected({"a": 1, "b": 2}, {"q1": 0, "q2": 0, "q3": 0}))
+
+
+def test_of_a_new_run_all_queries_are_evaluated_and_of_the_others_none(asked: Asked) -> None:
+    asked.values({"a": 1, "b": 2, "c": 3}, {"q1": 0, "q2": 0, "q3": 0})
+    assert asked.pairs == [("3", "q1"), ("3", "q2"), ("3", "q3")]
+    assert asked.made == 1, "what evaluates on all queries is made once"
+
+
+def test_a_run_whose_file_changed_is_evaluated_on_all_queries(asked: Asked) -> None:
+    asked.values({"a": 1, "b": 9}, {"q1": 0, "q2": 0, "q3": 0})
+    assert asked.pairs == [("9", "q1"), ("9", "q2"), ("9", "q3")]
+
+
+def test_all_runs_are_evaluated_on_a_query_whose_labels_changed_and_on_no_other(asked: Asked) -> None:
+    asked.values({"a": 1, "b": 2}, {"q1": 0, "q2": 7, "q3": 0})
+    assert asked.pairs == [("1", "q2"), ("2", "q2")]
+
+
+def test_a_new_run_that_touches_a_query_costs_itself_and_that_query(asked: Asked) -> None:
+    asked.values({"a": 1, "b": 2, "c": 3}, {"q1": 0, "q2": 0, "q3": 7})
+    assert sorted(asked.pairs) == [("1", "q3"), ("2", "q3"), ("3", "q1"), ("3", "q2"), ("3", "q3")]
+
+
+def test_a_run_that_goes_and_comes_back_is_evaluated_anew(asked: Asked) -> None:
+    values = asked.values({"b": 2}, {"q1": 0, "q2": 0, "q3": 0})
+    assert (values.runs, asked.pairs) == (("b",), [])
+    asked.values({"a": 1, "b": 2}, {"q1": 0, "q2": 0, "q3": 0})
+    assert asked.pairs == [("1", "q1"), ("1", "q2"), ("1", "q3")]
+
+
+def test_a_query_that_goes_costs_nothing_and_is_evaluated_when_it_comes_back(asked: Asked) -> None:
+    values = asked.values({"a": 1, "b": 2}, {"q1": 0, "q3": 0})
+    assert (values.query_ids, asked.pairs) == (("q1", "q3"), [])
+    np.testing.assert_array_equal(values.array, expected({"a": 1, "b": 2}, {"q1": 0, "q3": 0}))
+    asked.values({"a": 1, "b": 2}, {"q1": 0, "q2": 0, "q3": 0})
+    assert asked.pairs == [("1", "q2"), ("2", "q2")]
+
+
+def test_other_measures_are_evaluated_from_the_start(asked: Asked) -> None:
+    tokens = {"q1": 0, "q2": 0, "q3": 0}
+    values = asked.values({"a": 1, "b": 2}, tokens, ["AP"])
+    assert len(asked.pairs) == 6
+    assert values.measures == ("AP",)
+    np.testing.assert_array_equal(values.array, expected({"a": 1, "b": 2}, tokens, ["AP"]))
+
+
+def test_queries_in_another_order_keep_their_values_and_a_new_run_has_its_own(asked: Asked) -> None:
+    tokens = {"q3": 0, "q1": 0, "q2": 0}
+    values = asked.values({"a": 1, "b": 2, "c": 3}, tokens)
+    assert {name for name, _ in asked.pairs} == {"3"}
+    np.testing.assert_array_equal(values.array, expected({"a": 1, "b": 2, "c": 3}, tokens))
+
+
+def test_no_runs_and_no_queries_have_values_of_no_rows(asked: Asked) -> None:
+    assert asked.values({}, {"q1": 0}).array.shape == (0, 1, 2)
+    assert asked.values({"a": 1}, {}).array.shape == (1, 0, 2)
+    np.testing.assert_array_equal(asked.values({"a": 1}, {"q1": 0}).array, expected({"a": 1}, {"q1": 0}))
+
+
+@pytest.mark.parametrize(
+    ("contents", "tokens"),
+    [({"a": 1, "b": 2}, {"q1": 0, "q2": 7, "q3": 0}), ({"a": 9, "b": 2}, {"q1": 0, "q2": 7, "q4": 0})],
+)
+def test_what_was_broken_off_is_made_up_for_at_the_next_question(
+    asked: Asked, contents: Contents, tokens: Tokens
+) -> None:
+    asked.fails = True
+    with pytest.raises(KeyboardInterrupt):
+        asked.values(contents, tokens)
+    asked.fails = False
+    np.testing.assert_array_equal(asked.values(contents, tokens).array, expected(contents, tokens))
+
+
+NAMES = st.dictionaries(st.sampled_from("abc"), st.integers(0, 2))
+QUERIES = st.permutations(["q1", "q2", "q3", "q4"]).flatmap(
+    lambda order: st.lists(st.integers(0, 1), max_size=4).map(
+        lambda tokens: dict(zip(order, tokens, strict=False))
+    )
+)
+
+
+@given(st.lists(st.tuples(NAMES, QUERIES, st.sampled_from([MEASURES, ("AP",)])), min_size=2, max_size=8))
+@settings(deadline=None)
+def test_whatever_changes_values_are_those_of_computing_all_and_nothing_is_evaluated_in_vain(
+    states: list[tuple[Contents, Tokens, tuple[str, ...]]],
+) -> None:
+    asked = Asked()
+    before: tuple[Contents, Tokens, tuple[str, ...]] = {}, {}, ()
+    for contents, tokens, measures in states:
+        values = asked.values(contents, tokens, measures)
+        np.testing.assert_array_equal(values.array, expected(contents, tokens, measures))
+        same = before[2] == measures
+        assert sorted(asked.pairs) == sorted(
+            (str(content), q)
+            for name, content in contents.items()
+            for q, token in tokens.items()
+            if not (same and before[0].get(name) == content and before[1].get(q) == token)
+        )
+        before = contents, tokens, measures
+
+
+def test_of_other_measures_the_few_asked_for_last_are_kept_and_the_own_ones_for_good() -> None:
+    kept = EvaluatedMeasures()
+    own, first = kept.own("rubric"), kept.other("AP")
+    assert kept.other("AP") is first
+    for number in range(3):
+        kept.other(f"P@{number}")
+    assert kept.other("AP") is first
+    for number in range(10):
+        kept.other(f"P@{number}")
+    assert kept.other("AP") is not first
+    assert kept.own("rubric") is own
+    assert kept.own("official") is not own

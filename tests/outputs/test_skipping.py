@@ -1,0 +1,349 @@
+"""Of out/ only what hangs on what changed is made again; whatever happens, it is as if made from nothing."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import ROOT, HashGrader, hashed_rating, write_run
+
+import trecexam
+from trecexam.line.loaded import LoadedTrack
+from trecexam.line.output_files import OutputFiles
+from trecexam.outputs import outputs
+from trecexam.outputs.report import gather
+
+CELLS = {"rubric.qrels", "rubric.subtopics.qrels"}
+RUNS = {"leaderboard.tsv", "leaderboard.json", "per_query.tsv", "holes.tsv"}
+OFFICIAL = {"correlation.tsv", "correlation.json", "swaps.tsv", "outliers.tsv", "agreement.tsv", "holes.tsv"}
+
+
+def update(root: Path, grader: HashGrader | None = None, **options: Any) -> trecexam.outputs.updates.Update:  # type: ignore[name-defined]
+    with trecexam.open_track(root, grader=grader or HashGrader()) as track:
+        return track.update(**options)
+
+
+def stamps(root: Path) -> dict[str, tuple[int, int]]:
+    """A file that was written again has another inode."""
+    paths = [path for path in (root / "out").iterdir() if path.is_file()]
+    return {path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in paths}
+
+
+def content(root: Path) -> dict[str, bytes]:
+    """All of out/ but its history, which tells when."""
+    out = root / "out"
+    paths = [path for path in sorted(out.rglob("*")) if path.is_file() and path.parent != out / "history"]
+    return {path.relative_to(out).as_posix(): path.read_bytes() for path in paths}
+
+
+def recording(
+    monkeypatch: pytest.MonkeyPatch, before: Callable[[str], None] = lambda name: None
+) -> list[str]:
+    """The names of the outputs that are made from now on, in their order; `before` each it is called."""
+    made: list[str] = []
+
+    def spied(group: OutputFiles) -> OutputFiles:
+        def make(track: LoadedTrack) -> Mapping[str, bytes]:
+            before(group.names[0])
+            contents = group.make(track)
+            made.extend(contents)
+            return contents
+
+        return dataclasses.replace(group, make=make)
+
+    spies = {group: spied(group) for group in outputs.FEATURES}
+    monkeypatch.setattr(outputs, "FEATURES", tuple(spies.values()))
+    monkeypatch.setattr(outputs, "FIRST", tuple(spies[group] for group in outputs.FIRST))
+    return made
+
+
+@pytest.fixture
+def made(small_track: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The outputs that are made after the track was updated once."""
+    update(small_track)
+    return recording(monkeypatch)
+
+
+def new_run(root: Path) -> None:
+    """Of passages that are pooled and graded already."""
+    write_run(root / "runs" / "new.run", {"q1": ["q1-d03", "q1-d00"], "q2": ["q2-d01"]})
+
+
+def test_other_official_judgments_make_only_what_compares_with_them(
+    small_track: Path, made: list[str]
+) -> None:
+    before = stamps(small_track)
+    (small_track / "qrels.txt").write_text("q1 0 q1-d00 3\nq1 0 q1-d05 1\nq2 0 q2-d01 2\n")
+    update(small_track)
+    assert set(made) == OFFICIAL
+    after = stamps(small_track)
+    assert {name for name in after if after[name] != before.get(name)} >= {"correlation.tsv", "manifest.json"}
+    assert all(
+        after[name] == before[name] for name in before.keys() - OFFICIAL - {"manifest.json", "report.html"}
+    )
+
+
+def test_another_official_leaderboard_makes_only_what_ranks_runs_by_it(
+    small_track: Path, made: list[str]
+) -> None:
+    (small_track / "official_leaderboard.json").write_text('{"run0": 1, "run1": 2, "run2": 3}')
+    update(small_track)
+    assert set(made) == {"correlation.tsv", "correlation.json", "swaps.tsv", "outliers.tsv"}
+
+
+def test_a_run_of_graded_passages_makes_no_qrels_again(small_track: Path, made: list[str]) -> None:
+    before = stamps(small_track)
+    new_run(small_track)
+    assert update(small_track).graded == 0
+    assert set(made) >= RUNS
+    assert not CELLS & set(made)
+    assert all(stamps(small_track)[name] == before[name] for name in CELLS)
+
+
+def test_a_file_that_is_not_taken_makes_nothing_but_its_line_in_rejected(
+    small_track: Path, made: list[str]
+) -> None:
+    (small_track / "runs" / "bad.run").write_text("q1 Q0 q1-d00 1 high bad\n")
+    done = update(small_track)
+    assert made == []
+    assert {path.name for path in done.written} == {"rejected.tsv", "report.html", "manifest.json"}
+
+
+def test_a_title_of_the_report_makes_all_again_and_writes_only_what_differs(
+    small_track: Path, made: list[str]
+) -> None:
+    before = stamps(small_track)
+    config = small_track / "trecexam.toml"
+    config.write_text(config.read_text() + '[report]\ntitle = "Another"\n')
+    done = update(small_track)
+    assert set(made) >= CELLS | RUNS
+    assert {path.name for path in done.written} == {"report.html", "manifest.json"}
+    after = stamps(small_track)
+    assert {name for name in after if after[name] != before[name]} == {"report.html", "manifest.json"}
+
+
+@pytest.mark.parametrize(
+    ("name", "group"),
+    [
+        ("rubric.qrels", {"rubric.qrels"}),
+        ("leaderboard.tsv", {"leaderboard.tsv", "leaderboard.json"}),
+        ("leaderboard.json", {"leaderboard.tsv", "leaderboard.json"}),
+        ("per_query.tsv", {"per_query.tsv"}),
+        ("holes.tsv", {"holes.tsv"}),
+        ("correlation.json", {"correlation.tsv", "correlation.json"}),
+        ("agreement.tsv", {"agreement.tsv"}),
+    ],
+)
+@pytest.mark.parametrize("change", [Path.unlink, lambda path: path.write_bytes(path.read_bytes()[::-1])])
+def test_an_output_that_somebody_removed_or_edited_is_made_again_and_no_other(
+    small_track: Path, made: list[str], name: str, group: set[str], change: Callable[[Path], object]
+) -> None:
+    before = content(small_track)
+    change(small_track / "out" / name)
+    done = update(small_track)
+    assert done.changed
+    assert set(made) == group
+    assert [path.name for path in done.written] == [name]
+    assert content(small_track) == before
+
+
+def test_an_output_that_was_edited_while_its_inputs_changed_too_is_right(
+    small_track: Path, made: list[str]
+) -> None:
+    out = small_track / "out"
+    before = content(small_track)
+    new_run(small_track)
+    (out / "rubric.qrels").write_text("q1 0 q1-d00 5\n")
+    update(small_track)
+    assert "rubric.qrels" in made
+    assert "rubric.subtopics.qrels" not in made
+    assert content(small_track)["rubric.qrels"] == before["rubric.qrels"]
+
+
+def test_after_a_stopped_update_all_is_as_if_it_had_not_been_stopped(
+    small_track: Path, made: list[str]
+) -> None:
+    write_run(small_track / "runs" / "new.run", {q: [f"{q}-d{n}" for n in (10, 11)] for q in ("q1", "q2")})
+    assert not update(small_track, HashGrader(version=2, batch=3), stop=lambda: True).complete
+    update(small_track, HashGrader(version=2))
+    after = content(small_track)
+    shutil.rmtree(small_track / "out")
+    update(small_track, HashGrader(version=2))
+    assert content(small_track) == after
+
+
+def test_the_leaderboard_is_in_place_before_anything_else_is_made(
+    small_track: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    update(small_track)
+    out = small_track / "out"
+    standing: dict[str, set[str]] = {}
+
+    def look(name: str) -> None:
+        with (out / "leaderboard.tsv").open(newline="") as file:
+            standing[name] = {row["run"] for row in csv.DictReader(file, delimiter="\t")}
+
+    made, report_files = recording(monkeypatch, look), gather.report_files
+
+    def report(*arguments: Any) -> Iterable[tuple[str, bytes]]:
+        look("report.html")
+        return report_files(*arguments)
+
+    monkeypatch.setattr(gather, "report_files", report)
+    new_run(small_track)
+    update(small_track, HashGrader(version=2))
+    assert set(made[:2]) == {"leaderboard.tsv", "leaderboard.json"}
+    assert "new" not in standing.pop("leaderboard.tsv")
+    assert {"report.html", "holes.tsv", "correlation.tsv", "rubric.qrels"} <= standing.keys()
+    assert all("new" in runs for runs in standing.values()), standing
+
+
+#: Says what a process of its own makes of the track in its first argument.
+PROCESS = """
+import dataclasses, json, sys
+import trecexam
+from support import HashGrader
+from trecexam.outputs import outputs
+
+made = []
+def spied(group):
+    def make(track):
+        contents = group.make(track)
+        made.extend(contents)
+        return contents
+    return dataclasses.replace(group, make=make)
+spies = {group: spied(group) for group in outputs.FEATURES}
+outputs.FEATURES = tuple(spies.values())
+outputs.FIRST = tuple(spies[group] for group in outputs.FIRST)
+with trecexam.open_track(sys.argv[1], grader=HashGrader()) as track:
+    written = [path.name for path in track.update().written if path.parent.name == "out"]
+print(json.dumps([made, written]))
+"""
+
+
+def in_a_new_process(root: Path, seed: int) -> tuple[set[str], set[str]]:
+    path = os.pathsep.join([str(ROOT), str(ROOT / "tests" / "helpers")])
+    done = subprocess.run(
+        [sys.executable, "-c", PROCESS, str(root)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": str(seed)},
+    )
+    assert done.returncode == 0, done.stderr
+    made, written = json.loads(done.stdout)
+    return set(made), set(written)
+
+
+def test_a_new_process_makes_and_writes_no_more_than_one_that_runs_on(small_track: Path) -> None:
+    config = small_track / "trecexam.toml"
+    config.write_text(config.read_text() + "[report]\nwrite = false\n")
+    made, written = in_a_new_process(small_track, 1)
+    assert made & written >= CELLS | RUNS | OFFICIAL
+    before = stamps(small_track)
+    (small_track / "qrels.txt").write_text("q1 0 q1-d00 3\nq1 0 q1-d05 1\nq2 0 q2-d01 2\n")
+    made, written = in_a_new_process(small_track, 2)
+    assert made == OFFICIAL
+    assert written <= OFFICIAL | {"manifest.json"}
+    after = stamps(small_track)
+    assert all(after[name] == before[name] for name in CELLS | RUNS - OFFICIAL)
+    (small_track / "out" / "per_query.tsv").unlink()
+    assert in_a_new_process(small_track, 3) == ({"per_query.tsv"}, {"per_query.tsv"})
+
+
+def drop_run(root: Path, chance: random.Random) -> None:
+    docs = [f"q1-d{n:02}" for n in range(12)] + ["q1-d99"]
+    ranking = {"q1": chance.sample(docs, 6), "q2": [f"q2-d{n:02}" for n in chance.sample(range(12), 3)]}
+    write_run(root / "runs" / f"more{chance.randint(0, 2)}.run", ranking, chance.choice(["same", "other"]))
+
+
+def remove_run(root: Path, chance: random.Random) -> None:
+    runs = sorted((root / "runs").iterdir())
+    if len(runs) > 1:
+        chance.choice(runs).unlink()
+
+
+def judge(root: Path, chance: random.Random) -> None:
+    lines = [f"q{q} 0 q{q}-d{d:02} {chance.randint(-1, 3)}\n" for q in (1, 2, 3) for d in range(12)]
+    (root / "qrels.txt").write_text("".join(chance.sample(lines, chance.choice([1, 5, 36]))))
+
+
+def rank(root: Path, chance: random.Random) -> None:
+    path = root / "official_leaderboard.json"
+    if chance.random() < 0.3:
+        path.unlink(missing_ok=True)
+    else:
+        path.write_text(json.dumps({f"run{n}": chance.randint(1, 3) for n in range(3)}))
+
+
+def rate(root: Path, chance: random.Random) -> None:
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        doc_id = chance.choice([row.doc_id for row in track.qrels() if row.query_id == "q1"] or ["q1-d00"])
+        item = chance.choice(["q1/0", ""])
+        track.override("q1", doc_id, chance.randint(0, 5), item=item, who="Ann", why="seen")
+
+
+def ask_otherwise(root: Path, chance: random.Random) -> None:
+    bank = root / "bank.questions.jsonl"
+    old, new = chance.sample(["question 1 of q1?", "another question?"], 2)
+    bank.write_text(bank.read_text().replace(old, new))
+
+
+def retell(root: Path, chance: random.Random) -> None:
+    passages = root / "passages.jsonl"
+    old, new = chance.sample(["passage 0 about q2", "told otherwise"], 2)
+    passages.write_text(passages.read_text().replace(f'"{old}"', f'"{new}"'))
+
+
+def set_otherwise(root: Path, chance: random.Random) -> None:
+    scores = [
+        "min_rating = 3",
+        "min_rating = 4",
+        'label = "count"',
+        'unparsed = "seed"',
+        'average = "answered"',
+    ]
+    depth = chance.choice([4, 8])
+    (root / "trecexam.toml").write_text(f"[track]\ndepth = {depth}\n[scores]\n{chance.choice(scores)}\n")
+
+
+def edit_output(root: Path, chance: random.Random) -> None:
+    paths = sorted(path for path in (root / "out").glob("*") if path.is_file())
+    if paths:
+        chance.choice(paths).write_text("edited")
+
+
+CHANGES = (drop_run, remove_run, judge, rank, rate, ask_otherwise, retell, edit_output)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_after_any_changes_all_outputs_are_as_if_made_from_nothing(small_track: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    grader = HashGrader()
+    grader.status = lambda cell: "unparsed" if hashed_rating(cell.text, "x") == 0 else "ok"
+    fresh = small_track.with_name("fresh")
+    changes: list[str] = []
+    update(small_track, grader)
+    for _ in range(2):
+        # What is kept in memory must hold, too; settings are read when a track is opened.
+        set_otherwise(small_track, chance)
+        with trecexam.open_track(small_track, grader=grader) as track:
+            for _ in range(5):
+                for change in chance.sample(CHANGES, chance.randint(1, 2)):
+                    change(small_track, chance)
+                    changes.append(change.__name__)
+                track.update()
+                shutil.rmtree(fresh, ignore_errors=True)
+                shutil.copytree(small_track, fresh, ignore=shutil.ignore_patterns("out", "last-update.json"))
+                update(fresh, grader)
+                assert content(small_track) == content(fresh), changes
