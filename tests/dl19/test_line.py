@@ -17,6 +17,8 @@ import pytest
 
 import trecexam
 from trecexam.cli.main import run
+from trecexam.line.loader import opened
+from trecexam.outputs.update import update
 from trecexam.scores import Cover, nCover
 
 
@@ -237,15 +239,16 @@ def test_the_37th_run_evaluates_only_what_its_labels_touch(dl19: Path, track: Pa
     last = root / "runs" / "UNH_bm25.run"
     content = last.read_bytes()
     last.unlink()
-    with trecexam.open_track(root) as opened:
-        opened.update()
-        cache, before = opened._loader._evaluated.own("rubric"), dict(opened._loader._sheets)
-        evaluated = cache.evaluated
+    with opened(root) as loader:
+        update(loader)
+        before = loader.load()
+        evaluated = before.evaluated.own("rubric").evaluated
         last.write_bytes(content)
-        opened.update()
-        touched = sum(opened._loader._sheets[q] is not sheet for q, sheet in before.items())
+        update(loader)
+        after = loader.load()
+        touched = sum(after.sheets[q] is not sheet for q, sheet in before.sheets.items())
         assert 0 < touched < 21
-        assert cache.evaluated - evaluated == 21 + 36 * touched
+        assert after.evaluated.own("rubric").evaluated - evaluated == 21 + 36 * touched
     for name in ("rubric.qrels", "leaderboard.tsv", "per_query.tsv", "correlation.tsv"):
         assert (root / "out" / name).read_bytes() == (track / "out" / name).read_bytes()
 

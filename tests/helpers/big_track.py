@@ -22,6 +22,7 @@ import numpy as np
 
 import trecexam
 from trecexam.graders import Answer, Cell, create
+from trecexam.line.loader import opened
 from trecexam.track import TrackFolder
 
 DEPTH = 20
@@ -126,10 +127,10 @@ def make_big_track(
 def _grade(root: Path, relevance: dict[str, float]) -> None:
     folder = TrackFolder.open(root)
     real = create(folder.config.grader, root)
-    with trecexam.open_track(root, grader=SimulatedGrader(dict(real.identity), relevance)) as track:
+    with opened(root, SimulatedGrader(dict(real.identity), relevance)) as loader:
         # The outputs are left to who wants to see them written.
-        track._loader.open_to_write()
-        track._loader.grade(track._loader.load())
+        loader.open_to_write()
+        loader.grade(loader.load())
 
 
 if __name__ == "__main__":
@@ -140,5 +141,5 @@ if __name__ == "__main__":
     wanted = vars(parser.parse_args())
     began = time.perf_counter()
     made = make_big_track(wanted.pop("folder"), **wanted)
-    with trecexam.open_track(made) as opened:
-        print(f"{opened.counts().cells:,} cells in {time.perf_counter() - began:.0f} s", file=sys.stderr)
+    with trecexam.open_track(made) as track:
+        print(f"{track.counts().cells:,} cells in {time.perf_counter() - began:.0f} s", file=sys.stderr)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -90,10 +91,11 @@ def test_a_full_disk_loses_the_batch_and_nothing_else(tmp_path: Path) -> None:
 def test_readers_see_the_last_commit_while_a_writer_is_in_a_batch(tmp_path: Path) -> None:
     with GradeStore(tmp_path / "s") as writer, GradeStore(tmp_path / "s") as reader:
         writer.add(1, [GradeRow(1, 1, 3, "ok", "3")])
-        writer._db.execute("BEGIN IMMEDIATE")
-        writer._db.execute("INSERT INTO grade VALUES (1, 1, 2, 3, 'ok', '', NULL)")
-        assert reader.count() == 1
-        writer._db.execute("COMMIT")
+        with closing(sqlite3.connect(tmp_path / "s", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            other.execute("INSERT INTO grade VALUES (1, 1, 2, 3, 'ok', '', NULL)")
+            assert reader.count() == 1
+            other.execute("COMMIT")
         assert reader.count() == 2
 
 

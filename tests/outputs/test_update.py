@@ -13,6 +13,8 @@ from converters.errors import ConversionError
 from trecexam.errors import ConfigError, LockedError, TrackError, TrecexamError
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders import Answer, Cell
+from trecexam.line.loader import opened
+from trecexam.outputs.update import update as update_of
 
 
 def update(root: Path, grader: HashGrader) -> trecexam.outputs.updates.Update:  # type: ignore[name-defined]
@@ -78,16 +80,17 @@ def test_the_same_inputs_give_the_same_bytes_in_another_folder(tmp_path: Path) -
 
 
 def test_a_new_run_grades_only_its_new_passages(small_track: Path, hash_grader: HashGrader) -> None:
-    with trecexam.open_track(small_track, grader=hash_grader) as track:
-        track.update()
+    with opened(small_track, hash_grader) as loader:
+        update_of(loader)
         hash_grader.asked.clear()
-        evaluated = track._loader._evaluated.own("rubric").evaluated
+        values = loader.load().evaluated.own("rubric")
+        evaluated = values.evaluated
         write_run(small_track / "runs" / "new.run", {"q1": ["q1-d11", "q1-d00"], "q2": ["q2-d00"]})
-        done = track.update()
+        done = update_of(loader)
         assert {cell.doc_id for cell in hash_grader.asked} <= {"q1-d11"}
         # The new run on three queries, and the three old runs on the one query whose labels changed.
         touched = 3 if hash_grader.asked else 0
-        assert track._loader._evaluated.own("rubric").evaluated - evaluated == 3 + touched
+        assert values.evaluated - evaluated == 3 + touched
         assert done.changed
     assert "new" in {row["run"] for row in rows(small_track / "out" / "leaderboard.tsv")}
 

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import write_run
+from support import HashGrader, write_run
 
 import trecexam
 from trecexam.cli.main import run
 from trecexam.graders.base import Scale
 from trecexam.line.evaluation import official_values, rubric_values
+from trecexam.line.loader import opened
 from trecexam.scores.correlation import correlate
 from trecexam.scores.rank_correlation.outliers import find_outliers
 from trecexam.scores.rank_correlation.swaps import find_swaps
@@ -49,8 +50,8 @@ def settings(root: Path, scores: str) -> None:
 
 def values(root: Path, measure: str, *, official: bool) -> tuple[list[str], np.ndarray]:
     """The runs, and their values of shape (runs, queries), from the leaderboard's own per-query values."""
-    with trecexam.open_track(root) as track:
-        loaded = track._loader.load()
+    with opened(root) as loader:
+        loaded = loader.load()
         evaluated = official_values(loaded, [measure]) if official else rubric_values(loaded, [measure])
     names = sorted(evaluated.runs)
     return names, evaluated.matrix(measure, names, sorted(evaluated.query_ids))
@@ -126,7 +127,9 @@ def test_a_threshold_beyond_the_scale_is_refused(graded: Path, capsys: pytest.Ca
     assert "1<=x<=5" in talk(capsys, "correlate", graded, "--min-rating", "6", status=2)[1]
     with trecexam.open_track(graded) as track:
         assert track.thresholds() == (1, 2, 3, 4, 5)
-        track._loader.grader.scale = Scale(2, 2)  # type: ignore[attr-defined]
+    narrow = HashGrader()
+    narrow.scale = Scale(2, 2)  # type: ignore[attr-defined]
+    with trecexam.open_track(graded, grader=narrow) as track:
         assert track.thresholds() == (1, 2)
         with pytest.raises(
             trecexam.TrecexamError, match=r"min_rating 4: 1\.\.2 needed, as the grader rates 0\.\.2"

@@ -192,16 +192,15 @@ def test_a_graders_own_probabilities_are_used(small_track: Path) -> None:
 
 
 def test_where_the_grader_is_sure_nothing_is_to_be_judged(
-    small_track: Path, capsys: pytest.CaptureFixture[str]
+    small_track: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with trecexam.open_track(small_track, grader=SureGrader()) as track:
         track.update()
         found = track.judge_next("nDCG@8", include_judged=True)
     assert found.rows == ()
     assert found.candidates > 0
-    from trecexam.cli.judge_next import _say
-
-    _say(found, small_track, include_judged=True, top=20)
+    monkeypatch.setattr("trecexam.line.loader.create", lambda *_: SureGrader())
+    assert run(["judge-next", str(small_track), "-m", "nDCG@8", "--include-judged"]) == 0
     assert "would change the ranking: where opinions could differ they agree" in capsys.readouterr().err
 
 
