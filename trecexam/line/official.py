@@ -35,36 +35,36 @@ class Official:
     @cached_property
     def labels(self) -> Mapping[str, Mapping[str, int]]:
         """query_id -> doc_id -> label; the best one where a passage is judged for several subtopics."""
-        found: dict[str, dict[str, int]] = {}
+        labels: dict[str, dict[str, int]] = {}
         for row in self.rows:
-            judged = found.setdefault(row.query_id, {})
+            judged = labels.setdefault(row.query_id, {})
             judged[row.doc_id] = max(row.relevance, judged.get(row.doc_id, row.relevance))
-        return found
+        return labels
 
     @cached_property
     def judged(self) -> Mapping[str, Mapping[str, int]]:
         """`labels` without negative ones, which trec_eval reads as: in the pool, not judged."""
         return {
-            query_id: {doc_id: label for doc_id, label in found.items() if label >= 0}
-            for query_id, found in self.labels.items()
+            query_id: {doc_id: label for doc_id, label in labels.items() if label >= 0}
+            for query_id, labels in self.labels.items()
         }
 
-    def cautions(self) -> tuple[str, ...]:
+    def warnings(self) -> tuple[str, ...]:
         """What makes these judgments other than people's judgments of all that they name, a line each."""
-        found = []
+        lines = []
         if self.merged:
-            found.append(
+            lines.append(
                 f"{self.source}: `trecexam fill` wrote it, so labels of a machine are among the judgments"
             )
         negative = sum(label < 0 for labels in self.labels.values() for label in labels.values())
         if negative:
-            found.append(
+            lines.append(
                 f"{self.source}: {negative:,} passages have a negative label, which trec_eval reads as not "
                 "judged"
             )
-        return tuple(found)
+        return tuple(lines)
 
-    def meets(self, pool: Mapping[str, Collection[str]]) -> str | None:
+    def explain_no_overlap(self, pool: Mapping[str, Collection[str]]) -> str | None:
         """Says in a line why these judgments and this pool have nothing in common; None where they have.
 
         Args:

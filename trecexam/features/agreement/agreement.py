@@ -106,14 +106,14 @@ def agreements(
         own = {q.query_id: labels(q, choice.rule, choice.min_rating, choice.min_answers) for q in ratings}
         pairs = pair(own, judged.judged)
         if not len(pairs.query):
-            why = judged.meets({q.query_id: q.doc_ids for q in ratings})
+            why = judged.explain_no_overlap({q.query_id: q.doc_ids for q in ratings})
             if why:
                 raise NothingInCommonError(why)
             raise NothingInCommonError(_why_none(track, ratings), path=track.folder.root)
         found.append(agreement(pairs, choice, best, levels))
     return Agreements(
         judged.source,
-        judged.cautions(),
+        judged.warnings(),
         _name(track.grader.identity),
         pairs.n_queries,
         len(pairs.query),

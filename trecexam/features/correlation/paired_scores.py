@@ -154,7 +154,7 @@ def remarks(track: LoadedTrack, found: Sequence[Sides]) -> tuple[str, ...]:
     lines = []
     if track.official is not None and any(one.official_measure != LEADERBOARD for one in found):
         lines.append(_compared(track))
-        lines += official_of(track).cautions()
+        lines += official_of(track).warnings()
     lines += [str(error) for error in _refused(track)]
     lines += _strangers(track)
     ranked = _ranked(track)
@@ -243,7 +243,7 @@ def _strangers(track: LoadedTrack) -> Iterator[str]:
     """Official judgments and leaderboards that have nothing in common with what is here."""
     if track.official is not None:
         pooled = {query_id: sheet.doc_ids for query_id, sheet in track.sheets.items()}
-        reason = official_of(track).meets(pooled)
+        reason = official_of(track).explain_no_overlap(pooled)
         if reason:
             yield reason
     if track.official_ranks is not None and not _ranked(track):

@@ -135,8 +135,8 @@ def _found(loader: TrackLoader, request: FillRequest) -> Found:
     queries = track.bank.query_ids
     pooled = pool(track.runs.values(), queries, depth)
     # Negative lines stay as they are: they are somebody's, though trec_eval takes them for no judgment.
-    notes = [f"{line}; these lines stay as they are" for line in judgments.cautions()]
-    strangers = judgments.meets(pooled)
+    notes = [f"{line}; these lines stay as they are" for line in judgments.warnings()]
+    strangers = judgments.explain_no_overlap(pooled)
     if strangers is not None:
         if request.rule is None:
             raise TrecexamError(
@@ -284,7 +284,7 @@ def _overridden(
     """
     machine = _automatic(track, automatic, human=False)
     said: dict[tuple[str, str], dict[str, list[str]]] = {}
-    for (query_id, doc_id, item_id), row in sorted(track.overrides.said.items()):
+    for (query_id, doc_id, item_id), row in sorted(track.overrides.ratings.items()):
         if item_id and machine.get(query_id, {}).get(doc_id) == automatic.get(query_id, {}).get(doc_id):
             continue
         said.setdefault((query_id, doc_id), {}).setdefault(row.who, []).append(row.why)

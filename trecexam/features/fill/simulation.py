@@ -123,7 +123,7 @@ def _simulation(
         simulation = Simulation(rankings, judgments.labels, automatic, names, rule)
     except ValueError as error:
         raise TrecexamError(str(error)) from None
-    apart = judgments.meets({q.query_id: q.doc_ids for q in ratings})
+    apart = judgments.explain_no_overlap({q.query_id: q.doc_ids for q in ratings})
     return simulation, _notes(track, simulation, judgments, apart)
 
 
@@ -131,7 +131,7 @@ def _notes(
     track: LoadedTrack, simulation: Simulation, judgments: Official, apart: str | None
 ) -> tuple[str, ...]:
     bank = track.bank.items
-    notes = [*judgments.cautions(), *([apart] if apart else [])]
+    notes = [*judgments.warnings(), *([apart] if apart else [])]
     other = sum(query_id not in bank for query_id in simulation.query_ids)
     if other and not apart:
         notes.append(

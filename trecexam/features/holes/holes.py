@@ -141,8 +141,8 @@ def _judgments(track: LoadedTrack, qrels: Path | None) -> tuple[Official | None,
     except TrecexamError as error:
         return None, (f"{error}; until then only ungraded passages are counted",)
     queries = track.bank.query_ids
-    apart = judgments.meets({q.query_id: q.doc_ids for q in track.ratings()})
-    notes = [f"{line}; Judged counts them as judged, as ir_measures does" for line in judgments.cautions()]
+    apart = judgments.explain_no_overlap({q.query_id: q.doc_ids for q in track.ratings()})
+    notes = [f"{line}; Judged counts them as judged, as ir_measures does" for line in judgments.warnings()]
     notes += [apart] if apart else []
     unknown = sum(query_id not in judgments.labels for query_id in queries)
     if unknown and not apart:

@@ -11,7 +11,7 @@ from trecexam.features.judge_next.arithmetic.next_judgments import By, Suggestio
 from trecexam.features.judge_next.arithmetic.what_if import Asked, Board, Scoring
 from trecexam.line.diagnostics import nothing_graded
 from trecexam.line.evaluation import leaderboard
-from trecexam.line.grader_probabilities import opinions
+from trecexam.line.grader_probabilities import grader_probabilities
 from trecexam.scores.chances import cell_chances, passage_chances
 from trecexam.scores.measures import measure
 from trecexam.tables.table import Table
@@ -234,7 +234,7 @@ class Search:
         """What is found on each of these queries."""
         track, level = self._pipeline, self.level
         queries = [self._queries[query_id] for query_id in query_ids]
-        for q, known in zip(queries, opinions(track, queries), strict=True):
+        for q, known in zip(queries, grader_probabilities(track, queries), strict=True):
             question, judged = _asked(track, q, known, level, self._officially.get(q.query_id, ()))
             ungraded = int((~q.rated if level == "passage" else q.ratings < 0).sum())
             found = suggestions(q, question, self._board, self._scoring, track.config.track.depth)

@@ -211,7 +211,7 @@ def judgments_unused(track: LoadedTrack) -> str | None:
     if track.official is None and track.folder.qrels() is None:
         return None
     try:
-        return official_judgments(track).meets({q.query_id: q.doc_ids for q in track.ratings()})
+        return official_judgments(track).explain_no_overlap({q.query_id: q.doc_ids for q in track.ratings()})
     except TrecexamError as error:
         return str(error)
 
@@ -226,7 +226,7 @@ def _judged(
     """The ratings of the queries asked for, and the official judgments, of at least one of them."""
     judged = official_judgments(track)
     queries = _queries(track, query_ids, item_ids)
-    reason = judged.meets({q.query_id: q.doc_ids for q in track.ratings()})
+    reason = judged.explain_no_overlap({q.query_id: q.doc_ids for q in track.ratings()})
     if reason is None and not any(q.query_id in judged.labels for q in queries):
         asked = shorten_list([q.query_id for q in queries], 3, dots=True)
         reason = f"{judged.source}: no official judgments of {asked}"
