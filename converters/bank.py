@@ -42,10 +42,10 @@ def read_bank(path: Path, on_error: Callable[[ConversionError], None] | None = N
         ConversionError: with the line: bad JSON, no query id, no items, an item without text, the same
             item id twice, an empty file.
     """
-    return taken(path, scan_bank(path), on_error)
+    return distinct_items(path, scan_bank(path), on_error)
 
 
-def taken(
+def distinct_items(
     path: Path, lines: Iterable[BankLine], on_error: Callable[[ConversionError], None] | None = None
 ) -> Iterator[Item]:
     """The items of a bank's lines: what `read_bank` gives of a file.
@@ -53,8 +53,8 @@ def taken(
     Raises:
         ConversionError: as `read_bank`.
     """
-    seen: dict[str, int] = {}
-    texts: dict[tuple[str, ...], int] = {}
+    lines_of_ids: dict[str, int] = {}
+    lines_of_texts: dict[tuple[str, ...], int] = {}
     blank: list[ConversionError] = []
     twice: list[ConversionError] = []
     unread: list[ConversionError] = []
@@ -62,48 +62,61 @@ def taken(
         number = line.number or 0
         for item in line.items:
             if not item.text.strip():
-                blank.append(
-                    ConversionError(path, number, f"an item of query '{item.query_id}' is blank: left out")
-                )
+                reason = f"an item of query '{item.query_id}' is blank: left out"
+                blank.append(ConversionError(path, number, reason))
                 continue
             if line.nuggets or line.judged:
-                key = item.query_id, item.text, *((item.kind, *item.gold_answers) if line.judged else ())
-                if key in texts:
-                    which = "question" if line.judged else "nugget"
-                    said = ConversionError(
-                        path,
-                        number,
-                        f"{which} '{item.text[:80]}' of query '{item.query_id}' stands twice (first on "
-                        f"line {texts[key]}); the first one counts",
-                    )
+                key = _text_key(line, item)
+                if key in lines_of_texts:
                     # Once for the two items of a question.
                     if not line.judged or item is line.items[0]:
-                        twice.append(said)
+                        twice.append(_text_twice(path, line, item, lines_of_texts[key]))
                     continue
-                texts[key] = number
-            if item.item_id in seen and line.forgiving:
-                first = f"stands twice (first on line {seen[item.item_id]}); the first one counts"
-                twice.append(ConversionError(path, number, f"query '{item.query_id}' {first}"))
+                lines_of_texts[key] = number
+            if item.item_id in lines_of_ids:
+                error = _id_twice(path, line, item, lines_of_ids[item.item_id])
+                if not line.forgiving:
+                    raise error
+                twice.append(error)
                 continue
-            if item.item_id in seen:
-                raise ConversionError(
-                    path,
-                    number,
-                    f"item id '{item.item_id}' stands twice (first on line {seen[item.item_id]}); "
-                    "ids must differ",
-                )
-            seen[item.item_id] = number
+            lines_of_ids[item.item_id] = number
             yield item
         if line.error is not None:
             if not line.forgiving:
                 raise line.error
             unread.append(line.error)
-    for left_out in (blank, twice, unread):
+    _report_left_out((blank, twice, unread), on_error)
+
+
+def _text_key(line: BankLine, item: Item) -> tuple[str, ...]:
+    """What two items of a query do not share: a nugget its text, a judged question its gold answers too."""
+    return item.query_id, item.text, *((item.kind, *item.gold_answers) if line.judged else ())
+
+
+def _text_twice(path: Path, line: BankLine, item: Item, first: int) -> ConversionError:
+    kind = "question" if line.judged else "nugget"
+    reason = f"{kind} '{item.text[:80]}' of query '{item.query_id}' stands twice"
+    return ConversionError(path, line.number or 0, f"{reason} (first on line {first}); the first one counts")
+
+
+def _id_twice(path: Path, line: BankLine, item: Item, first: int) -> ConversionError:
+    if line.forgiving:
+        reason = f"query '{item.query_id}' stands twice (first on line {first}); the first one counts"
+    else:
+        reason = f"item id '{item.item_id}' stands twice (first on line {first}); ids must differ"
+    return ConversionError(path, line.number or 0, reason)
+
+
+def _report_left_out(
+    kinds: Iterable[list[ConversionError]], on_error: Callable[[ConversionError], None] | None
+) -> None:
+    """Hands on each error; without `on_error` it logs the first one of a kind, and how many there are."""
+    for errors in kinds:
         if on_error is not None:
-            for error in left_out:
+            for error in errors:
                 on_error(error)
-        elif left_out:
-            logging.getLogger("converters").warning("%s (%d such lines)", left_out[0], len(left_out))
+        elif errors:
+            logging.getLogger("converters").warning("%s (%d such lines)", errors[0], len(errors))
 
 
 def read_bank_queries(path: Path) -> Iterator[Query]:

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from converters.bank import taken
+from converters.bank import distinct_items
 from converters.bank_lines import (
     ID_KEYS,
     SINGLE_ID_KEYS,
@@ -47,7 +47,7 @@ class _Line(NamedTuple):
 
     text: str
     end: bytes
-    found: BankLine | None
+    parsed: BankLine | None
 
 
 class _Place(NamedTuple):
@@ -90,10 +90,10 @@ def with_text(content: bytes, path: Path, item_id: str, text: str, note: Mapping
             path, place.line + 1, f"item '{item_id}' is a list of gold outputs: edit the file by hand"
         )
     line, key = lines[place.line].text, place.texts[0]
-    for one in place.texts:
-        found = member(line, place.start, one)
-        if found is not None and line[found.start : found.end] != "null":
-            key = one
+    for text_key in place.texts:
+        value = member(line, place.start, text_key)
+        if value is not None and line[value.start : value.end] != "null":
+            key = text_key
             break
     line = with_member(line, place.start, key, text)
     if not _has_id(line, place):
@@ -145,8 +145,8 @@ def with_item(content: bytes, path: Path, item: Item, note: Mapping[str, Any]) -
         entry = {"query_id": item.query_id, f"{item.kind}_id": item.item_id, item.kind: item.text, **noted}
         _insert(lines, after, path, dumped(alike, entry))
     new = _items(lines, path)
-    kept = [one for one in new if one.item_id != item.item_id]
-    added = [one[:4] for one in new if one.item_id == item.item_id]
+    kept = [other for other in new if other.item_id != item.item_id]
+    added = [other[:4] for other in new if other.item_id == item.item_id]
     if kept != old or added != [item[:4]]:
         raise ConversionError(
             path, None, f"item '{item.item_id}' cannot be added here: edit the file by hand"
@@ -160,13 +160,13 @@ def new_id(query_id: str, text: str, ids: Mapping[str, str]) -> str:
     Args:
         ids: item_id -> query_id of all items of the bank, retired ones too.
     """
-    numbered = [_COUNTED.fullmatch(one) for one, query in ids.items() if query == query_id]
-    found = [match for match in numbered if match is not None]
+    numbered = [_COUNTED.fullmatch(item_id) for item_id, query in ids.items() if query == query_id]
+    matches = [match for match in numbered if match is not None]
     stem, number, width = f"{made_id(query_id, text)}-", 1, 1
     made = stem[:-1]
-    if found and len(found) == len(numbered) and len({match[1] for match in found}) == 1:
-        stem, number = found[0][1], max(int(match[2]) for match in found)
-        made, width = "", min(len(match[2]) for match in found)
+    if matches and len(matches) == len(numbered) and len({match[1] for match in matches}) == 1:
+        stem, number = matches[0][1], max(int(match[2]) for match in matches)
+        made, width = "", min(len(match[2]) for match in matches)
     while not made or made in ids:
         number += 1
         made = f"{stem}{number:0{width}}"
@@ -188,7 +188,7 @@ def edits_of(content: bytes, path: Path, query_id: str) -> dict[str, list[dict[s
         noted = member(line, place.start, EDITS)
         listed = None if noted is None else orjson.loads(line[noted.start : noted.end])
         if isinstance(listed, list):
-            edits[place.item.item_id] = [one for one in listed if isinstance(one, dict)]
+            edits[place.item.item_id] = [edit for edit in listed if isinstance(edit, dict)]
     return edits
 
 
@@ -202,29 +202,31 @@ def _lines(content: bytes, path: Path) -> list[_Line]:
     lines = []
     for number, (part, end) in enumerate(zip(parts, ends, strict=True), 1):
         line = part.rstrip(b"\r")
-        found = scan_line(path, number, line) if line.strip() else None
-        if found is not None and found.error is not None and not found.forgiving:
-            raise found.error
-        lines.append(_Line(line.decode(), part[len(line) :] + end, found))
+        parsed = scan_line(path, number, line) if line.strip() else None
+        if parsed is not None and parsed.error is not None and not parsed.forgiving:
+            raise parsed.error
+        lines.append(_Line(line.decode(), part[len(line) :] + end, parsed))
     return lines
 
 
 def _items(lines: list[_Line], path: Path) -> list[Item]:
-    return list(taken(path, (line.found for line in lines if line.found is not None), lambda error: None))
+    return list(
+        distinct_items(path, (line.parsed for line in lines if line.parsed is not None), lambda error: None)
+    )
 
 
 def _places(lines: list[_Line], query_id: str) -> Iterator[_Place]:
     """Where the items of a query stand, blank ones and those that stand twice too."""
     for index, line in enumerate(lines):
-        if line.found is None or line.found.query_id != query_id:
+        if line.parsed is None or line.parsed.query_id != query_id:
             continue
         listing = _listing(line.text)
-        starts = [0] * len(line.found.items) if listing is None else elements(line.text, listing)
-        for start, item in zip(starts, line.found.items, strict=True):
+        starts = [0] * len(line.parsed.items) if listing is None else elements(line.text, listing)
+        for start, item in zip(starts, line.parsed.items, strict=True):
             keys: tuple[tuple[str, ...], tuple[str, ...]]
-            if line.found.judged:
+            if line.parsed.judged:
                 keys = ("question_id",), ("question",)
-            elif line.found.nuggets:
+            elif line.parsed.nuggets:
                 keys = NUGGET_ID_KEYS, NUGGET_TEXT_KEYS
             elif item.kind == GOLD:
                 keys = (), ()
@@ -238,22 +240,22 @@ def _places(lines: list[_Line], query_id: str) -> Iterator[_Place]:
 def _listing(line: str) -> int | None:
     """Where the list of a line's items begins; None where the line is one item."""
     for key in ("questions", "items", "nuggets"):
-        found = member(line, 0, key)
-        if found is not None and line[found.start] == "[":
-            return found.start
+        value = member(line, 0, key)
+        if value is not None and line[value.start] == "[":
+            return value.start
     return None
 
 
 def _find(lines: list[_Line], path: Path, item_id: str) -> _Place:
-    found = next((item for item in _items(lines, path) if item.item_id == item_id), None)
-    if found is not None:
-        place = next(place for place in _places(lines, found.query_id) if place.item == found)
-        line = lines[place.line].found
+    item = next((other for other in _items(lines, path) if other.item_id == item_id), None)
+    if item is not None:
+        place = next(place for place in _places(lines, item.query_id) if place.item == item)
+        line = lines[place.line].parsed
         if line is not None and line.judged:
             raise ConversionError(
                 path,
                 place.line + 1,
-                f"'{found.query_id}' is a question with its block, judged as a whole: edit the file by hand "
+                f"'{item.query_id}' is a question with its block, judged as a whole: edit the file by hand "
                 '(`"retired": true` takes it out)',
             )
         return place
@@ -261,8 +263,8 @@ def _find(lines: list[_Line], path: Path, item_id: str) -> _Place:
 
 
 def _has_id(line: str, place: _Place) -> bool:
-    found = (member(line, place.start, key) for key in place.ids)
-    return any(one is not None and line[one.start : one.end] != "null" for one in found)
+    values = (member(line, place.start, key) for key in place.ids)
+    return any(value is not None and line[value.start : value.end] != "null" for value in values)
 
 
 def _noted(line: str, start: int, note: Mapping[str, Any]) -> str:
@@ -294,10 +296,10 @@ def _checked(content: bytes, path: Path, lines: list[_Line], place: _Place, text
 
 
 def _with(line: _Line, path: Path, index: int, text: str) -> _Line:
-    found = scan_line(path, index + 1, text.encode())
-    if found.error is not None:
-        raise found.error
-    return line._replace(text=text, found=found)
+    parsed = scan_line(path, index + 1, text.encode())
+    if parsed.error is not None:
+        raise parsed.error
+    return line._replace(text=text, parsed=parsed)
 
 
 def _insert(lines: list[_Line], after: int, path: Path, text: str) -> None:
@@ -316,7 +318,7 @@ def _insert(lines: list[_Line], after: int, path: Path, text: str) -> None:
 
 
 def _last(lines: list[_Line]) -> int:
-    return max((index for index, line in enumerate(lines) if line.found is not None), default=-1)
+    return max((index for index, line in enumerate(lines) if line.parsed is not None), default=-1)
 
 
 def _unpacked(content: bytes, path: Path) -> bytes:

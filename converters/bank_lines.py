@@ -114,7 +114,7 @@ def scan_line(path: Path, number: int, line: bytes, *, forgiving: bool = False) 
     Args:
         forgiving: what holds for a line that does not tell what it is: those around it are gold outputs.
     """
-    found = BankLine(number, forgiving=forgiving)
+    parsed = BankLine(number, forgiving=forgiving)
     items: list[Item] = []
     try:
         row = parse_object(path, number, line)
@@ -123,20 +123,20 @@ def scan_line(path: Path, number: int, line: bytes, *, forgiving: bool = False) 
             forgiving = form.forgiving
         elif any(key in row for key in LINE_KEYS):
             forgiving = False
-        found = BankLine(number, form=form, forgiving=forgiving)
+        parsed = BankLine(number, form=form, forgiving=forgiving)
         text: Any = row.get("query_text")
         if form is not None:
             query_id, text = form.query(path, number, row)
         else:
             query_id = an_id(path, number, row, ("query_id",))
-        found = found._replace(query_id=query_id, query_text=text if isinstance(text, str) else "")
+        parsed = parsed._replace(query_id=query_id, query_text=text if isinstance(text, str) else "")
         if form is None and forgiving:
             raise ConversionError(path, number, f"query '{query_id}' has no gold outputs: left out")
         for item in form.items(path, number, row) if form is not None else _items(path, number, row):
             items.append(item)
     except ConversionError as error:
-        found = found._replace(error=error)
-    return found._replace(items=tuple(items))
+        parsed = parsed._replace(error=error)
+    return parsed._replace(items=tuple(items))
 
 
 def _items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[Item]:

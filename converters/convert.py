@@ -37,12 +37,12 @@ def converted(
             while iterating.
     """
     if path.is_dir():
-        source, found = "responses", iter(read_folder(path))
+        source, records = "responses", iter(read_folder(path))
     else:
         source = source or sniff(path)
-        found = read(path, source)
+        records = read(path, source)
     if source == target:
-        return found
+        return records
     if target not in TARGETS.get(source, ()):
         known = ", ".join((source, *TARGETS.get(source, ())))
         if target not in {known.name for known in formats()}:
@@ -57,7 +57,7 @@ def converted(
         return read_bank_queries(path)
     if source in {"rubric", "workbench"}:
         return _of_pool(path, target, run)
-    return _of_responses(path, found, target, pool)
+    return _of_responses(path, records, target, pool)
 
 
 def _of_pool(path: Path, target: str, run: str | None) -> Iterable[Any]:

@@ -87,31 +87,31 @@ def _text(text: str) -> Span:
 
 
 def _parsed(text: str) -> Span:
-    found = _read(text, _ONE)
+    first = _read(text, _ONE)
     if not _YEAR_FIRST.match(text) and {
         _read(text, _ONE, dayfirst=True),
         _read(text, _ONE, yearfirst=True),
-    } != {found}:
+    } != {first}:
         raise ValueError("may mean one of several days: write the year first, as 2023-04-05")
     other = _read(text, _OTHER)
-    if found.year != other.year:
+    if first.year != other.year:
         raise ValueError("names no year")
-    if found.month != other.month:
-        if found.day == other.day or found.hour == other.hour:
+    if first.month != other.month:
+        if first.day == other.day or first.hour == other.hour:
             raise ValueError("names no month")
-        return _year(found.year)
-    if found.day != other.day:
-        if found.hour == other.hour:
+        return _year(first.year)
+    if first.day != other.day:
+        if first.hour == other.hour:
             raise ValueError("names no day")
-        following = found.year + found.month // 12, found.month % 12 + 1
+        following = first.year + first.month // 12, first.month % 12 + 1
         return Span(
-            datetime(found.year, found.month, 1, tzinfo=UTC),
+            datetime(first.year, first.month, 1, tzinfo=UTC),
             _last() if following[0] > 9999 else datetime(*following, 1, tzinfo=UTC),
         )
-    if found.hour != other.hour:
-        return _days(datetime(found.year, found.month, found.day, tzinfo=UTC), 1)
+    if first.hour != other.hour:
+        return _days(datetime(first.year, first.month, first.day, tzinfo=UTC), 1)
     try:
-        moment = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+        moment = first.replace(tzinfo=UTC) if first.tzinfo is None else first.astimezone(UTC)
     except ValueError:
         # A zone of a day and more.
         raise ValueError("cannot be read as a date") from None
@@ -122,8 +122,8 @@ def _read(text: str, default: datetime, **order: bool) -> datetime:
     from dateutil.parser import parse
 
     try:
-        found: datetime = parse(text, default=default, tzinfos=_zone, **order)
-        return found
+        moment: datetime = parse(text, default=default, tzinfos=_zone, **order)
+        return moment
     except (ValueError, TypeError, AttributeError, IndexError):
         # Its parser guesses by parts, and some texts that are no dates break it in other ways.
         raise ValueError("cannot be read as a date") from None
@@ -145,8 +145,8 @@ def _zone(name: str | None, offset: int | None) -> tzinfo | None:
         if name not in _ZONES:
             raise ValueError(f"no known zone: {name}")
         offset = 3600 * _ZONES[name]
-    found: tzinfo = tzoffset(None, offset)
-    return found
+    zone: tzinfo = tzoffset(None, offset)
+    return zone
 
 
 def _year(year: int) -> Span:

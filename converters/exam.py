@@ -83,12 +83,14 @@ def exam_line(row: Mapping[str, Any]) -> bytes:
 
 def _tsv_id(path: str | os.PathLike[str], number: int, row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
     """An id that can be a column of a response matrix, and a cell of other tables."""
-    found = an_id(path, number, row, keys)
-    if not found.isprintable() or found != found.strip():
+    record_id = an_id(path, number, row, keys)
+    if not record_id.isprintable() or record_id != record_id.strip():
         raise ConversionError(
-            path, number, f"id {found!r}: no tabs, line ends, control characters or blanks around it"[:200]
+            path,
+            number,
+            f"id {record_id!r}: no tabs, line ends, control characters or blanks around it"[:200],
         )
-    return found
+    return record_id
 
 
 def _question(path: str | os.PathLike[str], number: int, row: Mapping[str, Any]) -> ExamQuestion:

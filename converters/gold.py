@@ -48,14 +48,14 @@ def gold_items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[Item
     """
     query_id, _ = gold_query(path, number, row)
     listed = row["outputs"] if "outputs" in row else row["output"]
-    found = dict.fromkeys(
+    distinct = dict.fromkeys(
         text for text in _texts(path, number, listed, query_id, kilt="outputs" not in row) if text.strip()
     )
-    if not found:
+    if not distinct:
         empty = isinstance(listed, list) and bool(listed)
         what = "only empty gold outputs" if empty else "no gold outputs"
         raise ConversionError(path, number, f"query '{query_id}' has {what}: left out")
-    outputs = tuple(found)
+    outputs = tuple(distinct)
     retired = a_flag(path, number, row, "retired")
     yield Item(query_id, f"{query_id}/gold", outputs[0], KIND, outputs, retired=retired)
 

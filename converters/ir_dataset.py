@@ -44,8 +44,8 @@ def dataset_passages(dataset_id: str, doc_ids: Collection[str]) -> dict[str, Pas
     """
     with _explained(dataset_id):
         store = _load(dataset_id, "docs").docs_store()
-        found = store.get_many(sorted(doc_ids))
-        return {doc_id: Passage(doc_id, _default_text(doc)) for doc_id, doc in found.items()}
+        docs = store.get_many(sorted(doc_ids))
+        return {doc_id: Passage(doc_id, _default_text(doc)) for doc_id, doc in docs.items()}
 
 
 def _load(dataset_id: str, needs: str | None = None) -> Any:

@@ -39,27 +39,27 @@ def elements(text: str, start: int) -> list[int]:
         ValueError: there is no list, or it is nested too deeply.
     """
     place = _blank(text, _after(text, start, "["))
-    found: list[int] = []
+    starts: list[int] = []
     while text[place] != "]":
-        found.append(place)
+        starts.append(place)
         place = _blank(text, _value(text, place)[1])
         if text[place] == ",":
             place = _blank(text, place + 1)
-    return found
+    return starts
 
 
 def member(text: str, start: int, key: str) -> Member | None:
     """The member of that key, as a reader takes it: the last one, where there are several."""
-    return next((one for one in reversed(members(text, start)) if one.key == key), None)
+    return next((entry for entry in reversed(members(text, start)) if entry.key == key), None)
 
 
 def with_member(text: str, start: int, key: str, value: Any) -> str:
     """The text with another value of one key of the object at `start`; a new key becomes the last one."""
     here = members(text, start)
     written = dumped(text, value)
-    for one in reversed(here):
-        if one.key == key:
-            return text[: one.start] + written + text[one.end :]
+    for entry in reversed(here):
+        if entry.key == key:
+            return text[: entry.start] + written + text[entry.end :]
     added = dumped(text, key) + _colon(text) + written
     if not here:
         place = _after(text, start, "{")
@@ -112,9 +112,9 @@ def _value(text: str, place: int) -> tuple[Any, int]:
 
 
 def _blank(text: str, place: int) -> int:
-    found = _BLANKS.match(text, place)
-    assert found is not None
-    return found.end()
+    blanks = _BLANKS.match(text, place)
+    assert blanks is not None
+    return blanks.end()
 
 
 def _after(text: str, place: int, sign: str) -> int:

@@ -107,10 +107,10 @@ def question_of(path: Path, number: int, row: Mapping[str, Any]) -> tuple[str, s
         if all(row.get(key) is None for key in ID_KEYS):
             return made_id("question", f"{text}\n{content}"), text
         return made_id(block_id_of(path, number, row), text), text
-    found = an_id(path, number, row, ("question_id",))
-    if _SPACE.search(found):
-        raise ConversionError(path, number, f"question id {found!r} has white space in it")
-    return found, text
+    question_id = an_id(path, number, row, ("question_id",))
+    if _SPACE.search(question_id):
+        raise ConversionError(path, number, f"question id {question_id!r} has white space in it")
+    return question_id, text
 
 
 def question_items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[Item]:
@@ -166,8 +166,8 @@ def block_id_of(path: Path, number: int, row: Mapping[str, Any]) -> str:
     return _SPACE.sub(_escaped, an_id(path, number, row, ID_KEYS))
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return "".join(f"%{byte:02X}" for byte in found[0].encode())
+def _escaped(match: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in match[0].encode())
 
 
 def _sniff(start: Head) -> bool:

@@ -22,9 +22,9 @@ def read_leaderboard(path: str | os.PathLike[str]) -> Iterator[RunRank]:
         ConversionError: it is neither form, a rank is no number, a run stands twice, the file is empty.
     """
     lines = [(number, decode(path, number, line)) for number, line in iter_lines(path)]
-    found = _json_ranks if any(text.strip()[:1] == "{" for _, text in lines[:1]) else _tsv_ranks
+    read_ranks = _json_ranks if any(text.strip()[:1] == "{" for _, text in lines[:1]) else _tsv_ranks
     seen: set[str] = set()
-    for number, run, rank in found(path, lines):
+    for number, run, rank in read_ranks(path, lines):
         if run in seen:
             raise ConversionError(path, number, f"run '{run}' stands twice")
         if not math.isfinite(rank):

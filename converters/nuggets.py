@@ -102,10 +102,10 @@ def assigned_grades(path: Path, number: int, row: Mapping[str, Any]) -> Iterator
     for entry, nugget in _nuggets(path, number, row, query_id):
         if not nugget.strip():
             continue
-        said = next((entry[key] for key in ASSIGNMENT_KEYS if entry.get(key) is not None), None)
-        known = said.strip().lower() if isinstance(said, str) else None
+        assignment = next((entry[key] for key in ASSIGNMENT_KEYS if entry.get(key) is not None), None)
+        known = assignment.strip().lower() if isinstance(assignment, str) else None
         if known not in RATINGS:
-            what = "no assignment" if said is None else f"the assignment {str(said)[:40]!r}"
+            what = "no assignment" if assignment is None else f"the assignment {str(assignment)[:40]!r}"
             raise ConversionError(
                 path, number, f"a nugget of query '{query_id}' has {what}; known are {', '.join(RATINGS)}"
             )
@@ -115,7 +115,7 @@ def assigned_grades(path: Path, number: int, row: Mapping[str, Any]) -> Iterator
             doc_id,
             item_id,
             RATINGS[known],
-            str(said),
+            str(assignment),
             model if isinstance(model, str) else "",
             "",
             text,
@@ -147,15 +147,15 @@ def importance_of(path: Path, number: int, entry: Mapping[str, Any], query_id: s
         ConversionError: it says something else than vital or okay.
     """
     value = entry.get("importance")
-    found = "" if value is None else value.strip().lower() if isinstance(value, str) else None
-    found = "" if found == _NOT_SAID else found
-    if found not in IMPORTANCES:
+    importance = "" if value is None else value.strip().lower() if isinstance(value, str) else None
+    importance = "" if importance == _NOT_SAID else importance
+    if importance not in IMPORTANCES:
         raise ConversionError(
             path,
             number,
             f"the importance of an item of query '{query_id}' is neither vital nor okay: {str(value)[:40]!r}",
         )
-    return found
+    return importance
 
 
 def _nuggets(

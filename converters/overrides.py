@@ -91,19 +91,19 @@ def _row(path: str | os.PathLike[str], number: int, names: list[str], values: li
             number,
             f"has {len(values)} columns, the header line has {len(names)}: are they set off by tabs?",
         )
-    found = {name: value for name, value in zip(names, values, strict=False) if name in COLUMNS}
-    empty = [name for name in REQUIRED if not found.get(name)]
+    fields = {name: value for name, value in zip(names, values, strict=False) if name in COLUMNS}
+    empty = [name for name in REQUIRED if not fields.get(name)]
     if empty:
         raise ConversionError(path, number, f"no {empty[0]}: who rated what, and why, is part of a rating")
-    text = found.pop("rating", "")
+    text = fields.pop("rating", "")
     if text and not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) <= 5):
         raise ConversionError(
             path, number, f"the rating is neither 0..5 nor empty (withdrawn): '{text[:40]}'"
         )
     for name in ("passage_sha256", "item_sha256"):
-        digest = found.get(name, "")
+        digest = fields.get(name, "")
         if digest and (len(digest) != _DIGEST_HEX or set(digest) - set("0123456789abcdef")):
             raise ConversionError(
                 path, number, f"{name} is no sha256 in hex: '{digest[:40]}'; it may be left empty"
             )
-    return HumanRating(**{**found, "rating": int(text) if text else None})  # type: ignore[arg-type]
+    return HumanRating(**{**fields, "rating": int(text) if text else None})  # type: ignore[arg-type]

@@ -69,7 +69,7 @@ class SelfRating:
 
 
 @dataclass(frozen=True, slots=True)
-class Grading:
+class PooledGrading:
     """What one model said of a passage under one prompt, item by item (`exam_grades`).
 
     Attributes:
@@ -103,7 +103,7 @@ class Grading:
 
 @dataclass(frozen=True, slots=True)
 class DirectGrade:
-    """What one model said of a passage's relevance to the query itself (`grades`); see `Grading`."""
+    """What one model said of a passage's relevance to the query itself (`grades`); see `PooledGrading`."""
 
     llm: str | None = None
     prompt_info: Mapping[str, Any] | None = None
@@ -134,7 +134,7 @@ class PooledPassage:
     text: str | None
     judgments: tuple[Judgment, ...] = ()
     rankings: tuple[Ranking, ...] = ()
-    gradings: tuple[Grading, ...] = ()
+    gradings: tuple[PooledGrading, ...] = ()
     direct: tuple[DirectGrade, ...] = ()
     paragraph: Any = None
     rest: Mapping[str, Any] = field(default_factory=dict)
@@ -159,15 +159,15 @@ def runs_of(passages: Iterable[PooledPassage]) -> dict[str, list[RunEntry]]:
                     f"run '{ranking.run}' ranks document '{ranking.doc_id}' twice for query "
                     f"'{ranking.query_id}': {known.rank} and {ranking.rank}"
                 )
-    found = {}
+    entries = {}
     for run, queries in runs.items():
         from_zero = any(ranking.rank == 0 for docs in queries.values() for ranking in docs.values())
-        found[run] = [
+        entries[run] = [
             RunEntry(query_id, ranking.doc_id, ranking.rank + from_zero, ranking.score, run)
             for query_id, docs in queries.items()
             for ranking in sorted(docs.values(), key=lambda ranking: ranking.rank)
         ]
-    return found
+    return entries
 
 
 def qrels_of(passages: Iterable[PooledPassage]) -> list[Qrel]:
@@ -176,17 +176,17 @@ def qrels_of(passages: Iterable[PooledPassage]) -> list[Qrel]:
     Raises:
         ValueError: a passage has two labels for a query.
     """
-    found: dict[tuple[str, str], Qrel] = {}
+    qrels: dict[tuple[str, str], Qrel] = {}
     for passage in passages:
         for judgment in passage.judgments:
             qrel = Qrel(judgment.query_id, judgment.doc_id, judgment.relevance)
-            known = found.setdefault((qrel.query_id, qrel.doc_id), qrel)
+            known = qrels.setdefault((qrel.query_id, qrel.doc_id), qrel)
             if known != qrel:
                 raise ValueError(
                     f"document '{qrel.doc_id}' is judged twice for query '{qrel.query_id}': "
                     f"{known.relevance} and {qrel.relevance}"
                 )
-    return list(found.values())
+    return list(qrels.values())
 
 
 def _facet(query_id: str, title_id: str) -> str | None:

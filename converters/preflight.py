@@ -20,8 +20,8 @@ from converters.trec_eval_rules import (
     VERSIONS,
     Change,
     Finding,
-    Findings,
     Path,
+    PreflightFindings,
     QrelsTopic,
     RunTopic,
     atof,
@@ -104,29 +104,29 @@ def check_run(
     Raises:
         ConversionError: there is no such file, or it cannot be opened.
     """
-    found = Findings()
+    findings = PreflightFindings()
     by_topic: dict[bytes, RunTopic] = {}
     unknown: dict[bytes, int] = {}
     tag: tuple[bytes, int] | None = None
     mixed: tuple[bytes, int] | None = None
     comments = False
-    for number, line in _lines(path, found):
+    for number, line in _lines(path, findings):
         columns = line.split()
         if not columns:
             continue
         if columns[0].startswith(b"#"):
             comments = True
-            _comment(found, number, len(columns) >= 6, (9,))
+            _comment(findings, number, len(columns) >= 6, (9,))
             continue
         if len(columns) < 6:
             reason = f"has {counted(columns)}; trec_eval wants six: topic Q0 docno rank score run_id"
-            found.add("too few columns", number, "fatal", reason)
+            findings.add("too few columns", number, "fatal", reason)
             continue
-        _look_at_line(found, number, line, columns[0], columns[2])
+        _look_at_line(findings, number, line, columns[0], columns[2])
         if len(columns) > 6:
             reason = f"has {counted(columns)}; trec_eval ignores what comes after the sixth"
-            found.add("extra columns", number, "silent", reason)
-        score = _score(found, number, columns[4])
+            findings.add("extra columns", number, "silent", reason)
+        score = _score(findings, number, columns[4])
         if tag is None:
             tag = columns[5], number
         elif mixed is None and columns[5] != tag[0]:
@@ -139,16 +139,16 @@ def check_run(
             unknown.setdefault(columns[2], number)
     if tag and mixed:
         reason = f"run id {shown(mixed[0])}, before it {shown(tag[0])}; trec_eval takes the last line's"
-        found.add("mixed run ids", mixed[1], "warning", reason)
+        findings.add("mixed run ids", mixed[1], "warning", reason)
     if not by_topic:
-        _nothing(found, comments)
+        _nothing(findings, comments)
     for topic_id, topic in by_topic.items():
-        _look_at_ranking(found, topic_id, topic)
+        _look_at_ranking(findings, topic_id, topic)
     firsts = {topic_id: topic.lines[0] for topic_id, topic in by_topic.items()}
-    _look_for_unknown(found, firsts, topics, unknown, docs)
+    _look_for_unknown(findings, firsts, topics, unknown, docs)
     if judged is not None:
-        _look_at_judged(found, firsts, judged)
-    return found.all()
+        _look_at_judged(findings, firsts, judged)
+    return findings.all()
 
 
 def check_qrels(
@@ -159,23 +159,23 @@ def check_qrels(
     Raises:
         ConversionError: there is no such file, or it cannot be opened.
     """
-    found = Findings()
+    findings = PreflightFindings()
     by_topic: dict[bytes, QrelsTopic] = {}
     unknown: dict[bytes, int] = {}
     comment: int | None = None
-    for number, line in _lines(path, found):
+    for number, line in _lines(path, findings):
         columns = line.split()
         if line.startswith(b"#"):
             # 10 looks for a comment once before each judgment, so a second one is read as a judgment.
-            _comment(found, number, len(columns) == 4, (9,) if comment is None else VERSIONS)
+            _comment(findings, number, len(columns) == 4, (9,) if comment is None else VERSIONS)
             comment = number if comment is None else None
             continue
         comment = None
         if len(columns) != 4:
-            found.add("malformed", number, "fatal", _malformed(line, columns))
+            findings.add("malformed", number, "fatal", _malformed(line, columns))
             continue
-        _look_at_line(found, number, line, columns[0], columns[2])
-        label = _label(found, number, columns[3])
+        _look_at_line(findings, number, line, columns[0], columns[2])
+        label = _label(findings, number, columns[3])
         topic = by_topic.get(columns[0])
         if topic is None:
             topic = by_topic[columns[0]] = QrelsTopic()
@@ -183,20 +183,22 @@ def check_qrels(
         if docs is not None:
             unknown.setdefault(columns[2], number)
     if comment is not None:
-        found.add("comment", comment, "fatal", "a comment at the end: trec_eval 10 reads on after it", (10,))
+        findings.add(
+            "comment", comment, "fatal", "a comment at the end: trec_eval 10 reads on after it", (10,)
+        )
     if not by_topic:
-        _nothing(found, comment is not None)
+        _nothing(findings, comment is not None)
     for topic_id, judged in by_topic.items():
-        _look_at_judgments(found, topic_id, judged)
+        _look_at_judgments(findings, topic_id, judged)
     firsts = {topic_id: judged.lines[0] for topic_id, judged in by_topic.items()}
-    _look_for_unknown(found, firsts, topics, unknown, docs)
-    return found.all()
+    _look_for_unknown(findings, firsts, topics, unknown, docs)
+    return findings.all()
 
 
-def _lines(path: Path, found: Findings) -> Iterator[tuple[int, bytes]]:
+def _lines(path: Path, findings: PreflightFindings) -> Iterator[tuple[int, bytes]]:
     """The lines as trec_eval sees them: with a byte-order mark if there is one."""
     if is_gzip(path):
-        found.add("gzip", None, "fatal", "is gzipped; trec_eval reads only plain text: gunzip it first")
+        findings.add("gzip", None, "fatal", "is gzipped; trec_eval reads only plain text: gunzip it first")
     with_mark = has_mark(path)
     try:
         for number, line in iter_lines(path):
@@ -204,16 +206,18 @@ def _lines(path: Path, found: Findings) -> Iterator[tuple[int, bytes]]:
     except ConversionError as error:
         if error.line is None:
             raise
-        found.add("unreadable", error.line, "fatal", error.reason)
+        findings.add("unreadable", error.line, "fatal", error.reason)
 
 
-def _comment(found: Findings, line: int, enough: bool, versions: tuple[int, ...]) -> None:
+def _comment(findings: PreflightFindings, line: int, enough: bool, versions: tuple[int, ...]) -> None:
     who = "trec_eval 9 knows no comments" if versions == (9,) else "trec_eval knows no two comments in a row"
     if enough:
         reason = f"a comment with as many words as columns: {who}, and this becomes an entry of topic '#...'"
-        found.add("comment", line, "silent", reason, versions)
+        findings.add("comment", line, "silent", reason, versions)
     else:
-        found.add("comment", line, "fatal", f"a comment: {who}, and stops at this malformed line", versions)
+        findings.add(
+            "comment", line, "fatal", f"a comment: {who}, and stops at this malformed line", versions
+        )
 
 
 def _malformed(line: bytes, columns: list[bytes]) -> str:
@@ -223,59 +227,61 @@ def _malformed(line: bytes, columns: list[bytes]) -> str:
     return f"has {counted(columns)}; trec_eval wants exactly four: topic 0 docno label{mac}"
 
 
-def _nothing(found: Findings, comments: bool) -> None:
-    if not found.fatal():
-        found.add("empty", None, "fatal", "no lines to evaluate in it", (10,) if comments else VERSIONS)
+def _nothing(findings: PreflightFindings, comments: bool) -> None:
+    if not findings.fatal():
+        findings.add("empty", None, "fatal", "no lines to evaluate in it", (10,) if comments else VERSIONS)
 
 
-def _look_at_line(found: Findings, number: int, line: bytes, topic: bytes, doc: bytes) -> None:
+def _look_at_line(findings: PreflightFindings, number: int, line: bytes, topic: bytes, doc: bytes) -> None:
     if b"\r" in line:
         reason = r"a carriage return inside the line is white space; convert old Mac line ends: tr '\r' '\n'"
-        found.add("carriage return", number, "silent", reason)
+        findings.add("carriage return", number, "silent", reason)
     if not _UNUSUAL.search(line):
         return
     if topic.startswith(BOM):
         reason = "a byte-order mark: trec_eval takes it for a part of the topic's id, which no other file has"
-        found.add("byte-order mark", number, "silent", reason)
+        findings.add("byte-order mark", number, "silent", reason)
     for name, value in (("topic", topic), ("docno", doc)):
         characters = {match[0] for match in _UNUSUAL.finditer(value)}
         if characters - {b"#"}:
-            found.add("unusual characters", number, "warning", f"unusual characters in {name} {shown(value)}")
+            findings.add(
+                "unusual characters", number, "warning", f"unusual characters in {name} {shown(value)}"
+            )
     if b"#" in line:
         # github.com/usnistgov/trec_eval/issues/46; the comments were taken out again for it.
         reason = (
             "'#' inside: a trec_eval 10 that takes comments reserves no memory for this line, and may crash"
         )
-        found.add("number sign", number, "warning", reason, (10,))
+        findings.add("number sign", number, "warning", reason, (10,))
 
 
-def _score(found: Findings, number: int, text: bytes) -> float:
+def _score(findings: PreflightFindings, number: int, text: bytes) -> float:
     score, whole = atof(text)
     if score != score:
         reason = f"the score is {shown(text)}: its place in the order is not defined"
-        found.add("score not a number", number, "silent", reason)
+        findings.add("score not a number", number, "silent", reason)
     elif not whole:
-        found.add(
+        findings.add(
             "score not a number", number, "silent", f"the score {shown(text)} is taken for {score:.10g}"
         )
     return score
 
 
-def _label(found: Findings, number: int, text: bytes) -> int:
+def _label(findings: PreflightFindings, number: int, text: bytes) -> int:
     label, whole = atol(text)
     if not whole:
         reason = f"the label {shown(text)} is taken for {label}"
-        found.add("label no whole number", number, "silent", reason)
+        findings.add("label no whole number", number, "silent", reason)
     if label < 0:
         reason = f"the label {label} means: in the pool, unjudged (not: not relevant)"
-        found.add("negative label", number, "silent", reason)
+        findings.add("negative label", number, "silent", reason)
     if label > MOST_LABEL:
         reason = f"the label {label}: trec_eval reserves 8 bytes for every label up to the highest, and stops"
-        found.add("label too high", number, "fatal", reason)
+        findings.add("label too high", number, "fatal", reason)
     return label
 
 
-def _look_at_ranking(found: Findings, topic_id: bytes, topic: RunTopic) -> None:
+def _look_at_ranking(findings: PreflightFindings, topic_id: bytes, topic: RunTopic) -> None:
     import numpy as np
 
     name = f"topic {shown(topic_id)}"
@@ -290,22 +296,22 @@ def _look_at_ranking(found: Findings, topic_id: bytes, topic: RunTopic) -> None:
     if ties[10][0]:
         count = _times(ties[10][0], "score")
         reason = f"{name}: {count} the same as another; trec_eval orders by docno, descending"
-        found.add("ties", ties[10][1], "warning", reason)
+        findings.add("ties", ties[10][1], "warning", reason)
     if ties[9][0] > ties[10][0]:
         count = _times(ties[9][0] - ties[10][0], "score")
         reason = f"{name}: {count} not the same as another, but past float precision: a tie in 9, not in 10"
-        found.add("ties past float precision", ties[9][1], "silent", reason, (9,))
+        findings.add("ties past float precision", ties[9][1], "silent", reason, (9,))
     against = _against_ranks(compared(scores, 9), np.array(topic.ranks))
     if len(against):
         reason = f"{name}: {_times(len(against), 'score')} against the ranks; trec_eval ignores the ranks"
-        found.add("scores against ranks", topic.lines[int(against[0])], "warning", reason)
+        findings.add("scores against ranks", topic.lines[int(against[0])], "warning", reason)
     if len(topic.scores) > MOST_LINES:
         reason = f"{name} has {len(topic.scores):,} lines, more than TREC's {MOST_LINES:,}"
-        found.add("many lines", topic.lines[MOST_LINES], "warning", reason)
+        findings.add("many lines", topic.lines[MOST_LINES], "warning", reason)
     docs = topic.doc_ids()
     for place, first in repeated(docs):
         reason = f"docno {shown(docs[place])} stands twice for {name} (first on line {topic.lines[first]})"
-        found.add("duplicate", topic.lines[place], "fatal", reason)
+        findings.add("duplicate", topic.lines[place], "fatal", reason)
 
 
 def _against_ranks(scores: NDArray[np.float64], ranks: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -317,11 +323,11 @@ def _against_ranks(scores: NDArray[np.float64], ranks: NDArray[np.int64]) -> NDA
     return np.flatnonzero((below | above) & (ranks[1:] != NO_RANK) & (ranks[:-1] != NO_RANK)) + 1
 
 
-def _look_at_judgments(found: Findings, topic_id: bytes, topic: QrelsTopic) -> None:
+def _look_at_judgments(findings: PreflightFindings, topic_id: bytes, topic: QrelsTopic) -> None:
     name = f"topic {shown(topic_id)}"
     if max(topic.labels) < 0:
         reason = f"the highest label of {name} is {max(topic.labels)}: the evaluation stops there"
-        found.add("only negative labels", topic.lines[0], "fatal", reason)
+        findings.add("only negative labels", topic.lines[0], "fatal", reason)
     docs = topic.doc_ids()
     places = repeated(docs)
     iterations = topic.iterations.split() if places else []
@@ -329,11 +335,11 @@ def _look_at_judgments(found: Findings, topic_id: bytes, topic: QrelsTopic) -> N
         reason = f"docno {shown(docs[place])} stands twice for {name} (first on line {topic.lines[first]})"
         if iterations[place] != iterations[first]:
             reason += "; if the second column is the subtopic, this file is for ndeval"
-        found.add("duplicate", topic.lines[place], "fatal", reason)
+        findings.add("duplicate", topic.lines[place], "fatal", reason)
 
 
 def _look_for_unknown(
-    found: Findings,
+    findings: PreflightFindings,
     firsts: dict[bytes, int],
     topics: Collection[str] | None,
     unknown: dict[bytes, int],
@@ -342,21 +348,21 @@ def _look_for_unknown(
     known = None if topics is None else {topic.encode() for topic in topics}
     for topic, line in firsts.items():
         if known is not None and topic not in known:
-            found.add("unknown topic", line, "warning", f"topic {shown(topic)} is not in the track")
+            findings.add("unknown topic", line, "warning", f"topic {shown(topic)} is not in the track")
     for doc in docs or ():
         unknown.pop(doc.encode(), None)
     for doc_id, line in unknown.items():
-        found.add("unknown docno", line, "warning", f"docno {shown(doc_id)} is not in the track")
+        findings.add("unknown docno", line, "warning", f"docno {shown(doc_id)} is not in the track")
 
 
-def _look_at_judged(found: Findings, firsts: dict[bytes, int], judged: Collection[str]) -> None:
+def _look_at_judged(findings: PreflightFindings, firsts: dict[bytes, int], judged: Collection[str]) -> None:
     missing = [topic for topic in judged if topic.encode() not in firsts]
     if firsts and len(missing) == len(judged):
-        found.add("no common topic", None, "fatal", "none of its topics is in the qrels")
+        findings.add("no common topic", None, "fatal", "none of its topics is in the qrels")
         return
     for topic in missing:
         reason = f"judged topic {shown(topic.encode())} is missing: trec_eval 10 stops unless -c is given"
-        found.add("missing topic", None, "warning", reason, (10,))
+        findings.add("missing topic", None, "warning", reason, (10,))
 
 
 def _times(count: int, noun: str) -> str:

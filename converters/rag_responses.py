@@ -129,14 +129,14 @@ def _response(path: str | os.PathLike[str], number: int, row: Mapping[str, Any],
 
 
 def _references(path: str | os.PathLike[str], number: int, row: Mapping[str, Any]) -> tuple[str, ...]:
-    found = row.get("references")
-    if found is None:
+    listed = row.get("references")
+    if listed is None:
         return ()
-    if isinstance(found, dict):
-        found = list(found)
-    if not isinstance(found, list) or not all(isinstance(entry, str) and entry for entry in found):
+    if isinstance(listed, dict):
+        listed = list(listed)
+    if not isinstance(listed, list) or not all(isinstance(entry, str) and entry for entry in listed):
         raise ConversionError(path, number, '"references" is no list of document ids')
-    return tuple(found)
+    return tuple(listed)
 
 
 def _sentences(
@@ -161,18 +161,18 @@ def _sentences(
 
 
 def _citations(
-    path: str | os.PathLike[str], number: int, found: Any, references: tuple[str, ...]
+    path: str | os.PathLike[str], number: int, listed: Any, references: tuple[str, ...]
 ) -> Iterator[Citation]:
-    if found is None:
+    if listed is None:
         return
-    if isinstance(found, dict):
-        for doc_id, confidence in found.items():
+    if isinstance(listed, dict):
+        for doc_id, confidence in listed.items():
             plain = isinstance(confidence, int | float) and not isinstance(confidence, bool)
             yield Citation(doc_id, float(confidence) if plain else None)
         return
-    if not isinstance(found, list):
+    if not isinstance(listed, list):
         raise ConversionError(path, number, '"citations" is neither a list nor an object')
-    for entry in found:
+    for entry in listed:
         if isinstance(entry, str) and entry:
             yield Citation(entry)
         elif isinstance(entry, int) and not isinstance(entry, bool):

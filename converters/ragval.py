@@ -159,12 +159,12 @@ def file_names(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
     """
     whole = [Path(path).absolute().parts for path in paths]
     bare = [(*parts[:-1], _bare(parts[-1])) for parts in whole]
-    found = []
+    names = []
     for own, full in zip(bare, whole, strict=True):
         tails = (own[-depth:] for depth in range(1, len(own) + 1))
         alone = (tail for tail in tails if sum(other[-len(tail) :] == tail for other in bare) == 1)
-        found.append("/".join(next(alone, full[-1:])))
-    return found
+        names.append("/".join(next(alone, full[-1:])))
+    return names
 
 
 def _read(
@@ -207,15 +207,15 @@ def _read(
             except ConversionError as error:
                 refused(error)
                 continue
-            found: dict[str, Any] = {}
+            changes: dict[str, Any] = {}
             for key in ("n_input_tokens", "n_output_tokens"):
                 try:
-                    found[key] = _tokens(path, number, row, key)
+                    changes[key] = _tokens(path, number, row, key)
                 except ConversionError as error:
                     refused(ConversionError(path, number, f"{error.reason}; the answer counts without it"))
             if occurrence > 1:
-                found |= {"question_id": f"{made.question} ({occurrence})", "occurrence": occurrence}
-            yield replace(made, **found)
+                changes |= {"question_id": f"{made.question} ({occurrence})", "occurrence": occurrence}
+            yield replace(made, **changes)
 
 
 class _Counted:
@@ -283,9 +283,9 @@ def _object(path: str, number: int, line: bytes) -> dict[str, Any]:
 
 
 def _judgment(path: str, number: int, row: dict[str, Any]) -> tuple[str, tuple[float | None, float | None]]:
-    said = row.get("status")
-    if said in FAILED:
-        return str(said), (None, None)
+    status = row.get("status")
+    if status in FAILED:
+        return str(status), (None, None)
     scores = tuple(_score(path, number, row, key) for key in ("truthfulness", "relevance"))
     if None in scores:
         return "unparsed", (None, None)

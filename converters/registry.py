@@ -57,11 +57,11 @@ class Format:
 
 @cache
 def _by_name() -> Mapping[str, Format]:
-    found: dict[str, Format] = {name: import_module(module).FORMAT for name, module in BUILT_IN.items()}
+    by_name: dict[str, Format] = {name: import_module(module).FORMAT for name, module in BUILT_IN.items()}
     for entry in entry_points(group="converters.formats"):
-        if entry.name not in found:
-            found[entry.name] = entry.load()
-    return found
+        if entry.name not in by_name:
+            by_name[entry.name] = entry.load()
+    return by_name
 
 
 def formats() -> tuple[Format, ...]:

@@ -248,12 +248,12 @@ def _json_responses(path: Path, examinee: str | None) -> Iterator[_Response]:
         ids |= {"id": row["doc_id"]} if not ids and row.get("doc_id") is not None else {}
         # The released files have no ids: all have the questions in the same order.
         item = an_id(path, number, ids, _ITEM) if ids else str(place)
-        found = [row[key] for key in _VALUE if key in row]
-        if not found:
+        values = [row[key] for key in _VALUE if key in row]
+        if not values:
             raise ConversionError(path, number, 'no "acc" in it: 1 where the response is right, else 0')
         text = doc.get("question", row.get("question", ""))
         text = text if isinstance(text, str) else ""
-        yield _Response(path, number, name, item, _value(path, number, item, found[0]), text, components)
+        yield _Response(path, number, name, item, _value(path, number, item, values[0]), text, components)
 
 
 def _gathered(path: Path, responses: Iterable[_Response]) -> ResponseMatrix:
@@ -302,9 +302,9 @@ def _value(path: Path, number: int, item: str, value: Any) -> float:
 
 
 def _components(path: Path, number: int, row: Mapping[str, Any]) -> Mapping[str, str]:
-    found = row.get("components")
-    if found is None:
+    components = row.get("components")
+    if components is None:
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(components, dict):
         raise ConversionError(path, number, '"components" is no object of names and levels')
-    return {str(name): str(level) for name, level in found.items()}
+    return {str(name): str(level) for name, level in components.items()}

@@ -64,8 +64,8 @@ class Run:
         start, end = int(self.offsets[i]), int(self.offsets[i + 1])
         if depth is not None:
             end = min(end, start + depth)
-        found: list[str] = self.doc_ids[start:end].to_pylist()
-        return found
+        ranked: list[str] = self.doc_ids[start:end].to_pylist()
+        return ranked
 
     def top(self, depth: int) -> tuple[NDArray[np.int64], Any]:
         """The first `depth` entries of each query.
@@ -208,7 +208,7 @@ def _suspects(offsets: NDArray[np.int64], doc_ids: Any) -> list[int]:
     """
     import numpy as np
 
-    found: set[int] = set()
+    suspects: set[int] = set()
     query = 0
     while query < len(offsets) - 1:
         # Whole queries, as many as fit: small arrays stay in the processor's cache.
@@ -221,9 +221,9 @@ def _suspects(offsets: NDArray[np.int64], doc_ids: Any) -> list[int]:
             hashes[start:stop].sort()
         equal = (hashes[1:] == hashes[:-1]).nonzero()[0]
         left, right = (np.searchsorted(bounds, places, side="right") - 1 for places in (equal, equal + 1))
-        found.update((query + left[left == right]).tolist())
+        suspects.update((query + left[left == right]).tolist())
         query = end
-    return sorted(found)
+    return sorted(suspects)
 
 
 def _hashes(strings: Any) -> NDArray[np.uint64]:

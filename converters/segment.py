@@ -21,7 +21,7 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 _UNSAFE = re.compile(r"[\s/%\x00-\x1f\x7f]")
 
 
-class Ranked(NamedTuple):
+class RankedPassage(NamedTuple):
     """One line of the run that a generative system amounts to. `score` falls with the rank."""
 
     query_id: str
@@ -84,7 +84,7 @@ def passage_id(run: str, query_id: str, place: int) -> str:
 
 def safe_name(name: str) -> str:
     """A run's or query's name as a part of an id: white space, "/" and "%" are percent-encoded."""
-    return _UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), name)
+    return _UNSAFE.sub(lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), name)
 
 
 def response_passages(response: Response, max_tokens: int = MAX_TOKENS) -> list[Passage]:
@@ -95,7 +95,9 @@ def response_passages(response: Response, max_tokens: int = MAX_TOKENS) -> list[
     ]
 
 
-def response_ranking(response: Response, pool: Pool = "text", max_tokens: int = MAX_TOKENS) -> list[Ranked]:
+def response_ranking(
+    response: Response, pool: Pool = "text", max_tokens: int = MAX_TOKENS
+) -> list[RankedPassage]:
     """What stands for a response in a run, in order.
 
     Its own passages as they follow, or the documents that it cites, those cited first coming first; with
@@ -108,11 +110,12 @@ def response_ranking(response: Response, pool: Pool = "text", max_tokens: int = 
         doc_ids += (citation.doc_id for sentence in response.sentences for citation in sentence.citations)
     order = list(dict.fromkeys(doc_ids))
     return [
-        Ranked(response.query_id, doc_id, float(len(order) - place)) for place, doc_id in enumerate(order)
+        RankedPassage(response.query_id, doc_id, float(len(order) - place))
+        for place, doc_id in enumerate(order)
     ]
 
 
-def run_lines(responses: Iterable[Response], pool: Pool = "text") -> Iterator[Ranked]:
+def run_lines(responses: Iterable[Response], pool: Pool = "text") -> Iterator[RankedPassage]:
     """The rankings of many responses, one after the other."""
     for response in responses:
         yield from response_ranking(response, pool)

@@ -38,15 +38,15 @@ def read_subtopics(path: str | os.PathLike[str]) -> Iterator[Subtopic]:
             raise ConversionError(
                 path, number, "a line is `query_id<TAB>subtopic`, or `query_id<TAB>facet_id<TAB>subtopic`"
             )
-        found = Subtopic(columns[0], columns[1], columns[-1])
-        first = seen.setdefault(found[:2], number)
+        subtopic = Subtopic(columns[0], columns[1], columns[-1])
+        first = seen.setdefault(subtopic[:2], number)
         if first != number:
             raise ConversionError(
                 path,
                 number,
-                f"sub-topic '{found.facet_id}' of query '{found.query_id}' stands twice (first on line "
+                f"sub-topic '{subtopic.facet_id}' of query '{subtopic.query_id}' stands twice (first on line "
                 f"{first})",
             )
-        yield found
+        yield subtopic
     if not seen:
         raise ConversionError(path, None, "no sub-topics in it")

@@ -14,7 +14,7 @@ def read_teams(path: str | os.PathLike[str]) -> dict[str, str]:
     Raises:
         ConversionError: a line of another form, a run that stands twice with different teams, or no line.
     """
-    found: dict[str, str] = {}
+    teams: dict[str, str] = {}
     for number, line in iter_lines(path):
         text = decode(path, number, line).strip()
         if not text:
@@ -22,8 +22,8 @@ def read_teams(path: str | os.PathLike[str]) -> dict[str, str]:
         run, _, team = (part.strip() for part in text.partition("\t"))
         if not team or "\t" in team:
             raise ConversionError(path, number, "not `run<TAB>team`")
-        if found.setdefault(run, team) != team:
-            raise ConversionError(path, number, f"run '{run}' is of team '{found[run]}' already")
-    if not found:
+        if teams.setdefault(run, team) != team:
+            raise ConversionError(path, number, f"run '{run}' is of team '{teams[run]}' already")
+    if not teams:
         raise ConversionError(path, None, "no teams in it: give `run<TAB>team` lines")
-    return found
+    return teams

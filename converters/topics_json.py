@@ -124,5 +124,5 @@ def _values(path: str | os.PathLike[str], text: str) -> Iterator[tuple[int, Any]
 
 
 def _after_space(text: str, place: int) -> int:
-    found = _SPACE.match(text, place)
-    return found.end() if found else place
+    space = _SPACE.match(text, place)
+    return space.end() if space else place

@@ -70,7 +70,7 @@ class Change:
 
 
 @dataclass
-class Findings:
+class PreflightFindings:
     """Findings, of each kind the first few and a count of the others."""
 
     _listed: list[Finding] = field(default_factory=list)
@@ -103,33 +103,33 @@ class Findings:
 
 def takes(findings: Iterable[Finding], version: int) -> bool:
     """Whether this version of trec_eval takes the file that these findings are about."""
-    return not any(found.severity == "fatal" and version in found.versions for found in findings)
+    return not any(finding.severity == "fatal" and version in finding.versions for finding in findings)
 
 
 def atof(text: bytes) -> tuple[float, bool]:
     """C's atof: (the number that the text begins with, or 0; whether that is all of the text)."""
-    found = _NUMBER.match(text)
-    if found is None:
+    number = _NUMBER.match(text)
+    if number is None:
         return 0.0, False
-    whole = found.end() == len(text)
-    if found["nan"]:
+    whole = number.end() == len(text)
+    if number["nan"]:
         return float("nan"), whole
-    if not found["hex"]:
-        return float(found[0]), whole
+    if not number["hex"]:
+        return float(number[0]), whole
     try:
-        return float.fromhex(found[0].decode()), whole
+        return float.fromhex(number[0].decode()), whole
     except OverflowError:
         return float("-inf" if text[:1] == b"-" else "inf"), whole
 
 
 def atol(text: bytes) -> tuple[int, bool]:
     """C's atol with 64 bits: (the whole number that the text begins with, or 0; whether that is all)."""
-    found = _WHOLE.match(text)
-    if found is None:
+    number = _WHOLE.match(text)
+    if number is None:
         return 0, False
     # Python refuses to read thousands of digits; C stops at the highest long.
-    value = min(int(found[2][:20]), _LONG_MAX)
-    return -value if found[1] == b"-" else value, found.end() == len(text)
+    value = min(int(number[2][:20]), _LONG_MAX)
+    return -value if number[1] == b"-" else value, number.end() == len(text)
 
 
 def compared(scores: NDArray[np.float64], version: int) -> NDArray[np.float64]:

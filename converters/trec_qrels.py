@@ -19,7 +19,7 @@ from converters.registry import Format
 from converters.seen import Seen
 
 
-class Judgment(Protocol):
+class QrelRow(Protocol):
     """What a written row must have; both `converters.Qrel` and `ir_measures.Qrel` do."""
 
     @property
@@ -57,48 +57,17 @@ def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
         columns = [value.decode() for value in columns_of(path, number, line)]
         if not columns:
             continue
-        if _is_prel(columns):
-            raise ConversionError(
-                path,
-                number,
-                "a prels line (query_id doc_id label method probability): sampled judgments need measures "
-                "that weigh them, so they are not taken; if you want the labels alone: "
-                "awk '{print $1, 0, $2, $3}'",
-            )
         width = width or (6 if len(columns) == 6 else 4)
-        if len(columns) != width:
-            lays_out = "query_id 0 doc_id label" + (" confidence run_id" if width == 6 else "")
-            raise ConversionError(
-                path, number, f"has {counted(columns)}, a qrels line has {width}: {lays_out}"
-            )
-        query_id, iteration, doc_id, text = columns[:4]
-        if width == 6:
-            iteration = "0"
-            if _confidence(columns[4]) is None:
-                raise ConversionError(
-                    path,
-                    number,
-                    f"the confidence (column 5) is not in 0..1: '{columns[4][:40]}'; is this a run?",
-                )
-        label = _label(text)
-        if label is None and not (text.isascii() and text.isdigit()):
-            raise ConversionError(path, number, f"the label (column 4) is no whole number: '{text[:40]}'")
-        if label is None or label > HIGHEST_LABEL:
-            raise ConversionError(
-                path,
-                number,
-                f"the label (column 4) is above {HIGHEST_LABEL:,}: '{text[:40]}'; is it a score or an id? "
-                "trec_eval's measures keep a table of all labels up to the highest",
-            )
-        first = seen.first(query_id, f"{iteration} {doc_id}", number)
+        judgment = _judgment(path, number, columns, width)
+        first = seen.first(judgment.query_id, f"{judgment.iteration} {judgment.doc_id}", number)
         if first != number:
             raise ConversionError(
                 path,
                 number,
-                f"document '{doc_id}' is judged twice for query '{query_id}' (first on line {first}); "
-                "keep one",
+                f"document '{judgment.doc_id}' is judged twice for query '{judgment.query_id}' (first on "
+                f"line {first}); keep one",
             )
-        yield Qrel(query_id, doc_id, label, iteration)
+        yield judgment
     if not seen:
         raise ConversionError(path, None, "no judgments: the file is empty")
     if width == 6:
@@ -107,7 +76,44 @@ def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
         )
 
 
-def write_qrels(qrels: Iterable[Judgment], file: BinaryIO) -> None:
+def _judgment(path: str | os.PathLike[str], number: int, columns: Sequence[str], width: int) -> Qrel:
+    """The judgment of a line, in a file whose lines have `width` columns."""
+    if _is_prel(columns):
+        raise ConversionError(
+            path,
+            number,
+            "a prels line (query_id doc_id label method probability): sampled judgments need measures "
+            "that weigh them, so they are not taken; if you want the labels alone: "
+            "awk '{print $1, 0, $2, $3}'",
+        )
+    if len(columns) != width:
+        lays_out = "query_id 0 doc_id label" + (" confidence run_id" if width == 6 else "")
+        raise ConversionError(path, number, f"has {counted(columns)}, a qrels line has {width}: {lays_out}")
+    query_id, iteration, doc_id, text = columns[:4]
+    if width == 6:
+        iteration = "0"
+        if _confidence(columns[4]) is None:
+            raise ConversionError(
+                path, number, f"the confidence (column 5) is not in 0..1: '{columns[4][:40]}'; is this a run?"
+            )
+    return Qrel(query_id, doc_id, _read_label(path, number, text), iteration)
+
+
+def _read_label(path: str | os.PathLike[str], number: int, text: str) -> int:
+    label = _label(text)
+    if label is None and not (text.isascii() and text.isdigit()):
+        raise ConversionError(path, number, f"the label (column 4) is no whole number: '{text[:40]}'")
+    if label is None or label > HIGHEST_LABEL:
+        raise ConversionError(
+            path,
+            number,
+            f"the label (column 4) is above {HIGHEST_LABEL:,}: '{text[:40]}'; is it a score or an id? "
+            "trec_eval's measures keep a table of all labels up to the highest",
+        )
+    return label
+
+
+def write_qrels(qrels: Iterable[QrelRow], file: BinaryIO) -> None:
     """Writes judgments sorted by query, subtopic (as a number where it is one) and document; one space.
 
     Raises:
@@ -141,7 +147,7 @@ def qrels_lines(query_id: str, iteration: str, doc_ids: Sequence[str], labels: I
     return "".join([f"{start}{doc_id} {label}\n" for doc_id, label in pairs]).encode()
 
 
-def qrels_line(row: Judgment) -> bytes:
+def qrels_line(row: QrelRow) -> bytes:
     """One judgment as a line of a qrels file.
 
     Raises:
@@ -151,7 +157,7 @@ def qrels_line(row: Judgment) -> bytes:
     return f"{query_id} {column(row.iteration, 'subtopic')} {doc_id} {row.relevance}\n".encode()
 
 
-def _order(row: Judgment) -> tuple[str, int, str, str]:
+def _order(row: QrelRow) -> tuple[str, int, str, str]:
     number = int(row.iteration) if row.iteration.isascii() and row.iteration.isdigit() else -1
     return row.query_id, number, row.iteration, row.doc_id
 

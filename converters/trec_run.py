@@ -261,11 +261,11 @@ def _shown(value: bytes) -> str:
 
 def _name_duplicate(path: Path, error: DuplicateError) -> ConversionError:
     """The lines on which a duplicate stands."""
-    wanted = error.query_id.encode(), error.doc_id.encode()
+    duplicate = error.query_id.encode(), error.doc_id.encode()
     first = 0
     for number, line in iter_lines(path):
         columns = line.split()
-        if columns and (columns[0], columns[2]) == wanted:
+        if columns and (columns[0], columns[2]) == duplicate:
             if first:
                 return ConversionError(
                     path,

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 from converters.errors import ConversionError
 from converters.fields import an_id
 from converters.lines import Head
-from converters.pooled import DirectGrade, Grading, Judgment, PooledPassage, Ranking, SelfRating
+from converters.pooled import DirectGrade, Judgment, PooledGrading, PooledPassage, Ranking, SelfRating
 from converters.registry import Format
 from converters.rubric_jsonl import a_rating, objects, query_lines
 
@@ -70,7 +70,7 @@ def read_pool(
             if not rows:
                 oddities.add(number, "empty", f"query '{query_id}' has no passages: left out")
             for row in rows:
-                passage = _Line(path, number).passage(query_id, row)
+                passage = _WorkbenchLine(path, number).passage(query_id, row)
                 what = f"passage '{passage.doc_id}' of query '{query_id}'"
                 if (query_id, passage.doc_id) in seen:
                     oddities.add(number, "twice", f"{what} stands twice: both are kept")
@@ -136,7 +136,7 @@ def _graded_twice(passage: PooledPassage) -> Iterator[tuple[str, str]]:
             seen.add(key)
 
 
-class _Line:
+class _WorkbenchLine:
     """Makes records of the objects on one line."""
 
     def __init__(self, path: Path, number: int) -> None:
@@ -187,8 +187,8 @@ class _Line:
             _rest(row, _RANKING),
         )
 
-    def _grading(self, doc_id: str, row: dict[str, Any]) -> Grading:
-        return Grading(
+    def _grading(self, doc_id: str, row: dict[str, Any]) -> PooledGrading:
+        return PooledGrading(
             self._typed(row, "llm", str, "text"),
             self._typed(row, "prompt_info", dict, "JSON object"),
             self._answers(row),
@@ -326,7 +326,7 @@ def _ranking(ranking: Ranking) -> dict[str, Any]:
     )
 
 
-def _grading(grading: Grading) -> dict[str, Any]:
+def _grading(grading: PooledGrading) -> dict[str, Any]:
     return _object(
         grading.rest,
         _NEEDED_GRADING,

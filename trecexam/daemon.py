@@ -33,7 +33,7 @@ class Daemon:
         settle: seconds a file must be still; None for the track's setting.
         log: takes one line for each thing worth saying.
         progress: called after each graded batch.
-        told: called after each look with why it cannot go on, or ended early; "" where all is done.
+        look_ended: called after each look with why it cannot go on, or ended early; "" where all is done.
     """
 
     def __init__(
@@ -44,21 +44,21 @@ class Daemon:
         settle: float | None = None,
         log: Callable[[str], None],
         progress: Callable[[Progress], None] | None = None,
-        told: Callable[[str], None] | None = None,
+        look_ended: Callable[[str], None] | None = None,
     ) -> None:
         self.root = root
         self.poll = poll
         self.settle = settle
         self.log = log
         self.progress = progress
-        self.told = told or (lambda reason: None)
+        self.look_ended = look_ended or (lambda reason: None)
         self.updates = 0
         self._stop = threading.Event()
         self._wake = threading.Event()
         self._loader: TrackLoader | None = None
         self._config_stamp: object = None
         self._settler: Settler | None = None
-        self._told: frozenset[Rejected] = frozenset()
+        self._reported: frozenset[Rejected] = frozenset()
         self._failure: tuple[object, float] | None = None
         self._why = ""
         self._warm = False
@@ -151,7 +151,7 @@ class Daemon:
                     warm_up(loader, hold=tuple(waiting))
                 self._warm = True
                 self._report(done)
-                self.told(done.why)
+                self.look_ended(done.why)
                 self._failure = None
                 if done.why:
                     # What could not be had now is tried again, but not at every look.
@@ -164,16 +164,16 @@ class Daemon:
         if self._failure is None or self._failure[0] != key:
             self.log(f"cannot go on until this is mended: {error}")
         self._failure = (key, time.monotonic())
-        self.told(str(error))
+        self.look_ended(str(error))
 
     def _report(self, update: Update) -> None:
         if not update.changed:
             return
         self.updates += 1
         for row in update.rejected:
-            if row not in self._told:
+            if row not in self._reported:
                 self.log(f"not taken: {row}")
-        self._told = frozenset(update.rejected)
+        self._reported = frozenset(update.rejected)
         stuck = update.why and update.why == self._why
         self._why = update.why
         if update.graded or update.written or not (update.complete or stuck):

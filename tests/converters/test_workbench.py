@@ -22,8 +22,8 @@ import converters
 from converters import ConversionError, Qrel, RunEntry
 from converters.pooled import (
     DirectGrade,
-    Grading,
     Judgment,
+    PooledGrading,
     PooledPassage,
     Ranking,
     SelfRating,
@@ -200,7 +200,7 @@ def test_what_the_workbench_cannot_do_without_is_written(tmp_path: Path) -> None
 
 def test_a_changed_field_is_written_and_not_what_stood_there(tmp_path: Path) -> None:
     (passage,) = read_pool(put(tmp_path, ["q", [paragraph(exam_grades=None)]]))
-    changed = replace(passage, gradings=(Grading("m", answers=(("i", "a"),)),))
+    changed = replace(passage, gradings=(PooledGrading("m", answers=(("i", "a"),)),))
     assert written([changed])[0][1][0]["exam_grades"][0]["answers"] == [["i", "a"]]
 
 
@@ -300,7 +300,7 @@ info = st.none() | st.dictionaries(st.sampled_from(["prompt_class", "style"]), t
 options = st.dictionaries(text, text, max_size=2)
 self_ratings = st.builds(SelfRating, an_id, label, st.sampled_from(["question", "nugget"]), unknown)
 gradings = st.builds(
-    Grading, text, info, st.lists(st.tuples(text, text), max_size=3).map(tuple),
+    PooledGrading, text, info, st.lists(st.tuples(text, text), max_size=3).map(tuple),
     st.lists(self_ratings, max_size=3).map(tuple),
     st.lists(text, max_size=2).map(tuple), st.lists(text, max_size=2).map(tuple),
     number, options, options, st.none() | text, label, unknown,

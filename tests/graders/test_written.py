@@ -10,7 +10,7 @@ import pytest
 from converters.records import Item
 from trecexam.graders.base import Answer, Cell, Estimate, Usage
 from trecexam.graders.prompts import Reading
-from trecexam.graders.writing import Fitted, Unwritten, Written
+from trecexam.graders.writing import Fitted, Unwritten, WrittenText
 from trecexam.graders.written import WritingGrader
 
 
@@ -29,17 +29,17 @@ class Echo:
     def fitted(self, render: Any, text: str) -> Fitted:
         return Fitted(render(text[:10]), cut=len(text) > 10)
 
-    def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, Written | Unwritten]]]:
+    def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, WrittenText | Unwritten]]]:
         yield []
         waiting = iter(prompts)
         while batch := [prompt for prompt, _ in zip(waiting, range(2), strict=False)]:
             self.prompts += batch
             yield [(prompt, self._said(prompt)) for prompt in reversed(batch)]
 
-    def _said(self, prompt: str) -> Written | Unwritten:
+    def _said(self, prompt: str) -> WrittenText | Unwritten:
         if "secret" in prompt:
             return Unwritten("will not say", refused=True)
-        return Unwritten("is tired") if "tired" in prompt else Written(str(len(prompt) % 10))
+        return Unwritten("is tired") if "tired" in prompt else WrittenText(str(len(prompt) % 10))
 
     def estimate(self, prompts: Sequence[str], before: Usage) -> Estimate:
         return Estimate(len(prompts))

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from trecexam.errors import StoreError
-from trecexam.line.store import MIGRATIONS, GradeRow, GradeStore
+from trecexam.line.store import GradeRow, GradeStore
+from trecexam.line.store_connection import MIGRATIONS
 
 
 def test_a_grade_is_found_again_after_reopening(tmp_path: Path) -> None:

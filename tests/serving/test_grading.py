@@ -13,7 +13,7 @@ import trecexam
 from trecexam.files.track_lock import TrackLock
 from trecexam.line.grading import Progress
 from trecexam.serving import child
-from trecexam.serving.grading import Busy, Grading, Line, Regrader, Told, grade
+from trecexam.serving.grading import Busy, GradingEnded, GradingState, Line, Regrader, grade
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def test_progress_can_be_read_while_it_goes_on(tmp_path: Path) -> None:
         say(Progress(3, 10))
         say(Progress(5, 10))
         go.wait()
-        say(Told(""))
+        say(GradingEnded(""))
         wait_for_end(receive)
 
     with running(work, tmp_path) as (regrader, lines):
@@ -57,7 +57,7 @@ def test_progress_can_be_read_while_it_goes_on(tmp_path: Path) -> None:
         assert regrader.now.since is not None
         assert abs(regrader.now.since - began) < 10
         go.set()
-        until(lambda: regrader.now == Grading())
+        until(lambda: regrader.now == GradingState())
         assert lines == ["hello"]
 
 
@@ -67,7 +67,7 @@ def test_a_failure_is_kept_shown_once_and_over_when_it_is_mended(tmp_path: Path)
     def work(root: Path, receive: child.Receive, say: child.Say) -> None:
         try:
             while True:
-                say(Told("the disk is full" if broken else ""))
+                say(GradingEnded("the disk is full" if broken else ""))
                 receive(0.02)
         except EOFError:
             pass
@@ -76,7 +76,7 @@ def test_a_failure_is_kept_shown_once_and_over_when_it_is_mended(tmp_path: Path)
         until(lambda: regrader.now.failure == "the disk is full")
         time.sleep(0.1)
         broken = False
-        until(lambda: regrader.now == Grading())
+        until(lambda: regrader.now == GradingState())
         assert lines == ["grading: the disk is full"]
 
 
@@ -89,7 +89,7 @@ def test_where_another_process_grades_it_says_so_and_looks_again_when_asked(tmp_
         if not free:
             say(Busy("process 7 is already grading this track"))
             return
-        say(Told(""))
+        say(GradingEnded(""))
         wait_for_end(receive)
 
     with running(work, tmp_path, again=60) as (regrader, lines):
@@ -98,7 +98,7 @@ def test_where_another_process_grades_it_says_so_and_looks_again_when_asked(tmp_
         assert (len(tries), regrader.now.failure) == (1, "")
         free = True
         regrader.ask()
-        until(lambda: regrader.now == Grading())
+        until(lambda: regrader.now == GradingState())
         assert len(tries) == 2
         assert lines == ["process 7 is already grading this track"]
 
@@ -125,12 +125,12 @@ def test_a_process_that_is_gone_is_a_failure_and_another_one_takes_over(tmp_path
         nonlocal starts
         starts += 1
         if starts > 1:
-            say(Told(""))
+            say(GradingEnded(""))
             wait_for_end(receive)
 
     with running(work, tmp_path, retry=0.2) as (regrader, _):
         until(lambda: regrader.now.failure == "the process that grades ended")
-        until(lambda: regrader.now == Grading())
+        until(lambda: regrader.now == GradingState())
         assert starts == 2
 
 

@@ -11,22 +11,22 @@ from served import graded_track
 import trecexam
 from trecexam.serving import child
 from trecexam.serving.judging import (
-    Asked,
     Began,
-    Failed,
-    Found,
     JudgeNext,
+    JudgmentQueue,
     Key,
-    Over,
-    Queue,
-    ToJudge,
+    LookFailed,
+    LookOver,
+    LookRequest,
+    QueryLooked,
+    QueuedJudgment,
     Wish,
     look,
 )
 
 
-def row(query_id: str, doc_id: str, change: float) -> ToJudge:
-    return ToJudge(Key(query_id, doc_id, ""), 3, change, 0.0, 0.5, "items", 2, (0.5, 0.5))
+def row(query_id: str, doc_id: str, change: float) -> QueuedJudgment:
+    return QueuedJudgment(Key(query_id, doc_id, ""), 3, change, 0.0, 0.5, "items", 2, (0.5, 0.5))
 
 
 def until(holds: Callable[[], bool], seconds: float = 20.0) -> None:
@@ -40,7 +40,7 @@ class Scripted:
     """A search whose queries are found when the test says so."""
 
     def __init__(self) -> None:
-        self.asked: list[Asked] = []
+        self.asked: list[LookRequest] = []
         self.steps = threading.Semaphore(0)
         self.looks = 0
 
@@ -55,8 +55,8 @@ class Scripted:
                     receive(0.0)
                 except EOFError:
                     return
-            say(Found(query_id, (row(query_id, "d1", change), row(query_id, "d2", change / 2))))
-        say(Over())
+            say(QueryLooked(query_id, (row(query_id, "d1", change), row(query_id, "d2", change / 2))))
+        say(LookOver())
 
     __name__ = "scripted"
 
@@ -71,7 +71,7 @@ def test_there_is_something_to_judge_as_soon_as_a_query_was_looked_at(
 ) -> None:
     with JudgeNext(tmp_path, make=lambda: child.Thread(scripted, tmp_path), rest=0) as judging:
         wanted = judging.of(Wish())
-        assert wanted.want(1) == Queue()
+        assert wanted.want(1) == JudgmentQueue()
         scripted.steps.release()
         queue = wanted.wait(10)
         assert [one.key.doc_id for one in queue.best] == ["d1", "d2"]
@@ -98,7 +98,7 @@ def test_the_last_list_holds_while_the_new_one_is_looked_for(tmp_path: Path, scr
         assert wanted.want(2).best[0] == row("q1", "d1", 0.2)
         scripted.steps.release()
         until(lambda: wanted.want(2).stale(2) == 0)
-        assert scripted.asked[0] == Asked(Wish("P@20"), ())
+        assert scripted.asked[0] == LookRequest(Wish("P@20"), ())
         assert sorted(scripted.asked[1].known) == ["q1", "q2"]
 
 
@@ -117,7 +117,7 @@ def test_why_there_is_no_list_is_told_and_tried_again_when_the_track_changes(tmp
         looks += 1
         if looks == 2:
             return  # as one that is killed
-        say(Failed("only one run"))
+        say(LookFailed("only one run"))
 
     with JudgeNext(tmp_path, make=lambda: child.Thread(failing, tmp_path), rest=0) as judging:
         wanted = judging.of(Wish())

@@ -13,15 +13,15 @@ from starlette.testclient import TestClient
 import trecexam
 from trecexam.features.override.overriding import seen_token
 from trecexam.serving import urls
-from trecexam.serving.view import QueryState
+from trecexam.serving.view import QueryView
 
 Post = Callable[..., Any]
 CELL = {"query": "q1", "doc": "q1-d00", "item": "q1/0"}
 
 
-def state_of(client: TestClient, query_id: str = "q1") -> QueryState:
+def state_of(client: TestClient, query_id: str = "q1") -> QueryView:
     state = client.app.state.live.view.query(query_id)  # type: ignore[attr-defined]
-    assert isinstance(state, QueryState)
+    assert isinstance(state, QueryView)
     return state
 
 

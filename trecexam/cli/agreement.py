@@ -70,44 +70,44 @@ def agreement(
     if as_json and as_latex:
         raise click.UsageError("--json or --latex, not both")
     with trecexam.open_track(track) as opened:
-        found = opened.agreement(min_ratings, min_answers, min_relevant)
+        agreements = opened.agreement(min_ratings, min_answers, min_relevant)
         show.missing(opened)
-    _say_what_counts(found)
+    _say_what_counts(agreements)
     if as_latex:
-        text = agreement_latex(found.found, f"{track.resolve().name}, {found.grader}")
+        text = agreement_latex(agreements.found, f"{track.resolve().name}, {agreements.grader}")
     elif as_json:
-        text = to_json(found.as_json())
+        text = to_json(agreements.as_json())
     elif output is None and sys.stdout.isatty():
-        text = agreement_crosstabs(found.found)
+        text = agreement_crosstabs(agreements.found)
     else:
-        text = to_tsv(found.table())
+        text = to_tsv(agreements.table())
     if output is None:
         click.echo(text, nl=False)
     else:
         files.replace(output, text.encode())
 
 
-def _say_what_counts(found: Agreements) -> None:
+def _say_what_counts(agreements: Agreements) -> None:
     click.echo(
-        f"{found.n_both:,} passages of {found.n_queries:,} queries have a label and a judgment "
-        f"({found.source}); {found.n_label_only:,} have only a label, "
-        f"{found.n_judgment_only:,} only a judgment",
+        f"{agreements.n_both:,} passages of {agreements.n_queries:,} queries have a label and a judgment "
+        f"({agreements.source}); {agreements.n_label_only:,} have only a label, "
+        f"{agreements.n_judgment_only:,} only a judgment",
         err=True,
     )
-    for line in found.warnings:
+    for line in agreements.warnings:
         click.echo(line, err=True)
-    if found.left_out["who"]:
+    if agreements.left_out["who"]:
         click.echo(
-            f"left out: the ratings of {', '.join(found.left_out['who'])} in place of the grader's "
-            f"({found.left_out['cells']:,} cells, {found.left_out['passages']:,} passages)",
+            f"left out: the ratings of {', '.join(agreements.left_out['who'])} in place of the grader's "
+            f"({agreements.left_out['cells']:,} cells, {agreements.left_out['passages']:,} passages)",
             err=True,
         )
-    for one in found.found:
-        t = one.thresholds
-        counts = one.binary.counts
+    for pair in agreements.found:
+        t = pair.thresholds
+        counts = pair.binary.counts
         for side, names, sums in (
-            ("label", one.binary.labels, counts.sum(axis=1)),
-            ("judgment", one.binary.judgments, counts.sum(axis=0)),
+            ("label", pair.binary.labels, counts.sum(axis=1)),
+            ("judgment", pair.binary.judgments, counts.sum(axis=0)),
         ):
             given = [name for name, n in zip(names, sums.tolist(), strict=True) if n]
             if len(given) == 1:
@@ -116,5 +116,5 @@ def _say_what_counts(found: Agreements) -> None:
                     f"every {side} is {given[0]}, so the binary kappa says nothing",
                     err=True,
                 )
-    if found.n_queries == 1:
+    if agreements.n_queries == 1:
         click.echo("no intervals: they need passages of at least two queries", err=True)

@@ -11,13 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-import converters
-from converters import preflight
-from converters.bank import read_bank
-from converters.errors import ConversionError
-from converters.ir_dataset import dataset_qrels, dataset_queries
-from converters.lines import reading
-from converters.records import Qrel
 from trecexam.cli import show
 from trecexam.cli.options import json_option
 from trecexam.errors import TrecexamError
@@ -25,6 +18,9 @@ from trecexam.files import atomic as files
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
+    from converters.errors import ConversionError
+    from converters.preflight import Change, Finding
+    from converters.records import Qrel
     from trecexam.track import TrackFolder
 
 HEADER = ("line", "severity", "trec_eval", "reason")
@@ -61,35 +57,38 @@ def check(
     fatal: trec_eval stops; silent: it takes something else than what stands there; warning: look whether
     that is meant. Exit status 0: it takes FILE; 1: it does not (with --fix too: the status is about FILE).
     """
+    # The formats are half of --help's time.
+    from converters import preflight
+
     asked = preflight.VERSIONS if version is None else (int(version),)
     kind = kind or preflight.kind_of(file)
     if output is not None:
         _refuse(file, output)
     known = {} if track is None else _known(_folder(track))
     if kind == "run":
-        found = preflight.check_run(file, **known)
+        findings = preflight.check_run(file, **known)
     else:
         known.pop("judged", None)
-        found = preflight.check_qrels(file, **known)
-    found = tuple(finding for finding in found if set(finding.versions) & set(asked))
-    taken = {one: preflight.takes(found, one) for one in asked}
+        findings = preflight.check_qrels(file, **known)
+    findings = tuple(finding for finding in findings if set(finding.versions) & set(asked))
+    takes = {number: preflight.takes(findings, number) for number in asked}
     changes = None if output is None else _fix(file, kind, asked[0], output)
 
     rows: list[tuple[int | None, str, str, str]] = [
         (finding.line, finding.severity, ", ".join(map(str, finding.versions)), finding.reason)
-        for finding in found
+        for finding in findings
     ]
     rows += ((change.line, "fixed", "", change.reason) for change in changes or ())
     show.table(
-        Table(HEADER, tuple(rows)), as_json=as_json, json_value=_json(file, kind, taken, found, changes)
+        Table(HEADER, tuple(rows)), as_json=as_json, json_value=_json(file, kind, takes, findings, changes)
     )
-    for one, good in taken.items():
+    for number, good in takes.items():
         click.echo(
-            f"{file}: trec_eval {one} {'takes' if good else 'does not take'} this {kind} file", err=True
+            f"{file}: trec_eval {number} {'takes' if good else 'does not take'} this {kind} file", err=True
         )
     if output is not None:
         click.echo(f"{output}: written; both versions take it", err=True)
-    return 0 if all(taken.values()) else 1
+    return 0 if all(takes.values()) else 1
 
 
 def _refuse(file: Path, output: Path) -> None:
@@ -102,7 +101,10 @@ def _refuse(file: Path, output: Path) -> None:
         )
 
 
-def _fix(file: Path, kind: str, version: int, output: Path) -> tuple[preflight.Change, ...]:
+def _fix(file: Path, kind: str, version: int, output: Path) -> tuple[Change, ...]:
+    from converters import preflight
+    from converters.lines import reading
+
     buffer = io.BytesIO()
     mend = preflight.fix_qrels if kind == "qrels" else partial(preflight.fix_run, version=version)
     changes = mend(file, buffer)
@@ -125,6 +127,10 @@ def _folder(track: Path) -> TrackFolder:
 
 def _known(folder: TrackFolder) -> dict[str, Any]:
     """What `check_run` is told of a track: its topics, docnos and judged topics, each where it has any."""
+    import converters
+    from converters.bank import read_bank
+    from converters.ir_dataset import dataset_qrels, dataset_queries
+
     topics = {item.query_id for path in folder.bank(optional=True) for item in read_bank(path, _pass)}
     queries, official, passages = folder.queries(), folder.qrels(), folder.passages()
     rubric, dataset = folder.out / "rubric.qrels", folder.config.track.dataset
@@ -149,20 +155,22 @@ def _pass(error: ConversionError) -> None:
 
 
 def _doc_ids(passages: Path) -> Iterator[str]:
+    import converters
+
     return (passage.doc_id for passage in converters.read(passages, "passages"))
 
 
 def _json(
     file: Path,
     kind: str,
-    taken: dict[int, bool],
-    found: tuple[preflight.Finding, ...],
-    changes: tuple[preflight.Change, ...] | None,
+    takes: dict[int, bool],
+    findings: tuple[Finding, ...],
+    changes: tuple[Change, ...] | None,
 ) -> dict[str, Any]:
     return {
         "file": str(file),
         "kind": kind,
-        "takes": {str(version): good for version, good in taken.items()},
-        "findings": [asdict(finding) for finding in found],
+        "takes": {str(version): good for version, good in takes.items()},
+        "findings": [asdict(finding) for finding in findings],
         "changes": None if changes is None else [asdict(change) for change in changes],
     }

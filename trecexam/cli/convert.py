@@ -11,8 +11,6 @@ from typing import Any
 
 import click
 
-import converters
-from converters.convert import TARGETS, converted
 from trecexam.cli import show
 from trecexam.cli.options import json_option
 from trecexam.errors import TrecexamError
@@ -51,13 +49,17 @@ def convert(
 
     IN may be a folder of QUERY_ID.txt files: generated responses of a run named as the folder.
     """
+    # The formats are half of --help's time.
+    import converters
+    from converters.convert import converted
+
     if target.exists() and target.samefile(source):
         raise click.UsageError("IN and OUT are the same file")
-    wanted = target_format or _told_by(target)
+    format_name = target_format or _format_of_name(target)
     part = target.with_name(f".{target.name}.{os.getpid()}" + (".gz" if target.name.endswith(".gz") else ""))
     try:
-        records = converted(source, source_format, wanted, pool, run)
-        converters.write(_counted(records), part, wanted)
+        records = converted(source, source_format, format_name, pool, run)
+        converters.write(_counted(records), part, format_name)
         part.replace(target)
     except converters.ConversionError:
         raise
@@ -68,15 +70,19 @@ def convert(
     finally:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)
-    click.echo(f"wrote {target} ({wanted})", err=True)
+    click.echo(f"wrote {target} ({format_name})", err=True)
 
 
-def _told_by(target: Path) -> str:
+def _format_of_name(target: Path) -> str:
+    import converters
+
     suffix = Path(target.name.removesuffix(".gz")).suffix
-    found = [known.name for known in converters.formats() if known.write and suffix in known.extensions[:1]]
-    if len(found) != 1:
+    matching = [
+        known.name for known in converters.formats() if known.write and suffix in known.extensions[:1]
+    ]
+    if len(matching) != 1:
         raise click.UsageError(f"the name {target.name} does not tell the format: name it with --to")
-    return found[0]
+    return matching[0]
 
 
 def _counted(records: Iterable[Any]) -> Iterable[Any]:
@@ -91,6 +97,9 @@ def _counted(records: Iterable[Any]) -> Iterable[Any]:
 @json_option
 def formats(as_json: bool) -> None:
     """The file formats known here: what each is, whether it is read and written, one line of it."""
+    import converters
+    from converters.convert import TARGETS
+
     rows = tuple(
         (
             known.name,

@@ -96,10 +96,10 @@ def correlate(
         if shown is None:
             raise opened.nothing_to_compare()
         say_what_is_missing(opened)
-        said = opened.said()
+        human_ratings = opened.said()
     value = shown.as_json()
     if isinstance(value, dict):
-        value["human_ratings"] = said
+        value["human_ratings"] = human_ratings
     for line in shown.remarks:
         click.echo(line, err=True)
     show.table(shown.table(), as_json=as_json, json_value=value)

@@ -114,8 +114,8 @@ def erag(
     """
     with trecexam.open_track(track) as opened:
         if estimate:
-            found = opened.estimate_erag(gold, runs=runs, depth=depth, prompt=prompt)
-            show.table(Table(("documents", *found._fields[1:]), (tuple(found),)), as_json=as_json)
+            estimated = opened.estimate_erag(gold, runs=runs, depth=depth, prompt=prompt)
+            show.table(Table(("documents", *estimated._fields[1:]), (tuple(estimated),)), as_json=as_json)
             return 0
         if output is None:
             raise click.UsageError("a folder for the files is needed: -o DIR")

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 import trecexam
-from converters.trec_qrels import write_qrels
-from converters.workbench import write_pool
 from trecexam.cli import show
 from trecexam.cli.options import track_argument
 from trecexam.files import atomic as files
@@ -104,6 +102,9 @@ def pool(track: Path, output: Path | None) -> None:
     Texts, ranks in the runs, official judgments and the grader's own grades of every pooled passage, a line
     a query. Gzip where FILE ends in .gz: the workbench reads no other. The `recorded` grader reads it back.
     """
+    # The formats are half of --help's time.
+    from converters.workbench import write_pool
+
     buffer = io.BytesIO()
     with trecexam.open_track(track) as opened:
         write_pool(opened.pool(), buffer)
@@ -120,6 +121,8 @@ def _grade_lines(track: Track) -> bytes:
 
 
 def _write_qrels(rows: Any, output: Path | None) -> None:
+    from converters.trec_qrels import write_qrels
+
     buffer = io.BytesIO()
     write_qrels(rows, buffer)
     _emit(buffer.getvalue(), output)

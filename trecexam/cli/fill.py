@@ -77,18 +77,18 @@ def fill(
         raise click.UsageError("- is no file: MERGED and its sources belong together")
     cuts = cuts_of(rule, thresholds)
     with trecexam.open_track(track) as opened:
-        found = opened.find_holes(qrels, depth=depth, rule=rule, cuts=cuts, as_unjudged=as_unjudged)
-        _say_found(found)
+        holes = opened.find_holes(qrels, depth=depth, rule=rule, cuts=cuts, as_unjudged=as_unjudged)
+        _say_holes(holes)
         if dry_run or output is None:
-            _say(*found.rule_notes, f"labels, as of now: {found.rule}")
-            return 1 if found.rejected else 0
-        if found.missing:
+            _say(*holes.rule_notes, f"labels, as of now: {holes.rule}")
+            return 1 if holes.rejected else 0
+        if holes.missing:
             # Who wants another rule should know before hours of grading go by.
-            _say(*found.rule_notes)
+            _say(*holes.rule_notes)
         sources = sources or sources_beside(output)
         try:
             with show.grading() as progress:
-                filled = opened.fill(found, output=output, sources=sources, progress=progress)
+                filled = opened.fill(holes, output=output, sources=sources, progress=progress)
         except KeyboardInterrupt:
             _say("stopped: nothing is written, and what is graded is kept; start again to go on")
             raise
@@ -101,20 +101,20 @@ def _say(*lines: str) -> None:
         click.echo(line, err=True)
 
 
-def _say_found(found: HolesToFill) -> None:
-    _say(*(f"not taken: {row}" for row in found.rejected), *found.notes)
+def _say_holes(holes: HolesToFill) -> None:
+    _say(*(f"not taken: {row}" for row in holes.rejected), *holes.notes)
     _say(
-        f"{found.official.source}: {len(found.official.rows):,} judgments; of the {found.pooled:,} passages "
-        f"pooled to depth {found.depth:,} {found.judged:,} are judged; {found.n_holes:,} holes to fill, "
-        f"{found.missing:,} cells to grade"
+        f"{holes.official.source}: {len(holes.official.rows):,} judgments; of the {holes.pooled:,} passages "
+        f"pooled to depth {holes.depth:,} {holes.judged:,} are judged; {holes.n_holes:,} holes to fill, "
+        f"{holes.missing:,} cells to grade"
     )
 
 
 def _say_filled(filled: Filled, output: Path, sources: Path) -> None:
     if filled.graded:
         _say(f"graded {filled.graded:,} cells")
-    told = filled.found.rule_notes if filled.found.missing else ()
-    _say(*(note for note in filled.notes if note not in told), f"labels: {filled.rule}")
+    said_before = filled.found.rule_notes if filled.found.missing else ()
+    _say(*(note for note in filled.notes if note not in said_before), f"labels: {filled.rule}")
     if filled.partly:
         _say(f"{filled.partly:,} passages have no rating on some items, which count as not reached")
     if filled.no_text:

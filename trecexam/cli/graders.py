@@ -20,11 +20,13 @@ def graders(prompts: bool, as_json: bool) -> None:
     from trecexam.graders.prompts import published
 
     if prompts:
-        found = tuple(
+        prompt_rows = tuple(
             (p.name, p.asks, f"0..{p.max_rating}", "choices, beam" if p.answers else "beam", p.source)
             for p in published().values()
         )
-        show.table(Table(("prompt", "asks about", "ratings", "decode", "source"), found), as_json=as_json)
+        show.table(
+            Table(("prompt", "asks about", "ratings", "decode", "source"), prompt_rows), as_json=as_json
+        )
         return
     known = [(name, factory.summary, factory.missing()) for name, factory in available().items()]
     known.append(

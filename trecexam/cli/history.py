@@ -44,12 +44,12 @@ def history(
     if last is not None:
         raise click.UsageError("--last is for the list of entries, not for one")
     with trecexam.open_track(track) as opened:
-        found = opened.history_entry(entry)
-    rows = [row for row in rendering.log_rows(found) if run in (None, row.run)]
-    if run is not None and run not in {row.run for row in found.board.runs}:
+        shown = opened.history_entry(entry)
+    rows = [row for row in rendering.log_rows(shown) if run in (None, row.run)]
+    if run is not None and run not in {row.run for row in shown.board.runs}:
         raise TrecexamError(f"entry {entry} has no run '{run}'", path=track)
     if labels:
-        chosen = next((row.because for row in found.board.runs if row.run == run), found.board.labels)
+        chosen = next((row.because for row in shown.board.runs if row.run == run), shown.board.labels)
         show.table(rendering.label_table(chosen), as_json=as_json)
     elif as_json:
         # The file as it is: all there is to know of the entry.
@@ -57,7 +57,7 @@ def history(
     elif moves or run is not None or not show.on_terminal():
         show.table(rendering.log_table(rows))
     else:
-        show.lines(rendering.entry_text(found).splitlines())
+        show.lines(rendering.entry_text(shown).splitlines())
 
 
 def _log(track: Path, last: int | None, run: str | None, *, moves: bool, as_json: bool) -> None:

@@ -3,19 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from trecexam.scaffold import Sources
+
 FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 LANGUAGE_MODELS = ("seq2seq", "causal", "openai", "erag")
 #: Graders whose model may be behind a server.
 SERVED = ("openai", "erag", "ragval")
 ANY = click.Path(path_type=Path, exists=True)
+
+
+@dataclass(frozen=True)
+class InitOptions:
+    """What the command line gave; the names are those of the options."""
+
+    queries: Path | None
+    bank: tuple[Path, ...]
+    passages: Path | None
+    qrels: Path | None
+    runs: tuple[Path, ...]
+    dataset: str | None
+    grader: str | None
+    recorded: Path | None
+    model: str | None
+    base_url: str | None
+    key_env: str | None
+    ray: str | None
+    prompt: str | None
+    metric: str | None
+    link: bool
 
 
 @click.command(
@@ -61,79 +85,12 @@ ANY = click.Path(path_type=Path, exists=True)
     "--metric", metavar="NAME", help="Of --grader erag: em, f1, rouge-l, accuracy or module:function."
 )
 @click.option("--link", is_flag=True, help="Link the files instead of copying them.")
-def init(
-    track: Path,
-    queries: Path | None,
-    bank: tuple[Path, ...],
-    passages: Path | None,
-    qrels: Path | None,
-    runs: tuple[Path, ...],
-    dataset: str | None,
-    grader: str | None,
-    recorded: Path | None,
-    model: str | None,
-    base_url: str | None,
-    key_env: str | None,
-    ray: str | None,
-    prompt: str | None,
-    metric: str | None,
-    link: bool,
-) -> None:
+def init(track: Path, **given: Any) -> None:
     """Make the folder TRACK: the given files, a drop folder runs/, and a commented trecexam.toml."""
-    # Behind them is pydantic, which --help must not wait for.
-    from trecexam.config import GraderSection, RaySection
-    from trecexam.graders import available
-    from trecexam.graders.erag import erag_prompt
-    from trecexam.graders.prompts import named
-    from trecexam.scaffold import Sources, make_track
-    from trecexam.track import PROMPT_SUFFIXES
+    # Behind it is pydantic, which --help must not wait for.
+    from trecexam.scaffold import make_track
 
-    if grader is not None and grader not in available():
-        raise click.BadParameter(f"'{grader}'; known here: {', '.join(available())}", param_hint="--grader")
-    server = {"base_url": base_url, "key_env": key_env}
-    settings = {key: value for key, value in server.items() if value is not None}
-    if settings and grader not in SERVED:
-        raise click.UsageError(f"--base-url and --key-env are for --grader {', '.join(SERVED)}")
-    if metric is not None:
-        if grader != "erag":
-            raise click.UsageError("--metric is for --grader erag")
-        settings["metric"] = metric
-    _check(GraderSection, settings)
-    cluster = {} if ray is None else {"address": ray}
-    _check(RaySection, cluster, {"address": "--ray"})
-    chosen = grader or ("recorded" if recorded else GraderSection.model_fields["name"].default)
-    if cluster and not available()[chosen].runs_model:
-        raise click.UsageError(f"--ray is for graders that run a model, and `{chosen}` runs none")
-    # A folder is meant from where the command runs, but the settings are read from the track's folder.
-    if model is not None and Path(model).is_dir():
-        model = str(Path(model).resolve())
-    elif model is not None and grader != "openai" and not base_url and model.startswith(("/", ".", "~")):
-        raise click.BadParameter(f"no such folder: {model}", param_hint="--model")
-    asked: str | Path | None = prompt
-    if prompt is not None:
-        if grader not in LANGUAGE_MODELS:
-            raise click.UsageError(f"--prompt is for --grader {', '.join(LANGUAGE_MODELS)}")
-        # Read now: a prompt that cannot be used is said before a folder is made.
-        if grader == "erag":
-            erag_prompt(Path(prompt))
-        else:
-            named(prompt, Path())
-        asked = Path(prompt) if Path(prompt).suffix.lower() in PROMPT_SUFFIXES else prompt
-    sources = Sources(
-        queries,
-        bank,
-        passages,
-        qrels,
-        runs,
-        recorded,
-        dataset,
-        grader,
-        model,
-        asked,
-        link=link,
-        settings={"grader": settings, "ray": cluster},
-    )
-    made = make_track(track, sources)
+    made = make_track(track, _sources(InitOptions(**given)))
     if made:
         click.echo(
             f"made {track} with {len(made)} files; settings are in {track / 'trecexam.toml'}", err=True
@@ -141,6 +98,93 @@ def init(
     else:
         click.echo(f"{track} is as it should be; nothing to do", err=True)
     click.echo(f"next: trecexam watch {track} --once", err=True)
+
+
+def _sources(options: InitOptions) -> Sources:
+    """What goes into the folder.
+
+    Raises:
+        click.UsageError: an option does not go with the others, or cannot be used.
+        GraderError: the prompt cannot be used.
+    """
+    from trecexam.graders import available
+    from trecexam.scaffold import Sources
+
+    if options.grader is not None and options.grader not in available():
+        known = ", ".join(available())
+        raise click.BadParameter(f"'{options.grader}'; known here: {known}", param_hint="--grader")
+    settings, cluster = _grader_settings(options), _ray_settings(options)
+    return Sources(
+        options.queries,
+        options.bank,
+        options.passages,
+        options.qrels,
+        options.runs,
+        options.recorded,
+        options.dataset,
+        options.grader,
+        _model(options),
+        _prompt(options),
+        link=options.link,
+        settings={"grader": settings, "ray": cluster},
+    )
+
+
+def _grader_settings(options: InitOptions) -> dict[str, str]:
+    from trecexam.config import GraderSection
+
+    server = {"base_url": options.base_url, "key_env": options.key_env}
+    settings = {key: value for key, value in server.items() if value is not None}
+    if settings and options.grader not in SERVED:
+        raise click.UsageError(f"--base-url and --key-env are for --grader {', '.join(SERVED)}")
+    if options.metric is not None:
+        if options.grader != "erag":
+            raise click.UsageError("--metric is for --grader erag")
+        settings["metric"] = options.metric
+    _check(GraderSection, settings)
+    return settings
+
+
+def _ray_settings(options: InitOptions) -> dict[str, str]:
+    from trecexam.config import GraderSection, RaySection
+    from trecexam.graders import available
+
+    cluster = {} if options.ray is None else {"address": options.ray}
+    _check(RaySection, cluster, {"address": "--ray"})
+    default = "recorded" if options.recorded else GraderSection.model_fields["name"].default
+    grader = options.grader or default
+    if cluster and not available()[grader].runs_model:
+        raise click.UsageError(f"--ray is for graders that run a model, and `{grader}` runs none")
+    return cluster
+
+
+def _model(options: InitOptions) -> str | None:
+    """The model; a folder is meant from where the command runs, but is read from the track's folder."""
+    model = options.model
+    if model is not None and Path(model).is_dir():
+        return str(Path(model).resolve())
+    served = options.grader == "openai" or options.base_url
+    if model is not None and not served and model.startswith(("/", ".", "~")):
+        raise click.BadParameter(f"no such folder: {model}", param_hint="--model")
+    return model
+
+
+def _prompt(options: InitOptions) -> str | Path | None:
+    """The prompt, a path where it is a file; one that cannot be used shows before a folder is made."""
+    from trecexam.graders.erag import erag_prompt
+    from trecexam.graders.prompts import named
+    from trecexam.track import PROMPT_SUFFIXES
+
+    prompt = options.prompt
+    if prompt is None:
+        return None
+    if options.grader not in LANGUAGE_MODELS:
+        raise click.UsageError(f"--prompt is for --grader {', '.join(LANGUAGE_MODELS)}")
+    if options.grader == "erag":
+        erag_prompt(Path(prompt))
+    else:
+        named(prompt, Path())
+    return Path(prompt) if Path(prompt).suffix.lower() in PROMPT_SUFFIXES else prompt
 
 
 def _check(

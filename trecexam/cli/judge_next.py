@@ -57,43 +57,46 @@ def judge_next(
     something else than stands there now.
     """
     with trecexam.open_track(track) as opened, _Bar() as progress:
-        found = opened.judge_next(
+        judgments = opened.judge_next(
             measure, level=level, by=by, query_ids=queries, include_judged=include_judged, progress=progress
         )
         root = opened.folder.root
-    _say(found, root, include_judged=include_judged, top=top)
-    show.table(found.table(top), as_json=as_json, json_value=found.as_json(top) if as_json else None)
+    _say(judgments, root, include_judged=include_judged, top=top)
+    show.table(judgments.table(top), as_json=as_json, json_value=judgments.as_json(top) if as_json else None)
 
 
-def _say(found: NextJudgments, root: Path, *, include_judged: bool, top: int) -> None:
-    one, many = ("passage", "passages") if found.level == "passage" else ("cell", "cells")
-    if found.judged:
+def _say(judgments: NextJudgments, root: Path, *, include_judged: bool, top: int) -> None:
+    unit, units = ("passage", "passages") if judgments.level == "passage" else ("cell", "cells")
+    if judgments.judged:
         more = (
-            "" if include_judged or found.level == "cell" else "; --include-judged has the official ones too"
+            ""
+            if include_judged or judgments.level == "cell"
+            else "; --include-judged has the official ones too"
         )
-        click.echo(f"{found.judged:,} {many} that a person judged already are left out{more}", err=True)
-    if found.ungraded:
+        click.echo(f"{judgments.judged:,} {units} that a person judged already are left out{more}", err=True)
+    if judgments.ungraded:
         click.echo(
-            f"{found.ungraded:,} {many} have no grade and are left out; `trecexam watch` grades", err=True
+            f"{judgments.ungraded:,} {units} have no grade and are left out; `trecexam watch` grades",
+            err=True,
         )
-    if found.tied:
-        click.echo(f"all {found.n_runs} runs are tied on {found.measure}", err=True)
-    if not found.rows:
-        if found.candidates:
+    if judgments.tied:
+        click.echo(f"all {judgments.n_runs} runs are tied on {judgments.measure}", err=True)
+    if not judgments.rows:
+        if judgments.candidates:
             click.echo(
-                f"no judgment of the {found.candidates:,} {many} would change the ranking: where opinions "
-                "could differ they agree, or the runs are alike there",
+                f"no judgment of the {judgments.candidates:,} {units} would change the ranking: where "
+                "opinions could differ they agree, or the runs are alike there",
                 err=True,
             )
         else:
-            click.echo(f"no {one} is left to judge", err=True)
+            click.echo(f"no {unit} is left to judge", err=True)
         return
     click.echo(
-        f"{len(found.rows):,} of {found.candidates:,} {many} could change the ranking by {found.measure}"
-        + (f"; the first {top}:" if len(found.rows) > top else ":"),
+        f"{len(judgments.rows):,} of {judgments.candidates:,} {units} could change the ranking by "
+        f"{judgments.measure}" + (f"; the first {top}:" if len(judgments.rows) > top else ":"),
         err=True,
     )
-    row = found.rows[0]
+    row = judgments.rows[0]
     where = ["--query", row.suggestion.query_id, "--doc", row.suggestion.doc_id]
     where += ["--item", row.item.item_id] if row.item else []
     click.echo(

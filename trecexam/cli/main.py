@@ -47,7 +47,7 @@ COMMANDS = {
 }
 
 
-class _Group(LazyGroup):
+class _CommandGroup(LazyGroup):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
@@ -59,7 +59,7 @@ class _Group(LazyGroup):
 
 
 @click.group(
-    cls=_Group,
+    cls=_CommandGroup,
     commands_at=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="Example: trecexam init mytrack --queries q.tsv --bank bank.jsonl --passages p.jsonl "

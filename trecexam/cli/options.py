@@ -41,9 +41,9 @@ def cuts_of(rule: RuleName | None, text: str | None) -> dict[int, int]:
     if rule not in (None, "thresholds"):
         raise click.UsageError(f"--thresholds does not go with --map {rule}")
     pairs = [re.fullmatch(r"\s*(\d{1,9})\s*=\s*(\d{1,9})\s*", part) for part in text.split(",")]
-    found = {int(pair[1]): int(pair[2]) for pair in pairs if pair}
-    if len(found) != len(pairs):
+    cuts = {int(pair[1]): int(pair[2]) for pair in pairs if pair}
+    if len(cuts) != len(pairs):
         raise click.UsageError(
             f"--thresholds {text}: give LABEL=OFFICIAL,... with each label once, as 4=1,5=2"
         )
-    return found
+    return cuts

@@ -51,7 +51,7 @@ def leaderboard(
         board = opened.leaderboard(measures or None, official=official)
         files = {name: opened.folder.shown(path) for name, path in opened.run_files().items()}
         # Nothing of the grades, the grader's or people's, is in the official judgments.
-        said = NOBODY if official else opened.said()
+        human_ratings = NOBODY if official else opened.said()
         if not official:
             say_what_is_missing(opened)
     if not board.rows:
@@ -62,7 +62,7 @@ def leaderboard(
     show.table(
         results.leaderboard_table(board),
         as_json=as_json,
-        json_value=results.leaderboard_json(board, files, said) if as_json else None,
+        json_value=results.leaderboard_json(board, files, human_ratings) if as_json else None,
     )
 
 

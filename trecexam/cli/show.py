@@ -51,9 +51,9 @@ def width() -> int:
     return max(40, shutil.get_terminal_size().columns)
 
 
-def lines(found: Iterable[str]) -> None:
+def lines(texts: Iterable[str]) -> None:
     """Prints lines as they come."""
-    for line in found:
+    for line in texts:
         click.echo(_encodable(line))
 
 
@@ -65,11 +65,11 @@ def _encodable(text: str) -> str:
 
 def human(track: Track) -> None:
     """Says how much of what is shown people rated, if they did."""
-    said = track.said()
-    if said["who"]:
+    summary = track.said()
+    if summary["who"]:
         click.echo(
-            f"a person's rating stands in place of the grader's in {said['cells']:,} cells and for "
-            f"{said['passages']:,} passages as a whole ({', '.join(map(printable, said['who']))})",
+            f"a person's rating stands in place of the grader's in {summary['cells']:,} cells and for "
+            f"{summary['passages']:,} passages as a whole ({', '.join(map(printable, summary['who']))})",
             err=True,
         )
 

@@ -110,8 +110,8 @@ def grading(
             case "tsv":
                 show.lines(verification.grading_tsv(queries, top))
             case "json":
-                found = [verification.grading_json(query, top) for query in queries]
-                show.json_value({"human_ratings": opened.said(), "queries": found})
+                values = [verification.grading_json(query, top) for query in queries]
+                show.json_value({"human_ratings": opened.said(), "queries": values})
 
 
 @verify.command(epilog="Example: trecexam verify grid mytrack -q q1")
@@ -147,14 +147,14 @@ def grid(
         )
         _note_judgments(opened)
         show.human(opened)
-        said = opened.said()
+        human_ratings = opened.said()
     match _shape(shape, as_json):
         case "text":
             show.lines(verification_text.grid_lines(grids, show.width(), top=top))
         case "tsv":
             show.tsv(verification.grid_table(grids, top))
         case "json":
-            show.json_value({"human_ratings": said} | verification.grids_json(grids, top))
+            show.json_value({"human_ratings": human_ratings} | verification.grids_json(grids, top))
 
 
 @verify.command(epilog="Example: trecexam verify missing mytrack --min-relevant 2 --min-rating 5")
@@ -184,28 +184,30 @@ def missing(
     official judgments.
     """
     with trecexam.open_track(track) as opened:
-        found = opened.verify_missing(
+        missed_relevant = opened.verify_missing(
             query_ids=query_ids or None, min_rating=min_rating, min_relevant=min_relevant
         )
         show.human(opened)
-        said = opened.said()
-    coverage = [passages for _, passages in found.queries]
-    _note_unjudged(found.unjudged)
+        human_ratings = opened.said()
+    coverage = [passages for _, passages in missed_relevant.queries]
+    _note_unjudged(missed_relevant.unjudged)
     chosen = _shape(shape, as_json)
     if chosen != "text":
         missed = verification_text.missed_of(coverage)
         click.echo(f"missed: {missed} relevant passages that have ratings", err=True)
     match chosen:
         case "text" if per_query:
-            show.lines(verification_text.coverage_lines(found, show.width()))
+            show.lines(verification_text.coverage_lines(missed_relevant, show.width()))
         case "text":
-            show.lines(verification_text.missing_lines(found, show.width(), top=top, full=full))
+            show.lines(verification_text.missing_lines(missed_relevant, show.width(), top=top, full=full))
         case "tsv" if per_query:
             show.tsv(verification.coverage_table(coverage))
         case "tsv":
-            show.tsv(verification.missing_table(found, top))
+            show.tsv(verification.missing_table(missed_relevant, top))
         case "json":
-            show.json_value({"human_ratings": said} | verification.missing_json(found, top))
+            show.json_value(
+                {"human_ratings": human_ratings} | verification.missing_json(missed_relevant, top)
+            )
 
 
 @verify.command(epilog="Example: trecexam verify spurious mytrack --min-relevant 2 --top 20")
@@ -244,7 +246,7 @@ def spurious(
     well it tells able runs from others, whatever the judgments say. Needs official judgments.
     """
     with trecexam.open_track(track) as opened:
-        found = opened.verify_spurious(
+        ranking = opened.verify_spurious(
             query_ids=query_ids or None,
             item_ids=item_ids or None,
             min_rating=min_rating,
@@ -252,15 +254,15 @@ def spurious(
             order=order,
         )
         show.human(opened)
-        said = opened.said()
-    _note_unjudged(found.unjudged)
+        human_ratings = opened.said()
+    _note_unjudged(ranking.unjudged)
     match _shape(shape, as_json):
         case "text":
-            show.lines(verification_text.spurious_lines(found, show.width(), top=top))
+            show.lines(verification_text.spurious_lines(ranking, show.width(), top=top))
         case "tsv":
-            show.tsv(verification.spurious_table(found, top))
+            show.tsv(verification.spurious_table(ranking, top))
         case "json":
-            show.json_value({"human_ratings": said} | verification.spurious_json(found, top))
+            show.json_value({"human_ratings": human_ratings} | verification.spurious_json(ranking, top))
 
 
 def _shape(shape: Shape | None, as_json: bool) -> Shape:

@@ -69,11 +69,11 @@ def watch(
 
 def _estimate(root: Path) -> None:
     with trecexam.open_track(root) as track:
-        found = track.estimate()
-    show.table(Table(found._fields, (tuple(found),)))
-    if found.tokens_in is None:
+        estimated = track.estimate()
+    show.table(Table(estimated._fields, (tuple(estimated),)))
+    if estimated.tokens_in is None:
         click.echo("this grader does not count tokens", err=True)
-    elif found.cost is None:
+    elif estimated.cost is None:
         click.echo("set `price_in` and `price_out` in [grader] to see what it would cost", err=True)
 
 

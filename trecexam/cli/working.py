@@ -46,9 +46,9 @@ def working() -> Iterator[Working]:
         yield Working(show.steps(shown), lambda: bool(stopped), caught)
 
 
-def show_estimate(found: Estimate) -> int:
+def show_estimate(estimated: Estimate) -> int:
     """Shows what asking would take; the exit status."""
-    show.table(Table(("prompts", *found._fields[1:]), (tuple(found),)))
+    show.table(Table(("prompts", *estimated._fields[1:]), (tuple(estimated),)))
     return 0
 
 

@@ -32,14 +32,14 @@ def load_config(path: Path) -> TrackConfig:
             f"not a track folder: no {CONFIG_NAME}; make one with `trecexam init`", path=path.parent
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        found = re.search(r"\(at line (\d+)", str(error))
+        position = re.search(r"\(at line (\d+)", str(error))
         twice = re.search(r"Cannot declare \('(\w+)',\) twice", str(error))
         reason = (
             f"a second [{twice[1]}]: put its settings into the one that is there"
             if twice
             else f"not valid TOML: {error}"
         )
-        raise ConfigError(reason, path=path, line=int(found[1]) if found else None) from None
+        raise ConfigError(reason, path=path, line=int(position[1]) if position else None) from None
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror}", path=path) from None
     try:

@@ -200,7 +200,7 @@ class WatchSection(Section):
     poll: float = Field(5.0, gt=0, description="Seconds between looks at the folder.")
 
 
-class ReportSection(Section):
+class ReportPageSection(Section):
     """The page for people beside the tables."""
 
     write: bool = Field(
@@ -216,7 +216,7 @@ class TrackConfig(Section):
     grader: GraderSection = GraderSection()  # type: ignore[call-arg]
     ray: RaySection = RaySection()  # type: ignore[call-arg]
     scores: ScoresSection = ScoresSection()  # type: ignore[call-arg]
-    report: ReportSection = ReportSection()  # type: ignore[call-arg]
+    report: ReportPageSection = ReportPageSection()  # type: ignore[call-arg]
     watch: WatchSection = WatchSection()  # type: ignore[call-arg]
     generator: GeneratorSection = GeneratorSection()  # type: ignore[call-arg]
     exam: ExamSection = ExamSection()  # type: ignore[call-arg]

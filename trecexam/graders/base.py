@@ -56,10 +56,10 @@ class Usage(NamedTuple):
     tokens_out: int = 0
 
     def plus(self, other: Usage) -> Usage:
-        return Usage(*(one + two for one, two in zip(self, other, strict=True)))
+        return Usage(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
     def less(self, other: Usage) -> Usage:
-        return Usage(*(one - two for one, two in zip(self, other, strict=True)))
+        return Usage(*(mine - theirs for mine, theirs in zip(self, other, strict=True)))
 
 
 class Estimate(NamedTuple):

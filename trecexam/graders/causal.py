@@ -38,8 +38,8 @@ class CausalBackend(LocalModel):
     @cached_property
     def ends(self) -> list[int]:
         """The tokens that end an answer: chat models have one for the turn beside that for the text."""
-        found = self.model.generation_config.eos_token_id
-        ids = [] if found is None else [found] if isinstance(found, int) else list(found)
+        configured = self.model.generation_config.eos_token_id
+        ids = [] if configured is None else [configured] if isinstance(configured, int) else list(configured)
         if not ids and self.tokens.tokenizer.eos_token_id is not None:
             ids = [self.tokens.tokenizer.eos_token_id]
         if not ids:
@@ -48,8 +48,8 @@ class CausalBackend(LocalModel):
 
     @property
     def pad(self) -> int:
-        found: int | None = self.tokens.tokenizer.pad_token_id
-        return self.ends[0] if found is None else found
+        token: int | None = self.tokens.tokenizer.pad_token_id
+        return self.ends[0] if token is None else token
 
     def length_limit(self, new_tokens: int) -> int:
         # The positions are a setting of the model; its tokenizer often gives no length.
@@ -106,9 +106,9 @@ class CausalBackend(LocalModel):
         scores = []
         for path, leaf in zip(tree.paths, tree.leaves, strict=True):
             steps = torch.tensor([(place + 1, token) for place, token in path], device=self.device)
-            found = (logits[:, steps[:, 0], steps[:, 1]] - total[:, steps[:, 0]]).sum(dim=1)
+            answer_score = (logits[:, steps[:, 0], steps[:, 1]] - total[:, steps[:, 0]]).sum(dim=1)
             end = torch.logsumexp(logits[:, leaf + 1, self.ends], dim=-1) - total[:, leaf + 1]
-            scores.append(found + end)
+            scores.append(answer_score + end)
         return torch.stack(scores, dim=1)
 
     def _one_by_one(self, jobs: Sequence[Job], answers: Sequence[Sequence[int]]) -> Tensor:
@@ -134,20 +134,20 @@ class CausalBackend(LocalModel):
                 only = {"logits_to_keep": keep} if able else {}
                 logits = self.model(input_ids=rows, use_cache=False, **only).logits[:, -keep:]
                 steps = torch.log_softmax(logits.float(), dim=-1)
-                wanted = torch.tensor(answer, device=self.device).expand(len(same), -1)[:, :, None]
-                found = steps[:, :-1].gather(2, wanted).sum(dim=(1, 2))
-                scores[same, column] = found + torch.logsumexp(steps[:, -1, self.ends], dim=-1)
+                targets = torch.tensor(answer, device=self.device).expand(len(same), -1)[:, :, None]
+                answer_score = steps[:, :-1].gather(2, targets).sum(dim=(1, 2))
+                scores[same, column] = answer_score + torch.logsumexp(steps[:, -1, self.ends], dim=-1)
         return scores
 
     def generate(self, jobs: Sequence[Job], beams: int, new_tokens: int) -> Callable[[], list[str]]:
         decoding = loading.beam_search(self.model, beams, new_tokens, self.pad, self.ends)
         try:
-            found = self.continued([job.tokens for job in jobs], decoding)
+            generated = self.continued([job.tokens for job in jobs], decoding)
         except (ValueError, NotImplementedError) as error:
             raise GraderError(
                 f'this model cannot do `decode = "beam"`: {loading.line_of(error)}', path=self.folder
             ) from error
-        return lambda: self.tokens.texts(found.tolist())
+        return lambda: self.tokens.texts(generated.tolist())
 
     def continued(self, rows: Sequence[Sequence[int]], decoding: GenerationConfig) -> Tensor:
         """The tokens that follow each prompt's, padded at the end; shape (prompts, new tokens).
@@ -161,10 +161,10 @@ class CausalBackend(LocalModel):
 
         with torch.inference_mode(), loading.out_of_memory():
             tokens, mask = left_padded(rows, self.pad, self.device)
-            found: Tensor = self.model.generate(
+            generated: Tensor = self.model.generate(
                 input_ids=tokens, attention_mask=mask.long(), generation_config=decoding
             )
-        return found[:, tokens.shape[1] :]
+        return generated[:, tokens.shape[1] :]
 
 
 def _create(settings: GraderSection, root: Path) -> LanguageGrader:

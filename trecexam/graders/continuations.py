@@ -116,17 +116,17 @@ def _together(backend: CausalBackend, prompts: Sequence[PromptContinuations]) ->
     after = torch.tensor([[*row, *[backend.pad] * (width - len(row))] for row in inputs], device=device)
     ends = torch.tensor([len(row) for row in inputs], device=device)
     steps = torch.arange(width, device=device)
-    told = steps[None] < ends[:, None]
+    real = steps[None] < ends[:, None]
     starts = torch.tensor([len(prompts[row].prompt) - 1 for row in rows], device=device)
     logits = model(
         input_ids=after,
-        attention_mask=torch.cat([mask[rows], told], dim=1).long(),
+        attention_mask=torch.cat([mask[rows], real], dim=1).long(),
         position_ids=starts[:, None] + steps[None],
         past_key_values=cache,
         use_cache=True,
     ).logits
     targets = torch.tensor([[*row, *[0] * (width - len(row))] for row in continuations], device=device)
-    return _sums(logits, targets, told)
+    return _sums(logits, targets, real)
 
 
 def _one_by_one(backend: CausalBackend, prompts: Sequence[PromptContinuations]) -> list[float]:
@@ -143,11 +143,11 @@ def _one_by_one(backend: CausalBackend, prompts: Sequence[PromptContinuations]) 
     return sums
 
 
-def _sums(logits: torch.Tensor, targets: torch.Tensor, told: torch.Tensor) -> list[float]:
+def _sums(logits: torch.Tensor, targets: torch.Tensor, real: torch.Tensor) -> list[float]:
     """The summed log-probability of each row's targets."""
     import torch
 
     logits = logits.float()
     steps = logits.gather(2, targets[:, :, None])[:, :, 0] - torch.logsumexp(logits, dim=-1)
-    sums: list[float] = steps.masked_fill(~told, 0.0).sum(dim=1).tolist()
+    sums: list[float] = steps.masked_fill(~real, 0.0).sum(dim=1).tolist()
     return sums

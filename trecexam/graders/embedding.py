@@ -86,12 +86,12 @@ class EmbeddingGrader:
             yield graded
 
     def _embed_items(self, texts: Iterable[str]) -> None:
-        wanted = dict.fromkeys(texts)
-        new = [text for text in wanted if text not in self._items]
+        distinct = dict.fromkeys(texts)
+        new = [text for text in distinct if text not in self._items]
         if not new:
             return
         if len(self._items) > KEPT_ITEMS:
-            self._items = {text: self._items[text] for text in wanted if text in self._items}
+            self._items = {text: self._items[text] for text in distinct if text in self._items}
         self._items.update(zip(new, self.embed(new), strict=True))
 
     @cached_property

@@ -25,8 +25,8 @@ def fit(root: Path) -> tuple[float, ...]:
     judged: dict[str, dict[str, int]] = {}
     for qrel in converters.read(qrels, "qrels"):
         judged.setdefault(qrel.query_id, {})[qrel.doc_id] = qrel.relevance
-    wanted = {doc_id for labels in judged.values() for doc_id in labels}
-    texts = {p.doc_id: p.text for p in converters.read(passages, "passages") if p.doc_id in wanted}
+    judged_docs = {doc_id for labels in judged.values() for doc_id in labels}
+    texts = {p.doc_id: p.text for p in converters.read(passages, "passages") if p.doc_id in judged_docs}
     embed = create_embedding(track.config.grader, root).embed
     cosines: list[float] = []
     labels: list[int] = []

@@ -12,7 +12,7 @@ from trecexam.graders.language.grader import chosen_prompts
 from trecexam.graders.server.grader import ServerGrader, check_structured
 from trecexam.graders.server.messages import Form, Structured
 from trecexam.graders.server.meter import Prices
-from trecexam.graders.server.session import Server
+from trecexam.graders.server.session import ServerAccess
 from trecexam.packages import missing_packages
 
 #: What must be installed before a server can be asked; "" where nothing is missing.
@@ -21,7 +21,7 @@ missing_for_servers = partial(
 )
 
 
-def server_of(settings: LanguageModelSection, *, logprobs: bool) -> Server:
+def server_of(settings: LanguageModelSection, *, logprobs: bool) -> ServerAccess:
     """The server that settings name.
 
     Raises:
@@ -33,7 +33,7 @@ def server_of(settings: LanguageModelSection, *, logprobs: bool) -> Server:
             f"`openai` needs {lacks} in [grader] of trecexam.toml: where the server is and what it calls "
             "its model"
         )
-    return Server(
+    return ServerAccess(
         settings.base_url,
         settings.key_env,
         settings.concurrency,

@@ -46,15 +46,15 @@ class RecordedGrader:
         by_doc, by_text, _ = self._recording
         remaining = iter(cells)
         while chunk := list(islice(remaining, BATCH)):
-            found = []
+            batch = []
             for cell in chunk:
                 answer = by_doc.get((cell.doc_id, cell.item.item_id))
                 if answer is None and by_text:
                     answer = by_text.get((_digest(cell.text), cell.item.item_id))
                 if answer is not None:
-                    found.append((cell, answer))
-            if found:
-                yield found
+                    batch.append((cell, answer))
+            if batch:
+                yield batch
 
     @property
     def model_and_prompt(self) -> tuple[str, str]:
@@ -96,10 +96,10 @@ class RecordedGrader:
                     digests[grade.doc_id] = _digest(grade.text)
                 by_text.setdefault((digests[grade.doc_id], grade.item_id), answer)
         if not by_doc:
-            wanted = " and ".join(
+            asked_for = " and ".join(
                 f"{key} '{value}'" for key, value in (("model", self.model), ("prompt", self.prompt)) if value
             )
-            raise GraderError(f"holds no grades{' of ' + wanted if wanted else ''}", path=self.path)
+            raise GraderError(f"holds no grades{' of ' + asked_for if asked_for else ''}", path=self.path)
         return _Recording(by_doc, by_text, sources.pop())
 
 

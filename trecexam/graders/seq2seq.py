@@ -44,10 +44,10 @@ class Seq2SeqBackend(LocalModel):
         from trecexam.graders.language.t5 import SUPPORTED
 
         model = super().model
-        found = type(model).__name__
-        if found not in SUPPORTED:
+        architecture = type(model).__name__
+        if architecture not in SUPPORTED:
             raise GraderError(
-                f"the `seq2seq` grader runs {' and '.join(SUPPORTED)}; this model is a {found}",
+                f"the `seq2seq` grader runs {' and '.join(SUPPORTED)}; this model is a {architecture}",
                 path=self.folder,
             )
         return model
@@ -55,10 +55,10 @@ class Seq2SeqBackend(LocalModel):
     @cached_property
     def end(self) -> int:
         """The token that ends an answer."""
-        found: int | None = self.tokens.tokenizer.eos_token_id
-        if found is None:
+        token: int | None = self.tokens.tokenizer.eos_token_id
+        if token is None:
             raise GraderError("this model has no token that ends an answer (eos_token_id)", path=self.folder)
-        return found
+        return token
 
     @property
     def ends(self) -> list[int]:
@@ -67,8 +67,8 @@ class Seq2SeqBackend(LocalModel):
 
     @property
     def pad(self) -> int:
-        found: int = self.tokens.tokenizer.pad_token_id
-        return found
+        token: int = self.tokens.tokenizer.pad_token_id
+        return token
 
     @cached_property
     def scorer(self) -> T5Scorer:
@@ -100,15 +100,15 @@ class Seq2SeqBackend(LocalModel):
 
         def result() -> list[list[float]]:
             with loading.out_of_memory():
-                found: list[list[float]] = scores.tolist()
-            return found
+                values: list[list[float]] = scores.tolist()
+            return values
 
         return result
 
     def generate(self, jobs: Sequence[Job], beams: int, new_tokens: int) -> Callable[[], list[str]]:
         decoding = loading.beam_search(self.model, beams, new_tokens, self.pad, self.ends)
-        found = self.continued([job.tokens for job in jobs], decoding)
-        return lambda: self.tokens.texts(found.tolist())
+        generated = self.continued([job.tokens for job in jobs], decoding)
+        return lambda: self.tokens.texts(generated.tolist())
 
     def continued(self, rows: Sequence[Sequence[int]], decoding: GenerationConfig) -> torch.Tensor:
         """The tokens of each prompt's answer, padded at the end; shape (prompts, new tokens).
@@ -120,10 +120,10 @@ class Seq2SeqBackend(LocalModel):
 
         with torch.inference_mode(), loading.out_of_memory():
             tokens, mask = self._padded(rows)
-            found: torch.Tensor = self.model.generate(
+            generated: torch.Tensor = self.model.generate(
                 input_ids=tokens, attention_mask=mask.long(), generation_config=decoding
             )
-        return found
+        return generated
 
     def _padded(self, prompts: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         """Tokens padded at the end, and True where there is a token; shape (prompts, longest)."""

@@ -148,20 +148,20 @@ def weights_digest(folder: Path, memory: Path | None = None) -> str:
 
 def _digests(files: Sequence[Path], memory: Path | None) -> list[str]:
     known: dict[str, list[object]] = {} if memory is None else recall(memory)
-    found: dict[str, list[object]] = {}
+    current: dict[str, list[object]] = {}
     for path in files:
         stat = path.stat()
         key = str(path.resolve())
         kept = known.get(key)
         if isinstance(kept, list) and kept[:2] == [stat.st_size, stat.st_mtime_ns]:
-            found[key] = kept
+            current[key] = kept
             continue
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        found[key] = [stat.st_size, stat.st_mtime_ns, digest]
+        current[key] = [stat.st_size, stat.st_mtime_ns, digest]
     known = {key: kept for key, kept in known.items() if Path(key).exists()}
-    if memory is not None and {**known, **found} != known:
+    if memory is not None and {**known, **current} != known:
         # A folder that may only be read loses nothing but time.
         with contextlib.suppress(TrecexamError):
-            remember(memory, {**known, **found})
-    return [str(entry[2]) for entry in found.values()]
+            remember(memory, {**known, **current})
+    return [str(entry[2]) for entry in current.values()]

@@ -15,7 +15,7 @@ from trecexam.graders.base import Answer, Cell, Estimate, Usage
 from trecexam.graders.language import loading
 from trecexam.graders.openai import missing_for_servers
 from trecexam.graders.prompts import Reading
-from trecexam.graders.writing import Fitted, Unwritten, Writer, Written
+from trecexam.graders.writing import Fitted, Unwritten, Writer, WrittenText
 
 if TYPE_CHECKING:
     from trecexam.graders.server.meter import Meter
@@ -94,15 +94,17 @@ class WritingGrader(ABC):
 
         for batch in self.writer.write(prompts()):
             yield [
-                (cell, self._answer(cell, found)) for prompt, found in batch for cell in waiting.pop(prompt)
+                (cell, self._answer(cell, response))
+                for prompt, response in batch
+                for cell in waiting.pop(prompt)
             ]
 
-    def _answer(self, cell: Cell, found: Written | Unwritten) -> Answer:
-        if isinstance(found, Unwritten):
-            status = "refused" if found.refused else "error"
-            return Answer(None, status, f"was not answered: the model {found.reason}")
-        rating, status = self.read(cell.item, found.text)
-        return Answer(rating, status, found.text)
+    def _answer(self, cell: Cell, response: WrittenText | Unwritten) -> Answer:
+        if isinstance(response, Unwritten):
+            status = "refused" if response.refused else "error"
+            return Answer(None, status, f"was not answered: the model {response.reason}")
+        rating, status = self.read(cell.item, response.text)
+        return Answer(rating, status, response.text)
 
     def estimate(self, cells: Iterable[Cell]) -> Estimate:
         """What it would take to grade these; asks nobody."""
@@ -118,5 +120,5 @@ class WritingGrader(ABC):
                 yield prompt
 
         before: Usage = meter.before
-        found = self.writer.estimate(list(dict.fromkeys(prompts())), before)
-        return found._replace(cells=count)
+        writing = self.writer.estimate(list(dict.fromkeys(prompts())), before)
+        return writing._replace(cells=count)

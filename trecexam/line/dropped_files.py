@@ -90,10 +90,10 @@ def _judged_answers(path: Path) -> Dropped | None:
     texts: dict[str, str] = {}
     runs: dict[str, None] = {}
     for number, row in iter_objects(path):
-        found = assigned_answer(path, number, row) if has_nuggets(row) else None
-        if found is None:
+        assigned = assigned_answer(path, number, row) if has_nuggets(row) else None
+        if assigned is None:
             return None
-        doc_id, response = found
+        doc_id, response = assigned
         runs[response.run] = None
         if response.text:
             rows.append((response.query_id, doc_id, 1.0))
@@ -113,7 +113,7 @@ def _answers(path: Path, query_texts: Mapping[str, str]) -> Dropped:
     by_text: dict[str, list[str]] = {}
     for query_id, text in query_texts.items():
         by_text.setdefault(text.strip(), []).append(query_id)
-    taken: dict[str, AnswerRow] = {}
+    first_answers: dict[str, AnswerRow] = {}
     rows = list(read_answers([path], refused.append))
     _one_run(path, list(dict.fromkeys(row.run_id for row in rows)))
     for row in rows:
@@ -126,20 +126,20 @@ def _answers(path: Path, query_texts: Mapping[str, str]) -> Dropped:
                 refused.append(ConversionError(path, row.line, reason))
                 continue
             row = replace(row, question_id=ids[0])
-        first = taken.setdefault(row.question_id, row)
+        first = first_answers.setdefault(row.question_id, row)
         if first is not row:
             reason = (
                 f"question '{row.question_id[:80]}' was answered before, on line {first.line}, which counts"
             )
             refused.append(ConversionError(path, row.line, reason))
-    if not taken:
+    if not first_answers:
         raise refused[0] if refused else ConversionError(path, None, "no answers in it")
-    names = list(dict.fromkeys(row.run_id for row in taken.values()))
-    given = [row for row in taken.values() if row.answer.strip()]
+    names = list(dict.fromkeys(row.run_id for row in first_answers.values()))
+    given = [row for row in first_answers.values() if row.answer.strip()]
     run = _run_of(path, names, [(row.question_id, _answer_id(row), 1.0) for row in given])
     texts = {_answer_id(row): row.answer for row in given}
     by_prompt = any(row.by_text for row in rows)
-    return Dropped(run, texts, by_prompt, tuple(taken.values()), tuple(refused))
+    return Dropped(run, texts, by_prompt, tuple(first_answers.values()), tuple(refused))
 
 
 def _answer_id(row: AnswerRow) -> str:
@@ -166,14 +166,14 @@ def _responses(path: Path, pool: Pool, query_texts: Mapping[str, str]) -> Droppe
     texts: dict[str, str] = {}
     for response in responses:
         if not response.query_id:
-            found = by_text.get(response.query_text.strip())
-            if found is None:
+            known_id = by_text.get(response.query_text.strip())
+            if known_id is None:
                 raise ConversionError(
                     path,
                     None,
                     f"no query of this track has the text '{response.query_text[:60]}'; add query ids",
                 )
-            response = response._replace(query_id=found)
+            response = response._replace(query_id=known_id)
         if pool != "citations":
             texts.update((passage.doc_id, passage.text) for passage in response_passages(response))
         rows += response_ranking(response, pool)

@@ -71,7 +71,7 @@ class DroppedRuns:
             whole=self.whole_answers,
             read_run=self.columns.read,
         )
-        taken: dict[Path, Run] = {}
+        runs: dict[Path, Run] = {}
         answers: dict[Path, tuple[AnswerRow, ...]] = {}
         own: dict[str, str] = {}
         for path in self.folder.run_files():
@@ -93,12 +93,12 @@ class DroppedRuns:
                 answers[path] = known
             elif not self._asked(path, dropped.run, bank, rejected):
                 continue
-            taken[path] = dropped.run
+            runs[path] = dropped.run
             own.update(dropped.texts)
-        names = name_runs({path: run.name for path, run in taken.items()}, self.folder.runs)
-        files = {names[path]: path for path in sorted(taken, key=names.__getitem__)}
+        names = name_runs({path: run.name for path, run in runs.items()}, self.folder.runs)
+        files = {names[path]: path for path in sorted(runs, key=names.__getitem__)}
         return TakenRuns(
-            {name: taken[path].renamed(name) for name, path in files.items()},
+            {name: runs[path].renamed(name) for name, path in files.items()},
             files,
             {name: (path, self._files.stamp_of("run", path)) for name, path in files.items()},
             own,

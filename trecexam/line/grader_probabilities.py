@@ -42,10 +42,10 @@ def grader_probabilities(track: LoadedTrack, queries: Sequence[QueryRatings]) ->
                 if row["probabilities"] is not None:
                     stated[doc, item_at[item_id]] = row["probabilities"]
             if graders:
-                found = _ratings(track, graders, of_item)
-                others[:, docs, item_at[item_id]] = found
-        said = track.overrides.queries.get(q.query_id)
-        for (doc_id, item_id), rating in (said.cells if said else {}).items():
+                ratings = _ratings(track, graders, of_item)
+                others[:, docs, item_at[item_id]] = ratings
+        query_overrides = track.overrides.queries.get(q.query_id)
+        for (doc_id, item_id), rating in (query_overrides.cells if query_overrides else {}).items():
             place = doc_at[doc_id], item_at[item_id]
             stated[place] = np.eye(RATINGS)[rating]
             others[:, place[0], place[1]] = rating
@@ -59,13 +59,13 @@ def _ratings(track: LoadedTrack, graders: Sequence[int], cells: Sequence[Mapping
     store = track.grades.store
     item = store.item_ids([bytes.fromhex(cells[0]["item_sha256"])])[0]
     passages = store.passage_ids([bytes.fromhex(row["passage_sha256"]) for row in cells])
-    found = np.full((len(graders), len(cells)), MISSING, np.int8)
+    ratings = np.full((len(graders), len(cells)), MISSING, np.int8)
     for place, grader in enumerate(graders):
         if item is None:
             continue
         rated = {passage: rating for passage, rating, _ in store.grades(grader, item) if rating is not None}
-        found[place] = [MISSING if passage is None else rated.get(passage, MISSING) for passage in passages]
-    return found
+        ratings[place] = [MISSING if passage is None else rated.get(passage, MISSING) for passage in passages]
+    return ratings
 
 
 def _others(track: LoadedTrack) -> list[int]:

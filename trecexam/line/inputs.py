@@ -13,6 +13,7 @@ import converters
 from converters.bank import read_bank, read_bank_queries
 from converters.errors import ConversionError
 from converters.gold import KIND as GOLD
+from converters.ir_dataset import dataset_qrels, dataset_queries
 from converters.overrides import read_overrides
 from converters.ragval import AnswerRow
 from converters.records import HumanRating, Item, Qrel
@@ -99,7 +100,7 @@ class InputReader:
             *folder.run_files(),
             folder.config_path,
         ]
-        return {path: found for path in paths if (found := stamp(path)) is not None}
+        return {path: current for path in paths if (current := stamp(path)) is not None}
 
     def counting(self, hold: Collection[Path]) -> dict[Path, Stamp]:
         """The stamps of what counts of each input file.
@@ -179,8 +180,6 @@ class InputReader:
         if path is not None:
             texts = _read_queries(path)
         elif dataset is not None:
-            from converters.ir_dataset import dataset_queries
-
             texts = {query.query_id: query.text for query in dataset_queries(dataset)}
         for bank in self.folder.bank(optional=True):
             with contextlib.suppress(ConversionError):
@@ -211,12 +210,12 @@ class InputReader:
 
     def _human(self, rejected: list[Rejected]) -> tuple[tuple[int, HumanRating], ...]:
         path = self.folder.overrides()
-        found = self._optional(
+        read = self._optional(
             path if path.exists() or path.is_symlink() else None, "overrides", _read_overrides, rejected
         )
-        if found is None:
+        if read is None:
             return ()
-        rows, refused = found
+        rows, refused = read
         rejected += (Rejected(self.folder.shown(path), error.line, error.reason) for error in refused)
         return rows
 
@@ -243,17 +242,19 @@ class InputReader:
         """
         part = asked(bank, self.kinds, texts, with_query=self.with_query)
         if part.query_ids:
-            told = self._bankless or self.with_query
-            mute = [query_id for query_id in bank.query_ids if told and query_id not in part.items]
+            needs_text = self._bankless or self.with_query
+            queries_without_text = [
+                query_id for query_id in bank.query_ids if needs_text and query_id not in part.items
+            ]
             rejected += (
                 Rejected(self.folder.shown(self.folder.root), None, f"query '{query_id}' has no text")
-                for query_id in mute
+                for query_id in queries_without_text
             )
             where = self.folder.shown(files[0]) if len(files) == 1 else "the bank"
             rejected += (
                 Rejected(where, None, f"all items of query '{query_id}' are retired: it is not evaluated")
                 for query_id in part.retired
-                if query_id not in part.items and query_id not in mute
+                if query_id not in part.items and query_id not in queries_without_text
             )
             return part
         if part.retired and not asked(bank, self.kinds, texts).query_ids:
@@ -292,8 +293,6 @@ class InputReader:
     def _dataset(
         self, texts: dict[str, str], official: tuple[Qrel, ...] | None, rejected: list[Rejected]
     ) -> tuple[dict[str, str], tuple[Qrel, ...] | None]:
-        from converters.ir_dataset import dataset_qrels, dataset_queries
-
         dataset = self.folder.config.track.dataset
         assert dataset is not None
         try:
@@ -331,14 +330,16 @@ class InputReader:
 
         Of files that are being written it is that of the content that counts, none where none counts yet.
         """
-        found = {}
+        digests = {}
         for path in self.stamps(bank_files):
             if path in hold and not self._files.has("sha256", path):
                 continue
             # A file may be removed at any moment.
             with contextlib.suppress(OSError):
-                found[self.folder.shown(path)] = self._files.get("sha256", path, _sha256, frozen=path in hold)
-        return dict(sorted(found.items()))
+                digests[self.folder.shown(path)] = self._files.get(
+                    "sha256", path, _sha256, frozen=path in hold
+                )
+        return dict(sorted(digests.items()))
 
     def forget_missing(self) -> None:
         """Drops what is cached of files that are gone."""

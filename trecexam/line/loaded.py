@@ -144,11 +144,11 @@ class LoadedTrack(TrackInputs):
 
     def grade_rows(self, query_ids: Collection[str] | None = None) -> Iterator[dict[str, Any]]:
         """Every grade of the pool, or of these queries, with its raw answer: see `StoredGrades.rows`."""
-        return self.grades.rows(self.sheets, self.overrides.said, query_ids)
+        return self.grades.rows(self.sheets, self.overrides.ratings, query_ids)
 
     def override_summary(self) -> dict[str, Any]:
         """How many cells and passages people rated, and who did."""
-        who = sorted({row.who for row in self.overrides.said.values()})
+        who = sorted({row.who for row in self.overrides.ratings.values()})
         return {"cells": self.counts.human_cells, "passages": self.counts.human_passages, "who": who}
 
 

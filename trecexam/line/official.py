@@ -35,18 +35,18 @@ class Official:
     @cached_property
     def labels(self) -> Mapping[str, Mapping[str, int]]:
         """query_id -> doc_id -> label; the best one where a passage is judged for several subtopics."""
-        found: dict[str, dict[str, int]] = {}
+        labels: dict[str, dict[str, int]] = {}
         for row in self.rows:
-            judged = found.setdefault(row.query_id, {})
+            judged = labels.setdefault(row.query_id, {})
             judged[row.doc_id] = max(row.relevance, judged.get(row.doc_id, row.relevance))
-        return found
+        return labels
 
     @cached_property
     def judged(self) -> Mapping[str, Mapping[str, int]]:
         """`labels` without negative ones, which trec_eval reads as: in the pool, not judged."""
         return {
-            query_id: {doc_id: label for doc_id, label in found.items() if label >= 0}
-            for query_id, found in self.labels.items()
+            query_id: {doc_id: label for doc_id, label in labels.items() if label >= 0}
+            for query_id, labels in self.labels.items()
         }
 
     def warnings(self) -> tuple[str, ...]:

@@ -51,14 +51,14 @@ class Overrides:
 
     Attributes:
         queries: query_id -> what counts there.
-        said: (query_id, doc_id, item_id or "") -> the rating that counts for it; for passages with the same
-            text too.
+        ratings: (query_id, doc_id, item_id or "") -> the rating that counts for it; for passages with the
+            same text too.
         decisions: every line that could be read, in the file's order.
         rejected: the lines that were refused, with reasons.
     """
 
     queries: Mapping[str, QueryOverrides] = field(default_factory=dict)
-    said: Mapping[tuple[str, str, str], HumanRating] = field(default_factory=dict)
+    ratings: Mapping[tuple[str, str, str], HumanRating] = field(default_factory=dict)
     decisions: tuple[Decision, ...] = ()
     rejected: tuple[Rejected, ...] = ()
 
@@ -87,7 +87,7 @@ def resolve(
     decisions: dict[int, Decision] = {}
     rejected: list[Rejected] = []
     last: dict[tuple[str, str | None, str, str], int] = {}
-    said: dict[tuple[str, str, str], HumanRating] = {}
+    ratings: dict[tuple[str, str, str], HumanRating] = {}
     cells: dict[str, dict[tuple[str, str], int]] = {}
     passages: dict[str, dict[str, int]] = {}
     for line, row in rows:
@@ -113,7 +113,7 @@ def resolve(
         row = decision.row
         if decision.state == COUNTS and row.rating is not None:
             for doc_id in _alike(row.doc_id, pool[row.query_id], texts):
-                said[row.query_id, doc_id, row.item_id] = row
+                ratings[row.query_id, doc_id, row.item_id] = row
                 if row.item_id:
                     cells.setdefault(row.query_id, {})[doc_id, row.item_id] = row.rating
                 else:
@@ -122,7 +122,7 @@ def resolve(
         query_id: QueryOverrides(cells.get(query_id, {}), passages.get(query_id, {}))
         for query_id in sorted(cells.keys() | passages.keys())
     }
-    return Overrides(queries, said, tuple(decisions.values()), tuple(rejected))
+    return Overrides(queries, ratings, tuple(decisions.values()), tuple(rejected))
 
 
 def _refused(row: HumanRating, bank: Bank, texts: Mapping[str, str], max_rating: int) -> str | None:
@@ -161,4 +161,4 @@ def digest_of(item: Item) -> str:
 def _alike(doc_id: str, pooled: Sequence[str], texts: Mapping[str, str]) -> list[str]:
     """The pooled passages with the same text, this one among them."""
     text = texts.get(doc_id)
-    return [one for one in pooled if one == doc_id or (text is not None and texts.get(one) == text)]
+    return [other for other in pooled if other == doc_id or (text is not None and texts.get(other) == text)]

@@ -7,47 +7,15 @@ transaction; `kill -9` loses at most the batch in flight.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import quote
 
-from trecexam.errors import StoreError
+from trecexam.line.store_connection import StoreConnection
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-#: Applied in order to a store of a lower `user_version`; never edited once released, only added to.
-MIGRATIONS: tuple[str, ...] = (
-    """
-    CREATE TABLE grader  (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, identity TEXT NOT NULL);
-    CREATE TABLE item    (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE);
-    CREATE TABLE passage (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE);
-    CREATE TABLE grade (
-        grader_id  INTEGER NOT NULL REFERENCES grader(id),
-        item_id    INTEGER NOT NULL REFERENCES item(id),
-        passage_id INTEGER NOT NULL REFERENCES passage(id),
-        rating     INTEGER CHECK (rating BETWEEN 0 AND 5),
-        status     TEXT NOT NULL CHECK (status IN ('ok', 'unparsed', 'refused', 'error')),
-        answer     TEXT NOT NULL,
-        probabilities TEXT,
-        PRIMARY KEY (grader_id, item_id, passage_id),
-        CHECK ((rating IS NOT NULL) = (status = 'ok'))
-    ) WITHOUT ROWID;
-    """,
-    """
-    CREATE TABLE usage (
-        grader_id  INTEGER PRIMARY KEY REFERENCES grader(id),
-        requests   INTEGER NOT NULL,
-        tokens_in  INTEGER NOT NULL,
-        tokens_out INTEGER NOT NULL
-    );
-    """,
-)
 
 
 class GradeRow(NamedTuple):
@@ -93,7 +61,7 @@ def _parts(ids: Sequence[int], size: int) -> list[Sequence[int]]:
     return [ids[start : start + size] for start in range(0, len(ids), size)]
 
 
-class GradeStore:
+class GradeStore(StoreConnection):
     """The grades of one track. One process writes at a time; any number may read meanwhile.
 
     The ids it hands out (grader, item, passage) are row numbers of this file and of nothing else.
@@ -101,70 +69,6 @@ class GradeStore:
     Raises (all methods):
         StoreError: the file is no store, is newer than this program, cannot be written, or the disk is full.
     """
-
-    def __init__(self, path: Path, *, write: bool = True, patience: float = 60) -> None:
-        """Opens the store; makes or migrates it when it is opened for writing.
-
-        Args:
-            write: False never writes to disk: also a store in a folder that may only be read can be read.
-            patience: seconds to wait for another process that has the file for itself.
-        """
-        self.path = path
-        self.write = write
-        self._patience = patience
-        with self._errors():
-            self._db = self._connect() if write else self._connect_read_only()
-
-    def _connect(self) -> sqlite3.Connection:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        db = sqlite3.connect(self.path, isolation_level=None, timeout=self._patience, check_same_thread=False)
-        try:
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = NORMAL")
-            self._migrate(db)
-        except BaseException:
-            db.close()
-            raise
-        return db
-
-    def _connect_read_only(self) -> sqlite3.Connection:
-        place = f"file:{quote(str(self.path.absolute()))}"
-        # Beside a WAL, SQLite wants to make a file even to read, unless told that nobody writes.
-        for mode in ("?mode=ro", "?immutable=1"):
-            if not self.path.exists():
-                break
-            db = sqlite3.connect(
-                place + mode,
-                uri=True,
-                isolation_level=None,
-                timeout=self._patience,
-                check_same_thread=False,
-            )
-            try:
-                if self._version(db):
-                    return db
-                db.close()
-                break
-            except sqlite3.OperationalError:
-                db.close()
-                if mode == "?immutable=1":
-                    raise
-            except BaseException:
-                db.close()
-                raise
-        # There is none yet, or it was killed before its tables were made: one without grades.
-        empty = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        self._migrate(empty)
-        return empty
-
-    def close(self) -> None:
-        self._db.close()
-
-    def __enter__(self) -> GradeStore:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
 
     def grader_id(self, digest: bytes) -> int | None:
         """The row of a grader identity, or None where it never graded."""
@@ -178,9 +82,9 @@ class GradeStore:
             self._db.execute(
                 "INSERT OR IGNORE INTO grader (digest, identity) VALUES (?, ?)", (digest, identity)
             )
-        found = self.grader_id(digest)
-        assert found is not None
-        return found
+        grader_id = self.grader_id(digest)
+        assert grader_id is not None
+        return grader_id
 
     def graders(self) -> list[tuple[int, str]]:
         """(row, identity as canonical JSON) of every grader that ever graded here."""
@@ -260,10 +164,10 @@ class GradeStore:
     def forget(self, grader_id: int, status: str) -> int:
         """Drops what this grader gave with this status, so that it is asked again; how many there were."""
         with self._transaction():
-            found = self._db.execute(
+            deleted = self._db.execute(
                 "DELETE FROM grade WHERE grader_id = ? AND status = ?", (grader_id, status)
             )
-            return found.rowcount
+            return deleted.rowcount
 
     def grades(self, grader_id: int, item_id: int) -> list[tuple[int, int | None, str]]:
         """(passage id, rating, status) of every grade that this grader gave on this item."""
@@ -327,52 +231,3 @@ class GradeStore:
             return int(
                 self._db.execute("SELECT count(*) FROM grade WHERE grader_id = ?", (grader_id,)).fetchone()[0]
             )
-
-    def changes(self) -> int:
-        """Another number whenever another connection changed the file since the last call."""
-        with self._errors():
-            return int(self._db.execute("PRAGMA data_version").fetchone()[0])
-
-    def _version(self, db: sqlite3.Connection) -> int:
-        version = int(db.execute("PRAGMA user_version").fetchone()[0])
-        if version > len(MIGRATIONS):
-            raise StoreError(
-                f"made by a newer trecexam (store version {version}, known here: {len(MIGRATIONS)}); upgrade",
-                path=self.path,
-            )
-        return version
-
-    def _migrate(self, db: sqlite3.Connection) -> None:
-        version = self._version(db)
-        for number, script in enumerate(MIGRATIONS[version:], version + 1):
-            # executescript commits what came before, so the transaction is part of the script.
-            db.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        with self._errors():
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._db.execute("COMMIT")
-            except BaseException:
-                # A full disk may have rolled back already.
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                raise
-
-    @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            hint = {
-                "database or disk is full": "free some space and start again: nothing stored is lost",
-                "file is not a database": "this is not a grade store; move it away and grade anew",
-                "attempt to write a readonly database": "make the folder writable",
-                "unable to open database file": "make the folder writable",
-                "database is locked": "another process holds it; wait or stop that one",
-            }.get(str(error), "the store may be damaged; restore a copy, or move it away and grade anew")
-            raise StoreError(f"{error}: {hint}", path=self.path) from error
-        except OSError as error:
-            raise StoreError(f"{error.strerror}: make the folder writable", path=self.path) from error

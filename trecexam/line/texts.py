@@ -6,7 +6,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from converters.errors import ConversionError
+from converters.ir_dataset import dataset_passages
+from converters.passages import read_passages
 from converters.records import Passage
+from converters.rubric_jsonl import read_graded_passages
 from trecexam.errors import TrackError
 from trecexam.files.stamps import Rejected, sniffed, stamp
 from trecexam.track import TrackFolder
@@ -43,21 +46,23 @@ class Texts:
         current = dataset if source is None else (source, stamp(source))
         if current != self._texts_stamp:
             self._texts, self._sought, self._texts_stamp = {}, set(), current
-        wanted = set(doc_ids) - self._sought
-        if wanted:
+        needed = set(doc_ids) - self._sought
+        if needed:
             if source is None:
                 assert dataset is not None
-                self._texts.update(_dataset_texts(dataset, wanted))
+                self._texts.update(_dataset_texts(dataset, needed))
             else:
-                found, self._texts_rejected = _passages(
-                    source, wanted | self._texts.keys(), self.folder.shown(source)
+                texts, self._texts_rejected = _passages(
+                    source, needed | self._texts.keys(), self.folder.shown(source)
                 )
-                self._texts.update(found)
-            self._sought |= wanted
+                self._texts.update(texts)
+            self._sought |= needed
         return self._texts, self._texts_rejected
 
 
-def _passages(path: Path, wanted: Collection[str], shown: str) -> tuple[dict[str, str], tuple[Rejected, ...]]:
+def _passages(
+    path: Path, doc_ids: Collection[str], shown: str
+) -> tuple[dict[str, str], tuple[Rejected, ...]]:
     rejected: list[Rejected] = []
 
     def refuse(error: ConversionError) -> None:
@@ -66,7 +71,7 @@ def _passages(path: Path, wanted: Collection[str], shown: str) -> tuple[dict[str
     texts: dict[str, str] = {}
     try:
         for passage in _read_passages(path, refuse):
-            if passage.doc_id in wanted and texts.setdefault(passage.doc_id, passage.text) != passage.text:
+            if passage.doc_id in doc_ids and texts.setdefault(passage.doc_id, passage.text) != passage.text:
                 rejected.append(
                     Rejected(
                         shown,
@@ -81,15 +86,10 @@ def _passages(path: Path, wanted: Collection[str], shown: str) -> tuple[dict[str
 
 
 def _read_passages(path: Path, on_error: Callable[[ConversionError], None]) -> Iterator[Passage]:
-    from converters.passages import read_passages
-    from converters.rubric_jsonl import read_graded_passages
-
     if sniffed(path) == "rubric":
         return iter(read_graded_passages(path))
     return iter(read_passages(path, on_error))
 
 
-def _dataset_texts(dataset: str, wanted: Collection[str]) -> dict[str, str]:
-    from converters.ir_dataset import dataset_passages
-
-    return {doc_id: passage.text for doc_id, passage in dataset_passages(dataset, wanted).items()}
+def _dataset_texts(dataset: str, doc_ids: Collection[str]) -> dict[str, str]:
+    return {doc_id: passage.text for doc_id, passage in dataset_passages(dataset, doc_ids).items()}

@@ -18,38 +18,38 @@ from trecexam.line.store import GradeStore
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from trecexam.serving.view import QueryState, View
+    from trecexam.serving.view import QueryView, View
 
 #: Seconds to wait for a process that has the store for itself: one that makes or mends it.
 PATIENCE = 0.5
 
 
-class Said(NamedTuple):
+class GraderAnswer(NamedTuple):
     """The grader's answer as it came, and the probabilities of the ratings from 0 where it has them."""
 
-    answer: str
+    text: str
     probabilities: tuple[float, ...] | None
 
     @property
     def has_words(self) -> bool:
         """Whether it says more than a rating."""
-        return re.search(r"[^\W\d_]{3}", self.answer) is not None
+        return re.search(r"[^\W\d_]{3}", self.text) is not None
 
 
 @dataclass(frozen=True)
-class Answers:
+class GraderAnswers:
     """The grader's answers that were asked for.
 
     Attributes:
-        said: by item_id (of a passage) or doc_id (of an item); cells without an answer are not there.
+        by_id: by item_id (of a passage) or doc_id (of an item); cells without an answer are not there.
         trouble: why they cannot be read now; "" where they can.
     """
 
-    said: Mapping[str, Said]
+    by_id: Mapping[str, GraderAnswer]
     trouble: str = ""
 
 
-def of_passage(path: Path, view: View, state: QueryState, place: int) -> Answers:
+def of_passage(path: Path, view: View, state: QueryView, place: int) -> GraderAnswers:
     """item_id -> what the grader said of this passage.
 
     Args:
@@ -58,8 +58,8 @@ def of_passage(path: Path, view: View, state: QueryState, place: int) -> Answers
     """
     text = state.texts[place]
     if text is None or not state.gradable[place]:
-        return Answers({})
-    found = {}
+        return GraderAnswers({})
+    answers = {}
     try:
         with GradeStore(path, write=False, patience=PATIENCE) as store:
             grader = store.grader_id(view.grader_digest)
@@ -70,13 +70,13 @@ def of_passage(path: Path, view: View, state: QueryState, place: int) -> Answers
                     continue
                 grade = store.answer(grader, row, passage)
                 if grade is not None:
-                    found[item.item_id] = Said(grade.answer, grade.probabilities)
+                    answers[item.item_id] = GraderAnswer(grade.answer, grade.probabilities)
     except StoreError as error:
-        return Answers({}, str(error))
-    return Answers(found)
+        return GraderAnswers({}, str(error))
+    return GraderAnswers(answers)
 
 
-def of_item(path: Path, view: View, state: QueryState, column: int, places: list[int]) -> Answers:
+def of_item(path: Path, view: View, state: QueryView, column: int, places: list[int]) -> GraderAnswers:
     """doc_id -> what the grader said of these passages on one item.
 
     Args:
@@ -84,7 +84,7 @@ def of_item(path: Path, view: View, state: QueryState, column: int, places: list
         column: the item's.
         places: the passages' rows in the state.
     """
-    found = {}
+    answers = {}
     try:
         with GradeStore(path, write=False, patience=PATIENCE) as store:
             grader = store.grader_id(view.grader_digest)
@@ -96,7 +96,7 @@ def of_item(path: Path, view: View, state: QueryState, column: int, places: list
                     continue
                 grade = store.answer(grader, row, passage)
                 if grade is not None:
-                    found[state.doc_ids[place]] = Said(grade.answer, grade.probabilities)
+                    answers[state.doc_ids[place]] = GraderAnswer(grade.answer, grade.probabilities)
     except StoreError as error:
-        return Answers({}, str(error))
-    return Answers(found)
+        return GraderAnswers({}, str(error))
+    return GraderAnswers(answers)

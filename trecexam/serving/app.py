@@ -85,7 +85,7 @@ def create_app(
 
 def _not_ready(request: Request, error: Exception) -> Response:
     live = live_of(request)
-    live.wait_for(lambda one: one.view is not None or bool(one.trouble), FIRST_LOOK)
+    live.wait_for(lambda track: track.view is not None or bool(track.trouble), FIRST_LOOK)
     if live.view is not None and request.method == "GET":
         return RedirectResponse(str(Address.of(request)), 303)
     return render(request, "loading.html", 503 if live.trouble else 200)

@@ -161,10 +161,10 @@ class Thread:
         self._to.put(message)
 
     def receive(self) -> Any:
-        said = self._from.get()
-        if said is None and not self._ending:
+        message = self._from.get()
+        if message is None and not self._ending:
             raise EOFError
-        return said
+        return message
 
     def pid(self) -> int | None:
         return None

@@ -24,15 +24,15 @@ from trecexam.scores.labels import labels
 from trecexam.serving.view import (
     HoleCounts,
     ItemHead,
-    ItemLine,
+    ItemReachLine,
     JudgedTable,
     Part,
     PerQuery,
     QueryHead,
-    QueryState,
+    QueryView,
     RunHead,
-    Settings,
     View,
+    ViewSettings,
 )
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from trecexam.scores.values import MeasureValues
 
 
-class _Gathered(NamedTuple):
+class _GatheredQuery(NamedTuple):
     """What a query adds to the view.
 
     Attributes:
@@ -65,7 +65,7 @@ class Gatherer:
     """Gathers again and again, and only what changed since the last time."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, _Gathered] = {}
+        self._kept: dict[str, _GatheredQuery] = {}
 
     def gather(self, track: LoadedTrack) -> tuple[View, dict[str, Part]]:
         """The view of a track that was loaded just now, without parts; and the parts that are new.
@@ -82,9 +82,13 @@ class Gatherer:
             if kept is None or kept.token != token:
                 kept = _gathered(track, q, judgments, token)
             self._kept[q.query_id] = kept
-        found = self._kept
-        new = {q: one.part for q, one in found.items() if q not in earlier or earlier[q].part is not one.part}
-        view = _view(track, judgments, notes, list(found.values()))
+        gathered = self._kept
+        new = {
+            q: query.part
+            for q, query in gathered.items()
+            if q not in earlier or earlier[q].part is not query.part
+        }
+        view = _view(track, judgments, notes, list(gathered.values()))
         return view, new
 
     def _common(self, track: LoadedTrack) -> Hashable:
@@ -112,11 +116,11 @@ def _token(track: LoadedTrack, q: QueryRatings) -> tuple[Hashable, ...]:
 
 
 def _human(track: LoadedTrack, query_id: str) -> dict[tuple[str, str], HumanRating]:
-    said = track.overrides.queries.get(query_id)
-    if said is None:
+    query_overrides = track.overrides.queries.get(query_id)
+    if query_overrides is None:
         return {}
-    keys = (*said.cells, *((doc_id, "") for doc_id in said.passages))
-    return {key: track.overrides.said[query_id, *key] for key in keys}
+    keys = (*query_overrides.cells, *((doc_id, "") for doc_id in query_overrides.passages))
+    return {key: track.overrides.ratings[query_id, *key] for key in keys}
 
 
 def _official(track: LoadedTrack) -> tuple[Official | None, tuple[str, ...]]:
@@ -124,14 +128,16 @@ def _official(track: LoadedTrack) -> tuple[Official | None, tuple[str, ...]]:
     if track.official is None and track.folder.qrels() is None:
         return None, ()
     try:
-        found = official_judgments(track)
+        judgments = official_judgments(track)
     except TrecexamError as error:
         return None, (str(error),)
-    apart = found.explain_no_overlap({q.query_id: q.doc_ids for q in track.ratings()})
-    return found, (*found.warnings(), *((apart,) if apart else ()))
+    apart = judgments.explain_no_overlap({q.query_id: q.doc_ids for q in track.ratings()})
+    return judgments, (*judgments.warnings(), *((apart,) if apart else ()))
 
 
-def _gathered(track: LoadedTrack, q: QueryRatings, judgments: Official | None, token: Hashable) -> _Gathered:
+def _gathered(
+    track: LoadedTrack, q: QueryRatings, judgments: Official | None, token: Hashable
+) -> _GatheredQuery:
     state = _state(track, q, judgments)
     pairs = zip(state.doc_ids, state.texts, strict=True)
     folded = "\n".join(f"{doc_id}\t{' '.join((text or '').split())}" for doc_id, text in pairs)
@@ -146,7 +152,7 @@ def _gathered(track: LoadedTrack, q: QueryRatings, judgments: Official | None, t
         int((state.codes < MISSING).sum()),
         len(state.human),
     )
-    return _Gathered(
+    return _GatheredQuery(
         token,
         head,
         Part(pickle.dumps(state, protocol=5), folded.casefold().encode(errors="replace")),
@@ -155,7 +161,7 @@ def _gathered(track: LoadedTrack, q: QueryRatings, judgments: Official | None, t
     )
 
 
-def _state(track: LoadedTrack, q: QueryRatings, judgments: Official | None) -> QueryState:
+def _state(track: LoadedTrack, q: QueryRatings, judgments: Official | None) -> QueryView:
     scores = track.config.scores
     query_id = q.query_id
     texts = track.texts
@@ -167,7 +173,7 @@ def _state(track: LoadedTrack, q: QueryRatings, judgments: Official | None) -> Q
         for name, run in track.runs.items()
         if query_id in run
     }
-    return QueryState(
+    return QueryView(
         query_id,
         track.query_texts.get(query_id, ""),
         track.bank.items[query_id],
@@ -185,7 +191,7 @@ def _state(track: LoadedTrack, q: QueryRatings, judgments: Official | None) -> Q
     )
 
 
-def _judged_rows(state: QueryState, judgments: Official | None) -> NDArray[np.int32]:
+def _judged_rows(state: QueryView, judgments: Official | None) -> NDArray[np.int32]:
     runs = np.zeros(len(state.doc_ids), np.int32)
     for ranking in state.rankings.values():
         runs[list(ranking)] += 1
@@ -200,20 +206,20 @@ def _judged_rows(state: QueryState, judgments: Official | None) -> NDArray[np.in
 
 
 def _holes(
-    q: QueryRatings, state: QueryState, runs: Sequence[str], judgments: Official | None, depth: int
+    q: QueryRatings, state: QueryView, runs: Sequence[str], judgments: Official | None, depth: int
 ) -> NDArray[np.int32]:
     rated = frozenset(compress(q.doc_ids, q.rated.tolist()))
     judged = None if judgments is None else frozenset(state.judgments)
-    found = np.zeros((3, len(runs)), np.int32)
+    counts = np.zeros((3, len(runs)), np.int32)
     for column, name in enumerate(runs):
         ranking = [state.doc_ids[place] for place in state.rankings.get(name, ())]
-        one = holes(ranking, judged, rated, depth)
-        found[:, column] = one.retrieved, one.unjudged or 0, one.ungraded
-    return found
+        run_holes = holes(ranking, judged, rated, depth)
+        counts[:, column] = run_holes.retrieved, run_holes.unjudged or 0, run_holes.ungraded
+    return counts
 
 
 def _view(
-    track: LoadedTrack, judgments: Official | None, notes: tuple[str, ...], found: Sequence[_Gathered]
+    track: LoadedTrack, judgments: Official | None, notes: tuple[str, ...], gathered: Sequence[_GatheredQuery]
 ) -> View:
     config, folder = track.config, track.folder
     scores = config.scores
@@ -225,7 +231,7 @@ def _view(
             values_on_official = _per_query(official_values(track), official_board, sorted(judgments.labels))
         except ValueError as error:
             notes = (*notes, f"official measures cannot be computed: {error}")
-    judged = _judged(found)
+    judged = _judged(gathered)
     return View(
         version=0,
         root=str(folder.root),
@@ -235,7 +241,7 @@ def _view(
         ),
         grader_digest=identity_digest(track.grader.identity),
         store=str(folder.store_path),
-        settings=Settings(
+        settings=ViewSettings(
             config.track.depth,
             scores.label,
             scores.min_rating,
@@ -253,7 +259,7 @@ def _view(
             name: RunHead(folder.shown(track.run_files[name]), len(run.query_ids))
             for name, run in track.runs.items()
         },
-        heads={one.head.query_id: one.head for one in found},
+        heads={query.head.query_id: query.head for query in gathered},
         parts={},
         bank=tuple(
             ItemHead(query_id, item.item_id, item.text)
@@ -261,7 +267,7 @@ def _view(
             for item in items
         ),
         counts=track.counts,
-        holes=_hole_counts(found, len(track.runs), judgments, config.track.depth),
+        holes=_hole_counts(gathered, len(track.runs), judgments, config.track.depth),
         judged=judged,
         kappa=None if judged is None else _agreement(track),
         items=_items(track, judgments),
@@ -283,55 +289,56 @@ def _per_query(values: MeasureValues, board: Leaderboard, query_ids: Sequence[st
 
 
 def _hole_counts(
-    found: Sequence[_Gathered], n_runs: int, judgments: Official | None, depth: int
+    gathered: Sequence[_GatheredQuery], n_runs: int, judgments: Official | None, depth: int
 ) -> HoleCounts:
-    stacked = np.zeros((3, n_runs, len(found)), np.int32)
-    for column, one in enumerate(found):
-        stacked[:, :, column] = one.holes
+    stacked = np.zeros((3, n_runs, len(gathered)), np.int32)
+    for column, query in enumerate(gathered):
+        stacked[:, :, column] = query.holes
     return HoleCounts(depth, stacked[0], None if judgments is None else stacked[1], stacked[2])
 
 
-def _judged(found: Sequence[_Gathered]) -> JudgedTable | None:
-    if not any(len(one.judged) for one in found):
+def _judged(gathered: Sequence[_GatheredQuery]) -> JudgedTable | None:
+    judged = [query.judged for query in gathered]
+    if not any(map(len, judged)):
         return None
-    query = np.repeat(np.arange(len(found), dtype=np.int32), [len(one.judged) for one in found])
-    return JudgedTable(query, *np.concatenate([one.judged for one in found]).T)
+    query = np.repeat(np.arange(len(judged), dtype=np.int32), [len(rows) for rows in judged])
+    return JudgedTable(query, *np.concatenate(judged).T)
 
 
 def _agreement(track: LoadedTrack) -> tuple[float, float, float] | None:
     """Kappa with its interval, of the grader's own labels, relevant or not; None where there is none."""
     try:
-        found = agreements_if_any(track)
+        agreements = agreements_if_any(track)
     except (TrecexamError, ValueError):
         return None
-    if found is None:
+    if agreements is None:
         return None
-    kappa = found.found[0].binary.kappa
+    kappa = agreements.found[0].binary.kappa
     return None if math.isnan(kappa.value) else (kappa.value, kappa.low, kappa.high)
 
 
-def _items(track: LoadedTrack, judgments: Official | None) -> tuple[ItemLine, ...] | None:
+def _items(track: LoadedTrack, judgments: Official | None) -> tuple[ItemReachLine, ...] | None:
     if judgments is None:
         return None
     try:
-        found = verification.spurious(track)
+        reach = verification.spurious(track)
     except TrecexamError:
         # Nothing graded, or nothing in common: the notes, or the counts, say so.
         return None
-    return tuple(_lines(found.items))
+    return tuple(_lines(reach.items))
 
 
-def _lines(items: Iterable[ItemReach]) -> Iterator[ItemLine]:
-    for one in items:
-        yield ItemLine(
-            one.query_id,
-            one.index,
-            one.item.item_id,
-            one.item.text,
-            one.relevant,
-            one.relevant_reached,
-            one.nonrelevant,
-            one.nonrelevant_reached,
-            one.phi,
-            one.note,
+def _lines(items: Iterable[ItemReach]) -> Iterator[ItemReachLine]:
+    for reach in items:
+        yield ItemReachLine(
+            reach.query_id,
+            reach.index,
+            reach.item.item_id,
+            reach.item.text,
+            reach.relevant,
+            reach.relevant_reached,
+            reach.nonrelevant,
+            reach.nonrelevant_reached,
+            reach.phi,
+            reach.note,
         )

@@ -27,7 +27,7 @@ AGAIN, RETRY, LEAVING = 15.0, 60.0, 20.0
 
 
 @dataclass(frozen=True)
-class Grading:
+class GradingState:
     """What is being graded.
 
     Attributes:
@@ -50,7 +50,7 @@ class Line(NamedTuple):
     text: str
 
 
-class Told(NamedTuple):
+class GradingEnded(NamedTuple):
     """From the process: a look at the track is over; why it cannot go on, "" where all is done."""
 
     reason: str
@@ -88,7 +88,7 @@ class Regrader:
         self._ending = False
         self._asked = threading.Event()
         self._lock = threading.Lock()
-        self._now = Grading()
+        self._now = GradingState()
 
     def __enter__(self) -> Regrader:
         self._thread.start()
@@ -100,7 +100,7 @@ class Regrader:
         self.stop()
 
     @property
-    def now(self) -> Grading:
+    def now(self) -> GradingState:
         """What is being graded now."""
         return self._now
 
@@ -144,12 +144,12 @@ class Regrader:
         try:
             while True:
                 try:
-                    said = link.receive()
+                    message = link.receive()
                 except EOFError:
                     break
-                if said is None:
+                if message is None:
                     return 0.0
-                self._take(said)
+                self._take(message)
         finally:
             with self._lock:
                 self._link = None
@@ -161,30 +161,32 @@ class Regrader:
             self._fail(f"the process that grades {how}")
         return self._retry
 
-    def _take(self, said: Any) -> None:
-        if isinstance(said, Line):
-            self._log(said.text)
-        elif isinstance(said, Progress):
+    def _take(self, message: Any) -> None:
+        if isinstance(message, Line):
+            self._log(message.text)
+        elif isinstance(message, Progress):
             since = time.time() if self._now.since is None else self._now.since
-            self._now = replace(self._now, done=said.graded, total=said.cells, since=since, busy="")
-        elif isinstance(said, Busy):
-            if said.reason != self._now.busy:
-                self._log(said.reason)
-            self._now = Grading(busy=said.reason)
-        elif said.reason:
-            self._fail(said.reason)
+            self._now = replace(self._now, done=message.graded, total=message.cells, since=since, busy="")
+        elif isinstance(message, Busy):
+            if message.reason != self._now.busy:
+                self._log(message.reason)
+            self._now = GradingState(busy=message.reason)
+        elif message.reason:
+            self._fail(message.reason)
         else:
-            self._now = Grading()
+            self._now = GradingState()
 
     def _fail(self, reason: str) -> None:
         if reason != self._now.failure:
             self._log(f"grading: {reason}")
-        self._now = Grading(failure=reason)
+        self._now = GradingState(failure=reason)
 
 
 def grade(root: Path, receive: child.Receive, say: child.Say) -> None:
     """The process: a daemon that tells how it gets on, until `receive` gives an EOFError."""
-    daemon = Daemon(root, log=lambda line: say(Line(line)), progress=say, told=lambda why: say(Told(why)))
+    daemon = Daemon(
+        root, log=lambda line: say(Line(line)), progress=say, look_ended=lambda why: say(GradingEnded(why))
+    )
 
     def listen() -> None:
         with contextlib.suppress(EOFError, OSError):
@@ -199,10 +201,10 @@ def grade(root: Path, receive: child.Receive, say: child.Say) -> None:
     except LockedError as error:
         say(Busy(str(error)))
     except TrecexamError as error:
-        say(Told(str(error)))
+        say(GradingEnded(str(error)))
     except (BrokenPipeError, ConnectionResetError):
         # The page is gone.
         pass
     except Exception as error:
         traceback.print_exc()
-        say(Told(f"this should not happen, please report it: {type(error).__name__}: {error}"))
+        say(GradingEnded(f"this should not happen, please report it: {type(error).__name__}: {error}"))

@@ -93,8 +93,11 @@ class Guard:
             if isinstance(form, Response):
                 refused = form
             elif not hmac.compare_digest(form.pop(FIELD, "").encode(), self.csrf.encode()):
-                refused = said(403, "This form is of an earlier start of the page, or not of this page. "
-                                    "Go back, reload the page, and send it again.")  # fmt: skip
+                refused = plain_page(
+                    403,
+                    "This form is of an earlier start of the page, or not of this page. Go back, reload the "
+                    "page, and send it again.",
+                )
             else:
                 scope["form"] = form
         await (refused or self.app)(scope, receive, guarded)
@@ -103,16 +106,16 @@ class Guard:
         """The answer to a request that may not pass."""
         headers = Headers(scope=scope)
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > MAX_URL:
-            return said(414, "This address is too long.")
+            return plain_page(414, "This address is too long.")
         if scope["method"] not in {"GET", "HEAD", "POST"}:
-            return said(405, "Only GET, HEAD and POST are answered here.", {"allow": "GET, HEAD, POST"})
+            return plain_page(405, "Only GET, HEAD and POST are answered here.", {"allow": "GET, HEAD, POST"})
         host = headers.get("host", "")
         if not self._is_ours(host):
-            return said(
+            return plain_page(
                 421, "The page is not at this name. Open it by the address that `trecexam serve` printed."
             )
         if scope["method"] == "POST" and not _from_here(headers, host):
-            return said(403, "This request comes from another site, and was not taken.")
+            return plain_page(403, "This request comes from another site, and was not taken.")
         if self._token is None or scope["path"].startswith("/static/") or scope["path"] == "/healthz":
             return None
         return self._welcome(scope, headers, self._token)
@@ -132,23 +135,27 @@ class Guard:
     def _welcome(self, scope: Scope, headers: Headers, token: str) -> Response | None:
         """None for who has shown the token; the cookie for who shows it now; else how to get in."""
         kept = hmac.new(token.encode(), b"trecexam cookie", hashlib.sha256).hexdigest()
-        if any(hmac.compare_digest(one.encode(), kept.encode()) for one in _cookies(headers, self._cookie)):
+        if any(
+            hmac.compare_digest(cookie.encode(), kept.encode()) for cookie in _cookies(headers, self._cookie)
+        ):
             return None
         pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         shown = [value for name, value in pairs if name == "token"]
         if scope["method"] == "GET" and shown:
             if not hmac.compare_digest(shown[0].encode(), token.encode()):
-                return said(401, "This is not the token.", ask=True)
+                return plain_page(401, "This is not the token.", ask=True)
             rest = urlencode([(name, value) for name, value in pairs if name != "token"])
             path = scope["raw_path"].decode("latin-1").split("?")[0]
             # No redirection: after a link in a mail, browsers send no strict cookie to where that leads.
             response = _onwards("/" + path.lstrip("/") + (f"?{rest}" if rest else ""))
             response.set_cookie(self._cookie, kept, path="/", httponly=True, samesite="strict")
             return response
-        return said(401, "This page needs the token that `trecexam serve` printed.", ask=True)
+        return plain_page(401, "This page needs the token that `trecexam serve` printed.", ask=True)
 
 
-def said(status: int, what: str, headers: dict[str, str] | None = None, *, ask: bool = False) -> HTMLResponse:
+def plain_page(
+    status: int, what: str, headers: dict[str, str] | None = None, *, ask: bool = False
+) -> HTMLResponse:
     """A page that says one thing, which is no user's text; with a form for the token."""
     form = (
         '<form method="get" action="/"><label for="token">Token</label> '
@@ -209,7 +216,7 @@ async def _form(scope: Scope, receive: Receive) -> dict[str, str] | Response:
         headers.get("content-type", "").partition(";")[0].strip().lower()
         != "application/x-www-form-urlencoded"
     ):
-        return said(415, "Only forms are taken here.")
+        return plain_page(415, "Only forms are taken here.")
     length = headers.get("content-length", "0")
     if not length.isdigit() or len(length) > 12 or int(length) > MAX_BODY:
         return _too_much()
@@ -220,22 +227,26 @@ async def _form(scope: Scope, receive: Receive) -> dict[str, str] | Response:
             while more:
                 message = await receive()
                 if message["type"] == "http.disconnect":
-                    return said(400, "The request ended early.")
+                    return plain_page(400, "The request ended early.")
                 body += message.get("body", b"")
                 more = message.get("more_body", False)
                 if len(body) > MAX_BODY:
                     return _too_much()
     except TimeoutError:
-        return said(408, "The form took too long to come.", {"connection": "close"})
+        return plain_page(408, "The form took too long to come.", {"connection": "close"})
     try:
         pairs = parse_qsl(body.decode(), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
     except (UnicodeDecodeError, ValueError):
-        return said(400, f"The form cannot be read: it must be UTF-8, with {MAX_FIELDS} fields at the most.")
+        return plain_page(
+            400, f"The form cannot be read: it must be UTF-8, with {MAX_FIELDS} fields at the most."
+        )
     form = dict(pairs)
     if len(form) != len(pairs):
-        return said(400, "A field of the form stands twice.")
+        return plain_page(400, "A field of the form stands twice.")
     return form
 
 
 def _too_much() -> Response:
-    return said(413, f"The form is too large: {MAX_BODY >> 20} MiB at the most.", {"connection": "close"})
+    return plain_page(
+        413, f"The form is too large: {MAX_BODY >> 20} MiB at the most.", {"connection": "close"}
+    )

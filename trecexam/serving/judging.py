@@ -62,7 +62,7 @@ class Key(NamedTuple):
     item_id: str
 
 
-class ToJudge(NamedTuple):
+class QueuedJudgment(NamedTuple):
     """A judgment that could change the ranking: see `judge_next.arithmetic.Suggestion`.
 
     `now` is the passage's label, or the cell's rating.
@@ -79,12 +79,12 @@ class ToJudge(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Queue:
+class JudgmentQueue:
     """The judgments that were found.
 
     Attributes:
         level, measure, n_runs, tied: as in `NextJudgments`; "" and 0 while nothing was looked at.
-        found: query_id -> its judgments, best first, `KEPT` at the most.
+        by_query: query_id -> its judgments, best first, `KEPT` at the most.
         as_of: query_id -> the version of the state that they are of.
         queries: how many there are to look at.
         looked, total: how far the look in hand is; both 0 where there is none.
@@ -95,7 +95,7 @@ class Queue:
     measure: str = ""
     n_runs: int = 0
     tied: bool = False
-    found: Mapping[str, tuple[ToJudge, ...]] = field(default_factory=dict)
+    by_query: Mapping[str, tuple[QueuedJudgment, ...]] = field(default_factory=dict)
     as_of: Mapping[str, int] = field(default_factory=dict)
     queries: int = 0
     looked: int = 0
@@ -103,17 +103,22 @@ class Queue:
     failure: str = ""
 
     @cached_property
-    def best(self) -> tuple[ToJudge, ...]:
+    def best(self) -> tuple[QueuedJudgment, ...]:
         """All of them, the first to make first."""
-        rows = (one for group in self.found.values() for one in group)
-        return tuple(sorted(rows, key=lambda one: (-round(one.change, 12), -round(one.swaps, 12), one.key)))
+        rows = (judgment for group in self.by_query.values() for judgment in group)
+        return tuple(
+            sorted(
+                rows,
+                key=lambda judgment: (-round(judgment.change, 12), -round(judgment.swaps, 12), judgment.key),
+            )
+        )
 
     def stale(self, version: int) -> int:
         """Queries whose judgments are of an earlier state."""
         return sum(known < version for known in self.as_of.values())
 
 
-class Asked(NamedTuple):
+class LookRequest(NamedTuple):
     """To the process: what is wanted, and the queries that were looked at before, the oldest look first."""
 
     wish: Wish
@@ -130,20 +135,20 @@ class Began(NamedTuple):
     query_ids: tuple[str, ...]
 
 
-class Found(NamedTuple):
+class QueryLooked(NamedTuple):
     """From the process: a query was looked at."""
 
     query_id: str
-    rows: tuple[ToJudge, ...]
+    rows: tuple[QueuedJudgment, ...]
 
 
-class Failed(NamedTuple):
+class LookFailed(NamedTuple):
     """From the process: why nothing can be found."""
 
     reason: str
 
 
-class Over(NamedTuple):
+class LookOver(NamedTuple):
     """From the process: all queries were looked at."""
 
 
@@ -198,55 +203,55 @@ class JudgeList:
         self._make = make or (lambda: child.Process(look, root, nice=10))
         self._rest = rest
         self._lock = threading.Lock()
-        self._wanted = threading.Condition(self._lock)
+        self._wake = threading.Condition(self._lock)
         self._link: child.Link | None = None
         self._ending = False
         self._version = 0
         self._until = 0.0
         self._failed_at = -1
-        self._queue = Queue()
+        self._queue = JudgmentQueue()
         self._thread = threading.Thread(target=self._run, name="judge next", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
         """Ends it."""
-        with self._wanted:
+        with self._wake:
             self._ending = True
             link = self._link
-            self._wanted.notify_all()
+            self._wake.notify_all()
         if link is not None:
             # It reads only: nothing can be lost.
             link.stop()
         self._thread.join(child.LEAVING)
 
-    def want(self, version: int) -> Queue:
+    def want(self, version: int) -> JudgmentQueue:
         """The list as it is now; it is made current in the background.
 
         Args:
             version: of the track's state.
         """
-        with self._wanted:
+        with self._wake:
             self._version = max(self._version, version)
             self._until = time.monotonic() + INTEREST
-            self._wanted.notify_all()
+            self._wake.notify_all()
             return self._queue
 
-    def wait(self, seconds: float) -> Queue:
+    def wait(self, seconds: float) -> JudgmentQueue:
         """The list, as soon as there is something in it or it is known that there is nothing."""
-        with self._wanted:
-            self._wanted.wait_for(self._is_something, seconds)
+        with self._wake:
+            self._wake.wait_for(self._is_something, seconds)
             return self._queue
 
     def _is_something(self) -> bool:
         queue = self._queue
-        return bool(queue.failure or any(queue.found.values()) or (queue.measure and not queue.total))
+        return bool(queue.failure or any(queue.by_query.values()) or (queue.measure and not queue.total))
 
     def _run(self) -> None:
         pause = 0.0
         while True:
-            with self._wanted:
-                self._wanted.wait_for(lambda: self._ending, pause)
-                self._wanted.wait_for(lambda: self._ending or self._is_due())
+            with self._wake:
+                self._wake.wait_for(lambda: self._ending, pause)
+                self._wake.wait_for(lambda: self._ending or self._is_due())
                 if self._ending:
                     return
                 version, known = self._version, self._oldest()
@@ -254,7 +259,7 @@ class JudgeList:
                 link.start()
             began = time.monotonic()
             try:
-                link.send(Asked(self._wish, known))
+                link.send(LookRequest(self._wish, known))
                 self._listen(link, version)
             except Exception as error:
                 traceback.print_exc()
@@ -263,10 +268,10 @@ class JudgeList:
                 )
             finally:
                 link.stop()
-                with self._wanted:
+                with self._wake:
                     self._link = None
                     self._queue = replace(self._queue, looked=0, total=0)
-                    self._wanted.notify_all()
+                    self._wake.notify_all()
             pause = max(LEAST, self._rest * (time.monotonic() - began)) if self._rest else 0.01
 
     def _is_due(self) -> bool:
@@ -283,23 +288,23 @@ class JudgeList:
         known: frozenset[str] = frozenset()
         while True:
             try:
-                said = link.receive()
+                message = link.receive()
             except EOFError:
                 self._fail(f"the process that looks for judgments {link.ended()}", version)
                 return
-            if said is None or isinstance(said, Over):
+            if message is None or isinstance(message, LookOver):
                 return
-            if isinstance(said, Failed):
-                self._fail(said.reason, version)
+            if isinstance(message, LookFailed):
+                self._fail(message.reason, version)
                 return
-            with self._wanted:
+            with self._wake:
                 queue = self._queue
-                if isinstance(said, Began):
-                    known = frozenset(said.query_ids)
-                    same = (said.level, said.measure) == (queue.level, queue.measure)
-                    self._queue = Queue(
-                        *said[:4],
-                        {q: rows for q, rows in queue.found.items() if same and q in known},
+                if isinstance(message, Began):
+                    known = frozenset(message.query_ids)
+                    same = (message.level, message.measure) == (queue.level, queue.measure)
+                    self._queue = JudgmentQueue(
+                        *message[:4],
+                        {q: rows for q, rows in queue.by_query.items() if same and q in known},
                         {q: of for q, of in queue.as_of.items() if same and q in known},
                         len(known),
                         0,
@@ -308,19 +313,19 @@ class JudgeList:
                 else:
                     self._queue = replace(
                         queue,
-                        found={**queue.found, said.query_id: said.rows},
-                        as_of={**queue.as_of, said.query_id: version},
+                        by_query={**queue.by_query, message.query_id: message.rows},
+                        as_of={**queue.as_of, message.query_id: version},
                         looked=queue.looked + 1,
                     )
-                self._wanted.notify_all()
+                self._wake.notify_all()
                 if time.monotonic() > self._until:
                     return
 
     def _fail(self, reason: str, version: int) -> None:
-        with self._wanted:
+        with self._wake:
             self._failed_at = version
-            self._queue = Queue(failure=reason)
-            self._wanted.notify_all()
+            self._queue = JudgmentQueue(failure=reason)
+            self._wake.notify_all()
 
 
 def look(root: Path, receive: child.Receive, say: child.Say) -> None:
@@ -328,7 +333,7 @@ def look(root: Path, receive: child.Receive, say: child.Say) -> None:
     asked = None
     while asked is None:
         asked = receive(60.0)
-    assert isinstance(asked, Asked)
+    assert isinstance(asked, LookRequest)
     try:
         with opened(root) as loader:
             track = loader.load()
@@ -337,17 +342,17 @@ def look(root: Path, receive: child.Receive, say: child.Say) -> None:
             search = Search(track, wish.measure or None, level, include_judged=wish.judged)
             queries = search.chosen()
             say(Began(search.level, search.measure, search.n_runs, search.tied, tuple(queries)))
-            for row in _found(search, _ordered(queries, asked.known), track):
+            for row in _query_looks(search, _ordered(queries, asked.known), track):
                 say(row)
-        say(Over())
+        say(LookOver())
     except (TrecexamError, ConversionError) as error:
-        say(Failed(str(error)))
+        say(LookFailed(str(error)))
     except (BrokenPipeError, ConnectionResetError):
         # Nobody wants to know any more.
         pass
     except Exception as error:
         traceback.print_exc()
-        say(Failed(f"this should not happen, please report it: {type(error).__name__}: {error}"))
+        say(LookFailed(f"this should not happen, please report it: {type(error).__name__}: {error}"))
 
 
 def _ordered(query_ids: Collection[str], known: Collection[str]) -> list[str]:
@@ -356,13 +361,13 @@ def _ordered(query_ids: Collection[str], known: Collection[str]) -> list[str]:
     return [q for q in query_ids if q not in known] + [q for q in known if q in there]
 
 
-def _found(search: Search, query_ids: list[str], track: LoadedTrack) -> Iterator[Found]:
+def _query_looks(search: Search, query_ids: list[str], track: LoadedTrack) -> Iterator[QueryLooked]:
     from trecexam.features.judge_next.arithmetic.next_judgments import ranked
 
-    for one in search.looks(query_ids):
-        items = track.bank.items[one.query_id]
+    for look in search.looks(query_ids):
+        items = track.bank.items[look.query_id]
         rows = tuple(
-            ToJudge(
+            QueuedJudgment(
                 Key(row.query_id, row.doc_id, "" if row.item is None else items[row.item].item_id),
                 row.now,
                 row.expected_change,
@@ -372,6 +377,6 @@ def _found(search: Search, query_ids: list[str], track: LoadedTrack) -> Iterator
                 row.runs,
                 row.chances,
             )
-            for row in ranked(one.suggestions)[:KEPT]
+            for row in ranked(look.suggestions)[:KEPT]
         )
-        yield Found(one.query_id, rows)
+        yield QueryLooked(look.query_id, rows)

@@ -52,7 +52,7 @@ class Address:
 
 
 @dataclass(frozen=True)
-class Listed(Generic[T]):
+class ListedRows(Generic[T]):
     """A page of a table.
 
     Attributes:
@@ -71,19 +71,19 @@ class Listed(Generic[T]):
     down: bool = False
 
 
-def listed(rows: Sequence[T], address: Address, sort: str = "", *, down: bool = False) -> Listed[T]:
+def listed(rows: Sequence[T], address: Address, sort: str = "", *, down: bool = False) -> ListedRows[T]:
     """The page of these rows that an address asks for; the nearest there is where it asks for another."""
     asked = address.number("size")
     size = asked if asked in SIZES else SIZE
     pages = max(1, math.ceil(len(rows) / size))
     page = min(max(1, address.number("page") or 1), pages)
     start = (page - 1) * size
-    return Listed(rows[start : start + size], len(rows), start + 1, page, pages, size, sort, down)
+    return ListedRows(rows[start : start + size], len(rows), start + 1, page, pages, size, sort, down)
 
 
 def in_order(
     rows: Iterable[T], address: Address, keys: Mapping[str, Callable[[T], Any]], default: str
-) -> Listed[T]:
+) -> ListedRows[T]:
     """The page of these rows in the order that an address asks for with `sort=COLUMN` or `sort=-COLUMN`.
 
     Args:

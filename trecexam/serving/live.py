@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from trecexam.errors import TrecexamError
 from trecexam.serving.child import Link, Look, Process, Thread
-from trecexam.serving.reader import Call, Loaded, Looked, NewPart, Returned, Trouble, Work, work
-from trecexam.serving.view import Part, QueryState, View
+from trecexam.serving.reader import Call, Loaded, LookDone, NewPart, Returned, Trouble, Work, work
+from trecexam.serving.view import Part, QueryView, View
 
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ class _Patch(NamedTuple):
     """What a query is now, until the track was read again."""
 
     query_id: str
-    change: Callable[[View, QueryState], QueryState]
+    change: Callable[[View, QueryView], QueryView]
     done: threading.Event
 
 
@@ -85,7 +85,7 @@ class LiveTrack:
         done = self._look()
         return done.wait(wait) if wait else False
 
-    def patch(self, query_id: str, change: Callable[[View, QueryState], QueryState]) -> None:
+    def patch(self, query_id: str, change: Callable[[View, QueryView], QueryView]) -> None:
         """Shows what was written just now before the track is read again, which it asks for.
 
         Args:
@@ -93,7 +93,7 @@ class LiveTrack:
         """
         done = self._look()
         with self._changed:
-            self._patches = [one for one in self._patches if not one.done.is_set()]
+            self._patches = [pending for pending in self._patches if not pending.done.is_set()]
             self._patches.append(_Patch(query_id, change, done))
             if self.view is not None:
                 self._show(self.view)
@@ -140,37 +140,37 @@ class LiveTrack:
     def _listen(self) -> None:
         while True:
             try:
-                said = self._link.receive()
+                message = self._link.receive()
             except EOFError:
                 self._set_trouble("the reader of the track ended; start `trecexam serve` again")
                 return
-            if said is None:
+            if message is None:
                 return
-            if isinstance(said, Returned):
-                answer = self._waiting.get(said.number)
+            if isinstance(message, Returned):
+                answer = self._waiting.get(message.number)
                 if answer is not None:
-                    answer.put(said)
-            elif isinstance(said, NewPart):
-                self._parts[said.query_id] = said.part
-            elif isinstance(said, Looked):
+                    answer.put(message)
+            elif isinstance(message, NewPart):
+                self._parts[message.query_id] = message.part
+            elif isinstance(message, LookDone):
                 with self._lock:
                     done = self._looks.pop(0)
                 done.set()
             else:
                 with self._changed:
-                    self._take(said)
+                    self._take(message)
                     self._changed.notify_all()
 
-    def _take(self, said: Loaded | Trouble | Work) -> None:
-        if isinstance(said, Loaded):
-            shell: View = pickle.loads(said.view)
+    def _take(self, message: Loaded | Trouble | Work) -> None:
+        if isinstance(message, Loaded):
+            shell: View = pickle.loads(message.view)
             self._parts = {query_id: self._parts[query_id] for query_id in shell.heads}
             self._show(shell)
-            self.seconds = said.seconds
-        elif isinstance(said, Trouble):
-            self.trouble = said.reason
+            self.seconds = message.seconds
+        elif isinstance(message, Trouble):
+            self.trouble = message.reason
         else:
-            self.work = said
+            self.work = message
 
     def _show(self, shell: View) -> None:
         """Makes this the state, with what was written since it was read."""

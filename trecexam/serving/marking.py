@@ -34,7 +34,7 @@ _NO_ANSWER = frozenset(
 )
 
 
-class Piece(NamedTuple):
+class MarkedPiece(NamedTuple):
     """A part of a passage, and whether it is to be marked."""
 
     text: str
@@ -50,7 +50,7 @@ class _Folded(NamedTuple):
     spans: list[tuple[int, int]]
 
 
-def marked(passage: str, answer: str) -> list[Piece]:
+def marked(passage: str, answer: str) -> list[MarkedPiece]:
     """The passage in pieces, those that the answer says marked.
 
     Nothing is marked for an answer that is a rating, or says that there is none.
@@ -58,37 +58,37 @@ def marked(passage: str, answer: str) -> list[Piece]:
     Returns:
         Pieces whose texts make up the passage, none of them empty; [] for an empty passage.
     """
-    pieces: list[Piece] = []
+    pieces: list[MarkedPiece] = []
     at = 0
     for start, end in _merged(_spans(passage, answer)):
-        pieces += (Piece(passage[at:start], False), Piece(passage[start:end], True))
+        pieces += (MarkedPiece(passage[at:start], False), MarkedPiece(passage[start:end], True))
         at = end
-    pieces.append(Piece(passage[at:], False))
+    pieces.append(MarkedPiece(passage[at:], False))
     return [piece for piece in pieces if piece.text]
 
 
 def _spans(passage: str, answer: str) -> Iterator[tuple[int, int]]:
     answer = answer[:_MOST].strip()
-    said = _words(answer)
-    if not said or said in _NO_ANSWER or _RATING.fullmatch(answer):
+    words = _words(answer)
+    if not words or words in _NO_ANSWER or _RATING.fullmatch(answer):
         return
     folded = _folded(passage)
-    found = _exact(folded, said)
-    if found is not None:
-        yield _span(folded, *found)
+    span = _exact(folded, words)
+    if span is not None:
+        yield _span(folded, *span)
         return
     index: dict[str, list[int]] = {}
     for sentence in _SENTENCE.split(answer):
-        wanted = _words(sentence)[:_MOST_OF_SENTENCE]
-        if len(wanted) < _LEAST:
+        sentence_words = _words(sentence)[:_MOST_OF_SENTENCE]
+        if len(sentence_words) < _LEAST:
             continue
-        found = _exact(folded, wanted)
-        if found is None:
-            if not index and len(wanted) * len(folded.text) > _WORK:
-                index = _index(folded, set(said.split(" ")))
-            found = _alike(folded.text, wanted, index)
-        if found is not None:
-            yield _span(folded, *found)
+        span = _exact(folded, sentence_words)
+        if span is None:
+            if not index and len(sentence_words) * len(folded.text) > _WORK:
+                index = _index(folded, set(words.split(" ")))
+            span = _alike(folded.text, sentence_words, index)
+        if span is not None:
+            yield _span(folded, *span)
 
 
 def _words(text: str) -> str:
@@ -96,39 +96,39 @@ def _words(text: str) -> str:
 
 
 def _folded(text: str) -> _Folded:
-    found = list(_WORD.finditer(text))
+    matches = list(_WORD.finditer(text))
     # A word may become longer, as the German sharp s does.
-    words = [one[0].casefold() for one in found]
+    words = [match[0].casefold() for match in matches]
     starts = list(accumulate((len(word) + 1 for word in words), initial=1))[:-1]
-    return _Folded(f" {' '.join(words)} ", words, starts, [one.span() for one in found])
+    return _Folded(f" {' '.join(words)} ", words, starts, [match.span() for match in matches])
 
 
-def _exact(folded: _Folded, wanted: str) -> tuple[int, int] | None:
+def _exact(folded: _Folded, words: str) -> tuple[int, int] | None:
     """Where these words stand first, and no part of other ones."""
-    at = folded.text.find(f" {wanted} ")
-    return None if at < 0 else (at + 1, at + 1 + len(wanted))
+    at = folded.text.find(f" {words} ")
+    return None if at < 0 else (at + 1, at + 1 + len(words))
 
 
-def _index(folded: _Folded, wanted: Collection[str]) -> dict[str, list[int]]:
+def _index(folded: _Folded, words: Collection[str]) -> dict[str, list[int]]:
     """Where each of these words begins, each time."""
     index: dict[str, list[int]] = {}
     for word, start in zip(folded.words, folded.starts, strict=True):
-        if word in wanted:
+        if word in words:
             index.setdefault(word, []).append(start)
     return index
 
 
-def _alike(text: str, wanted: str, index: Mapping[str, list[int]]) -> tuple[int, int] | None:
+def _alike(text: str, words: str, index: Mapping[str, list[int]]) -> tuple[int, int] | None:
     """The stretch of words that is most like these, where it is like enough."""
     from rapidfuzz import fuzz
 
-    start, end = (0, len(text)) if len(wanted) * len(text) <= _WORK else _neighbourhood(wanted, index)
-    if len(wanted) > end - start:
+    start, end = (0, len(text)) if len(words) * len(text) <= _WORK else _neighbourhood(words, index)
+    if len(words) > end - start:
         return None
-    found = fuzz.partial_ratio_alignment(wanted, text[start : min(end, len(text))], score_cutoff=CUTOFF)
-    if found is None or found.dest_end <= found.dest_start:
+    alignment = fuzz.partial_ratio_alignment(words, text[start : min(end, len(text))], score_cutoff=CUTOFF)
+    if alignment is None or alignment.dest_end <= alignment.dest_start:
         return None
-    return _whole_words(text, start + found.dest_start, start + found.dest_end)
+    return _whole_words(text, start + alignment.dest_start, start + alignment.dest_end)
 
 
 def _whole_words(text: str, start: int, end: int) -> tuple[int, int] | None:
@@ -143,19 +143,19 @@ def _whole_words(text: str, start: int, end: int) -> tuple[int, int] | None:
     return (first, last) if first < last else None
 
 
-def _neighbourhood(wanted: str, index: Mapping[str, list[int]]) -> tuple[int, int]:
+def _neighbourhood(words: str, index: Mapping[str, list[int]]) -> tuple[int, int]:
     """The stretch in which most of these words stand, of up to four times the length.
 
     Returns:
         (0, 0) where there is none with a third of those words that tell where to look.
     """
-    telling = {word for word in wanted.split(" ") if len(index.get(word, ())) <= _RARE}
+    telling = {word for word in words.split(" ") if len(index.get(word, ())) <= _RARE}
     places = sorted((place, word) for word in telling for place in index.get(word, ()))
     best, first = (0, 0), 0
     inside: Counter[str] = Counter()
     for place, word in places:
         inside[word] += 1
-        while place - places[first][0] > 2 * len(wanted):
+        while place - places[first][0] > 2 * len(words):
             left = places[first][1]
             inside[left] -= 1
             if not inside[left]:
@@ -165,7 +165,7 @@ def _neighbourhood(wanted: str, index: Mapping[str, list[int]]) -> tuple[int, in
     count, end = best
     if not count or 3 * count < len(telling):
         return 0, 0
-    return max(0, end - 3 * len(wanted)), end + len(wanted)
+    return max(0, end - 3 * len(words)), end + len(words)
 
 
 def _span(folded: _Folded, start: int, end: int) -> tuple[int, int]:

@@ -11,11 +11,11 @@ from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MISSING, QueryRatings
 
 if TYPE_CHECKING:
-    from trecexam.serving.view import QueryState, View
+    from trecexam.serving.view import QueryView, View
     from trecexam.track import TrackFolder
 
 
-def standing(view: View, state: QueryState) -> overriding.QueryToRate:
+def standing(view: View, state: QueryView) -> overriding.QueryToRate:
     """A query as somebody sees it on the page."""
     pairs = zip(state.doc_ids, state.texts, state.gradable, strict=True)
     return overriding.QueryToRate(
@@ -29,22 +29,26 @@ def standing(view: View, state: QueryState) -> overriding.QueryToRate:
     )
 
 
-def with_people(folder: TrackFolder, view: View, state: QueryState) -> QueryState:
+def with_people(folder: TrackFolder, view: View, state: QueryView) -> QueryView:
     """The query with what people say by overrides.tsv as it is now; scores of runs stay as they were."""
     import numpy as np
 
-    found = overriding.overrides_of(folder, standing(view, state))
-    said = found.queries.get(state.query_id)
+    overrides = overriding.overrides_of(folder, standing(view, state))
+    query_overrides = overrides.queries.get(state.query_id)
     instead = {"zero": 0, "seed": 1, "skip": MISSING}[view.settings.unparsed]
     unread = (state.codes == UNPARSED) | (state.codes == REFUSED)
     ratings = np.where(unread, instead, np.maximum(state.codes, MISSING)).astype(np.int8)
     columns = {item.item_id: column for column, item in enumerate(state.items)}
-    for (doc_id, item_id), rating in (said.cells if said else {}).items():
+    for (doc_id, item_id), rating in (query_overrides.cells if query_overrides else {}).items():
         place = state.place(doc_id)
         assert place is not None
         ratings[place, columns[item_id]] = rating
     q = QueryRatings(
-        state.query_id, state.doc_ids, len(state.items), ratings, human=said.passages if said else {}
+        state.query_id,
+        state.doc_ids,
+        len(state.items),
+        ratings,
+        human=query_overrides.passages if query_overrides else {},
     )
     settings = view.settings
     label = labels(q, settings.label, settings.min_rating, settings.min_answers)
@@ -52,5 +56,5 @@ def with_people(folder: TrackFolder, view: View, state: QueryState) -> QueryStat
         state,
         ratings=ratings,
         labels=tuple(label.get(doc_id) for doc_id in state.doc_ids),
-        human={(doc_id, item_id): row for (_, doc_id, item_id), row in found.said.items()},
+        human={(doc_id, item_id): row for (_, doc_id, item_id), row in overrides.ratings.items()},
     )

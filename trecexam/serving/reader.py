@@ -69,7 +69,7 @@ class Work(NamedTuple):
     watched_by: int | None
 
 
-class Looked(NamedTuple):
+class LookDone(NamedTuple):
     """The look that was asked for is done."""
 
 
@@ -198,10 +198,10 @@ class Reader:
     def _store_changes(self, loader: TrackLoader) -> object:
         """Another value whenever the store is another file, or was written into."""
         path = loader.folder.store_path
-        found: Stamp | None = stamp(path)
-        if (found and found.inode) != self._store:
+        current: Stamp | None = stamp(path)
+        if (current and current.inode) != self._store:
             loader.close()
-            self._store = found and found.inode
+            self._store = current and current.inode
         return self._store, loader.store.changes()
 
     def _tell_work(self, loader: TrackLoader) -> None:
@@ -246,7 +246,7 @@ def work(root: Path, receive: Callable[[float], Any], say: Callable[[Any], None]
             else:
                 reader.look(now=isinstance(asked, Look))
             if isinstance(asked, Look):
-                say(Looked())
+                say(LookDone())
     except EOFError:
         # Who asked is gone.
         pass

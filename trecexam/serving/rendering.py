@@ -13,7 +13,7 @@ from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from trecexam.serving import urls
-from trecexam.serving.grading import Grading
+from trecexam.serving.grading import GradingState
 from trecexam.serving.listing import SIZES, Address
 from trecexam.version import __version__
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from trecexam.serving.grading import Regrader
     from trecexam.serving.live import LiveTrack
-    from trecexam.serving.view import QueryState, View
+    from trecexam.serving.view import QueryView, View
 
 #: The cookie of a message for the next page, and its most letters; browsers drop a cookie of more than 4,096.
 SAID, LONGEST = "trecexam-said", 3000
@@ -31,7 +31,7 @@ SAID, LONGEST = "trecexam-said", 3000
 WHO, A_YEAR = "trecexam-who", 365 * 24 * 3600
 
 
-def query_of(request: Request) -> QueryState:
+def query_of(request: Request) -> QueryView:
     """The query that the path names.
 
     Raises:
@@ -51,7 +51,7 @@ def live_of(request: Request) -> LiveTrack:
     return live
 
 
-def grading_of(request: Request) -> Grading | None:
+def grading_of(request: Request) -> GradingState | None:
     """What is being graded; None where the page leaves that to others."""
     grader: Regrader | None = request.app.state.grader
     return None if grader is None else grader.now
@@ -85,7 +85,7 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
     `Address`; `here` as text), `messages`, and the macros of parts.html, which they import.
     """
     live, at = live_of(request), Address.of(request)
-    said = request.cookies.get(SAID) if "x-refresh" not in request.headers else None
+    message = request.cookies.get(SAID) if "x-refresh" not in request.headers else None
     page = (
         environment()
         .get_template(template)
@@ -96,15 +96,15 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
                 "csrf": lambda: _csrf(request),
                 "at": at,
                 "here": str(at),
-                "messages": [unquote(said)] if said else [],
-                "grading": grading_of(request) or Grading(),
+                "messages": [unquote(message)] if message else [],
+                "grading": grading_of(request) or GradingState(),
                 "grading_off": request.app.state.grader is None,
                 **values,
             }
         )
     )
     response = HTMLResponse(page.encode(errors="replace"), status)
-    if said:
+    if message:
         response.delete_cookie(SAID, path="/", httponly=True, samesite="strict")
     return response
 
@@ -175,12 +175,12 @@ def warm_up() -> None:
         made.get_template(name)
 
 
-def strip(state: QueryState, place: int) -> Markup:
+def strip(state: QueryView, place: int) -> Markup:
     """A passage's ratings on all items, one small box each; made here, as tables have hundreds of them."""
     ratings = state.ratings[place].tolist()
-    told = ", ".join(str(rating) if rating >= 0 else "none" for rating in ratings)
+    listed = ", ".join(str(rating) if rating >= 0 else "none" for rating in ratings)
     boxes = "".join(_BOXES[min(rating, 5)] for rating in ratings)
-    return Markup(f'<span class="strip" role="img" aria-label="ratings: {told}">{boxes}</span>')
+    return Markup(f'<span class="strip" role="img" aria-label="ratings: {listed}">{boxes}</span>')
 
 
 _BOXES = {

@@ -42,8 +42,8 @@ def bound(host: str, port: int) -> Iterator[socket.socket]:
             made.listen(128)
         except OSError as error:
             hint = "; another program has it: take another --port, or 0 for any that is free"
-            taken = hint if error.errno == errno.EADDRINUSE else ""
-            raise TrecexamError(f"{host}:{port} cannot be listened at: {error.strerror}{taken}") from None
+            why = hint if error.errno == errno.EADDRINUSE else ""
+            raise TrecexamError(f"{host}:{port} cannot be listened at: {error.strerror}{why}") from None
         yield made
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Settings:
+class ViewSettings:
     """The settings of the track that decide what counts.
 
     Attributes:
@@ -83,13 +83,13 @@ class PerQuery:
 
     def of_run(self, run: str) -> NDArray[np.float64]:
         """(n_queries, n_measures)."""
-        found: NDArray[np.float64] = self.values[self._run_at[run]]
-        return found
+        values: NDArray[np.float64] = self.values[self._run_at[run]]
+        return values
 
     def of_query(self, query_id: str) -> NDArray[np.float64]:
         """(n_runs, n_measures)."""
-        found: NDArray[np.float64] = self.values[:, self._query_at[query_id]]
-        return found
+        values: NDArray[np.float64] = self.values[:, self._query_at[query_id]]
+        return values
 
     @cached_property
     def _run_at(self) -> dict[str, int]:
@@ -132,7 +132,7 @@ class JudgedTable:
 
 
 @dataclass(frozen=True)
-class ItemLine:
+class ItemReachLine:
     """How well an item tells relevant from non-relevant passages: see `features.verification.arithmetic`."""
 
     query_id: str
@@ -148,7 +148,7 @@ class ItemLine:
 
 
 @dataclass(frozen=True, eq=False)
-class QueryState:
+class QueryView:
     """One query: its items, its pooled passages with texts and ratings, and the runs' rankings.
 
     Attributes:
@@ -189,8 +189,8 @@ class QueryState:
 
     def ranks(self, place: int) -> dict[str, int]:
         """run -> rank, from 1, of the runs that have this passage in their first ranks; best first."""
-        found = {run: order.index(place) + 1 for run, order in self.rankings.items() if place in order}
-        return dict(sorted(found.items(), key=lambda one: (one[1], one[0])))
+        ranks = {run: order.index(place) + 1 for run, order in self.rankings.items() if place in order}
+        return dict(sorted(ranks.items(), key=lambda pair: (pair[1], pair[0])))
 
     @cached_property
     def _places(self) -> dict[str, int]:
@@ -209,7 +209,7 @@ class Part(NamedTuple):
     """What of a query is opened when somebody looks at it.
 
     Attributes:
-        state: the pickled `QueryState`.
+        state: the pickled `QueryView`.
         folded: a line for each pooled passage, "doc_id<TAB>text", case-folded UTF-8: for searching.
     """
 
@@ -241,7 +241,7 @@ class View:
     store: str
     grader: str
     grader_digest: bytes
-    settings: Settings
+    settings: ViewSettings
     t: float
     board: Leaderboard
     official_board: Leaderboard | None
@@ -255,29 +255,29 @@ class View:
     holes: HoleCounts
     judged: JudgedTable | None
     kappa: tuple[float, float, float] | None
-    items: tuple[ItemLine, ...] | None
+    items: tuple[ItemReachLine, ...] | None
     rejected: tuple[Rejected, ...]
     notes: tuple[str, ...]
-    _opened: dict[str, QueryState] = field(default_factory=dict, repr=False)
+    _opened: dict[str, QueryView] = field(default_factory=dict, repr=False)
 
     @property
     def query_ids(self) -> Sequence[str]:
         """The bank's queries, in its order."""
         return tuple(self.heads)
 
-    def query(self, query_id: str) -> QueryState | None:
+    def query(self, query_id: str) -> QueryView | None:
         """All that is shown of a query; None where the bank does not have it."""
         part = self.parts.get(query_id)
         if part is None:
             return None
-        found = self._opened.get(query_id)
-        if found is None:
+        state = self._opened.get(query_id)
+        if state is None:
             if len(self._opened) >= KEPT_OPEN:
                 # All at once: threads may be at it, and opening again takes a millisecond.
                 self._opened.clear()
             # Our own pickle, out of our own process.
-            found = self._opened[query_id] = pickle.loads(part.state)
-        return found
+            state = self._opened[query_id] = pickle.loads(part.state)
+        return state
 
 
 #: Queries whose parts stay open for who looks at them again.

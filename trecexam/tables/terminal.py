@@ -23,12 +23,12 @@ _NO_WIDTH = frozenset(("Mn", "Me", "Cf"))
 
 def printable(text: str) -> str:
     """One line: white space becomes one blank, and what could steer a terminal its Python escape."""
-    return _UNFIT.sub(lambda found: ascii(found[0])[1:-1], " ".join(text.split()))
+    return _UNFIT.sub(lambda match: ascii(match[0])[1:-1], " ".join(text.split()))
 
 
 def printable_json(text: str) -> str:
     """JSON with the same characters written as JSON escapes; a parser reads the same values."""
-    return _UNFIT.sub(lambda found: json.dumps(found[0])[1:-1], text)
+    return _UNFIT.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 def columns(text: str) -> int:

@@ -23,7 +23,7 @@ from trecexam.config import GraderSection, RaySection, load_config
 from trecexam.errors import GraderError
 from trecexam.graders import Answer, create
 from trecexam.graders.base import UngradedError
-from trecexam.graders.cluster.grader import GraderRecipe, GraderWorker, Unanswered, recipe_of
+from trecexam.graders.cluster.grader import GraderRecipe, GraderWorker, UnansweredCell, recipe_of
 from trecexam.graders.traits import traits_of
 
 PROMPT = 'template = "{context} Does it say: {nugget}?"\nmax_rating = 1\nanswers = { Yes = 1, No = 0 }\n'
@@ -98,7 +98,7 @@ def test_what_a_worker_cannot_answer_now_is_left_for_later() -> None:
     cells = [ask("a passage", f"question {n}?", n) for n in range(5)]
     found = GraderWorker(Half()).grade(cells)
     assert all(isinstance(answer, Answer) for answer in found[:3])
-    assert found[3:] == [Unanswered("that is all for now")] * 2
+    assert found[3:] == [UnansweredCell("that is all for now")] * 2
 
 
 def test_a_graded_track_that_moves_to_a_cluster_grades_nothing_and_does_not_even_ask_for_it(

@@ -23,7 +23,7 @@ from tiny_models import save_llama
 from trecexam.config import GeneratorSection, GraderSection, TrackConfig
 from trecexam.graders import Cell, create
 from trecexam.graders.server.grader import ServerGrader
-from trecexam.graders.writing import Written, create_writer
+from trecexam.graders.writing import WrittenText, create_writer
 
 pytestmark = pytest.mark.slow
 Make = Callable[..., ServerGrader]
@@ -96,7 +96,7 @@ def test_a_server_writes_what_the_same_model_writes_in_this_process(url: str, mo
         section = GeneratorSection.model_validate({**words, **settings})
         writer = create_writer(TrackConfig(generator=section), model.parent)
         found = {prompt: said for batch in writer.write(prompts) for prompt, said in batch}
-        return {prompt: said.text for prompt, said in found.items() if isinstance(said, Written)}
+        return {prompt: said.text for prompt, said in found.items() if isinstance(said, WrittenText)}
 
     there = written(name="openai", base_url=url)
     assert there == written(name="causal", device="cpu", dtype="float32")

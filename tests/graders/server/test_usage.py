@@ -183,13 +183,13 @@ def test_what_is_on_its_way_counts_until_it_is_there() -> None:
 
 
 def test_an_older_store_is_read_and_taken_along(track: MakeTrack, monkeypatch: pytest.MonkeyPatch) -> None:
-    from trecexam.line import store
+    from trecexam.line import store_connection
     from trecexam.line.store import GradeStore
 
     with serving(Exchange.say) as server:
         root = track(server.url)
         path = root / ".trecexam" / "grades.sqlite"
-        monkeypatch.setattr(store, "MIGRATIONS", store.MIGRATIONS[:1])
+        monkeypatch.setattr(store_connection, "MIGRATIONS", store_connection.MIGRATIONS[:1])
         GradeStore(path).close()
         monkeypatch.undo()
         with GradeStore(path, write=False) as old:

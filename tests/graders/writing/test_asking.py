@@ -10,7 +10,7 @@ import pytest
 
 from trecexam.errors import GraderError
 from trecexam.graders.base import Estimate, UngradedError, Usage
-from trecexam.graders.writing import Fitted, Unwritten, Written
+from trecexam.graders.writing import Fitted, Unwritten, WrittenText
 from trecexam.graders.writing.asking import PromptSet, ask_all, estimate
 from trecexam.graders.writing.kept_answers import KeptAnswers
 
@@ -37,14 +37,14 @@ class Echo:
     def fitted(self, render: Callable[[str], str], text: str) -> Fitted:
         return Fitted(render(text), cut=False)
 
-    def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, Written | Unwritten]]]:
+    def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, WrittenText | Unwritten]]]:
         for prompt in prompts:
             failure = self.fails.get(prompt)
             if isinstance(failure, Exception):
                 raise failure
             self.prompts.append(prompt)
             self.used = self.used.plus(Usage(1, 2, 3))
-            yield [(prompt, failure or Written(f"{prompt}!"))]
+            yield [(prompt, failure or WrittenText(f"{prompt}!"))]
 
     def estimate(self, prompts: Sequence[str], before: Usage) -> Estimate:
         return Estimate(len(prompts), before.requests)

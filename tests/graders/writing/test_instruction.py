@@ -14,7 +14,7 @@ from tiny_models import save_llama, save_t5
 
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
-from trecexam.graders.writing import Instruction, Unwritten, Written, grading_writer
+from trecexam.graders.writing import Instruction, Unwritten, WrittenText, grading_writer
 from trecexam.graders.writing.local import LocalWriter
 
 SCHEMA = {"type": "object", "properties": {"score": {"type": "number"}}}
@@ -74,7 +74,7 @@ def test_a_model_gets_as_much_of_a_text_as_it_takes(tmp_path: Path) -> None:
     assert prompt.endswith(" what")
     kept = prompt.removeprefix("what ").removesuffix(" what")
     assert whole.startswith(kept)
-    assert isinstance(next(writer.write([prompt]))[0][1], Written)
+    assert isinstance(next(writer.write([prompt]))[0][1], WrittenText)
     longer = whole[: len(kept) + 8]
     assert isinstance(next(writer.write([f"what {longer} what"]))[0][1], Unwritten)
     assert writer.fitted("what {} what".format, "the cost") == ("what the cost what", False)

@@ -14,7 +14,7 @@ from tiny_models import save_llama, save_t5
 from trecexam.config import GeneratorSection, GraderSection, TrackConfig
 from trecexam.errors import GraderError
 from trecexam.graders.batching import OutOfMemoryError
-from trecexam.graders.writing import Unwritten, Writer, Written, create_writer
+from trecexam.graders.writing import Unwritten, Writer, WrittenText, create_writer
 from trecexam.graders.writing.local import LocalWriter
 
 PROMPTS = ["what is the cost of it", "who was that", "how do they fly and where to do they go then"]
@@ -41,7 +41,7 @@ def made(models: dict[str, Path], kind: str, **settings: object) -> LocalWriter:
     return writer
 
 
-def texts(writer: Writer, prompts: list[str]) -> dict[str, Written | Unwritten]:
+def texts(writer: Writer, prompts: list[str]) -> dict[str, WrittenText | Unwritten]:
     return {prompt: found for batch in writer.write(prompts) for prompt, found in batch}
 
 
@@ -52,7 +52,7 @@ def test_what_is_written_hangs_on_neither_batches_nor_order(models: dict[str, Pa
     for prompt in reversed(PROMPTS):
         alone.update(texts(made(models, kind, max_batch_tokens=1), [prompt]))
     assert together == alone
-    assert all(isinstance(found, Written) for found in together.values())
+    assert all(isinstance(found, WrittenText) for found in together.values())
 
 
 @pytest.mark.parametrize("kind", ["causal", "seq2seq"])
@@ -67,7 +67,7 @@ def test_an_answer_that_was_stopped_is_known_as_cut(
 ) -> None:
     writer = made(models, "causal", max_new_tokens=3)
     real = writer.backend.continued
-    assert all(found.cut for found in texts(writer, PROMPTS).values() if isinstance(found, Written))
+    assert all(found.cut for found in texts(writer, PROMPTS).values() if isinstance(found, WrittenText))
     end = writer.backend.ends[0]
 
     def ending(rows: list[list[int]], decoding: object) -> object:
@@ -76,7 +76,7 @@ def test_an_answer_that_was_stopped_is_known_as_cut(
         return found
 
     monkeypatch.setattr(writer.backend, "continued", ending)
-    assert not any(found.cut for found in texts(writer, PROMPTS).values() if isinstance(found, Written))
+    assert not any(found.cut for found in texts(writer, PROMPTS).values() if isinstance(found, WrittenText))
 
 
 def test_a_model_that_says_nothing_was_not_stopped(
@@ -87,7 +87,7 @@ def test_a_model_that_says_nothing_was_not_stopped(
     writer = made(models, "causal")
     nothing = torch.tensor([[writer.backend.ends[0]]])
     monkeypatch.setattr(writer.backend, "continued", lambda rows, decoding: nothing.repeat(len(rows), 1))
-    assert texts(writer, PROMPTS) == dict.fromkeys(PROMPTS, Written(""))
+    assert texts(writer, PROMPTS) == dict.fromkeys(PROMPTS, WrittenText(""))
 
 
 def test_a_prompt_that_is_too_long_is_named_and_the_others_are_written(models: dict[str, Path]) -> None:
@@ -95,7 +95,7 @@ def test_a_prompt_that_is_too_long_is_named_and_the_others_are_written(models: d
     found = texts(made(models, "causal"), [long, *PROMPTS])
     assert isinstance(found[long], Unwritten)
     assert "and the prompt has" in found[long].reason
-    assert all(isinstance(found[prompt], Written) for prompt in PROMPTS)
+    assert all(isinstance(found[prompt], WrittenText) for prompt in PROMPTS)
 
 
 def test_what_can_change_a_text_is_in_the_identity(models: dict[str, Path]) -> None:

@@ -45,8 +45,8 @@ def check(paths: tuple[Path, ...], max_words: int | None, edited: bool, as_json:
         checked = check_track(TrackFolder.open(folders[0]), max_words=max_words)
     else:
         checked = check_files(paths, max_words)
-    found = (*checked.problems, *(checked.edited if edited else ()))
-    show.table(Table(BankFinding._fields, found), as_json=as_json)
+    findings = (*checked.problems, *(checked.edited if edited else ()))
+    show.table(Table(BankFinding._fields, findings), as_json=as_json)
     kept = f" ({checked.retired:,} more retired)" if checked.retired else ""
     what = plural(len(checked.problems), "problem") if checked.problems else "nothing to look at"
     click.echo(

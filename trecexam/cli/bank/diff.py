@@ -49,14 +49,14 @@ def diff(
     if labels and items:
         raise click.UsageError("--labels and --items are two tables: give one")
     with trecexam.open_track(track) as opened, bad_measures():
-        found = opened.bank_diff(old, new, measures or None)
+        difference = opened.bank_diff(old, new, measures or None)
         show.human(opened)
-    for line in rendering.summary(found):
+    for line in rendering.summary(difference):
         click.echo(printable(line), err=True)
     if labels:
-        table = rendering.labels_table(found, every=every)
+        table = rendering.labels_table(difference, every=every)
     elif items:
-        table = rendering.items_table(found)
+        table = rendering.items_table(difference)
     else:
-        table = rendering.run_table(found, every=every)
-    show.table(table, as_json=as_json, json_value=rendering.as_json(found) if as_json else None)
+        table = rendering.run_table(difference, every=every)
+    show.table(table, as_json=as_json, json_value=rendering.as_json(difference) if as_json else None)

@@ -68,10 +68,10 @@ def generate(
     """
     with trecexam.open_track(track) as opened:
         if estimate:
-            found = opened.estimate_bank(
+            estimated = opened.estimate_bank(
                 prompt, query_ids=query_ids, subtopics=subtopics, again=again, output=output
             )
-            return show_estimate(found)
+            return show_estimate(estimated)
         with working() as work:
             made = opened.generate_bank(
                 prompt,

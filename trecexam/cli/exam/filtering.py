@@ -99,11 +99,11 @@ def filtering(exam: Path, output: Path, track: Path | None, as_json: bool, **giv
     from trecexam.features.exams.filtering import filter_exam, write_filtered
 
     settings = _settings(track, given)
-    found = filter_exam(exam, settings, track)
-    write_filtered(found, output)
-    _say(found, output)
-    show.table(found.table(), as_json=as_json, json_value=found.stats if as_json else None)
-    return 0 if any(found.stays) else 1
+    filtered = filter_exam(exam, settings, track)
+    write_filtered(filtered, output)
+    _say(filtered, output)
+    show.table(filtered.table(), as_json=as_json, json_value=filtered.stats if as_json else None)
+    return 0 if any(filtered.stays) else 1
 
 
 def _settings(track: Path | None, given: dict[str, Any]) -> ExamSection:
@@ -155,12 +155,12 @@ def _settings(track: Path | None, given: dict[str, Any]) -> ExamSection:
         raise click.UsageError(option + message) from None
 
 
-def _say(found: FilteredExam, output: Path) -> None:
-    stats = found.stats
+def _say(filtered: FilteredExam, output: Path) -> None:
+    stats = filtered.stats
     if stats["generated"] is not None:
         bad = sum((stats["badly_parsed"] or {}).values())
         click.echo(f"{stats['generated']:,} questions generated, {bad:,} badly parsed", err=True)
-    if found.settings.embedding is None:
+    if filtered.settings.embedding is None:
         click.echo("no sentence embeddings are compared (--embedding offline does)", err=True)
     after = stats["after"]
     click.echo(

@@ -78,28 +78,30 @@ def fit(
             )
             show.human(opened)
             show.missing(opened)
-        found, remark = exam.fitted, official_remark(exam)
+        fitted_exam, remark = exam.fitted, official_remark(exam)
         more = [
             ("matrix.tsv", exam.matrix()),
             *([("correlation.tsv", exam.correlations())] if exam.official else []),
         ]
     else:
         refuse_for_matrix(min_rating, depth)
-        found = fitting.fitted(from_file(source, LabelFiles(components, groups)), settings)
-    why = fitting.write_fit(found, where, plots=plots, more=more)
-    say(found, where, remark, why)
+        fitted_exam = fitting.fitted(from_file(source, LabelFiles(components, groups)), settings)
+    why = fitting.write_fit(fitted_exam, where, plots=plots, more=more)
+    say(fitted_exam, where, remark, why)
     show.table(
-        exams.abilities_table(found), as_json=as_json, json_value=exams.fit_json(found) if as_json else None
+        exams.abilities_table(fitted_exam),
+        as_json=as_json,
+        json_value=exams.fit_json(fitted_exam) if as_json else None,
     )
-    return 0 if found.fit.converged else 1
+    return 0 if fitted_exam.fit.converged else 1
 
 
-def say(found: FittedExam, where: Path, remark: str | None, why: list[str]) -> None:
+def say(fitted_exam: FittedExam, where: Path, remark: str | None, why: list[str]) -> None:
     """What one must know of a fit, on stderr."""
     from trecexam.features.exams import tables as exams
 
-    f = found.fit
-    for note in found.notes:
+    f = fitted_exam.fit
+    for note in fitted_exam.notes:
         click.echo(printable(note), err=True)
     click.echo(
         f"{f.settings.model.upper()} of {len(f.theta):,} examinees x {len(f.a):,} questions: log-likelihood "
@@ -107,8 +109,8 @@ def say(found: FittedExam, where: Path, remark: str | None, why: list[str]) -> N
         f"{f.errors.model:.3f}, of the examinees' means {f.errors.baseline:.3f}",
         err=True,
     )
-    click.echo(exams.information_line(found), err=True)
-    doubted = sum(bool(one.note) for one in found.quality)
+    click.echo(exams.information_line(fitted_exam), err=True)
+    doubted = sum(bool(item.note) for item in fitted_exam.quality)
     click.echo(f"{plural(doubted, 'question')} doubted: see {where / 'item_quality.tsv'}", err=True)
     for line in (remark, *why):
         if line:

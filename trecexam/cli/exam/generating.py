@@ -69,8 +69,10 @@ def generating(
     """
     with trecexam.open_track(track) as opened:
         if estimate:
-            found = opened.estimate_exam(domain, passages=passages, output=output, prompt=prompt, limit=limit)
-            return show_estimate(found)
+            estimated = opened.estimate_exam(
+                domain, passages=passages, output=output, prompt=prompt, limit=limit
+            )
+            return show_estimate(estimated)
         with working() as work:
             made = opened.generate_exam(
                 domain,

@@ -97,7 +97,7 @@ def improve(
 
     if track:
         with trecexam.open_track(source) as opened:
-            found = opened.improve_exam(
+            improved = opened.improve_exam(
                 settings,
                 components=components,
                 groups=groups,
@@ -113,7 +113,7 @@ def improve(
             show.missing(opened)
     else:
         refuse_for_matrix(min_rating, depth)
-        found = fitting.improve_exam(
+        improved = fitting.improve_exam(
             source,
             settings,
             components=components,
@@ -124,12 +124,12 @@ def improve(
             min_gain=min_gain,
             progress=progress,
         )
-    why = fitting.write_improvement(found, where, plots=plots)
-    for note in found.notes:
+    why = fitting.write_improvement(improved, where, plots=plots)
+    for note in improved.notes:
         click.echo(printable(note), err=True)
-    for line in (f"{plural(len(found.steps) - 1, 'step')}: {found.found.stopped}", *why):
+    for line in (f"{plural(len(improved.steps) - 1, 'step')}: {improved.found.stopped}", *why):
         click.echo(line, err=True)
     show.table(
-        found.table(), as_json=as_json, json_value=fitting.improvement_json(found) if as_json else None
+        improved.table(), as_json=as_json, json_value=fitting.improvement_json(improved) if as_json else None
     )
-    return 0 if all(step.fit.converged for step in found.steps) else 1
+    return 0 if all(step.fit.converged for step in improved.steps) else 1

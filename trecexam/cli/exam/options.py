@@ -141,16 +141,20 @@ def settings_of(
     from trecexam.irt.settings import FREE, PRIORS, Settings
 
     name: ModelName = model or ("2pl" if track else "3pl")
-    wanted: dict[str, tuple[float, float]] = {}
+    distributions: dict[str, tuple[float, float]] = {}
     if track if priors is None else priors:
-        wanted = {one: PRIORS[one] for one in (*FREE[name], "theta")}
-    wanted |= {one: _two(pair, "--prior") for one, pair in _pairs(prior, "--prior")}
+        distributions = {parameter: PRIORS[parameter] for parameter in (*FREE[name], "theta")}
+    distributions |= {
+        parameter: _two_numbers(pair, "--prior") for parameter, pair in _pairs(prior, "--prior")
+    }
     try:
         return Settings.of(
             name,
-            bounds={one: _two(pair, "--bounds") for one, pair in _pairs(bounds, "--bounds")},
-            start={one: _one(value, "--start") for one, value in _pairs(start, "--start")},
-            priors=wanted,
+            bounds={
+                parameter: _two_numbers(pair, "--bounds") for parameter, pair in _pairs(bounds, "--bounds")
+            },
+            start={parameter: _number(value, "--start") for parameter, value in _pairs(start, "--start")},
+            priors=distributions,
             max_iterations=max_iterations,
         )
     except ValueError as error:
@@ -169,22 +173,22 @@ def out_folder(out: Path | None, source: Path, *, track: bool, what: str) -> Pat
 
 
 def _pairs(given: Sequence[str], option: str) -> list[tuple[str, str]]:
-    found = [text.partition("=") for text in given]
-    for name, sign, _ in found:
+    parts = [text.partition("=") for text in given]
+    for name, sign, _ in parts:
         if not sign or not name.strip():
             raise click.UsageError(f"{option} {name}: a parameter and = needed, as {option} b=0.5")
-    return [(name.strip(), value) for name, _, value in found]
+    return [(name.strip(), value) for name, _, value in parts]
 
 
-def _one(text: str, option: str) -> float:
+def _number(text: str, option: str) -> float:
     try:
         return float(text)
     except ValueError:
         raise click.UsageError(f"{option}: '{text}' is no number") from None
 
 
-def _two(text: str, option: str) -> tuple[float, float]:
+def _two_numbers(text: str, option: str) -> tuple[float, float]:
     parts = text.split(",")
     if len(parts) != 2:
         raise click.UsageError(f"{option}: '{text}' is not two numbers set off by a comma")
-    return _one(parts[0], option), _one(parts[1], option)
+    return _number(parts[0], option), _number(parts[1], option)

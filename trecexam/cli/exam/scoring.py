@@ -116,8 +116,8 @@ def scoring(
     from trecexam.features.exams.models import create_examinee
 
     questions = tuple(read_exam(exam))
-    found = stage.retrievers(named or (stage.CLOSED_BOOK,), documents)
-    texts = stage.texts_of(passages, found, questions)
+    chosen_retrievers = stage.retrievers(named or (stage.CLOSED_BOOK,), documents)
+    texts = stage.texts_of(passages, chosen_retrievers, questions)
     settings = _settings(
         model=model,
         device=device,
@@ -129,21 +129,23 @@ def scoring(
     take = create_examinee(settings, output, "letter" if by == "letter" else "likelihood")
     table, status = None, 0
     stopped: list[bool] = []
-    todo = [(retriever, number) for retriever in found for number in dict.fromkeys(examples or (0,))]
+    todo = [
+        (retriever, number) for retriever in chosen_retrievers for number in dict.fromkeys(examples or (0,))
+    ]
     with signals(lambda: stopped.append(True)) as caught:
         for retriever, number in todo:
             with show.grading("answering", "answered", "questions") as shown:
                 setup = stage.ExamSetup(name or Path(model).name, questions, retriever, number, texts, seed)
-                one = take(setup, show.steps(shown), lambda: bool(stopped))
-            table, changed = write_examinees([one], questions, output)
+                examinee = take(setup, show.steps(shown), lambda: bool(stopped))
+            table, changed = write_examinees([examinee], questions, output)
             for each in changed:
                 click.echo(
                     printable(f"{each}: answers otherwise than before, and takes that one's place"), err=True
                 )
-            for note in (*one.notes, *([f"ended early: {one.why}"] if one.why else [])):
-                click.echo(printable(f"{one.name}: {note}"), err=True)
-            status = max(status, int(len(one.answers) < len(questions)))
-            if one.why:
+            for note in (*examinee.notes, *([f"ended early: {examinee.why}"] if examinee.why else [])):
+                click.echo(printable(f"{examinee.name}: {note}"), err=True)
+            status = max(status, int(len(examinee.answers) < len(questions)))
+            if examinee.why:
                 break
     if table is not None:
         show.table(table, as_json=as_json)

@@ -39,12 +39,12 @@ def answering(track: Path, closed_book: bool, oracle: bool, estimate: bool) -> i
         chosen.append("oracle")
     with trecexam.open_track(track) as opened:
         if estimate:
-            found = opened.estimate_answers(chosen)
-            return show_estimate(found)
+            estimated = opened.estimate_answers(chosen)
+            return show_estimate(estimated)
         with working() as work:
             made = opened.answer_questions(chosen, progress=work.progress, stop=work.stop)
-    for one in made.bounds:
-        _say(one)
+    for bound in made.bounds:
+        _say(bound)
     if made.why:
         click.echo(f"ended early: {made.why}", err=True)
     used(made.used, made.cost)

@@ -76,10 +76,10 @@ def asking(
     """
     with trecexam.open_track(track) as opened:
         if estimate:
-            found = opened.estimate_questions(
+            estimated = opened.estimate_questions(
                 blocks, output=output, prompt=prompt, per_block=per_block, seed=seed, limit=limit
             )
-            return show_estimate(found)
+            return show_estimate(estimated)
         with working() as work:
             made = opened.write_questions(
                 blocks,

@@ -101,13 +101,13 @@ def filtering(
         raise click.UsageError("--known and --track go together")
     if (unstructured or estimate) and not known:
         raise click.UsageError(f"--{'unstructured' if unstructured else 'estimate'} goes with --known")
-    found = filter_blocks(blocks, _conditions(after, before, date_field, where))
+    filtered = filter_blocks(blocks, _conditions(after, before, date_field, where))
     caught: list[int] = []
     if track is not None:
-        asked = _known(found, track, structured=not unstructured, estimate=estimate, caught=caught)
+        asked = _known(filtered, track, structured=not unstructured, estimate=estimate, caught=caught)
         if asked is None:
             return 0
-        found = asked
+        filtered = asked
     settings = {
         "after": after,
         "before": before,
@@ -115,13 +115,13 @@ def filtering(
         "where": list(where),
         "known": known,
     }
-    write_filtered(found, output, settings)
-    _say(found, output)
-    show.table(found.table(), as_json=as_json, json_value=found.stats() if as_json else None)
+    write_filtered(filtered, output, settings)
+    _say(filtered, output)
+    show.table(filtered.table(), as_json=as_json, json_value=filtered.stats() if as_json else None)
     if caught:
         return 128 + caught[0]
-    whole = found.knowing is None or not (found.knowing.why or found.knowing.unwritten)
-    return 0 if found.n_kept and whole and not found.rejected else 1
+    whole = filtered.knowing is None or not (filtered.knowing.why or filtered.knowing.unwritten)
+    return 0 if filtered.n_kept and whole and not filtered.rejected else 1
 
 
 def _conditions(after: str | None, before: str | None, field: str, where: tuple[str, ...]) -> Conditions:
@@ -142,7 +142,7 @@ def _conditions(after: str | None, before: str | None, field: str, where: tuple[
 
 
 def _known(
-    found: FilteredBlocks, track: Path, *, structured: bool, estimate: bool, caught: list[int]
+    filtered: FilteredBlocks, track: Path, *, structured: bool, estimate: bool, caught: list[int]
 ) -> FilteredBlocks | None:
     """What is left when the model has been asked; None where only an estimate was wanted."""
     from trecexam.features.ragval import filtering as stage
@@ -155,19 +155,19 @@ def _known(
     with TrackLock(folder.state / "generate.lock", "asking this track's model"):
         answers = KeptAnswers(folder.state / "generated.jsonl", writer.identity)
         if estimate:
-            show_estimate(asking.estimate([stage.known_prompts(found, writer, answers)]))
+            show_estimate(asking.estimate([stage.known_prompts(filtered, writer, answers)]))
             return None
         with working() as work:
-            asked = stage.without_known(found, writer, answers, work.progress, work.stop)
+            asked = stage.without_known(filtered, writer, answers, work.progress, work.stop)
         caught += work.caught
         return asked
 
 
-def _say(found: FilteredBlocks, output: Path) -> None:
-    if found.knowing is not None:
-        _say_known(found.knowing)
-    not_taken(found.rejected)
-    stats = found.stats()
+def _say(filtered: FilteredBlocks, output: Path) -> None:
+    if filtered.knowing is not None:
+        _say_known(filtered.knowing)
+    not_taken(filtered.rejected)
+    stats = filtered.stats()
     click.echo(
         f"{stats['blocks']:,} blocks: {stats['dropped']:,} dropped, {stats['kept']:,} kept: {output}",
         err=True,

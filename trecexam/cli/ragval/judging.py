@@ -55,8 +55,8 @@ def judging(
     settings = _model(model, base_url, key_env)
     with trecexam.open_track(track) as opened:
         if estimate:
-            found = opened.estimate_judging(model=settings)
-            show.table(Table(("answers", *found._fields[1:]), (tuple(found),)), as_json=as_json)
+            estimated = opened.estimate_judging(model=settings)
+            show.table(Table(("answers", *estimated._fields[1:]), (tuple(estimated),)), as_json=as_json)
             return 0
         stopped: list[bool] = []
         with show.grading("judging", "judged") as progress, signals(lambda: stopped.append(True)) as caught:

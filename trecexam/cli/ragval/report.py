@@ -72,17 +72,17 @@ def report(
 
     Exit status 1: a line has an error; 2: none can be taken.
     """
-    found = trecexam.ragval_report(
+    comparison = trecexam.ragval_report(
         *paths, baseline=baseline, oracle=oracle, sweep=sweep, parameters=parameters
     )
-    why = found.write(output, plots=plots) if output else []
-    for error in found.rejected[:_NAMED]:
+    why = comparison.write(output, plots=plots) if output else []
+    for error in comparison.rejected[:_NAMED]:
         click.echo(f"trecexam: {printable(str(error))}", err=True)
-    if found.rejected:
+    if comparison.rejected:
         where = f"{output / 'rejected.tsv'} has all" if output else "--json and -o DIR have all"
-        more = f", {where}" if len(found.rejected) > _NAMED else ""
-        click.echo(f"lines with errors: {len(found.rejected):,}{more}", err=True)
-    for note in (*found.notes, *why):
+        more = f", {where}" if len(comparison.rejected) > _NAMED else ""
+        click.echo(f"lines with errors: {len(comparison.rejected):,}{more}", err=True)
+    for note in (*comparison.notes, *why):
         click.echo(printable(note), err=True)
-    show.table(found.table(), as_json=as_json, json_value=found.json() if as_json else None)
-    return 1 if found.rejected else 0
+    show.table(comparison.table(), as_json=as_json, json_value=comparison.json() if as_json else None)
+    return 1 if comparison.rejected else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from converters.pooled import DirectGrade, Grading, Judgment, PooledPassage, Ranking, SelfRating
+from converters.pooled import DirectGrade, Judgment, PooledGrading, PooledPassage, Ranking, SelfRating
 from trecexam.bank.asked import QUERY
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def pooled_passages(track: LoadedTrack) -> Iterator[PooledPassage]:
 
 def _grades(
     rows: Sequence[Row], kinds: Mapping[str, str]
-) -> tuple[tuple[DirectGrade, ...], tuple[Grading, ...]]:
+) -> tuple[tuple[DirectGrade, ...], tuple[PooledGrading, ...]]:
     """One passage's grades: on the query itself, and item by item for each prompt."""
     prompts: dict[tuple[str, str, str], list[Row]] = {}
     direct = []
@@ -86,12 +86,12 @@ def _direct(row: Row) -> DirectGrade:
     )
 
 
-def _grading(model: str, prompt: str, kind: str, rows: Sequence[Row]) -> Grading:
+def _grading(model: str, prompt: str, kind: str, rows: Sequence[Row]) -> PooledGrading:
     answered = [row for row in rows if row["status"] != "error"]
     ratings = {row["item_id"]: row["rating"] for row in answered if row["rating"] is not None}
     # In the workbench, an item is correct from a rating of 1 on.
     correct = tuple(row["item_id"] for row in answered if row["rating"])
-    return Grading(
+    return PooledGrading(
         llm=model,
         prompt_info=_prompt_info(prompt),
         answers=tuple((row["item_id"], row["answer"]) for row in answered),

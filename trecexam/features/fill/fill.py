@@ -295,7 +295,7 @@ def _overridden(
     """
     machine = _automatic(track, automatic, human=False)
     reasons: dict[tuple[str, str], dict[str, list[str]]] = {}
-    for (query_id, doc_id, item_id), row in sorted(track.overrides.said.items()):
+    for (query_id, doc_id, item_id), row in sorted(track.overrides.ratings.items()):
         if item_id and machine.get(query_id, {}).get(doc_id) == automatic.get(query_id, {}).get(doc_id):
             continue
         reasons.setdefault((query_id, doc_id), {}).setdefault(row.who, []).append(row.why)

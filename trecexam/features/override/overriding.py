@@ -150,7 +150,7 @@ def take(
     path = folder.overrides()
     with exclusive_lock(folder.state / "overrides.lock"):
         # Another one may have spoken since the person looked.
-        before = overrides_of(folder, query).said.get(row[:3])
+        before = overrides_of(folder, query).ratings.get(row[:3])
         if seen is not None and seen_token(before) != seen:
             raise _conflict(before, path)
         if rating is None and before is None:
@@ -193,7 +193,7 @@ def human_table(track: LoadedTrack) -> Table:
     decisions = track.overrides.decisions
     machine = _machine(track, {decision.row.query_id for decision in decisions})
     alike: dict[HumanRating, list[HumanRating]] = {}
-    for (_, doc_id, _), row in track.overrides.said.items():
+    for (_, doc_id, _), row in track.overrides.ratings.items():
         if doc_id != row.doc_id:
             alike.setdefault(row, []).append(row._replace(doc_id=doc_id))
     return Table(

@@ -27,13 +27,13 @@ from trecexam.graders.cluster.messages import (
     Close,
     Connected,
     Done,
+    DriverDone,
     Ended,
-    Failed,
     GivenUp,
-    Over,
     Placed,
     Room,
     Start,
+    WorkerFailed,
 )
 from trecexam.graders.cluster.schedule import AT_ONCE, Piece, Schedule
 from trecexam.graders.cluster.worker import Worker
@@ -88,7 +88,7 @@ class Driver:
         self._hired: list[_Hired] = []
         self._asked_for = 0
         self._closed = False
-        self._wanted, self._gpus, self._looked = 0, 0.0, 0.0
+        self._n_wanted, self._gpus, self._looked = 0, 0.0, 0.0
         self._alone_since = time.monotonic()
         self._had_workers = False
         self._unready = self._in_a_row = 0
@@ -107,7 +107,7 @@ class Driver:
             self._give()
             self._ask_for_more()
             if self._closed and not len(self._schedule):
-                self._link.send(Over())
+                self._link.send(DriverDone())
                 return
             for worker, reference in self._news():
                 self._hear(worker, reference)
@@ -141,22 +141,22 @@ class Driver:
         elif not self._had_workers:
             self._gpus = 1.0 if gpus else 0.0
         rooms = [have / need for have, need in ((gpus, self._gpus), (cpus, start.cpus)) if need]
-        self._wanted = start.workers or int(min(rooms, default=1))
+        self._n_wanted = start.workers or int(min(rooms, default=1))
         self._looked = time.monotonic()
 
     def _hire(self) -> None:
-        wanted = min(self._wanted, max(1, len(self._schedule)))
-        for worker in [worker for worker in self._hired if worker.placed is None][: self._excess(wanted)]:
+        n_workers = min(self._n_wanted, max(1, len(self._schedule)))
+        for worker in [worker for worker in self._hired if worker.placed is None][: self._excess(n_workers)]:
             self._dismiss(worker)
-        while len(self._hired) < wanted and time.monotonic() >= self._hire_again:
+        while len(self._hired) < n_workers and time.monotonic() >= self._hire_again:
             actor = ray.remote(Worker).options(
                 num_cpus=self._start.cpus, num_gpus=self._gpus, scheduling_strategy="SPREAD"
             )
             made = actor.remote()
             self._hired.append(_Hired(made, made.place.remote()))
 
-    def _excess(self, wanted: int) -> int:
-        return max(0, len(self._hired) - wanted)
+    def _excess(self, n_workers: int) -> int:
+        return max(0, len(self._hired) - n_workers)
 
     def _dismiss(self, worker: _Hired) -> None:
         self._hired.remove(worker)
@@ -173,7 +173,7 @@ class Driver:
                     worker.asked[asked] = piece
 
     def _ask_for_more(self) -> None:
-        room = AT_ONCE * max(1, self._wanted) + 1 - len(self._schedule) - self._asked_for
+        room = AT_ONCE * max(1, self._n_wanted) + 1 - len(self._schedule) - self._asked_for
         if room > 0 and not self._closed:
             self._asked_for += room
             self._link.send(Room(room))
@@ -193,23 +193,23 @@ class Driver:
 
     def _hear(self, worker: _Hired, reference: Any) -> None:
         try:
-            said = ray.get(reference, timeout=LOOK)
+            message = ray.get(reference, timeout=LOOK)
         except GetTimeoutError:
             return
         except RayError as error:
             self._mourn(worker, error)
             return
-        if isinstance(said, Failed):
-            raise _GaveUpError(Ended(f"a worker {said.reason}", again=False, details=said.details))
+        if isinstance(message, WorkerFailed):
+            raise _GaveUpError(Ended(f"a worker {message.reason}", again=False, details=message.details))
         if worker.placed is None:
-            self._greet(worker, said)
+            self._greet(worker, message)
         elif not worker.ready:
             worker.ready, self._unready = True, 0
         else:
             piece = worker.asked.pop(reference)
             self._schedule.done(worker, piece)
             self._in_a_row = 0
-            self._link.send(Done(piece.number, piece.places, said.results, said.seconds))
+            self._link.send(Done(piece.number, piece.places, message.results, message.seconds))
             self._forget(piece)
 
     def _greet(self, worker: _Hired, placed: Placed) -> None:
@@ -232,28 +232,28 @@ class Driver:
 
     def _mourn(self, worker: _Hired, error: RayError) -> None:
         """A worker has ended: others do what it had."""
-        said = str(error)
-        if "No module named" in said:
+        reason = str(error)
+        if "No module named" in reason:
             raise _GaveUpError(
                 Ended(
-                    f"a machine of the cluster lacks a package ({_last_line(said)}): install trecexam there "
-                    "with the same extras as here",
+                    f"a machine of the cluster lacks a package ({_last_line(reason)}): install trecexam "
+                    "there with the same extras as here",
                     again=False,
-                    details=said,
+                    details=reason,
                 )
             )
-        if "all references to the actor were removed" in said:
+        if "all references to the actor were removed" in reason:
             # We hold one; but a cluster without tokens is refused when it asks whether we do.
             raise _GaveUpError(
                 Ended(
                     "this machine asks for Ray's token, and the cluster has none: set RAY_AUTH_MODE=disabled "
                     "here, or start the cluster with RAY_AUTH_MODE=token",
                     again=False,
-                    details=said,
+                    details=reason,
                 )
             )
-        lost_machine = "node has died" in said or getattr(error, "preempted", False)
-        self._cause = f"on {worker.placed.host}: {_detail(said)}" if worker.placed else _detail(said)
+        lost_machine = "node has died" in reason or getattr(error, "preempted", False)
+        self._cause = f"on {worker.placed.host}: {_detail(reason)}" if worker.placed else _detail(reason)
         self._in_a_row += not lost_machine
         if not worker.ready and not lost_machine:
             # A machine on which no worker can live is tried less and less often.

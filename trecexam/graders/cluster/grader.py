@@ -20,7 +20,7 @@ from trecexam.track import PROMPT_SUFFIXES
 
 
 @dataclass(frozen=True)
-class Unanswered:
+class UnansweredCell:
     """In place of an answer: the grader may give one later."""
 
     reason: str
@@ -32,16 +32,16 @@ class GraderWorker:
     def __init__(self, grader: Grader) -> None:
         self.grader = grader
 
-    def grade(self, cells: Sequence[Cell]) -> list[Answer | Unanswered | None]:
+    def grade(self, cells: Sequence[Cell]) -> list[Answer | UnansweredCell | None]:
         """For each cell its answer; None where the grader has nothing to say."""
-        found: dict[Cell, Answer] = {}
-        rest: Unanswered | None = None
+        answers: dict[Cell, Answer] = {}
+        rest: UnansweredCell | None = None
         try:
             for batch in self.grader.grade(cells):
-                found.update(batch)
+                answers.update(batch)
         except UngradedError as error:
-            rest = Unanswered(str(error))
-        return [found.get(cell, rest) for cell in cells]
+            rest = UnansweredCell(str(error))
+        return [answers.get(cell, rest) for cell in cells]
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class ClusterGrader:
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         """Answers as they come; a list may be empty, so that who reads them is never kept waiting."""
         recipe = recipe_of(self._grader, self._settings, self._root)
-        pool: Pool[Cell, Answer | Unanswered | None] = Pool(self._cluster, recipe, "grade")
+        pool: Pool[Cell, Answer | UnansweredCell | None] = Pool(self._cluster, recipe, "grade")
         unanswered: list[str] = []
         # A passage's cells stay together: a model reads what they begin with once.
         passages = (
@@ -120,14 +120,14 @@ class ClusterGrader:
         )
         for results in pool.run(passages):
             batch = []
-            for cell, found in results:
-                if isinstance(found, Lost):
-                    reason = f"ended each of the {found.deaths} workers that had it alone"
+            for cell, result in results:
+                if isinstance(result, Lost):
+                    reason = f"ended each of the {result.deaths} workers that had it alone"
                     batch.append((cell, Answer(None, "error", reason)))
-                elif isinstance(found, Unanswered):
-                    unanswered.append(found.reason)
-                elif found is not None:
-                    batch.append((cell, found))
+                elif isinstance(result, UnansweredCell):
+                    unanswered.append(result.reason)
+                elif result is not None:
+                    batch.append((cell, result))
             yield batch
         if unanswered:
             raise UngradedError(unanswered[-1])

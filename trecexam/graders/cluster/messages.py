@@ -77,7 +77,7 @@ class Ended(NamedTuple):
     details: str = ""
 
 
-class Over(NamedTuple):
+class DriverDone(NamedTuple):
     """All batches are done."""
 
 
@@ -88,7 +88,7 @@ class Worked(NamedTuple):
     seconds: float
 
 
-class Failed(NamedTuple):
+class WorkerFailed(NamedTuple):
     """What a worker says instead, where an exception stopped it."""
 
     reason: str

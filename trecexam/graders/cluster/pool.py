@@ -21,7 +21,17 @@ from trecexam.config import RaySection
 from trecexam.errors import GraderError
 from trecexam.graders.base import UngradedError
 from trecexam.graders.cluster import missing_for_cluster
-from trecexam.graders.cluster.messages import Batch, Close, Connected, Done, Ended, GivenUp, Over, Room, Start
+from trecexam.graders.cluster.messages import (
+    Batch,
+    Close,
+    Connected,
+    Done,
+    DriverDone,
+    Ended,
+    GivenUp,
+    Room,
+    Start,
+)
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -80,38 +90,25 @@ class Pool(Generic[Item, Result]):
         address = self.cluster.address
         assert address is not None
         sizes = _Sizes(self.cluster.batch_seconds)
-        batches = enumerate(packed(groups, sizes.items))
-        sent: dict[int, list[Item]] = {}
-        left: dict[int, int] = {}
+        batches: _Batches[Item, Result] = _Batches(packed(groups, sizes.items))
         with _driver(address) as link:
             link.send(self._start(address))
             joined_by: float | None = time.monotonic() + JOINING
             while True:
                 message = link.receive(BEAT)
-                if isinstance(message, Done):
-                    items = sent[message.number]
-                    sizes.learn(len(message.places), message.seconds)
-                    results = pickle.loads(message.results)
-                    _forget(message.number, len(message.places), sent, left)
-                    yield [(items[at], result) for at, result in zip(message.places, results, strict=True)]
-                elif isinstance(message, GivenUp):
-                    item = sent[message.number][message.place]
-                    _forget(message.number, 1, sent, left)
-                    yield [(item, Lost(message.deaths))]
-                elif isinstance(message, Room):
-                    for _ in range(message.batches):
-                        number, batch = next(batches, (-1, None))
-                        if batch is None:
-                            link.send(Close())
-                            break
-                        sent[number], left[number] = batch, len(batch)
-                        link.send(Batch(number, len(batch), pickle.dumps(batch)))
-                elif isinstance(message, Connected):
-                    joined_by = None
-                elif isinstance(message, Ended):
-                    raise _error(address, message)
-                elif isinstance(message, Over):
+                if isinstance(message, DriverDone):
                     return
+                if isinstance(message, Ended):
+                    raise _error(address, message)
+                if isinstance(message, Connected):
+                    joined_by = None
+                elif isinstance(message, Room):
+                    batches.send(link, message.batches)
+                elif isinstance(message, Done):
+                    sizes.learn(len(message.places), message.seconds)
+                    yield batches.results(message)
+                elif isinstance(message, GivenUp):
+                    yield batches.given_up(message)
                 elif joined_by is not None and time.monotonic() > joined_by:
                     raise UngradedError(f"no Ray cluster answered at '{address}' within {JOINING:g} s")
                 else:
@@ -142,11 +139,41 @@ def packed(groups: Iterable[Sequence[Item]], size: Callable[[], int]) -> Iterato
         yield batch
 
 
-def _forget(number: int, items: int, sent: dict[int, list[Item]], left: dict[int, int]) -> None:
-    """So many items of a batch are done; of a track with millions not all can be kept."""
-    left[number] -= items
-    if not left[number]:
-        del sent[number], left[number]
+class _Batches(Generic[Item, Result]):
+    """The batches that are to be sent, and those that are out; of a track with millions not all are kept."""
+
+    def __init__(self, batches: Iterable[list[Item]]) -> None:
+        self._unsent = enumerate(batches)
+        self._sent: dict[int, list[Item]] = {}
+        self._left: dict[int, int] = {}
+
+    def send(self, link: _Link, count: int) -> None:
+        """So many more batches; after the last one the driver is told that it was that."""
+        for _ in range(count):
+            number, batch = next(self._unsent, (-1, None))
+            if batch is None:
+                link.send(Close())
+                return
+            self._sent[number], self._left[number] = batch, len(batch)
+            link.send(Batch(number, len(batch), pickle.dumps(batch)))
+
+    def results(self, message: Done) -> list[tuple[Item, Result | Lost]]:
+        """The items that are done, with their results."""
+        items = self._sent[message.number]
+        results = pickle.loads(message.results)
+        self._forget(message.number, len(message.places))
+        return [(items[at], result) for at, result in zip(message.places, results, strict=True)]
+
+    def given_up(self, message: GivenUp) -> list[tuple[Item, Result | Lost]]:
+        """The item that is not tried again."""
+        item = self._sent[message.number][message.place]
+        self._forget(message.number, 1)
+        return [(item, Lost(message.deaths))]
+
+    def _forget(self, number: int, items: int) -> None:
+        self._left[number] -= items
+        if not self._left[number]:
+            del self._sent[number], self._left[number]
 
 
 class _Sizes:
@@ -162,8 +189,8 @@ class _Sizes:
     def learn(self, items: int, seconds: float) -> None:
         # What is left over, or was cut, is slow for its size, and says nothing of a whole batch.
         if 2 * items >= self._items:
-            wanted = items / max(seconds, 1e-9) * self._seconds
-            self._items = max(1, int(min(wanted, MOST, GROWTH * items)))
+            ideal = items / max(seconds, 1e-9) * self._seconds
+            self._items = max(1, int(min(ideal, MOST, GROWTH * items)))
 
 
 def _error(address: str, ended: Ended) -> GraderError:
@@ -197,10 +224,10 @@ class _Link:
             return self._connection.recv() if self._connection.poll(seconds) else None
         except (EOFError, ConnectionResetError):
             self._log.seek(0)
-            said = self._log.read().decode(errors="replace").strip()
+            last_words = self._log.read().decode(errors="replace").strip()
             raise UngradedError(
                 f"Ray cluster '{self._address}': the connection to it is lost"
-            ) from RemoteError(said)
+            ) from RemoteError(last_words)
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from trecexam.errors import TrecexamError
-from trecexam.graders.cluster.messages import Failed, Placed, Worked
+from trecexam.graders.cluster.messages import Placed, Worked, WorkerFailed
 from trecexam.version import __version__
 
 
@@ -27,7 +27,7 @@ class Worker:
         """Where it is."""
         return Placed(socket.gethostname(), __version__)
 
-    def load(self, recipe: bytes, method: str) -> Failed | None:
+    def load(self, recipe: bytes, method: str) -> WorkerFailed | None:
         """Makes the object. None where it is ready."""
         try:
             self._work = getattr(pickle.loads(recipe)(), method)
@@ -35,7 +35,7 @@ class Worker:
             return _failed(error)
         return None
 
-    def work(self, items: bytes, places: Sequence[int]) -> Worked | Failed:
+    def work(self, items: bytes, places: Sequence[int]) -> Worked | WorkerFailed:
         """The results of the items at these places of a batch, in their order."""
         began = time.perf_counter()
         try:
@@ -48,7 +48,7 @@ class Worker:
             return _failed(error)
 
 
-def _failed(error: Exception) -> Failed:
+def _failed(error: Exception) -> WorkerFailed:
     line = str(error).strip().split("\n", 1)[0]
     reason = line if isinstance(error, TrecexamError) else f"{type(error).__name__}: {line}"
-    return Failed(f"on {socket.gethostname()}: {reason}", "".join(traceback.format_exception(error)))
+    return WorkerFailed(f"on {socket.gethostname()}: {reason}", "".join(traceback.format_exception(error)))

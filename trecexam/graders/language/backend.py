@@ -23,7 +23,7 @@ class Job(NamedTuple):
         return len(self.tokens)
 
 
-class Said(NamedTuple):
+class ModelOutput(NamedTuple):
     """What a model said: its text, or in `choices` the best answer and each answer's probability."""
 
     text: str

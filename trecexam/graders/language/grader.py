@@ -13,7 +13,7 @@ from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell
 from trecexam.graders.batching import Batcher, OutOfMemoryError
-from trecexam.graders.language.backend import Backend, Job, Said
+from trecexam.graders.language.backend import Backend, Job, ModelOutput
 from trecexam.graders.language.truncation import NoRoomError, fitted
 from trecexam.graders.prompts import DEFAULT, Prompt, named
 from trecexam.graders.prompts.prompted import PromptedGrader
@@ -112,20 +112,22 @@ class LanguageGrader(PromptedGrader):
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         unable: list[_Unable] = []
-        batcher: Batcher[Cell, Job, Said] = Batcher(
+        batcher: Batcher[Cell, Job, ModelOutput] = Batcher(
             lambda window: self._prepare(window, unable),
             self._launch,
             self._asked_budget or self.backend.budget(),
         )
         try:
             for batch in batcher.run(cells):
-                yield [(job.cell, self._answer(job, said)) for job, said in batch] + _taken(unable)
+                yield [(job.cell, self._answer(job, output)) for job, output in batch] + _unable_answers(
+                    unable
+                )
         except OutOfMemoryError as error:
             raise GraderError(
                 f"{error} into the memory of the device: set a smaller `max_length` in [grader], "
                 "or another `device`"
             ) from error
-        rest = _taken(unable)
+        rest = _unable_answers(unable)
         if rest:
             yield rest
 
@@ -174,15 +176,15 @@ class LanguageGrader(PromptedGrader):
                 return tokens
             characters *= 4
 
-    def _launch(self, jobs: Sequence[Job]) -> Callable[[], Sequence[Said]]:
+    def _launch(self, jobs: Sequence[Job]) -> Callable[[], Sequence[ModelOutput]]:
         if self.decoding.mode == "beam":
             texts = self.backend.generate(jobs, self.decoding.beams, self.decoding.new_tokens)
-            return lambda: [Said(text) for text in texts()]
+            return lambda: [ModelOutput(text) for text in texts()]
         answers = [answer for answer, _ in self._answers]
         scores = self.backend.score(jobs, answers)
         return lambda: [self._best(row) for row in scores()]
 
-    def _best(self, scores: Sequence[float]) -> Said:
+    def _best(self, scores: Sequence[float]) -> ModelOutput:
         """The most probable answer (the first of equals) and each answer's share."""
         if any(math.isnan(score) for score in scores):
             raise GraderError(
@@ -192,26 +194,26 @@ class LanguageGrader(PromptedGrader):
         top = max(scores)
         shares = [math.exp(score - top) for score in scores]
         total = sum(shares)
-        return Said(self._answers[scores.index(top)][0], tuple(share / total for share in shares))
+        return ModelOutput(self._answers[scores.index(top)][0], tuple(share / total for share in shares))
 
-    def _answer(self, job: Job, said: Said) -> Answer:
-        if said.probabilities is None:
-            reading = job.prompt.read(said.text, job.cell.item)
-            return Answer(reading.rating, reading.status, said.text)
+    def _answer(self, job: Job, output: ModelOutput) -> Answer:
+        if output.probabilities is None:
+            reading = job.prompt.read(output.text, job.cell.item)
+            return Answer(reading.rating, reading.status, output.text)
         shares = [0.0] * RATINGS
-        for (_, rating), share in zip(job.prompt.answers, said.probabilities, strict=True):
+        for (_, rating), share in zip(job.prompt.answers, output.probabilities, strict=True):
             shares[rating] += share
-        rating = dict(job.prompt.answers)[said.text]
-        return Answer(rating, "ok", said.text, tuple(round(share, 6) for share in shares))
+        rating = dict(job.prompt.answers)[output.text]
+        return Answer(rating, "ok", output.text, tuple(round(share, 6) for share in shares))
 
 
-def _taken(unable: list[_Unable]) -> list[tuple[Cell, Answer]]:
+def _unable_answers(unable: list[_Unable]) -> list[tuple[Cell, Answer]]:
     """What `unable` holds now, as answers; it is empty afterwards. Another thread may add meanwhile."""
-    taken = []
+    answers = []
     while unable:
-        found = unable.pop(0)
-        taken.append((found.cell, Answer(None, "error", found.reason)))
-    return taken
+        cell_error = unable.pop(0)
+        answers.append((cell_error.cell, Answer(None, "error", cell_error.reason)))
+    return answers
 
 
 def chosen_prompts(settings: GraderSection, root: Path, *, passage_first: bool) -> list[Prompt]:

@@ -39,7 +39,7 @@ def missing_for_models() -> str:
     return f"transformers {installed} is too old, {TRANSFORMERS} is needed: {INSTALL}" if old else ""
 
 
-def best_device(wanted: str | None) -> str:
+def best_device(name: str | None) -> str:
     """The device asked for, or cuda, mps, cpu, whichever comes first here.
 
     Raises:
@@ -47,27 +47,27 @@ def best_device(wanted: str | None) -> str:
     """
     import torch
 
-    if wanted is not None:
+    if name is not None:
         try:
-            torch.empty(1, device=wanted)
+            torch.empty(1, device=name)
         except (RuntimeError, AssertionError, NotImplementedError) as error:
             raise GraderError(
-                f"`device` '{wanted}' in [grader] cannot be used: {line_of(error)}; leave it out for "
+                f"`device` '{name}' in [grader] cannot be used: {line_of(error)}; leave it out for "
                 "the best there is"
             ) from error
-        return wanted
+        return name
     if torch.cuda.is_available():
         return "cuda"
     return "mps" if torch.backends.mps.is_available() else "cpu"
 
 
-def best_dtype(wanted: str, device: str) -> torch.dtype:
+def best_dtype(name: str, device: str) -> torch.dtype:
     """bfloat16 where the device computes in it, else float32; or the one asked for."""
     import torch
 
-    if wanted != "auto":
-        found: torch.dtype = getattr(torch, wanted)
-        return found
+    if name != "auto":
+        dtype: torch.dtype = getattr(torch, name)
+        return dtype
     if device.startswith("cuda"):
         has = torch.cuda.is_bf16_supported(including_emulation=False)
     elif device == "cpu":
@@ -120,7 +120,7 @@ def load_model(folder: Path, auto_class: str, device: str, dtype: torch.dtype) -
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
         with _quiet():
-            model, found = getattr(transformers, auto_class).from_pretrained(
+            model, loading_info = getattr(transformers, auto_class).from_pretrained(
                 str(folder),
                 dtype=dtype,
                 local_files_only=True,
@@ -128,7 +128,7 @@ def load_model(folder: Path, auto_class: str, device: str, dtype: torch.dtype) -
                 use_safetensors=True,
                 output_loading_info=True,
             )
-        lacking = sorted({*found["missing_keys"], *found["mismatched_keys"]})
+        lacking = sorted({*loading_info["missing_keys"], *loading_info["mismatched_keys"]})
         if lacking:
             # transformers makes them up, differently each time.
             raise ValueError(f"its files lack {len(lacking)} weights, '{lacking[0]}' among them")
@@ -156,10 +156,10 @@ def load_model(folder: Path, auto_class: str, device: str, dtype: torch.dtype) -
 def written_limit(folder: Path) -> int:
     """The prompt length that the tokenizer's files give, without loading it; huge where they give none."""
     try:
-        found = json.loads((folder / "tokenizer_config.json").read_bytes()).get("model_max_length")
+        limit = json.loads((folder / "tokenizer_config.json").read_bytes()).get("model_max_length")
     except (OSError, ValueError, AttributeError):
-        found = None
-    return int(min(found, NO_LIMIT)) if isinstance(found, int | float) and found > 0 else NO_LIMIT
+        limit = None
+    return int(min(limit, NO_LIMIT)) if isinstance(limit, int | float) and limit > 0 else NO_LIMIT
 
 
 def beam_search(model: Any, beams: int, new_tokens: int, pad: int, ends: int | list[int]) -> Any:

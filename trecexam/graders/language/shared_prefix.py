@@ -130,10 +130,10 @@ def _shared(jobs: Sequence[Job]) -> tuple[list[int], list[Sequence[int]]]:
     return [rows_of[job.group] for job in jobs], prefixes
 
 
-def _common(one: Sequence[int], two: Sequence[int]) -> Sequence[int]:
+def _common(first: Sequence[int], second: Sequence[int]) -> Sequence[int]:
     length = 0
-    for left, right in zip(one, two, strict=False):
+    for left, right in zip(first, second, strict=False):
         if left != right:
             break
         length += 1
-    return one[:length]
+    return first[:length]

@@ -154,17 +154,17 @@ class T5Scorer:
         tokens = torch.arange(3, 11, device=device)[None] % self.embedding.shape[0]
         mask = torch.ones_like(tokens, dtype=torch.bool)
 
-        def theirs(*said: int) -> Tensor:
-            given = torch.tensor([[self.start, *said]], device=device)
+        def theirs(*output: int) -> Tensor:
+            given = torch.tensor([[self.start, *output]], device=device)
             logits = model(input_ids=tokens, attention_mask=mask.long(), decoder_input_ids=given).logits
-            found: Tensor = logits[0, -1].float().log_softmax(dim=-1)
-            return found
+            next_token: Tensor = logits[0, -1].float().log_softmax(dim=-1)
+            return next_token
 
         first = theirs()
         answer = int(first.argmax())
-        wanted = first[answer] + theirs(answer)[end]
+        expected = first[answer] + theirs(answer)[end]
         ours = self.log_probabilities(self.encode(tokens, mask), mask, ChoiceTree.of([[answer]]), end)
-        return float((ours[0, 0] - wanted).abs())
+        return float((ours[0, 0] - expected).abs())
 
     def _tree_bias(self, tree: ChoiceTree, like: Tensor) -> Tensor:
         longest = max(tree.depths) + 1
@@ -185,8 +185,8 @@ class T5Scorer:
         prompts, length, _ = hidden.shape
         qkv = functional.linear(self._norm(hidden, layer.norm), layer.qkv)
         query, key, value = qkv.view(prompts, length, 3, self.heads, self.d_kv).permute(2, 0, 3, 1, 4)
-        found = functional.scaled_dot_product_attention(query, key, value, attn_mask=bias, scale=1.0)
-        return hidden + functional.linear(found.transpose(1, 2).reshape(prompts, length, -1), layer.out)
+        attended = functional.scaled_dot_product_attention(query, key, value, attn_mask=bias, scale=1.0)
+        return hidden + functional.linear(attended.transpose(1, 2).reshape(prompts, length, -1), layer.out)
 
     def _cross_attention(
         self, state: Tensor, layer: _CrossAttention, hidden: Tensor, blocked: Tensor | None
@@ -199,8 +199,8 @@ class T5Scorer:
         if blocked is not None:
             scores = scores.masked_fill(blocked, torch.finfo(scores.dtype).min)
         weights = functional.softmax(scores, dim=-1).to(hidden.dtype)
-        found = torch.bmm(weights, hidden).view(prompts, self.heads, nodes, width)
-        value = torch.einsum("bhnd,hkd->bnhk", found, layer.value).reshape(prompts, nodes, -1)
+        attended = torch.bmm(weights, hidden).view(prompts, self.heads, nodes, width)
+        value = torch.einsum("bhnd,hkd->bnhk", attended, layer.value).reshape(prompts, nodes, -1)
         return state + functional.linear(value, layer.out)
 
     def _feed_forward(self, hidden: Tensor, layer: _FeedForward) -> Tensor:
@@ -241,5 +241,5 @@ def _activation(name: str) -> Callable[[Tensor], Tensor]:
         return lambda x: functional.gelu(x, approximate="tanh")
     from transformers.activations import ACT2FN
 
-    found: Callable[[Tensor], Tensor] = ACT2FN[name]
-    return found
+    function: Callable[[Tensor], Tensor] = ACT2FN[name]
+    return function

@@ -37,17 +37,17 @@ class PromptTokens:
         if self.chat:
             texts = [self._chat(text) for text in texts]
         # verbose=False: what is too long for the model is cut later, so that only the passage is.
-        found: list[list[int]] = self.tokenizer(
+        encoded: list[list[int]] = self.tokenizer(
             list(texts), add_special_tokens=not self.chat, truncation=False, padding=False, verbose=False
         )["input_ids"]
-        return found
+        return encoded
 
     def _plain(self, text: str) -> str:
         """The text with nothing in it that the tokenizer would take for a special token.
 
         A passage that spells "</s>" or "<|end|>" must not end the prompt, nor speak in the model's place.
         """
-        return self._special.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
+        return self._special.sub(lambda match: f"{match[0][0]} {match[0][1:]}", text)
 
     @cached_property
     def _special(self) -> re.Pattern[str]:
@@ -65,8 +65,8 @@ class PromptTokens:
 
     def texts(self, rows: Sequence[Sequence[int]]) -> list[str]:
         """What tokens say, without special tokens and white space around."""
-        found = self.tokenizer.batch_decode(rows, skip_special_tokens=True)
-        return [text.strip() for text in found]
+        decoded = self.tokenizer.batch_decode(rows, skip_special_tokens=True)
+        return [text.strip() for text in decoded]
 
     def _chat(self, text: str) -> str:
         try:
@@ -97,16 +97,16 @@ def answer_tokens(
     Raises:
         GraderError: the tokenizer cannot write an answer, or cannot tell two of them apart.
     """
-    found = [_tokens(tokenizer, answer, after) for answer in answers]
+    encoded = [_tokens(tokenizer, answer, after) for answer in answers]
     unknown = tokenizer.unk_token_id
-    for answer, tokens in zip(answers, found, strict=True):
+    for answer, tokens in zip(answers, encoded, strict=True):
         if not tokens or (unknown is not None and unknown in tokens):
             raise GraderError(f"this model's tokenizer cannot write the answer '{answer}'", path=folder)
-        if found.count(tokens) > 1:
+        if encoded.count(tokens) > 1:
             raise GraderError(
                 f"this model's tokenizer writes the answer '{answer}' as another one", path=folder
             )
-    return found
+    return encoded
 
 
 def _tokens(tokenizer: Any, answer: str, after: str | None) -> list[int]:

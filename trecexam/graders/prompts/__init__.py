@@ -28,8 +28,8 @@ def named(name: str, root: Path) -> Prompt:
         if not path.is_file():
             raise GraderError("no such prompt file; see `prompt` in [grader] of trecexam.toml", path=path)
         return load_prompt(path)
-    found = published().get(name)
-    if found is None:
+    prompt = published().get(name)
+    if prompt is None:
         hint = did_you_mean(name, published(), f"known are {', '.join(published())}")
         raise GraderError(f"no prompt '{name}'; {hint} (your own goes into a .toml or .jinja file)")
-    return found
+    return prompt

@@ -30,12 +30,12 @@ def is_correct(answer: str, key: Collection[str]) -> bool:
     for word, means in (("true", _TRUE), ("false", _FALSE)):
         if word in keys and keys <= means:
             return plain in means
-    found = normalised(answer, without_stop_words=True)
-    wanted = {normalised(entry, without_stop_words=True) for entry in key}
-    if len(found) >= 2 and found in wanted:
+    normal = normalised(answer, without_stop_words=True)
+    normal_keys = {normalised(entry, without_stop_words=True) for entry in key}
+    if len(normal) >= 2 and normal in normal_keys:
         return True
-    if len(found) >= 4:
-        return any(ratio(found, entry) > SIMILAR for entry in wanted)
+    if len(normal) >= 4:
+        return any(ratio(normal, entry) > SIMILAR for entry in normal_keys)
     short = {_closed(entry) for entry in key}
     return _closed(answer) in short - {""}
 

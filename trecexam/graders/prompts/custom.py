@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -14,6 +15,8 @@ from trecexam.templates import checked_slots, read_prompt_file
 
 #: From which rating on a passage counts, by the best rating of the scale.
 _COUNTS_FROM = {1: 1, 2: 1, 3: 2, 4: 3, 5: 4}
+#: What a prompt may ask about, in the order in which its slots are looked at.
+_KINDS: tuple[Literal["question", "nugget", "query"], ...] = ("question", "nugget", "query")
 
 
 class PromptFile(BaseModel):
@@ -49,19 +52,51 @@ def load_prompt(path: Path) -> Prompt:
 
 def _prompt(file: PromptFile, path: Path, *, jinja: bool) -> Prompt:
     template = file.template.removesuffix("\n")
-    found = checked_slots(template, path, SLOTS, jinja=jinja)
+    kind = _asked_kind(file, checked_slots(template, path, SLOTS, jinja=jinja), path, jinja=jinja)
+    scale = 1 if file.parser in {"yes_no", "answer", "answer_key"} else file.max_rating
+    answers = _checked_answers(file, scale, path)
+    if file.min_rating is not None and file.min_rating > scale:
+        raise GraderError(f"`min_rating`: {file.min_rating} is not on the scale 0..{scale}", path=path)
+    prompt = Prompt(
+        name=file.name or path.stem,
+        version=str(file.version),
+        template=template,
+        asks=kind,
+        parser=file.parser,
+        answers=tuple(answers.items()),
+        max_rating=scale,
+        min_rating=file.min_rating or _COUNTS_FROM[scale],
+        source=path.name,
+        jinja=jinja,
+    )
+    # What cannot be filled in at all shows here, not after an hour of grading.
+    try:
+        prompt.text("a query", Item("q1", "q1/1", "What is it?", kind), "A passage.")
+    except GraderError as error:
+        raise GraderError(str(error), path=path) from None
+    return prompt
+
+
+def _asked_kind(
+    file: PromptFile, slots: Collection[str], path: Path, *, jinja: bool
+) -> Literal["question", "nugget", "query"]:
+    """What a prompt with these slots asks about."""
     left, right = ("{{ ", " }}") if jinja else ("{", "}")
-    if not found & {"context", "passage"}:
+    if "context" not in slots and "passage" not in slots:
         raise GraderError(
             f"this prompt has no place for the passage: write {left}context{right} into it", path=path
         )
-    if {"question", "nugget"} <= found:
+    if "question" in slots and "nugget" in slots:
         raise GraderError("this prompt asks about a question and a nugget at once: make it two", path=path)
-    asks = file.asks or next((kind for kind in ("question", "nugget", "query") if kind in found), None)
-    if asks is None or asks not in found:
-        wanted = f"{left}{file.asks or 'question'}{right}"
-        raise GraderError(f"this prompt asks about nothing: write {wanted} into it", path=path)
-    scale = 1 if file.parser in {"yes_no", "answer", "answer_key"} else file.max_rating
+    kind = file.asks or next((kind for kind in _KINDS if kind in slots), None)
+    if kind is None or kind not in slots:
+        slot = f"{left}{file.asks or 'question'}{right}"
+        raise GraderError(f"this prompt asks about nothing: write {slot} into it", path=path)
+    return kind
+
+
+def _checked_answers(file: PromptFile, scale: int, path: Path) -> Mapping[str, int]:
+    """The permitted answers with their ratings: the file's own, or those of its parser."""
     answers = file.answers
     if answers is None:
         answers = {
@@ -72,23 +107,4 @@ def _prompt(file: PromptFile, path: Path, *, jinja: bool) -> Prompt:
     wrong = [answer for answer, rating in answers.items() if not 0 <= rating <= scale or not answer.strip()]
     if wrong:
         raise GraderError(f"`answers`: '{wrong[0]}' has no rating on the scale 0..{scale}", path=path)
-    if file.min_rating is not None and file.min_rating > scale:
-        raise GraderError(f"`min_rating`: {file.min_rating} is not on the scale 0..{scale}", path=path)
-    prompt = Prompt(
-        name=file.name or path.stem,
-        version=str(file.version),
-        template=template,
-        asks=asks,
-        parser=file.parser,
-        answers=tuple(answers.items()),
-        max_rating=scale,
-        min_rating=file.min_rating or _COUNTS_FROM[scale],
-        source=path.name,
-        jinja=jinja,
-    )
-    # What cannot be filled in at all shows here, not after an hour of grading.
-    try:
-        prompt.text("a query", Item("q1", "q1/1", "What is it?", asks), "A passage.")
-    except GraderError as error:
-        raise GraderError(str(error), path=path) from None
-    return prompt
+    return answers

@@ -74,23 +74,23 @@ def _is_label(rest: str, rating: int, labels: Mapping[int, str]) -> bool:
 
     A beginning that other ratings' labels share ("The answer is") tells nothing of what comes after it.
     """
-    said, own = _words(rest), _words(labels.get(rating, ""))
-    if not said or not own:
+    following, own = _words(rest), _words(labels.get(rating, ""))
+    if not following or not own:
         return False
-    if f" {' '.join(said)} " in f" {' '.join(own)} ":
+    if f" {' '.join(following)} " in f" {' '.join(own)} ":
         # Nothing sets "4 weeks" off from its digit: there it takes two words of the label to tell.
-        return len(said) >= 2 or _SET_OFF.match(rest) is not None
-    shared = _in_common(said, own)
+        return len(following) >= 2 or _SET_OFF.match(rest) is not None
+    shared = _in_common(following, own)
     return shared >= 2 and all(
-        shared > _in_common(said, _words(text)) for other, text in labels.items() if other != rating
+        shared > _in_common(following, _words(text)) for other, text in labels.items() if other != rating
     )
 
 
-def _in_common(one: list[str], two: list[str]) -> int:
+def _in_common(first: list[str], second: list[str]) -> int:
     """How many words both begin with."""
     return next(
-        (place for place, (left, right) in enumerate(zip(one, two, strict=False)) if left != right),
-        min(len(one), len(two)),
+        (place for place, (left, right) in enumerate(zip(first, second, strict=False)) if left != right),
+        min(len(first), len(second)),
     )
 
 

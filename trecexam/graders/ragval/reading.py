@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from trecexam.graders.server.messages import said
+from trecexam.graders.server.messages import excerpt
 
 #: The scores that there are: 1 to 5, halves too.
 PERMITTED = tuple(half / 2 for half in range(2, 11))
@@ -39,7 +39,7 @@ def read_scores(answer: str) -> Scores | None:
     Unread are: a score that is missing, or outside 1..5, or neither whole nor a half ("4.2", "4-5", "4/10"),
     and scores that contradict each other.
     """
-    text = said(answer)
+    text = excerpt(answer)
     fenced = _FENCE.fullmatch(text.strip())
     pairs = _json_pairs(fenced[1] if fenced else text)
     if {name for name, _ in pairs} != {"relevance", "truthfulness"}:

@@ -133,20 +133,20 @@ class Client:
         if 300 <= status < 400:
             there = self._line(response.headers.get("location", "elsewhere"))
             raise GraderError(f"{self.base_url} leads to {there} (HTTP {status}): set `base_url` to that")
-        found = _json(content)
-        said, code = self._complaint(found)
+        parsed = _json(content)
+        complaint, code = self._complaint(parsed)
         if 200 <= status < 300:
-            if isinstance(found, dict) and not said:
-                return found
-            if said:
-                raise PassingError(f"answers with an error{said}")
+            if isinstance(parsed, dict) and not complaint:
+                return parsed
+            if complaint:
+                raise PassingError(f"answers with an error{complaint}")
             html = content.lstrip()[:1] == b"<"
             raise PassingError(
                 "answers with HTML, is `base_url` right?"
                 if html
                 else "answers with something that is not JSON"
             )
-        reason = f"answers HTTP {status}{said}"
+        reason = f"answers HTTP {status}{complaint}"
         if code == "insufficient_quota" or status == 402:
             raise GraderError(f"{self.base_url} {reason}")
         if status in _PASSING:
@@ -155,11 +155,11 @@ class Client:
             raise RefusedError(reason, code)
         raise GraderError(f"{self.base_url} {reason}: see `base_url`, `api` and `model` in [grader]")
 
-    def _complaint(self, found: object) -> tuple[str, str]:
+    def _complaint(self, parsed: object) -> tuple[str, str]:
         """(": " and what the server says is wrong, its code) of an answer; empty where it says nothing."""
-        if not isinstance(found, dict):
+        if not isinstance(parsed, dict):
             return "", ""
-        error = found.get("error") or found.get("detail") or (found.get("object") == "error" and found)
+        error = parsed.get("error") or parsed.get("detail") or (parsed.get("object") == "error" and parsed)
         if not error:
             return "", ""
         code = str((error.get("code") or error.get("type") or "") if isinstance(error, dict) else "")
@@ -191,11 +191,11 @@ def _json(content: bytes) -> object:
 
 def retry_after(headers: httpx2.Headers) -> float | None:
     """Seconds that a server asks to wait (RFC 9110, section 10.2.3); None where it says nothing readable."""
-    said = headers.get("retry-after", "").strip()
-    if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", said):
-        return float(said)
+    value = headers.get("retry-after", "").strip()
+    if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value):
+        return float(value)
     try:
-        when = email.utils.parsedate_to_datetime(said)
+        when = email.utils.parsedate_to_datetime(value)
     except (ValueError, OverflowError):
         return None
     if when.tzinfo is None:

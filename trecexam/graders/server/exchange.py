@@ -82,11 +82,11 @@ class Exchange:
             await self._well(started, error.reason)
             return Unanswered(error.reason, passing=True)
         except RefusedError as error:
-            said = f"{error.code} {error.reason}"
-            if _FILTERED.search(said):
+            message = f"{error.code} {error.reason}"
+            if _FILTERED.search(message):
                 return Unanswered(error.reason, filtered=True)
             await self._well(None, error.reason)
-            hint = "; `max_characters` in [grader] cuts passages" if _TOO_LONG.search(said) else ""
+            hint = "; `max_characters` in [grader] cuts passages" if _TOO_LONG.search(message) else ""
             return Unanswered(f"{error.reason}{hint}")
 
     async def _well(self, since: float | None, reason: str) -> None:
@@ -107,10 +107,10 @@ class Exchange:
     async def _repeated(self, text: str, answers: list[str]) -> Reply:
         from tenacity import AsyncRetrying, retry_if_exception_type
 
-        found: Reply = await AsyncRetrying(
+        reply: Reply = await AsyncRetrying(
             retry=retry_if_exception_type(PassingError), wait=self._pause(), stop=self._enough, reraise=True
         )(self._adapting, text, answers)
-        return found
+        return reply
 
     def _pause(self) -> Callable[[RetryCallState], float]:
         """Longer each time, and at random: requests that failed together must not come back together."""
@@ -146,13 +146,13 @@ class Exchange:
             try:
                 return await self._once(text, answers)
             except RefusedError as error:
-                said = error.reason.lower()
-                if logprobs and "logprobs" in said:
+                reason = error.reason.lower()
+                if logprobs and "logprobs" in reason:
                     self._logprobs = False
-                elif not new_limit and "max_completion_tokens" in said:
+                elif not new_limit and "max_completion_tokens" in reason:
                     self._new_limit = True
                 elif (self._form.structured or self._form.schema) and re.search(
-                    r"response_format|json_schema|structured_outputs", said
+                    r"response_format|json_schema|structured_outputs", reason
                 ):
                     what = (
                         "take `structured` out of [grader]"
@@ -176,15 +176,15 @@ class Exchange:
             text, answers, logprobs=self._logprobs, new_limit=self._new_limit
         )
         try:
-            found = await self._client.post(self._form.path, body)
+            response = await self._client.post(self._form.path, body)
         except PassingError as error:
             if error.wait is not None and error.wait <= PATIENCE:
                 # It is told to one, and meant for all.
                 self._closed_until = max(self._closed_until, time.monotonic() + error.wait)
             raise
-        used = tokens(found)
+        used = tokens(response)
         try:
-            answer = reply(found, self._form.api)
+            answer = reply(response, self._form.api)
         except PassingError:
             if used != (None, None):
                 # Of no use, and paid for.

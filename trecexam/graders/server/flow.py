@@ -46,11 +46,11 @@ def background(name: str) -> Iterator[Background]:
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name=name, daemon=True)
     thread.start()
-    found = Background(loop)
+    running = Background(loop)
     try:
-        yield found
+        yield running
     finally:
-        found.end()
+        running.end()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
@@ -78,14 +78,14 @@ def flow(
     """
     running: set[Future[Result]] = set()
     ready: list[Result] = []
-    told = time.monotonic()
+    last_yield = time.monotonic()
     while True:
         while len(running) < at_once and (job := work()) is not None:
             running.add(loop.start(job))
         if not running and ready:
             # What the caller does with these may let more be started.
             yield ready
-            ready, told = [], time.monotonic()
+            ready, last_yield = [], time.monotonic()
             continue
         if not running:
             return
@@ -96,6 +96,6 @@ def flow(
             if ready:
                 yield ready
             failed[0].result()
-        if time.monotonic() >= told + BEAT:
+        if time.monotonic() >= last_yield + BEAT:
             yield ready
-            ready, told = [], time.monotonic()
+            ready, last_yield = [], time.monotonic()

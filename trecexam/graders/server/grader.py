@@ -13,10 +13,10 @@ from trecexam.graders.prompts import Prompt
 from trecexam.graders.prompts.prompted import PromptedGrader
 from trecexam.graders.server.exchange import Exchange, Unanswered
 from trecexam.graders.server.flow import flow
-from trecexam.graders.server.messages import Form, Reply, distribution, plain, said
+from trecexam.graders.server.messages import Form, Reply, distribution, excerpt, plain
 from trecexam.graders.server.meter import Meter, Prices, guessed
 from trecexam.graders.server.secret import Secret
-from trecexam.graders.server.session import AHEAD, Queue, Server, session
+from trecexam.graders.server.session import AHEAD, Queue, ServerAccess, session
 
 #: Characters; what has no blank for longer is no word.
 _LONGEST_WORD = 100
@@ -35,7 +35,7 @@ class ServerGrader(PromptedGrader):
 
     def __init__(
         self,
-        server: Server,
+        server: ServerAccess,
         form: Form,
         prompts: Sequence[Prompt],
         *,
@@ -65,7 +65,7 @@ class ServerGrader(PromptedGrader):
         }
 
     def _answer_in(self, text: str) -> str:
-        return said(text)
+        return excerpt(text)
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         """Answers as they come; a list may be empty, so that who reads them is never kept waiting."""
@@ -81,8 +81,8 @@ class ServerGrader(PromptedGrader):
             for results in flow(loop, work, self.server.concurrency * AHEAD):
                 for cell, _ in results:
                     queue.done(cell)
-                unanswered += [found.reason for _, found in results if isinstance(found, Unanswered)]
-                yield [(cell, found) for cell, found in results if isinstance(found, Answer)]
+                unanswered += [result.reason for _, result in results if isinstance(result, Unanswered)]
+                yield [(cell, result) for cell, result in results if isinstance(result, Answer)]
         if queue.limit:
             raise UngradedError(f"{queue.limit} in [grader] is reached; raise it to grade the rest")
         if unanswered:
@@ -134,26 +134,26 @@ class ServerGrader(PromptedGrader):
         if prompt.needs_key and not cell.item.gold_answers:
             reason = f"has no answer key, which prompt {prompt.name} needs"
             return cell, Answer(None, "error", reason)
-        found = await exchange.ask(self._text(prompt, cell), _texts(prompt))
-        if isinstance(found, Reply):
-            return cell, self._answer(prompt, cell, found, hidden)
-        if found.passing:
-            return cell, found
-        if found.filtered:
-            return cell, Answer(None, "refused", found.reason)
-        return cell, Answer(None, "error", f"was not taken by the server, which {found.reason}")
+        reply = await exchange.ask(self._text(prompt, cell), _texts(prompt))
+        if isinstance(reply, Reply):
+            return cell, self._answer(prompt, cell, reply, hidden)
+        if reply.passing:
+            return cell, reply
+        if reply.filtered:
+            return cell, Answer(None, "refused", reply.reason)
+        return cell, Answer(None, "error", f"was not taken by the server, which {reply.reason}")
 
     def _text(self, prompt: Prompt, cell: Cell) -> str:
         item = cell.item._replace(text=plain(cell.item.text))
         return prompt.text(plain(cell.query_text), item, plain(shortened(cell.text, self._max_characters)))
 
-    def _answer(self, prompt: Prompt, cell: Cell, found: Reply, hidden: Callable[[str], str]) -> Answer:
+    def _answer(self, prompt: Prompt, cell: Cell, reply: Reply, hidden: Callable[[str], str]) -> Answer:
         # A server that says back what it was sent must not get the key into the store.
-        text = hidden(found.text)
-        if found.refused:
+        text = hidden(reply.text)
+        if reply.refused:
             return Answer(None, "refused", text)
-        reading = prompt.read(said(text), cell.item)
-        shares = distribution(found.steps, said(text), prompt.answers)
+        reading = prompt.read(excerpt(text), cell.item)
+        shares = distribution(reply.steps, excerpt(text), prompt.answers)
         return Answer(reading.rating, reading.status, text, shares)
 
 

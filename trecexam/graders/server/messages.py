@@ -31,7 +31,7 @@ Structured = Literal["json_schema", "choice"]
 
 def plain(text: str) -> str:
     """The text with a blank in everything that a model may take for a control token."""
-    return _SPECIAL.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
+    return _SPECIAL.sub(lambda match: f"{match[0][0]} {match[0][1:]}", text)
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ class Form:
         chat = self.api == "chat"
         body: dict[str, Any] = {"model": self.model}
         if chat:
-            told = [{"role": "system", "content": self.system}] if self.system else []
-            body["messages"] = [*told, {"role": "user", "content": text}]
+            instructions = [{"role": "system", "content": self.system}] if self.system else []
+            body["messages"] = [*instructions, {"role": "user", "content": text}]
         else:
             body["prompt"] = f"{self.system}\n\n{text}" if self.system else text
         body["max_completion_tokens" if new_limit else "max_tokens"] = self.max_tokens
@@ -115,7 +115,7 @@ def _schema(answers: Sequence[str]) -> dict[str, Any]:
     }
 
 
-class Step(NamedTuple):
+class TokenStep(NamedTuple):
     """A token of an answer: its text, and alternatives with their log-probabilities."""
 
     text: str
@@ -130,19 +130,19 @@ class Reply(NamedTuple):
 
     text: str
     refused: bool
-    steps: tuple[Step, ...]
+    steps: tuple[TokenStep, ...]
     cut: bool = False
     tokens_in: int | None = None
     tokens_out: int | None = None
 
 
-def reply(found: Mapping[str, Any], api: Api) -> Reply:
+def reply(response: Mapping[str, Any], api: Api) -> Reply:
     """The answer in a server's JSON.
 
     Raises:
         PassingError: it has none.
     """
-    choices = found.get("choices")
+    choices = response.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, dict):
         raise PassingError("answers with JSON that holds no completion")
@@ -161,12 +161,12 @@ def reply(found: Mapping[str, Any], api: Api) -> Reply:
     # Half of a surrogate pair, where an answer ends within a character, is no text that can be stored.
     text = text.encode(errors="replace").decode().strip()
     cut = choice.get("finish_reason") == "length"
-    return Reply(text, refused, _steps(choice.get("logprobs"), api), cut, *tokens(found))
+    return Reply(text, refused, _steps(choice.get("logprobs"), api), cut, *tokens(response))
 
 
-def tokens(found: Mapping[str, Any]) -> tuple[int | None, int | None]:
+def tokens(response: Mapping[str, Any]) -> tuple[int | None, int | None]:
     """Tokens in and out of a server's JSON; None where it counts none."""
-    usage = found.get("usage")
+    usage = response.get("usage")
     usage = usage if isinstance(usage, dict) else {}
     return _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
 
@@ -183,7 +183,7 @@ def _count(value: object) -> int | None:
     return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
 
 
-def _steps(logprobs: object, api: Api) -> tuple[Step, ...]:
+def _steps(logprobs: object, api: Api) -> tuple[TokenStep, ...]:
     """Those that can be read; empty where there are none, or where they are not as asked."""
     if not isinstance(logprobs, dict):
         return ()
@@ -204,34 +204,34 @@ def _steps(logprobs: object, api: Api) -> tuple[Step, ...]:
         return ()
 
 
-def _step(text: Any, pairs: Iterable[tuple[Any, Any]]) -> Step:
-    found = tuple((str(token), float(value)) for token, value in pairs)
+def _step(text: Any, pairs: Iterable[tuple[Any, Any]]) -> TokenStep:
+    log_probabilities = tuple((str(token), float(value)) for token, value in pairs)
     if not isinstance(text, str):
         raise TypeError("no token")
-    if any(math.isnan(value) or value > 1e-6 for _, value in found):
+    if any(math.isnan(value) or value > 1e-6 for _, value in log_probabilities):
         raise ValueError("no log-probability")
-    return Step(text, found)
+    return TokenStep(text, log_probabilities)
 
 
-def said(text: str) -> str:
+def excerpt(text: str) -> str:
     """What an answer says, without thoughts before it and JSON around it."""
     # At the start alone: looking for it everywhere takes for ever in what a broken server may send.
     thought = _THOUGHT.match(text := text.lstrip())
     text = text[thought.end() :] if thought else text
     fenced = _FENCED.fullmatch(text)
     try:
-        found = json.loads(fenced[1] if fenced else text)
+        parsed = json.loads(fenced[1] if fenced else text)
     except (ValueError, RecursionError):
         return text
-    if isinstance(found, dict) and len(found) == 1:
-        value = next(iter(found.values()))
+    if isinstance(parsed, dict) and len(parsed) == 1:
+        value = next(iter(parsed.values()))
         if isinstance(value, str | int) and not isinstance(value, bool):
             return str(value)
     return text
 
 
 def distribution(
-    steps: Sequence[Step], text: str, answers: Sequence[tuple[str, int]]
+    steps: Sequence[TokenStep], text: str, answers: Sequence[tuple[str, int]]
 ) -> tuple[float, ...] | None:
     """The probability of each rating 0..5, from the alternatives of the token that is the answer.
 

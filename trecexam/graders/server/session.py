@@ -24,7 +24,7 @@ _CLOSING = 2.0
 
 
 @dataclass(frozen=True)
-class Server:
+class ServerAccess:
     """Where a server is, and how it is dealt with; nothing of it can change an answer.
 
     Attributes:
@@ -45,7 +45,7 @@ class Server:
 
 @contextlib.contextmanager
 def session(
-    server: Server, form: Form, meter: Meter, probe: tuple[str, list[str]], secret: Secret
+    server: ServerAccess, form: Form, meter: Meter, probe: tuple[str, list[str]], secret: Secret
 ) -> Iterator[tuple[Background, Exchange]]:
     """An event loop with a server to ask in it; at the end all that still runs is cancelled.
 

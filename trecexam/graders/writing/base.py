@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from trecexam.graders.server.meter import Meter
 
 
-class Written(NamedTuple):
+class WrittenText(NamedTuple):
     """What a model wrote. `cut`: it was stopped before its end.
 
     `tokens_in` and `tokens_out` are as a server counts them; None where nobody does.
@@ -81,7 +81,7 @@ class Writer(Protocol):
         """
         ...
 
-    def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, Written | Unwritten]]]:
+    def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, WrittenText | Unwritten]]]:
         """(prompt, text), as they come, in any order. A list may be empty: then it is still at work.
 
         Raises:

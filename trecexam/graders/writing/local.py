@@ -20,7 +20,7 @@ from trecexam.graders.language import loading
 from trecexam.graders.language.truncation import NoRoomError, fitted
 from trecexam.graders.seq2seq import Seq2SeqBackend
 from trecexam.graders.weights import LANGUAGE_FILES, config_digest, weights_digest
-from trecexam.graders.writing.base import Fitted, Unwritten, Written, naming
+from trecexam.graders.writing.base import Fitted, Unwritten, WrittenText, naming
 
 BACKENDS: dict[str, type[CausalBackend] | type[Seq2SeqBackend]] = {
     "causal": CausalBackend,
@@ -134,16 +134,16 @@ class LocalWriter:
     def _whole(self, prompt: str) -> str:
         return f"{self.settings.system}\n\n{prompt}" if self.settings.system else prompt
 
-    def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, Written | Unwritten]]]:
+    def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, WrittenText | Unwritten]]]:
         with naming(self._section):
             yield from self._write(prompts)
 
-    def _write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, Written | Unwritten]]]:
+    def _write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, WrittenText | Unwritten]]]:
         waiting = iter(prompts)
         while window := list(islice(waiting, _WINDOW)):
             yield from self._window(window)
 
-    def complete(self, prompts: Sequence[str]) -> list[Written | Unwritten]:
+    def complete(self, prompts: Sequence[str]) -> list[WrittenText | Unwritten]:
         """A text for each prompt, in their order: what a worker of a cluster does."""
         texts = {prompt: text for batch in self.write(prompts) for prompt, text in batch}
         return [texts[prompt] for prompt in prompts]
@@ -157,10 +157,10 @@ class LocalWriter:
     def start_from(self, before: Usage) -> None:
         """Nothing is counted."""
 
-    def _window(self, prompts: Sequence[str]) -> Iterator[list[tuple[str, Written | Unwritten]]]:
+    def _window(self, prompts: Sequence[str]) -> Iterator[list[tuple[str, WrittenText | Unwritten]]]:
         limit = self._limit
         able: list[tuple[str, list[int]]] = []
-        unable: list[tuple[str, Written | Unwritten]] = []
+        unable: list[tuple[str, WrittenText | Unwritten]] = []
         for prompt, tokens in zip(prompts, self.backend.encode([*map(self._whole, prompts)]), strict=True):
             if len(tokens) <= limit:
                 able.append((prompt, tokens))
@@ -178,7 +178,7 @@ class LocalWriter:
             batch, able = able[-size:], able[:-size]
             yield list(zip((prompt for prompt, _ in batch), self._batch(batch), strict=True))
 
-    def _batch(self, jobs: Sequence[tuple[str, list[int]]]) -> list[Written | Unwritten]:
+    def _batch(self, jobs: Sequence[tuple[str, list[int]]]) -> list[WrittenText | Unwritten]:
         import torch
 
         settings, backend = self.settings, self.backend
@@ -208,7 +208,7 @@ class LocalWriter:
         # T5 begins an answer with a token that may be one which ends it.
         first = int(settings.kind == "seq2seq")
         return [
-            Written(text, cut=ends.isdisjoint(row[first:])) for text, row in zip(texts, rows, strict=True)
+            WrittenText(text, cut=ends.isdisjoint(row[first:])) for text, row in zip(texts, rows, strict=True)
         ]
 
 
@@ -252,9 +252,9 @@ class ClusterWriter(LocalWriter):
         super().__init__(settings, memory, section)
         self._cluster = cluster
 
-    def _write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, Written | Unwritten]]]:
+    def _write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, WrittenText | Unwritten]]]:
         recipe: Callable[[], object] = WriterRecipe(self.settings, dict(self.identity))
-        pool: Pool[str, Written | Unwritten] = Pool(self._cluster, recipe, "complete")
+        pool: Pool[str, WrittenText | Unwritten] = Pool(self._cluster, recipe, "complete")
         for results in pool.run([prompt] for prompt in prompts):
             yield [
                 (prompt, Unwritten("ended each worker that had it") if isinstance(text, Lost) else text)

@@ -12,8 +12,8 @@ from trecexam.graders.server.grader import shortened
 from trecexam.graders.server.messages import Form, plain
 from trecexam.graders.server.meter import Meter, Prices, guessed
 from trecexam.graders.server.secret import Secret
-from trecexam.graders.server.session import AHEAD, Queue, Server, session
-from trecexam.graders.writing.base import Fitted, Unwritten, Written, naming
+from trecexam.graders.server.session import AHEAD, Queue, ServerAccess, session
+from trecexam.graders.writing.base import Fitted, Unwritten, WrittenText, naming
 
 #: Tells a server that takes nothing from one that does not take a certain prompt.
 _PROBE = "Write one question about the capital of France."
@@ -30,7 +30,7 @@ class ServerWriter:
 
     def __init__(
         self,
-        server: Server,
+        server: ServerAccess,
         form: Form,
         *,
         revision: str | None,
@@ -79,17 +79,17 @@ class ServerWriter:
         part = text if limit is None else shortened(text, limit)
         return Fitted(render(plain(part)), cut=len(part) < len(text))
 
-    def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, Written | Unwritten]]]:
+    def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, WrittenText | Unwritten]]]:
         with naming(self._section):
             yield from self._write(prompts)
 
-    def _write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, Written | Unwritten]]]:
+    def _write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, WrittenText | Unwritten]]]:
         secret = Secret.from_environment(self.server.key_env)
         unanswered: list[str] = []
         queue = Queue(prompts, self.meter, self._surely)
         with session(self.server, self.form, self.meter, (_PROBE, []), secret) as (loop, exchange):
 
-            def work() -> Coroutine[Any, Any, tuple[str, Written | Unanswered]] | None:
+            def work() -> Coroutine[Any, Any, tuple[str, WrittenText | Unanswered]] | None:
                 prompt = queue.next()
                 return None if prompt is None else self._written(exchange, prompt, secret.hidden)
 
@@ -109,14 +109,14 @@ class ServerWriter:
 
     async def _written(
         self, exchange: Exchange, prompt: str, hidden: Callable[[str], str]
-    ) -> tuple[str, Written | Unanswered]:
+    ) -> tuple[str, WrittenText | Unanswered]:
         reply = await exchange.ask(prompt, [])
         if isinstance(reply, Unanswered):
             return prompt, reply
         if reply.refused:
             return prompt, Unanswered(f"refused: {hidden(reply.text)[:200]}", filtered=True)
         # A server that says back what it was sent must not get the key into a file.
-        return prompt, Written(hidden(reply.text), reply.cut, reply.tokens_in, reply.tokens_out)
+        return prompt, WrittenText(hidden(reply.text), reply.cut, reply.tokens_in, reply.tokens_out)
 
     def _most(self, prompt: str) -> Usage:
         return Usage(1, guessed(f"{self.form.system}{prompt}"), self.form.max_tokens)
@@ -150,7 +150,7 @@ class ServerWriter:
         self.meter.before = before
 
 
-def _as_written(text: Written | Unanswered) -> Written | Unwritten:
-    if isinstance(text, Written):
+def _as_written(text: WrittenText | Unanswered) -> WrittenText | Unwritten:
+    if isinstance(text, WrittenText):
         return text
     return Unwritten(f"gave no answer: it {text.reason}", refused=text.filtered)

@@ -16,7 +16,7 @@ MODULES = (
     "passages",
     "items",
     "disagreements",
-    "gaps",
+    "holes",
     "search",
     "people",
     "judge",

@@ -108,15 +108,15 @@ def _page(request: Request, query_id: str, status: int = 200, **values: Any) -> 
             raise NotFoundError(str(error)) from None
         trouble = trouble or str(error)
     state = view.query(query_id)
-    kinds = [one.item.kind for one in items]
+    kinds = [entry.item.kind for entry in items]
     return render(
         request,
         "bank.html",
         status,
         query_id=query_id,
         text="" if state is None else state.text,
-        live_items=[one for one in items if not one.item.retired],
-        retired=[one for one in items if one.item.retired],
+        live_items=[entry for entry in items if not entry.item.retired],
+        retired=[entry for entry in items if entry.item.retired],
         counted=_counted(view, query_id),
         cells=_cells(view, query_id),
         digest=digest_of,
@@ -144,14 +144,14 @@ def _counted(view: View, query_id: str) -> dict[str, tuple[int, int, int]]:
         return {}
     import numpy as np
 
-    found = {}
+    counts = {}
     gradable = np.array(state.gradable, np.bool_)
     for column, item in enumerate(state.items):
         ratings = state.ratings[:, column]
         missing = int(((state.codes[:, column] == -1) & gradable & (ratings < 0)).sum())
         reached = int((ratings >= view.settings.min_rating).sum())
-        found[digest_of(item)] = int((ratings >= 0).sum()), reached, missing
-    return found
+        counts[digest_of(item)] = int((ratings >= 0).sum()), reached, missing
+    return counts
 
 
 def _anchor(item_id: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from starlette.routing import Route
 
-from trecexam.serving.listing import Address, Listed, in_order, listed
+from trecexam.serving.listing import Address, ListedRows, in_order, listed
 from trecexam.serving.rendering import render, view_of
 
 if TYPE_CHECKING:
@@ -49,21 +49,21 @@ def disagreements(request: Request) -> Response:
     if table is None:
         return render(request, "disagreements.html", matrix=None, show="passages", rows=None, totals=(0, 0))
     kinds = _kinds(view, table)
-    rows = _listed(view, table, _wanted(view, table, kinds, address), address)
+    rows = _listed(view, table, _selected(view, table, kinds, address), address)
     return render(
         request,
         "disagreements.html",
         matrix=matrix(table),
         show="passages",
         rows=rows,
-        totals=tuple(int((kinds == one).sum()) for one in (1, 2)),
+        totals=tuple(int((kinds == kind).sum()) for kind in (1, 2)),
     )
 
 
 def matrix(table: JudgedTable) -> Matrix:
     """How many passages have each label and each judgment."""
-    rows = tuple(int(one) for one in np.unique(table.label)[::-1])
-    columns = tuple(int(one) for one in np.unique(table.judgment)[::-1])
+    rows = tuple(int(value) for value in np.unique(table.label)[::-1])
+    columns = tuple(int(value) for value in np.unique(table.judgment)[::-1])
     counts = tuple(
         tuple(int(((table.label == row) & (table.judgment == column)).sum()) for column in columns)
         for row in rows
@@ -78,7 +78,7 @@ def _kinds(view: View, table: JudgedTable) -> NDArray[np.int8]:
     return np.where(judged & ~automatic, 1, np.where(automatic & ~judged, 2, 0)).astype(np.int8)
 
 
-def _wanted(view: View, table: JudgedTable, kinds: NDArray[np.int8], address: Address) -> NDArray[np.int64]:
+def _selected(view: View, table: JudgedTable, kinds: NDArray[np.int8], address: Address) -> NDArray[np.int64]:
     """The rows of the table that an address asks for, in its order."""
     label, judgment = address.number("label"), address.number("judgment")
     if label is not None or judgment is not None:
@@ -111,13 +111,13 @@ def _wanted(view: View, table: JudgedTable, kinds: NDArray[np.int8], address: Ad
     down = sort.startswith("-") or name != sort
     first = columns[name][places] * (-1 if down else 1)
     order = np.lexsort((table.doc[places], table.query[places], -table.runs[places], -gap[places], first))
-    found: NDArray[np.int64] = places[order]
-    return found
+    selected: NDArray[np.int64] = places[order]
+    return selected
 
 
 def _listed(
     view: View, table: JudgedTable, places: NDArray[np.int64], address: Address
-) -> Listed[Disagreement]:
+) -> ListedRows[Disagreement]:
     sort = address.get("sort") or "-gap"
     # Places first: only the passages of this page are opened.
     page = listed(range(len(places)), address, sort.removeprefix("-"), down=sort.startswith("-"))
@@ -137,15 +137,15 @@ def _listed(
                 int(table.runs[at]),
             )
         )
-    return Listed(rows, page.total, page.first, page.page, page.pages, page.size, page.sort, page.down)
+    return ListedRows(rows, page.total, page.first, page.page, page.pages, page.size, page.sort, page.down)
 
 
 def _items(request: Request, view: View, address: Address) -> Response:
-    wanted = address.get("q").casefold()
+    search_text = address.get("q").casefold()
     rows = [
-        (n, one)
-        for n, one in enumerate(view.items or ())
-        if wanted in f"{one.query_id}\t{one.item_id}\t{one.text}".casefold()
+        (n, item)
+        for n, item in enumerate(view.items or ())
+        if search_text in f"{item.query_id}\t{item.item_id}\t{item.text}".casefold()
     ]
     keys = {
         "doubt": lambda row: row[0],

@@ -21,25 +21,25 @@ def item(request: Request) -> Response:
     """One item and its passages, best rating first."""
     view, state, address = view_of(request), query_of(request), Address.of(request)
     item_id = request.path_params["item_id"]
-    found = state.item(item_id)
-    if found is None:
-        retired = any(one.item_id == item_id for one in state.retired)
+    column_and_item = state.item(item_id)
+    if column_and_item is None:
+        retired = any(retired_item.item_id == item_id for retired_item in state.retired)
         raise NotFoundError(
             f"Item '{item_id}' of query '{state.query_id}' is retired."
             if retired
             else f"Query '{state.query_id}' has no item '{item_id}'."
         )
-    column, item = found
+    column, item = column_and_item
     ratings = state.ratings[:, column].tolist()
-    wanted, only = address.get("q").casefold(), address.get("rating")
+    search_text, only = address.get("q").casefold(), address.get("rating")
     places = [
         place
         for place, rating in enumerate(ratings)
         if (not only or (only == "none" and rating < 0) or only == str(rating))
         and (
-            not wanted
-            or wanted in state.doc_ids[place].casefold()
-            or wanted in (state.texts[place] or "").casefold()
+            not search_text
+            or search_text in state.doc_ids[place].casefold()
+            or search_text in (state.texts[place] or "").casefold()
         )
     ]
     keys = {

@@ -10,7 +10,7 @@ from starlette.routing import Route
 from trecexam.features.override.overriding import seen_token
 from trecexam.serving import urls
 from trecexam.serving.answers import of_passage
-from trecexam.serving.judging import Key, Queue, Wish
+from trecexam.serving.judging import JudgmentQueue, Key, Wish
 from trecexam.serving.marking import marked
 from trecexam.serving.pages.passages import cells_of
 from trecexam.serving.rendering import NotFoundError, go, render, view_of, who_of
@@ -47,7 +47,7 @@ def judge(request: Request) -> Response:
         )
     else:
         named = Key(given["query"], given.get("doc", ""), given.get("item", ""))
-        response = _one(request, view, queue, trail, named)
+        response = _judgment_page(request, view, queue, trail, named)
         trail.visit(named)
     return _remember(response, cookie)
 
@@ -59,11 +59,11 @@ def step(request: Request) -> Response:
     given = request.query_params
     key = Key(given.get("query", ""), given.get("doc", ""), given.get("item", ""))
     if request.path_params["way"] == "previous":
-        found: Key | None = trail.before(key) or key
+        next_key: Key | None = trail.before(key) or key
     else:
         trail.visit(key)
-        found = trail.after(key) or next(iter(_open(request, view, _queue(request, view), trail)), None)
-    return _remember(go(request, _address(request, found)), cookie)
+        next_key = trail.after(key) or next(iter(_open(request, view, _queue(request, view), trail)), None)
+    return _remember(go(request, _address(request, next_key)), cookie)
 
 
 def again(request: Request) -> Response:
@@ -82,24 +82,26 @@ def rated(request: Request, key: Key, rating: int | None, why: str, message: str
         return _remember(go(request, _address(request, key), message), cookie)
     trail.visit(key)
     trail.rate(key, why)
-    found = trail.after(key) or next(iter(_open(request, view, _queue(request, view), trail)), None)
-    return _remember(go(request, _address(request, found), message), cookie)
+    next_key = trail.after(key) or next(iter(_open(request, view, _queue(request, view), trail)), None)
+    return _remember(go(request, _address(request, next_key), message), cookie)
 
 
-def _one(request: Request, view: View, queue: Queue, trail: Trail, key: Key) -> Response:
+def _judgment_page(request: Request, view: View, queue: JudgmentQueue, trail: Trail, key: Key) -> Response:
     state = view.query(key.query_id)
     place = None if state is None else state.place(key.doc_id)
     if state is None or place is None:
         raise NotFoundError(f"'{key.doc_id}' is not in the pool of query '{key.query_id}' any more.")
     answers = of_passage(Path(view.store), view, state, place)
-    cells = cells_of(state, place, answers.said)
-    cell = next((one for one in cells if one.item.item_id == key.item_id), None)
+    cells = cells_of(state, place, answers.by_id)
+    cell = next((candidate for candidate in cells if candidate.item.item_id == key.item_id), None)
     if key.item_id and cell is None:
         raise NotFoundError(f"Query '{key.query_id}' has no item '{key.item_id}' that is asked about.")
     text = state.texts[place] or ""
-    best = max(cells, key=lambda one: -1 if one.machine is None else one.machine, default=None)
+    best = max(
+        cells, key=lambda candidate: -1 if candidate.machine is None else candidate.machine, default=None
+    )
     focus = cell or best
-    answer = focus.said.answer if focus and focus.said else ""
+    answer = focus.answer.text if focus and focus.answer else ""
     undo = trail.rated[-1] if trail.rated else None
     return render(
         request,
@@ -108,7 +110,7 @@ def _one(request: Request, view: View, queue: Queue, trail: Trail, key: Key) -> 
         wish=wish_fields(wish_of(request)),
         measures=view.values.measures,
         key=key,
-        row=next((row for row in queue.found.get(key.query_id, ()) if row.key == key), None),
+        row=next((row for row in queue.by_query.get(key.query_id, ()) if row.key == key), None),
         state=state,
         place=place,
         text=text,
@@ -133,7 +135,7 @@ def _undone(view: View, key: Key) -> dict[str, object] | None:
     return None if row is None else {"key": key, "row": row, "token": seen_token(row)}
 
 
-def _nothing(request: Request, view: View, queue: Queue, trail: Trail) -> Response:
+def _nothing(request: Request, view: View, queue: JudgmentQueue, trail: Trail) -> Response:
     skipped = sum(
         key.query_id in view.heads and key[1:] not in _judged(request, view, key.query_id)
         for key in trail.seen
@@ -149,13 +151,13 @@ def _nothing(request: Request, view: View, queue: Queue, trail: Trail) -> Respon
     )
 
 
-def _queue(request: Request, view: View) -> Queue:
+def _queue(request: Request, view: View) -> JudgmentQueue:
     judging: JudgeNext | None = request.app.state.judging
     if judging is None:
-        return Queue(failure="this page was started without judge-next")
-    wanted = judging.of(wish_of(request))
-    wanted.want(view.version)
-    return wanted.wait(FIRST_LOOK)
+        return JudgmentQueue(failure="this page was started without judge-next")
+    judge_list = judging.of(wish_of(request))
+    judge_list.want(view.version)
+    return judge_list.wait(FIRST_LOOK)
 
 
 def wish_of(request: Request) -> Wish:
@@ -170,10 +172,10 @@ def wish_fields(wish: Wish) -> dict[str, str | None]:
     return {"by": wish.measure or None, "level": wish.level or None, "judged": "yes" if wish.judged else None}
 
 
-def _open(request: Request, view: View, queue: Queue, trail: Trail) -> list[Key]:
+def _open(request: Request, view: View, queue: JudgmentQueue, trail: Trail) -> list[Key]:
     """The judgments that nobody made, and that this browser was not shown; the best one first."""
     judged = {
-        query_id: _judged(request, view, query_id) for query_id in queue.found if query_id in view.heads
+        query_id: _judged(request, view, query_id) for query_id in queue.by_query if query_id in view.heads
     }
     return [
         row.key
@@ -203,8 +205,8 @@ def _address(request: Request, key: Key | None) -> str:
 
 
 def _trail(request: Request) -> tuple[str, Trail]:
-    found: tuple[str, Trail] = request.app.state.trails.of(request.cookies.get(TRAIL, ""))
-    return found
+    trail: tuple[str, Trail] = request.app.state.trails.of(request.cookies.get(TRAIL, ""))
+    return trail
 
 
 def _remember(response: Response, cookie: str) -> Response:

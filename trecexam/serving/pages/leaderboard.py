@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Standing:
+class LeaderboardLine:
     """A run's line: its place by the first measure, on both sides."""
 
     rank: int
@@ -33,14 +33,16 @@ def leaderboard(request: Request) -> Response:
     view, address = view_of(request), Address.of(request)
     measures = view.board.measures
     theirs = () if view.official_board is None else view.official_board.measures
-    wanted = address.get("q").casefold()
-    rows = [one for one in standings(view.board, view.official_board) if wanted in one.row.run.casefold()]
-    keys: dict[str, Callable[[Standing], Any]] = {
-        "rank": lambda one: one.rank,
-        "run": lambda one: one.row.run,
-        "official_rank": lambda one: one.official_rank,
-        **columns("m", len(measures), lambda one: [score.mean for score in one.row.scores]),
-        **columns("o", len(theirs), lambda one: [score.mean for score in one.official]),
+    search_text = address.get("q").casefold()
+    rows = [
+        line for line in standings(view.board, view.official_board) if search_text in line.row.run.casefold()
+    ]
+    keys: dict[str, Callable[[LeaderboardLine], Any]] = {
+        "rank": lambda line: line.rank,
+        "run": lambda line: line.row.run,
+        "official_rank": lambda line: line.official_rank,
+        **columns("m", len(measures), lambda line: [score.mean for score in line.row.scores]),
+        **columns("o", len(theirs), lambda line: [score.mean for score in line.official]),
     }
     return render(
         request,
@@ -52,11 +54,11 @@ def leaderboard(request: Request) -> Response:
     )
 
 
-def standings(board: Leaderboard, official: Leaderboard | None) -> list[Standing]:
+def standings(board: Leaderboard, official: Leaderboard | None) -> list[LeaderboardLine]:
     """The runs in the leaderboard's order."""
     theirs = {} if official is None else {row.run: (n, row) for n, row in enumerate(official.rows, 1)}
     return [
-        Standing(
+        LeaderboardLine(
             n, row, theirs[row.run][1].scores if row.run in theirs else (), theirs.get(row.run, (None,))[0]
         )
         for n, row in enumerate(board.rows, 1)

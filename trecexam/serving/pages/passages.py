@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from trecexam.features.override.overriding import seen_token
 from trecexam.line.sheets import ERROR, MISSING, REFUSED, UNPARSED
-from trecexam.serving.answers import Said, of_passage
+from trecexam.serving.answers import GraderAnswer, of_passage
 from trecexam.serving.listing import Address
 from trecexam.serving.marking import marked
 from trecexam.serving.rendering import NotFoundError, query_of, render, view_of, who_of
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from converters.records import HumanRating, Item
-    from trecexam.serving.view import QueryState
+    from trecexam.serving.view import QueryView
 
 #: What became of a cell that has no rating, in words.
 STATUS = {
@@ -47,7 +47,7 @@ class CellShown:
     machine: int | None
     status: str
     human: HumanRating | None
-    said: Said | None
+    answer: GraderAnswer | None
 
 
 def passage(request: Request) -> Response:
@@ -61,12 +61,12 @@ def passage(request: Request) -> Response:
             f"{view.settings.depth} ranks."
         )
     answers = of_passage(Path(view.store), view, state, place)
-    cells = cells_of(state, place, answers.said)
+    cells = cells_of(state, place, answers.by_id)
     focus = next((cell for cell in cells if cell.item.item_id == address.get("item")), None)
     text = state.texts[place]
     spans: Sequence[tuple[str, bool]] = [(text or "", False)]
-    if text and focus is not None and focus.said is not None:
-        spans = marked(text, focus.said.answer)
+    if text and focus is not None and focus.answer is not None:
+        spans = marked(text, focus.answer.text)
     return render(
         request,
         "passage.html",
@@ -75,7 +75,7 @@ def passage(request: Request) -> Response:
         place=place,
         text=text,
         spans=spans,
-        found=any(is_marked for _, is_marked in spans),
+        any_marked=any(is_marked for _, is_marked in spans),
         cells=cells,
         focus=focus,
         trouble=answers.trouble,
@@ -87,7 +87,7 @@ def passage(request: Request) -> Response:
     )
 
 
-def cells_of(state: QueryState, place: int, answers: Mapping[str, Said]) -> list[CellShown]:
+def cells_of(state: QueryView, place: int, answers: Mapping[str, GraderAnswer]) -> list[CellShown]:
     """The passage's cells in the items' order."""
     cells = []
     for column, item in enumerate(state.items):
@@ -109,9 +109,9 @@ def cells_of(state: QueryState, place: int, answers: Mapping[str, Said]) -> list
     return cells
 
 
-def _nearby(state: QueryState, place: int) -> tuple[str | None, str | None]:
+def _nearby(state: QueryView, place: int) -> tuple[str | None, str | None]:
     """The passages before and after this one, by label and then as they are sorted."""
-    order = sorted(range(len(state.doc_ids)), key=lambda one: (-(state.labels[one] or 0), one))
+    order = sorted(range(len(state.doc_ids)), key=lambda other: (-(state.labels[other] or 0), other))
     at = order.index(place)
     before = state.doc_ids[order[at - 1]] if at else None
     return before, state.doc_ids[order[at + 1]] if at + 1 < len(order) else None

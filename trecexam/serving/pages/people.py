@@ -59,8 +59,8 @@ def override(request: Request) -> Response:
     except RatingConflictError as error:
         return render(
             request, "conflict.html", 409, key=key, theirs=error.now, token=seen_token(error.now), form=form,
-            rating=rating, why=why, state=state, place=state.place(key.doc_id), found=state.item(key.item_id),
-            back=urls.local(form.get("back", "")),
+            rating=rating, why=why, state=state, place=state.place(key.doc_id),
+            item_at=state.item(key.item_id), back=urls.local(form.get("back", "")),
         )  # fmt: skip
     if written:
         live.patch(key.query_id, lambda view, state: with_people(folder, view, state))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from trecexam.serving.view import QueryHead, QueryState, View
+    from trecexam.serving.view import QueryHead, QueryView, View
 
 #: What a query's page shows.
 SHOWN = ("passages", "items", "runs")
@@ -47,7 +47,7 @@ class PassageLine:
 
 
 @dataclass(frozen=True)
-class ItemLine:
+class ItemRatingsLine:
     """An item: how many passages have a rating on it, and how many reach it."""
 
     column: int
@@ -69,18 +69,20 @@ class OfRun:
 def queries(request: Request) -> Response:
     """All queries of the bank."""
     view, address = view_of(request), Address.of(request)
-    wanted = address.get("q").casefold()
-    rows = [one for one in _lines(view) if wanted in f"{one.head.query_id}\t{one.head.text}".casefold()]
+    search_text = address.get("q").casefold()
+    rows = [
+        line for line in _lines(view) if search_text in f"{line.head.query_id}\t{line.head.text}".casefold()
+    ]
     keys = {
-        "query": lambda one: one.head.query_id,
-        "passages": lambda one: one.head.n_passages,
-        "items": lambda one: one.head.n_items,
-        "judged": lambda one: one.head.judged,
-        "missing": lambda one: one.head.missing,
-        "unread": lambda one: one.head.unread,
-        "human": lambda one: one.head.human,
-        "mean": lambda one: one.mean,
-        "best": lambda one: one.best,
+        "query": lambda line: line.head.query_id,
+        "passages": lambda line: line.head.n_passages,
+        "items": lambda line: line.head.n_items,
+        "judged": lambda line: line.head.judged,
+        "missing": lambda line: line.head.missing,
+        "unread": lambda line: line.head.unread,
+        "human": lambda line: line.head.human,
+        "mean": lambda line: line.mean,
+        "best": lambda line: line.best,
     }
     measure = next(iter(view.values.measures), "")
     return render(
@@ -114,7 +116,7 @@ def _lines(view: View) -> list[QueryLine]:
     ]
 
 
-def passage_lines(view: View, state: QueryState) -> list[PassageLine]:
+def passage_lines(view: View, state: QueryView) -> list[PassageLine]:
     """Every pooled passage of a query."""
     ranks: dict[int, list[int]] = {}
     for ranking in state.rankings.values():
@@ -135,14 +137,15 @@ def passage_lines(view: View, state: QueryState) -> list[PassageLine]:
     ]
 
 
-def _passages(view: View, state: QueryState, address: Address) -> dict[str, Any]:
+def _passages(view: View, state: QueryView, address: Address) -> dict[str, Any]:
     rows = passage_lines(view, state)
-    wanted = address.get("q").casefold()
-    if wanted:
+    search_text = address.get("q").casefold()
+    if search_text:
         rows = [
             row
             for row in rows
-            if wanted in row.doc_id.casefold() or wanted in (state.texts[row.place] or "").casefold()
+            if search_text in row.doc_id.casefold()
+            or search_text in (state.texts[row.place] or "").casefold()
         ]
     label, judgment = address.number("label"), address.get("judgment")
     if label is not None:
@@ -182,7 +185,7 @@ def _kind(row: PassageLine, least: int, min_relevant: int) -> str:
     return "" if automatic == judged else "missed" if judged else "spurious"
 
 
-def _has(state: QueryState, row: PassageLine, status: str) -> bool:
+def _has(state: QueryView, row: PassageLine, status: str) -> bool:
     if status == "human":
         return any(doc_id == row.doc_id for doc_id, _ in state.human)
     if status == "no_text":
@@ -190,16 +193,16 @@ def _has(state: QueryState, row: PassageLine, status: str) -> bool:
     return state.gradable[row.place] and bool((state.codes[row.place] == STATUSES[status]).any())
 
 
-def _items(view: View, state: QueryState, address: Address) -> dict[str, Any]:
+def _items(view: View, state: QueryView, address: Address) -> dict[str, Any]:
     rows = []
     for column in range(len(state.items)):
         ratings = state.ratings[:, column]
         rated = ratings[ratings >= 0]
         reached = int((rated >= view.settings.min_rating).sum())
-        rows.append(ItemLine(column, len(rated), reached, float(rated.mean()) if len(rated) else None))
-    wanted = address.get("q").casefold()
+        rows.append(ItemRatingsLine(column, len(rated), reached, float(rated.mean()) if len(rated) else None))
+    search_text = address.get("q").casefold()
     items = state.items
-    rows = [r for r in rows if wanted in f"{items[r.column].item_id}\t{items[r.column].text}".casefold()]
+    rows = [r for r in rows if search_text in f"{items[r.column].item_id}\t{items[r.column].text}".casefold()]
     keys = {
         "item": lambda row: row.column,
         "rated": lambda row: row.rated,
@@ -209,17 +212,17 @@ def _items(view: View, state: QueryState, address: Address) -> dict[str, Any]:
     return {"rows": in_order(rows, address, keys, "item")}
 
 
-def _runs(view: View, state: QueryState, address: Address) -> dict[str, Any]:
+def _runs(view: View, state: QueryView, address: Address) -> dict[str, Any]:
     values = view.values.of_query(state.query_id).tolist()
     theirs = view.official_values
     official: dict[str, list[float]] = {}
     if theirs is not None and state.query_id in theirs.query_ids:
         official = dict(zip(theirs.runs, theirs.of_query(state.query_id).tolist(), strict=True))
-    wanted = address.get("q").casefold()
+    search_text = address.get("q").casefold()
     rows = [
-        OfRun(run, found, official.get(run, []), state.retrieved.get(run, 0))
-        for run, found in zip(view.values.runs, values, strict=True)
-        if wanted in run.casefold()
+        OfRun(run, run_values, official.get(run, []), state.retrieved.get(run, 0))
+        for run, run_values in zip(view.values.runs, values, strict=True)
+        if search_text in run.casefold()
     ]
     measures = view.values.measures
     judged = theirs.measures if theirs is not None and official else ()

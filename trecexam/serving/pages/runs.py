@@ -41,17 +41,19 @@ def run(request: Request) -> Response:
     """A run's values on every query."""
     view, address = view_of(request), Address.of(request)
     name = _name(request, view)
-    wanted = address.get("q").casefold()
-    rows = [one for one in _on_queries(view, name) if wanted in f"{one.query_id}\t{one.text}".casefold()]
+    search_text = address.get("q").casefold()
+    rows = [
+        line for line in _on_queries(view, name) if search_text in f"{line.query_id}\t{line.text}".casefold()
+    ]
     measures = view.values.measures
     theirs = () if view.official_values is None else view.official_values.measures
     keys: dict[str, Callable[[OnQuery], Any]] = {
-        "query": lambda one: one.query_id,
-        "place": lambda one: one.place,
-        "ungraded": lambda one: one.ungraded,
-        "unjudged": lambda one: one.unjudged,
-        **columns("m", len(measures), lambda one: one.values),
-        **columns("o", len(theirs), lambda one: one.official),
+        "query": lambda line: line.query_id,
+        "place": lambda line: line.place,
+        "ungraded": lambda line: line.ungraded,
+        "unjudged": lambda line: line.unjudged,
+        **columns("m", len(measures), lambda line: line.values),
+        **columns("o", len(theirs), lambda line: line.official),
     }
     standing = next(n for n, row in enumerate(view.board.rows, 1) if row.run == name)
     return render(

@@ -35,17 +35,17 @@ class HolesLine:
 def holes(request: Request) -> Response:
     """Every run's holes in its first ranks."""
     view, address = view_of(request), Address.of(request)
-    found = view.holes
-    wanted = address.get("q").casefold()
+    counts = view.holes
+    search_text = address.get("q").casefold()
     rows = [
         HolesLine(
             run,
-            int(found.retrieved[n].sum()),
-            None if found.unjudged is None else int(found.unjudged[n].sum()),
-            int(found.ungraded[n].sum()),
+            int(counts.retrieved[n].sum()),
+            None if counts.unjudged is None else int(counts.unjudged[n].sum()),
+            int(counts.ungraded[n].sum()),
         )
         for n, run in enumerate(view.runs)
-        if wanted in run.casefold()
+        if search_text in run.casefold()
     ]
     keys = {
         "run": lambda row: row.run,
@@ -54,15 +54,15 @@ def holes(request: Request) -> Response:
         "ungraded": lambda row: row.ungraded,
         "judged": lambda row: row.judged,
     }
-    default = "-ungraded" if found.unjudged is None else "-unjudged"
-    return render(request, "holes.html", rows=in_order(rows, address, keys, default), depth=found.depth)
+    default = "-ungraded" if counts.unjudged is None else "-unjudged"
+    return render(request, "holes.html", rows=in_order(rows, address, keys, default), depth=counts.depth)
 
 
 def rejected(request: Request) -> Response:
     """Inputs, and lines of them, that were not taken."""
     view, address = view_of(request), Address.of(request)
-    wanted = address.get("q").casefold()
-    rows = [row for row in view.rejected if wanted in str(row).casefold()]
+    search_text = address.get("q").casefold()
+    rows = [row for row in view.rejected if search_text in str(row).casefold()]
     keys = {
         "file": lambda row: (row.file, row.line or 0),
         "reason": lambda row: row.reason,
