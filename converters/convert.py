@@ -6,11 +6,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from converters.bank import read_bank_queries
 from converters.errors import ConversionError
+from converters.pooled import qrels_of, runs_of
 from converters.records import Passage, Query, Response, Sentence
 from converters.registry import formats, read, sniff
 from converters.run import Run
 from converters.segment import Pool, response_passages, run_lines, safe_name
+from converters.workbench import read_pool
 
 #: Formats whose records can become those of others.
 TARGETS = {
@@ -52,8 +55,6 @@ def converted(
             hint = " (if these are generated responses, say so: --from responses)"
         raise ConversionError(path, None, f"'{source}' does not become '{target}'; it becomes {known}{hint}")
     if source == "bank":
-        from converters.bank import read_bank_queries
-
         return read_bank_queries(path)
     if source in {"rubric", "workbench"}:
         return _of_pool(path, target, run)
@@ -61,9 +62,6 @@ def converted(
 
 
 def _of_pool(path: Path, target: str, run: str | None) -> Iterable[Any]:
-    from converters.pooled import qrels_of, runs_of
-    from converters.workbench import read_pool
-
     if target == "grades":
         return read(path, "rubric")  # type: ignore[no-any-return]
     passages = read_pool(path)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -57,6 +56,9 @@ class Format:
 
 @cache
 def _by_name() -> Mapping[str, Format]:
+    # As slow to import as all formats together.
+    from importlib.metadata import entry_points
+
     by_name: dict[str, Format] = {name: import_module(module).FORMAT for name, module in BUILT_IN.items()}
     for entry in entry_points(group="converters.formats"):
         if entry.name not in by_name:

@@ -10,7 +10,6 @@ import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import json_option, track_argument
 from trecexam.errors import TrecexamError
-from trecexam.features.history import tables as rendering
 
 
 @click.command(epilog="Example: trecexam history mytrack  then  trecexam history mytrack 3 --labels")
@@ -36,6 +35,9 @@ def history(
     its rows of the log. `moved` counts runs whose mean or rank changed, `up` and `down` those whose rank did.
     Runs with equal means share a rank.
     """
+    # A third of --help's time.
+    from trecexam.features.history import tables as rendering
+
     if entry is None:
         if labels:
             raise click.UsageError("--labels is about one entry: name its number")
@@ -61,6 +63,8 @@ def history(
 
 
 def _log(track: Path, last: int | None, run: str | None, *, moves: bool, as_json: bool) -> None:
+    from trecexam.features.history import tables as rendering
+
     with trecexam.open_track(track) as opened:
         rows = opened.history()
         folder = opened.folder.out / "history"
