@@ -6,7 +6,7 @@ import io
 from typing import TYPE_CHECKING
 
 from converters.ragval import write_judged
-from trecexam.features.ragval.judged import FOLDER, Judged, judged
+from trecexam.features.ragval.judged import FOLDER, JudgedAnswers, judged
 from trecexam.features.ragval.reporting import RagvalReport, files_of, report_of
 from trecexam.tables.excerpt import excerpt
 from trecexam.tables.plots.drawings import Drawings
@@ -26,7 +26,7 @@ def made(track: LoadedTrack) -> ExtraFiles:
     return made_of(answers, track) if answers.rows or answers.waiting else ExtraFiles({})
 
 
-def made_of(answers: Judged, track: LoadedTrack) -> ExtraFiles:
+def made_of(answers: JudgedAnswers, track: LoadedTrack) -> ExtraFiles:
     """The files of what was judged."""
     buffer = io.BytesIO()
     write_judged(answers.rows, buffer)
@@ -45,7 +45,7 @@ def made_of(answers: Judged, track: LoadedTrack) -> ExtraFiles:
     return ExtraFiles(contents, _section(answers, report, pictures))
 
 
-def _section(answers: Judged, report: RagvalReport, pictures: dict[str, Picture]) -> ReportSection:
+def _section(answers: JudgedAnswers, report: RagvalReport, pictures: dict[str, Picture]) -> ReportSection:
     return ReportSection(
         FOLDER,
         "Judged answers",

@@ -20,7 +20,7 @@ FOLDER = "ragval"
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedAnswers:
     """The judged answers of a track.
 
     Attributes:
@@ -64,7 +64,7 @@ class Judged:
         }
 
 
-def judged(track: LoadedTrack) -> Judged:
+def judged(track: LoadedTrack) -> JudgedAnswers:
     """What the grader's stored answers say of the track's answers; `load` must come before. Asks nobody.
 
     A person's rating of an item stands in place of that score; a 0, which is none, counts as 1.
@@ -98,7 +98,7 @@ def judged(track: LoadedTrack) -> Judged:
                 counted["empty"] += 1
             question = track.query_texts.get(row.question_id, "")
             judged_answers.append(_judged(row, run_id, question, scores, status))
-    return Judged(tuple(judged_answers), **counted)
+    return JudgedAnswers(tuple(judged_answers), **counted)
 
 
 def _scores(stored: list[dict[str, Any]]) -> tuple[Scores | None, str, bool]:

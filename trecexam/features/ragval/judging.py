@@ -9,7 +9,7 @@ from typing import Any
 from trecexam.config import GraderSection, ScoresSection
 from trecexam.errors import GraderError
 from trecexam.features.ragval.extra_outputs import made_of
-from trecexam.features.ragval.judged import FOLDER, Judged, judged
+from trecexam.features.ragval.judged import FOLDER, JudgedAnswers, judged
 from trecexam.features.ragval.reporting import RagvalReport, report_of
 from trecexam.files import atomic as files
 from trecexam.files.stamps import Rejected
@@ -42,7 +42,7 @@ class Judging:
         usage: tokens and money, now and in all; None where these are not counted.
     """
 
-    judged: Judged
+    judged: JudgedAnswers
     report: RagvalReport | None
     graded: int
     rejected: tuple[Rejected, ...]
@@ -114,7 +114,7 @@ def updated(loader: TrackLoader, cells: int, *, complete: bool, why: str) -> Jud
 
 def result(
     track: LoadedTrack,
-    answers: Judged,
+    answers: JudgedAnswers,
     used: dict[str, Any] | None,
     graded: int,
     *,
@@ -139,7 +139,7 @@ def check_judge(grader: Grader) -> None:
         raise GraderError("this grader judges no answers for truthfulness and relevance")
 
 
-def _write(track: LoadedTrack, answers: Judged) -> None:
+def _write(track: LoadedTrack, answers: JudgedAnswers) -> None:
     out = track.folder.out / FOLDER
     contents = {}
     if answers.rows or answers.waiting:
