@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import trecexam
 from trecexam.api import Track
 from trecexam.calls import on_folder, on_loaded, on_loader
 from trecexam.line.loaded import LoadedTrack
@@ -58,3 +59,9 @@ def test_the_track_has_few_methods_of_its_own_and_documents_every_call() -> None
     assert len(own) <= 20
     assert [name for name, call in calls.items() if not call.__doc__] == []
     assert {name for name, call in calls.items() if "self" not in inspect.signature(call).parameters} == set()
+
+
+def test_a_methods_name_is_the_one_by_which_it_is_called(small_track: Path) -> None:
+    assert trecexam.Track.agreement.__name__ == "agreement"
+    with trecexam.open_track(small_track) as track, pytest.raises(TypeError, match=r"^agreement\(\) got an"):
+        track.agreement(foo=1)  # type: ignore[call-arg]

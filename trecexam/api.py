@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trecexam.calls import on_folder, on_loaded, on_loader
+from trecexam.calls import named_as_called, on_folder, on_loaded, on_loader
 from trecexam.features.agreement.agreement import agreements
 from trecexam.features.banks import editing
 from trecexam.features.banks.check import check_track
@@ -58,6 +58,7 @@ def open_track(root: Path | str, *, grader: Grader | None = None) -> Track:
     return Track(TrackFolder.open(root), grader)
 
 
+@named_as_called
 class Track:
     """One track folder. What is read and computed is kept, so asking twice is cheap.
 

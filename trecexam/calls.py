@@ -13,6 +13,7 @@ from trecexam.track import TrackFolder
 
 P = ParamSpec("P")
 R = TypeVar("R")
+C = TypeVar("C")
 
 
 class OpenTrack(Protocol):
@@ -31,6 +32,7 @@ def on_loaded(function: Callable[Concatenate[LoadedTrack, P], R]) -> Callable[Co
 
     @wraps(function)
     def method(self: OpenTrack, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        _check_arguments(method, self, *args, **kwargs)
         return function(self._loader.load(), *args, **kwargs)
 
     return _with_self(method, function)
@@ -41,6 +43,7 @@ def on_loader(function: Callable[Concatenate[TrackLoader, P], R]) -> Callable[Co
 
     @wraps(function)
     def method(self: OpenTrack, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        _check_arguments(method, self, *args, **kwargs)
         return function(self._loader, *args, **kwargs)
 
     return _with_self(method, function)
@@ -51,9 +54,30 @@ def on_folder(function: Callable[Concatenate[TrackFolder, P], R]) -> Callable[Co
 
     @wraps(function)
     def method(self: OpenTrack, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        _check_arguments(method, self, *args, **kwargs)
         return function(self.folder, *args, **kwargs)
 
     return _with_self(method, function)
+
+
+def named_as_called(cls: type[C]) -> type[C]:
+    """Gives the methods that are made here the names that they have in a class."""
+    for name, method in vars(cls).items():
+        if inspect.isfunction(method) and method.__name__ != name and not name.startswith("_"):
+            method.__name__, method.__qualname__ = name, f"{cls.__qualname__}.{name}"
+    return cls
+
+
+def _check_arguments(method: Any, /, *args: Any, **kwargs: Any) -> None:
+    """Refuses arguments that a method does not have, by the name by which it was called.
+
+    Raises:
+        TypeError: with that name.
+    """
+    try:
+        inspect.signature(method).bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{method.__name__}() {error}") from None
 
 
 def _with_self(

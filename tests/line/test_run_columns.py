@@ -418,3 +418,35 @@ def test_a_tracks_outputs_are_the_same_from_columns_and_a_removed_run_takes_its_
     (small_track / "runs" / "one.run").unlink()
     update()
     assert len(list(columns.iterdir())) == 4
+
+
+def test_a_file_that_is_replaced_while_its_columns_are_made_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_columns, "LEAST", 1)
+    path, packed = run_file(tmp_path / "a.run"), run_columns._packed
+
+    def replacing(*args: object) -> bytes:
+        run_file(tmp_path / "b.run", seed=1).replace(path)
+        return packed(*args)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run_columns, "_packed", replacing)
+        RunColumns(tmp_path / "columns").read(path)
+    check_equal(RunColumns(tmp_path / "columns").read(path), converters.read(path, "run"))
+
+
+@pytest.mark.parametrize("part", [3, 2])
+def test_columns_that_are_damaged_inside_are_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: int
+) -> None:
+    monkeypatch.setattr(run_columns, "LEAST", 1)
+    path = run_file(tmp_path / "a.run")
+    RunColumns(tmp_path / "columns").read(path)
+    (columns,) = (tmp_path / "columns").iterdir()
+    damaged = bytearray(columns.read_bytes())
+    start = len(damaged) // part
+    damaged[start : start + 400] = random.Random(part).randbytes(400)
+    columns.write_bytes(damaged)
+    run = RunColumns(tmp_path / "columns").read(path)
+    assert len(list(run)) == len(run)

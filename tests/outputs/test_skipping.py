@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import ROOT, HashGrader, hashed_rating, write_run
+from support import ROOT, HashGrader, hashed_rating, make_small_track, write_run
 
 import trecexam
+from trecexam.line.inputs import InputReader, TrackInputs
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.output_files import OutputFiles
 from trecexam.outputs import outputs
@@ -347,3 +348,67 @@ def test_after_any_changes_all_outputs_are_as_if_made_from_nothing(small_track: 
                 shutil.copytree(small_track, fresh, ignore=shutil.ignore_patterns("out", "last-update.json"))
                 update(fresh, grader)
                 assert content(small_track) == content(fresh), changes
+
+
+@pytest.mark.parametrize("name", ["qrels.txt", "runs/run0.run"])
+def test_a_file_that_is_replaced_while_it_is_read_is_not_taken_for_what_it_was(
+    small_track: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    update(small_track)
+    path = small_track / name
+    lines = path.read_text().splitlines(keepends=True)
+    other = "q1 0 q1-d00 3\nq2 0 q2-d01 1\n" if name == "qrels.txt" else "".join(lines[: len(lines) // 2])
+    read, times = InputReader.read, []
+
+    def replacing(self: InputReader, *args: Any) -> TrackInputs:
+        inputs = read(self, *args)
+        if not times:
+            (small_track / "new").write_text(other)
+            (small_track / "new").replace(path)
+        times.append(1)
+        return inputs
+
+    (small_track / "queries.tsv").write_text((small_track / "queries.tsv").read_text() + "q9\tnew\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(InputReader, "read", replacing)
+        update(small_track)
+    assert len(times) > 1
+    update(small_track)
+    by_steps = content(small_track)
+    shutil.rmtree(small_track / "out")
+    shutil.rmtree(small_track / ".trecexam")
+    update(small_track)
+    assert by_steps == content(small_track)
+
+
+def test_responses_that_name_their_query_by_its_text_follow_other_texts(tmp_path: Path) -> None:
+    config = '[track]\ndepth = 3\npool = "citations"\n[scores]\nmeasures = ["nDCG", "NumRet"]\n'
+    root = make_small_track(tmp_path / "track", config=config)
+    ids = [f"q1-d{number:02}" for number in range(9)]
+    write_run(root / "runs" / "both.run", {"q1": ids[:3], "q2": ids[:3]})
+    texts = dict(line.split("\t") for line in (root / "queries.tsv").read_text().splitlines())
+
+    def answer(query_id: str, cited: list[str]) -> str:
+        metadata = {"team_id": "x", "run_id": "gen", "narrative": texts[query_id]}
+        sentence = {"text": "An answer.", "citations": list(range(len(cited)))}
+        return json.dumps({"metadata": metadata, "references": cited, "answer": [sentence]}) + "\n"
+
+    (root / "runs" / "gen.jsonl").write_text(answer("q1", ids[:3]) + answer("q2", ids))
+    update(root)
+    board = (root / "out" / "per_query.tsv").read_bytes()
+    swapped = {**texts, "q1": texts["q2"], "q2": texts["q1"]}
+    (root / "queries.tsv").write_text("".join(f"{query_id}\t{text}\n" for query_id, text in swapped.items()))
+    update(root)
+    assert (root / "out" / "per_query.tsv").read_bytes() != board
+    by_steps = content(root)
+    shutil.rmtree(root / "out")
+    (root / ".trecexam" / "last-update.json").unlink()
+    update(root)
+    assert {name: by_steps[name] for name in RUNS} == {name: content(root)[name] for name in RUNS}
+
+
+def test_what_tells_that_judgments_are_merged_is_looked_at(small_track: Path) -> None:
+    update(small_track)
+    (small_track / "qrels.txt.sources.tsv").write_text("query_id\tdoc_id\n")
+    assert update(small_track).changed
+    assert b"trecexam fill" in (small_track / "out" / "report.html").read_bytes()

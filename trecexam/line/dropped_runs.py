@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
@@ -25,12 +27,20 @@ from trecexam.track import TrackFolder
 NO_QUERY = "none of its queries is in the bank"
 
 
+class RunContent(NamedTuple):
+    """Another one whenever a run is: its file; where its queries are known by texts, a digest of these."""
+
+    path: Path
+    stamp: Stamp | None
+    query_texts: str = ""
+
+
 class TakenRuns(NamedTuple):
     """What was dropped and taken, by display name; see `trecexam.line.inputs.TrackInputs`."""
 
     runs: Mapping[str, Run]
     files: Mapping[str, Path]
-    contents: Mapping[str, tuple[Path, Stamp | None]]
+    contents: Mapping[str, RunContent]
     own_texts: Mapping[str, str]
     answers: Mapping[str, tuple[AnswerRow, ...]]
 
@@ -71,7 +81,9 @@ class DroppedRuns:
             whole=self.whole_answers,
             read_run=self.columns.read,
         )
+        texts = hashlib.sha256(json.dumps(sorted(query_texts.items())).encode()).hexdigest()
         runs: dict[Path, Run] = {}
+        contents: dict[Path, RunContent] = {}
         answers: dict[Path, tuple[AnswerRow, ...]] = {}
         own: dict[str, str] = {}
         for path in self.folder.run_files():
@@ -94,13 +106,15 @@ class DroppedRuns:
             elif not self._asked(path, dropped.run, bank, rejected):
                 continue
             runs[path] = dropped.run
+            known_by = texts if dropped.by_prompt else ""
+            contents[path] = RunContent(path, self._files.stamp_of("run", path), known_by)
             own.update(dropped.texts)
         names = name_runs({path: run.name for path, run in runs.items()}, self.folder.runs)
         files = {names[path]: path for path in sorted(runs, key=names.__getitem__)}
         return TakenRuns(
             {name: runs[path].renamed(name) for name, path in files.items()},
             files,
-            {name: (path, self._files.stamp_of("run", path)) for name, path in files.items()},
+            {name: contents[path] for name, path in files.items()},
             own,
             {name: answers[path] for name, path in files.items() if path in answers},
         )

@@ -23,8 +23,9 @@ from trecexam.bank.asked import QUERY, asked
 from trecexam.errors import TrackError
 from trecexam.files.cache import FileCache
 from trecexam.files.stamps import Rejected, Stamp, stamp
-from trecexam.line.dropped_runs import DroppedRuns
+from trecexam.line.dropped_runs import DroppedRuns, RunContent
 from trecexam.line.judged_answers import JUDGED
+from trecexam.line.sources import sources_beside
 from trecexam.track import TrackFolder
 
 T = TypeVar("T")
@@ -52,7 +53,7 @@ class TrackInputs:
     query_texts: Mapping[str, str]
     runs: Mapping[str, Run]
     run_files: Mapping[str, Path]
-    run_contents: Mapping[str, tuple[Path, Stamp | None]]
+    run_contents: Mapping[str, RunContent]
     own_texts: Mapping[str, str]
     answers: Mapping[str, tuple[AnswerRow, ...]]
     official: tuple[Qrel, ...] | None
@@ -114,6 +115,10 @@ class InputReader:
             earlier = self._files.stamp_of("run", path) if self._files.has("run", path) else None
             if earlier is not None:
                 stamps[path] = earlier
+        official = self.folder.qrels()
+        merged = official and stamp(sources_beside(official))
+        if official and merged:
+            stamps[sources_beside(official)] = merged
         return stamps
 
     def read(self, hold: Collection[Path] = (), bank_files: Sequence[Path] | None = None) -> TrackInputs:

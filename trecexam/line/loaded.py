@@ -86,7 +86,10 @@ class LoadedTrack(TrackInputs):
             "cells": _digest([sheet.digest.hex() for sheet in self.sheets.values()]),
             "people": _digest(self.overrides.decisions),
             "runs": _digest(
-                [(run, shown(path), self.digests.get(shown(path))) for run, path in self.run_files.items()]
+                [
+                    (run, shown(path), self.digests.get(shown(path)), self.run_contents[run].query_texts)
+                    for run, path in self.run_files.items()
+                ]
             ),
             "official": _digest(
                 [self.official is None, official and self.digests.get(shown(official)), merged]

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
+from uuid import uuid4
 
 from trecexam.bank import Bank
 from trecexam.config import TrackConfig
@@ -27,6 +28,9 @@ from trecexam.line.stored_grades import StoredGrades
 from trecexam.line.texts import Texts
 from trecexam.line.value_cache import EvaluatedMeasures
 from trecexam.track import TrackFolder
+
+#: How often inputs are read where some are replaced meanwhile.
+_READINGS = 3
 
 
 class TrackLoader:
@@ -117,7 +121,7 @@ class TrackLoader:
             TrecexamError, ConversionError: the bank or the passages are missing or unreadable.
         """
         check_measures(self.config, self.folder.config_path)
-        inputs = self.inputs.read(hold, bank_files)
+        inputs, digests = self._read(hold, bank_files)
         if select_runs is not None:
             inputs = select_runs(inputs)
         if bank_files is None:
@@ -143,12 +147,29 @@ class TrackLoader:
             texts=texts,
             sheets=self._sheets,
             overrides=overrides,
-            digests=self.inputs.digests(hold, bank_files),
+            digests=digests,
             not_taken=(*inputs.rejected, *bad_passages, *overrides.rejected, *no_text),
             grades=grades,
             evaluated=self._evaluated,
             kept=self._kept,
         )
+
+    def _read(
+        self, hold: Collection[Path], bank_files: Sequence[Path] | None
+    ) -> tuple[TrackInputs, Mapping[str, str]]:
+        """The inputs, and the digests of the very contents that were read."""
+        changed: set[Path] = set()
+        for _ in range(_READINGS):
+            before = self.inputs.stamps(bank_files)
+            inputs, digests = self.inputs.read(hold, bank_files), self.inputs.digests(hold, bank_files)
+            after = self.inputs.stamps(bank_files)
+            changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+            changed -= set(hold)
+            if not changed:
+                break
+        # Of a file that is replaced again and again none of its contents is known: the next update reads it.
+        unknown = {self.folder.shown(path): f"changed while it was read, {uuid4()}" for path in changed}
+        return inputs, {**digests, **unknown}
 
     def refreshed(self, track: LoadedTrack) -> LoadedTrack:
         """The same track with the grades that came since for cells without one, or with an error."""

@@ -24,7 +24,7 @@ import converters
 from converters.run import Run
 from trecexam.errors import TrecexamError
 from trecexam.files.atomic import replace
-from trecexam.files.stamps import stamp
+from trecexam.files.stamps import Stamp, stamp
 
 #: Runs of fewer entries are read from their own files in milliseconds.
 LEAST = 50_000
@@ -144,7 +144,7 @@ class RunColumns:
             return run
         # A full disk, or a folder that may only be read: the run is held in memory.
         with contextlib.suppress(TrecexamError):
-            replace(columns, _packed(run, path))
+            replace(columns, _packed(run, before))
             return _mapped(columns, path) or run
         return run
 
@@ -163,10 +163,10 @@ def _stem(path: Path) -> str:
     return hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:32]
 
 
-def _packed(run: Run, path: Path) -> bytes:
+def _packed(run: Run, of_file: Stamp | None) -> bytes:
     about = {
         "format": _FORMAT,
-        "stamp": stamp(path),
+        "stamp": of_file,
         "name": run.name,
         "query_ids": run.query_ids,
         "offsets": run.offsets.tolist(),
@@ -194,6 +194,11 @@ def _mapped(columns: Path, path: Path) -> Run | None:
         parts = file.get_batch(0), file.get_batch(1)
         if sum(map(len, parts)) != offsets[-1]:
             return None
+        for part in parts:
+            # A damaged disk: then the run's own file is read again.
+            part.validate(full=True)
+        if hasattr(mmap, "MADV_DONTNEED"):
+            mapped.madvise(mmap.MADV_DONTNEED)
         return MappedRun(about["name"], tuple(about["query_ids"]), offsets, parts, mapped)
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError, IndexError):
         return None

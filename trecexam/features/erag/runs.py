@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from converters.errors import ConversionError
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.features.erag.labels import Ranked
-from trecexam.files.stamps import Rejected, Stamp
+from trecexam.files.stamps import Rejected
 from trecexam.line.dropped_files import Dropped, read_dropped
+from trecexam.line.dropped_runs import RunContent
 from trecexam.tables.text import plural, shorten_list
 from trecexam.track import TrackFolder
 
@@ -55,7 +56,7 @@ class ChosenRuns:
             return track
         runs: dict[str, Run] = {}
         files: dict[str, Path] = {}
-        contents: dict[str, tuple[Path, Stamp | None]] = {}
+        contents: dict[str, RunContent] = {}
         texts = dict(track.own_texts)
         for name in dict.fromkeys(self.named):
             own = self._own(name, track)
@@ -71,7 +72,7 @@ class ChosenRuns:
             if called in runs:
                 raise TrecexamError(f"another run is called '{called}': rename the file", path=path)
             runs[called], files[called] = read.run.renamed(called), path
-            contents[called] = path, None
+            contents[called] = RunContent(path, None)
             texts.update(read.texts)
         self.others = {name: run for name, run in track.runs.items() if name not in runs}
         other_files = {self.folder.shown(path) for path in self.folder.run_files()} - {
