@@ -36,8 +36,14 @@ class PooledRows:
 
     @classmethod
     def of(cls, track: LoadedTrack, judged: Judged, depth: int | None) -> PooledRows | None:
-        """The first `depth` ranks; None where the pool is not that deep, or does not have all queries."""
-        if depth is None or depth > track.depth or not track.pool.keys() >= set(judged.query_ids):
+        """The first `depth` ranks; None where the pool is not that deep, or does not have all queries.
+
+        Args:
+            depth: None for whole rankings, which the pool has where none is longer than it is deep.
+        """
+        longest = max((int(np.diff(run.offsets).max(initial=0)) for run in track.runs.values()), default=0)
+        depth = longest if depth is None else min(depth, longest)
+        if depth > track.depth or not track.pool.keys() >= set(judged.query_ids):
             return None
         rows = np.full((len(track.runs), len(judged.query_ids), depth), _NOTHING, np.int32)
         starts = judged.offsets.tolist()

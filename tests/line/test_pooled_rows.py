@@ -1,0 +1,49 @@
+"""Runs joined with judgments through the pool: the same as each run's own join."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import HashGrader, write_run
+
+from trecexam.line.loader import opened
+from trecexam.line.pooled_rows import PooledRows
+from trecexam.scores.columns.judged import Judged
+from trecexam.scores.columns.ranked import rows_at_ranks
+
+
+@pytest.fixture
+def root(small_track: Path) -> Path:
+    """With a run that skips queries, and passages that nobody judged."""
+    write_run(small_track / "runs" / "few.run", {"q2": ["q2-d03", "q2-d11", "q2-d00"]})
+    return small_track
+
+
+@pytest.mark.parametrize("depth", [1, 3, None])
+def test_a_join_through_the_pool_is_the_runs_own(root: Path, depth: int | None) -> None:
+    with opened(root, HashGrader()) as loader:
+        track = loader.load(depth=50)
+        judgments = [
+            Judged.from_ratings(track.ratings()),
+            Judged.from_qrels([row for row in track.official or () if row.query_id in track.pool]),
+        ]
+        for judged in judgments:
+            pooled = PooledRows.of(track, judged, depth)
+            assert pooled is not None
+            for run in track.runs.values():
+                through, own = pooled.ranked(run), rows_at_ranks(run, judged, depth)
+                np.testing.assert_array_equal(through.offsets, own.offsets)
+                np.testing.assert_array_equal(through.rows, own.rows)
+                np.testing.assert_array_equal(through.n_retrieved, own.n_retrieved)
+
+
+def test_beyond_the_pool_there_is_no_join_through_it(root: Path) -> None:
+    with opened(root, HashGrader()) as loader:
+        track = loader.load(depth=2)
+        judged = Judged.from_ratings(track.ratings())
+        assert PooledRows.of(track, judged, 3) is None
+        assert PooledRows.of(track, judged, None) is None
+        assert PooledRows.of(track, judged, 2) is not None
+        assert PooledRows.of(track, Judged.from_qrels([], ["another query"]), 1) is None
