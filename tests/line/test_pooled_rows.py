@@ -30,9 +30,10 @@ def test_a_join_through_the_pool_is_the_runs_own(root: Path, depth: int | None) 
             Judged.from_qrels([row for row in track.official or () if row.query_id in track.pool]),
         ]
         for judged in judgments:
-            pooled = PooledRows.of(track, judged, depth)
+            runs = list(track.runs.values())[1:]
+            pooled = PooledRows.of(track, runs, judged, depth)
             assert pooled is not None
-            for run in track.runs.values():
+            for run in runs:
                 through, own = pooled.ranked(run), rows_at_ranks(run, judged, depth)
                 np.testing.assert_array_equal(through.offsets, own.offsets)
                 np.testing.assert_array_equal(through.rows, own.rows)
@@ -42,8 +43,8 @@ def test_a_join_through_the_pool_is_the_runs_own(root: Path, depth: int | None) 
 def test_beyond_the_pool_there_is_no_join_through_it(root: Path) -> None:
     with opened(root, HashGrader()) as loader:
         track = loader.load(depth=2)
-        judged = Judged.from_ratings(track.ratings())
-        assert PooledRows.of(track, judged, 3) is None
-        assert PooledRows.of(track, judged, None) is None
-        assert PooledRows.of(track, judged, 2) is not None
-        assert PooledRows.of(track, Judged.from_qrels([], ["another query"]), 1) is None
+        judged, runs = Judged.from_ratings(track.ratings()), list(track.runs.values())
+        assert PooledRows.of(track, runs, judged, 3) is None
+        assert PooledRows.of(track, runs, judged, None) is None
+        assert PooledRows.of(track, runs, judged, 2) is not None
+        assert PooledRows.of(track, runs, Judged.from_qrels([], ["another query"]), 1) is None

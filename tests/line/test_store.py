@@ -118,3 +118,37 @@ def test_a_reader_sees_what_a_writer_commits_meanwhile(tmp_path: Path) -> None:
     with GradeStore(tmp_path / "s") as writer, GradeStore(tmp_path / "s", write=False) as reader:
         writer.add(1, [GradeRow(1, 1, 3, "ok", "3")])
         assert reader.count() == 1
+
+
+@pytest.mark.parametrize("limit", [None, 130])
+def test_columns_of_answers_are_the_rows_whatever_stands_in_them(tmp_path: Path, limit: int | None) -> None:
+    texts = ["4", "", "\0 4", "5\x1f5", "\x1f", "ü\0\0", "x" * 70, "y" * 70, "a\nb"]
+    with GradeStore(tmp_path / "grades.sqlite") as store:
+        grader = store.add_grader(b"g", "{}")
+        plain, odd, none = store.add_items([b"plain", b"odd", b"none"])
+        passages = store.add_passages([bytes([n]) for n in range(len(texts))])
+        store.add(grader, [GradeRow(plain, passage, 3, "ok", "3") for passage in reversed(passages)])
+        rows = [GradeRow(odd, p, None, "unparsed", text) for p, text in zip(passages, texts, strict=True)]
+        store.add(grader, rows)
+        if limit is not None:
+            # Joined, the answers are longer than SQLite lets a text be.
+            store._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, limit)
+        columns = {each.item_id: each for each in store.answer_columns(grader, [plain, odd, none])}
+        assert columns.keys() == {plain, odd}
+        for item, each in columns.items():
+            answers = store.answers(grader, item)
+            by_passage = dict(zip(each.passage_ids.tolist(), each.answers, strict=True))
+            assert by_passage == {passage: row.answer for passage, row in answers.items()}
+        assert columns[odd].codes.tolist() == [-2] * len(texts)
+
+
+def test_ids_are_the_same_whether_a_table_is_read_whole_or_row_by_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digests = [str(n).encode() for n in range(50)]
+    with GradeStore(tmp_path / "grades.sqlite") as store:
+        store.add_passages(digests)
+        asked = [*digests[::-3], b"unknown", *digests[:5]]
+        one_by_one = store.passage_ids(asked)
+        monkeypatch.setattr("trecexam.line.store._MANY", 1)
+        assert store.passage_ids(asked) == one_by_one

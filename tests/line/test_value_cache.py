@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -45,12 +45,13 @@ class Asked:
             self.made += 1
             return query_ids
 
-        def evaluate(query_ids: Sequence[str], run: Run) -> np.ndarray:
-            if self.fails:
-                raise KeyboardInterrupt
-            self.pairs += [(run.name, q) for q in query_ids]
-            rows = [[value(run.name, q, tokens[q], m) for m in measures] for q in query_ids]
-            return np.array(rows, np.float64).reshape(len(query_ids), len(measures))
+        def evaluate(query_ids: Sequence[str], runs: Sequence[Run]) -> Iterator[np.ndarray]:
+            for run in runs:
+                if self.fails:
+                    raise KeyboardInterrupt
+                self.pairs += [(run.name, q) for q in query_ids]
+                rows = [[value(run.name, q, tokens[q], m) for m in measures] for q in query_ids]
+                yield np.array(rows, np.float64).reshape(len(query_ids), len(measures))
 
         before = self.cache.evaluated
         runs = {name: run_of(content) for name, content in contents.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -146,24 +146,21 @@ def _values(
     prepare: Callable[[Sequence[str]], _Prepared],
 ) -> MeasureValues:
     """The values of all runs, from what is kept of them and what is evaluated now."""
-    pooled: dict[int, PooledRows | None] = {}
 
-    def evaluate(prepared: _Prepared, run: Run) -> NDArray[np.float64]:
-        on_columns, key = prepared.on_columns, id(prepared)
-        if key not in pooled:
-            pooled[key] = PooledRows.of(track, on_columns.judged, on_columns.depth)
-        rows = pooled[key]
+    def evaluate(prepared: _Prepared, runs: Sequence[Run]) -> Iterator[NDArray[np.float64]]:
+        on_columns = prepared.on_columns
         query_ids = on_columns.judged.query_ids
-        values = np.zeros((len(query_ids), len(prepared.names)))
-        if rows is None:
-            values[:, prepared.places] = on_columns.values(run)
-        else:
-            values[:, prepared.places] = on_columns.values_at(rows.ranked(run))
-        if prepared.rest is not None:
-            by_query = prepared.rest({q: run.ranking(q) for q in query_ids if q in run})
-            for place, name in enumerate(prepared.names):
-                if place not in prepared.places:
-                    values[:, place] = [by_query[q][name] for q in query_ids]
-        return values
+        rows = PooledRows.of(track, runs, on_columns.judged, on_columns.depth)
+        for run in runs:
+            values = np.zeros((len(query_ids), len(prepared.names)))
+            values[:, prepared.places] = (
+                on_columns.values(run) if rows is None else on_columns.values_at(rows.ranked(run))
+            )
+            if prepared.rest is not None:
+                by_query = prepared.rest({q: run.ranking(q) for q in query_ids if q in run})
+                for place, name in enumerate(prepared.names):
+                    if place not in prepared.places:
+                        values[:, place] = [by_query[q][name] for q in query_ids]
+            yield values
 
     return cache.values(track.runs, track.run_contents, _printed(measures), tokens, prepare, evaluate)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,9 +21,9 @@ _NOTHING = -2
 
 @dataclass(frozen=True, eq=False)
 class PooledRows:
-    """At the first ranks of all runs, the passages' rows in some judgments.
+    """At the first ranks of some runs, the passages' rows in some judgments.
 
-    One join of each query's pool with its judgments serves all runs.
+    One join of each query's pool with its judgments serves all of these runs.
 
     Attributes:
         query_ids: those of the judgments.
@@ -35,27 +36,32 @@ class PooledRows:
     rows: NDArray[np.int32]
 
     @classmethod
-    def of(cls, track: LoadedTrack, judged: Judged, depth: int | None) -> PooledRows | None:
+    def of(
+        cls, track: LoadedTrack, runs: Sequence[Run], judged: Judged, depth: int | None
+    ) -> PooledRows | None:
         """The first `depth` ranks; None where the pool is not that deep, or does not have all queries.
 
         Args:
+            runs: of the track.
             depth: None for whole rankings, which the pool has where none is longer than it is deep.
         """
-        longest = max((int(np.diff(run.offsets).max(initial=0)) for run in track.runs.values()), default=0)
+        longest = max((int(np.diff(run.offsets).max(initial=0)) for run in runs), default=0)
         depth = longest if depth is None else min(depth, longest)
         if depth > track.depth or not track.pool.keys() >= set(judged.query_ids):
             return None
-        rows = np.full((len(track.runs), len(judged.query_ids), depth), _NOTHING, np.int32)
+        place = {run: number for number, run in enumerate(track.runs)}
+        of_runs = [place[run.name] for run in runs]
+        rows = np.full((len(runs), len(judged.query_ids), depth), _NOTHING, np.int32)
         starts = judged.offsets.tolist()
         for number, query_id in enumerate(judged.query_ids):
             pooled = track.pool[query_id]
-            ranks = pooled.ranks[:, :depth]
+            ranks = pooled.ranks[of_runs, :depth]
             doc_ids = pa.array(pooled.doc_ids, pa.large_string())
             places = pc.call_function("index_in", [doc_ids], judged.lookups[number])
             row_of = places.fill_null(-1).to_numpy().astype(np.int32)
             row_of = np.append(np.where(row_of >= 0, row_of + starts[number], -1), _NOTHING)
             rows[:, number, : ranks.shape[1]] = row_of[ranks]
-        return cls(judged.query_ids, {run: place for place, run in enumerate(track.runs)}, rows)
+        return cls(judged.query_ids, {run.name: number for number, run in enumerate(runs)}, rows)
 
     def ranked(self, run: Run) -> Ranked:
         """The run's join with the judgments, as `trecexam.scores.columns.ranked.rows_at_ranks` gives it."""

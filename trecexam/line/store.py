@@ -8,8 +8,9 @@ transaction; `kill -9` loses at most the batch in flight.
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trecexam.line.store_connection import StoreConnection
 
@@ -29,23 +30,28 @@ class GradeRow(NamedTuple):
     probabilities: tuple[float, ...] | None = None
 
 
-#: From so many rows on, a whole table is read in place of one row after another.
+#: From so many rows on, a table is read from end to end in place of row after row.
 _MANY = 2000
+#: And only where this share of it is wanted: a store has the passages of years.
+_SHARE = 0.1
 #: A grade as one number: the rating, or what its status is where there is none.
 _CODE = "coalesce(rating, CASE status WHEN 'unparsed' THEN -2 WHEN 'refused' THEN -3 ELSE -4 END)"
+
+
+_JOINED = f"group_concat(passage_id, ' '), group_concat({_CODE}, ' ')"
 
 
 class ItemGrades(NamedTuple):
     """What one grader gave on one item, as columns.
 
-    `codes` are the ratings 0..5, or -2 unparsed, -3 refused, -4 error; `answers` are None where they were not
-    asked for.
+    `codes` are the ratings 0..5, or -2 unparsed, -3 refused, -4 error; `answers` are those as they came, and
+    empty where they were not asked for.
     """
 
     item_id: int
     passage_ids: NDArray[np.int64]
     codes: NDArray[np.int8]
-    answers: list[str] | None
+    answers: tuple[str, ...] = ()
 
 
 _WHOLE = "item_id, passage_id, rating, status, answer, probabilities"
@@ -55,6 +61,13 @@ def _grade_row(row: tuple[int, int, int | None, str, str, str | None]) -> GradeR
     item, passage, rating, status, answer, stored = row
     probabilities = None if stored is None else tuple(json.loads(stored))
     return GradeRow(item, passage, rating, status, answer, probabilities)
+
+
+def _numbers(text: str, kind: str) -> NDArray[Any]:
+    """Numbers with a blank between them as an array of this kind."""
+    import numpy as np
+
+    return np.fromstring(text, kind, sep=" ")
 
 
 def _parts(ids: Sequence[int], size: int) -> list[Sequence[int]]:
@@ -110,9 +123,12 @@ class GradeStore(StoreConnection):
     def _ids(self, table: str, digests: Sequence[bytes]) -> list[int | None]:
         query = f"SELECT id FROM {table} WHERE digest = ?"
         with self._errors():
-            if len(digests) > _MANY:
-                rows_of = dict(self._db.execute(f"SELECT digest, id FROM {table}"))
-                return [rows_of.get(digest) for digest in digests]
+            last: int = self._db.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchone()[0]
+            if len(digests) > max(_MANY, _SHARE * last):
+                meant = frozenset(digests)
+                everything = self._db.execute(f"SELECT digest, id FROM {table}")
+                row_of = {digest: row for digest, row in everything if digest in meant}
+                return [row_of.get(digest) for digest in digests]
             rows = [self._db.execute(query, (digest,)).fetchone() for digest in digests]
         return [None if row is None else row[0] for row in rows]
 
@@ -177,34 +193,51 @@ class GradeStore(StoreConnection):
                 (grader_id, item_id),
             ).fetchall()
 
-    def grade_columns(
-        self, grader_id: int, item_ids: Sequence[int], *, with_answers: bool = False
-    ) -> Iterator[ItemGrades]:
-        """The grades that this grader gave on these items, an item at a time; items without any are left out.
-
-        Args:
-            with_answers: the raw answers too.
-        """
-        import numpy as np
-
+    def grade_columns(self, grader_id: int, item_ids: Sequence[int]) -> Iterator[ItemGrades]:
+        """The grades that this grader gave on these items, item by item; items without any are left out."""
         # SQLite joins an item's numbers in C; a million rows as Python tuples take several times as long.
-        joined = f"group_concat(passage_id, ' '), group_concat({_CODE}, ' ')"
-        if with_answers:
-            joined += ", group_concat(answer, char(31))"
+        query = f"SELECT item_id, {_JOINED} FROM grade WHERE grader_id = ?"
         with self._errors():
             for part in [None] if len(item_ids) > _MANY else _parts(item_ids, 500):
                 some = "" if part is None else f" AND item_id IN ({', '.join('?' * len(part))})"
-                rows = self._db.execute(
-                    f"SELECT item_id, {joined} FROM grade WHERE grader_id = ?{some} GROUP BY item_id",
-                    (grader_id, *(part or ())),
-                )
-                for item_id, passages, codes, *texts in rows:
-                    passage_ids = np.fromstring(passages, np.int64, sep=" ")
-                    answers = texts[0].split("\x1f") if texts else None
-                    if answers is not None and len(answers) != len(passage_ids):
-                        # The character that parts them is in one of them.
-                        answers = [row.answer for row in self.answers(grader_id, item_id).values()]
-                    yield ItemGrades(item_id, passage_ids, np.fromstring(codes, np.int8, sep=" "), answers)
+                for item_id, passages, codes in self._db.execute(
+                    f"{query}{some} GROUP BY item_id", (grader_id, *(part or ()))
+                ):
+                    yield ItemGrades(item_id, _numbers(passages, "q"), _numbers(codes, "b"))
+
+    def answer_columns(self, grader_id: int, item_ids: Sequence[int]) -> Iterator[ItemGrades]:
+        """As `grade_columns`, with the raw answers."""
+        for item_id in item_ids:
+            with self._errors():
+                columns = self._joined_answers(grader_id, item_id) or self._answers(grader_id, item_id)
+            if columns is not None:
+                yield columns
+
+    def _joined_answers(self, grader_id: int, item_id: int) -> ItemGrades | None:
+        """The grades on an item by way of joined texts; None where they cannot be parted, or are none."""
+        query = (
+            f"SELECT {_JOINED}, group_concat(answer, char(31)) FROM grade WHERE grader_id = ? AND item_id = ?"
+        )
+        try:
+            passages, codes, texts = self._db.execute(query, (grader_id, item_id)).fetchone()
+        except sqlite3.DataError:
+            # Longer than SQLite lets a text be.
+            return None
+        answers = () if texts is None else tuple(texts.split("\x1f"))
+        columns = ItemGrades(item_id, _numbers(passages or "", "q"), _numbers(codes or "", "b"), answers)
+        # Else the character that parts them is in one of them.
+        return columns if answers and len(answers) == len(columns.codes) else None
+
+    def _answers(self, grader_id: int, item_id: int) -> ItemGrades | None:
+        """The grades on an item row by row; None where there are none."""
+        import numpy as np
+
+        query = f"SELECT passage_id, {_CODE}, answer FROM grade WHERE grader_id = ? AND item_id = ?"
+        rows = self._db.execute(query, (grader_id, item_id)).fetchall()
+        if not rows:
+            return None
+        passages, codes, answers = zip(*rows, strict=True)
+        return ItemGrades(item_id, np.array(passages, np.int64), np.array(codes, np.int8), answers)
 
     def answers(self, grader_id: int, item_id: int) -> Mapping[int, GradeRow]:
         """passage id -> the whole grade, raw answer too, of every grade on this item."""

@@ -63,7 +63,9 @@ class StoredGrades:
                 row = rows[digest]
                 if row is not None:
                     places.setdefault(row, []).append((place, column))
-        for grades in self.store.grade_columns(grader_id, wanted, with_answers=self._read is not None):
+        # What was read of an answer when it was stored is looked at only where it holds still.
+        columns = self.store.grade_columns if self._read is None else self.store.answer_columns
+        for grades in columns(grader_id, wanted):
             for place, column in places.get(grades.item_id, ()):
                 codes = self._codes_of(cells[place][1][column], grades)
                 matrices[place][:, column] = _looked_up(passages[place], grades.passage_ids, codes)
@@ -71,7 +73,7 @@ class StoredGrades:
 
     def _codes_of(self, item: Item, grades: ItemGrades) -> Codes:
         """The codes of one item's answers as they are read now."""
-        if self._read is None or grades.answers is None:
+        if self._read is None:
             return grades.codes
         codes = grades.codes.copy()
         # Models say the same few things again and again.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -44,7 +44,7 @@ class ValueCache:
         measures: Sequence[str],
         tokens: Mapping[str, Hashable],
         prepare: Callable[[Sequence[str]], P],
-        evaluate: Callable[[P, Run], NDArray[np.float64]],
+        evaluate: Callable[[P, Sequence[Run]], Iterable[NDArray[np.float64]]],
     ) -> MeasureValues:
         """The values of every run on every query of `tokens`.
 
@@ -53,7 +53,7 @@ class ValueCache:
             measures: as ir_measures prints them.
             tokens: query_id -> a token of its labels.
             prepare: makes what evaluates runs on some queries; called for stale ones only.
-            evaluate: gives a run's values on these queries, of shape (queries, measures).
+            evaluate: gives the values of runs on these queries, each of shape (queries, measures).
         """
         query_ids = tuple(tokens)
         if tuple(measures) != self._measures:
@@ -67,8 +67,7 @@ class ValueCache:
                 continue
             prepared = self._prepared(stale, tokens, prepare)
             places = [place for place, q in enumerate(query_ids) if q in set(stale)] if names is old else None
-            for name in names:
-                values = evaluate(prepared, runs[name])
+            for name, values in zip(names, evaluate(prepared, [runs[name] for name in names]), strict=True):
                 if places is not None:
                     values, part = known[name].values.copy(), values
                     values[places] = part

@@ -141,7 +141,7 @@ class Outputs:
             memory = json.loads(self._memory.read_bytes())
             stamps, untouched = memory["outputs"], self._stamps()
             made = {key: _Made(*value) for key, value in memory["made"].items()}
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return {}
         names = {name for name, value in stamps.items() if untouched.get(name) == value}
         return {key: value for key, value in made.items() if value.hashes.keys() <= names}
