@@ -28,6 +28,8 @@ from trecexam.line.output_files import OutputFiles
 from trecexam.line.sheets import Counts
 from trecexam.line.versions import versions
 from trecexam.outputs.extra_outputs import FOLDERS, made_beside, written_beside
+from trecexam.outputs.report.findings import Findings
+from trecexam.outputs.report.gather import report_files
 from trecexam.tables.table import Table, to_json, to_tsv
 from trecexam.track import TrackFolder
 
@@ -197,9 +199,6 @@ class Outputs:
         extra = made_beside(track)
         yield from extra.files.items()
         if track.config.report.write:
-            from trecexam.outputs.report.findings import Findings
-            from trecexam.outputs.report.gather import report_files
-
             findings = Findings(
                 evaluation.leaderboard(track),
                 own_comparison(track),

@@ -5,14 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from trecexam.errors import TrecexamError
 from trecexam.features.correlation.tables import correlation_table
 from trecexam.features.exams.fitting import fitted
 from trecexam.features.exams.responses import LabelFiles, from_track, item_names
 from trecexam.irt.exam import FittedExam
+from trecexam.irt.fitting import constant
 from trecexam.irt.settings import Settings
 from trecexam.line.evaluation import official_values
-from trecexam.line.official import LEADERBOARD
+from trecexam.line.official import LEADERBOARD, official_judgments
+from trecexam.scores.correlation import correlate
+from trecexam.scores.evaluate import measure
 from trecexam.tables.table import Table
 from trecexam.tables.text import shorten_list
 
@@ -88,8 +93,6 @@ def discriminations(track: LoadedTrack, min_rating: int | None = None) -> Mappin
 
     Items that all or none of the runs cover have none.
     """
-    from trecexam.irt.fitting import constant
-
     if len(track.runs) < LEAST_RUNS:
         return {}
     try:
@@ -108,12 +111,6 @@ def discriminations(track: LoadedTrack, min_rating: int | None = None) -> Mappin
 
 
 def _against_official(track: LoadedTrack, found: FittedExam) -> Iterator[tuple[str, str, Correlation]]:
-    import numpy as np
-
-    from trecexam.line.official import official_judgments
-    from trecexam.scores.correlation import correlate
-    from trecexam.scores.evaluate import measure
-
     ours = {
         name: dict(zip(found.exam.examinees, values.tolist(), strict=True))
         for name, values in (("theta", found.fit.theta), ("accuracy", found.fit.accuracy))
