@@ -56,7 +56,7 @@ def test_the_leaderboard_is_that_of_trec_eval_with_the_exported_qrels(
         ours: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
         for row in table(root / "out" / "per_query.tsv"):
             ours[row["run"], row["measure"]][row["query_id"]] = float(row["value"])
-        judged = {line.split()[0] for line in (root / "out" / "rubric.qrels").open()}
+        judged = {line.split()[0] for line in (root / "out" / "rubric.qrels").read_text().splitlines()}
         # A query of which nothing is pooled has no line there: trec_eval cannot count it.
         for row in table(root / "out" / "leaderboard.tsv") if len(judged) == 4 else ():
             for name in NAMES:
