@@ -100,9 +100,9 @@ def _say(made: Generated) -> None:
         what = "nothing is missing" if made.complete else "no new items"
         click.echo(f"{what}; {made.output} is as it was", err=True)
         return
-    before = f", in place of {made.replaced:,}" if made.replaced else ""
+    replaced = f", in place of {made.replaced:,}" if made.replaced else ""
     click.echo(
-        f"{made.items:,} items of {made.queries:,} queries{before}: {made.output}; edit it in any editor, then "
-        "look at it with `trecexam bank check`",
+        f"{made.items:,} items of {made.queries:,} queries{replaced}: {made.output}; edit it in any editor, "
+        "then look at it with `trecexam bank check`",
         err=True,
     )
