@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from trecexam.errors import GraderError
+from trecexam.errors import GraderError, did_you_mean
 
 if TYPE_CHECKING:
     import jinja2
 
 File = TypeVar("File", bound=BaseModel)
+Prompt = TypeVar("Prompt")
 _SLOT = re.compile(r"\{([A-Za-z_]\w*)\}")
 
 
@@ -161,3 +162,15 @@ def read_own_prompt(
     name = file.name or path.stem
     digest = sha256(template.encode()).hexdigest()[:12]
     return OwnPrompt(file, name, f"{name} sha256:{digest}", template, jinja)
+
+
+def published_prompt(name: str, prompts: Mapping[str, Prompt]) -> Prompt:
+    """The prompt of that name.
+
+    Raises:
+        GraderError: there is none; the message names the nearest.
+    """
+    if name not in prompts:
+        hint = did_you_mean(name, prompts, f"known are {', '.join(prompts)}")
+        raise GraderError(f"no prompt '{name}'; {hint} (your own goes into a .toml or .jinja file)")
+    return prompts[name]
