@@ -106,6 +106,11 @@ def test_judged_passages_without_a_text_are_counted_in_a_line(root: Path) -> Non
     with trecexam.open_track(root, grader=HashGrader()) as track:
         assert track.counts().no_text == 0
         assert track.counts().missing == 0
+        assert track.status()["judged_only_passages"] == 10
+    assert (
+        "the first 3 of each run and query, and 10 judged passages that are not among them"
+        in (root / "out" / "report.html").read_text()
+    )
 
 
 def test_ranked_measures_keep_their_values_and_denominators_count_judged_passages(root: Path) -> None:
