@@ -60,8 +60,8 @@ class Agreements:
         if not self.n_unpooled:
             return None
         return (
-            f"without a label are {plural(self.n_unpooled, 'judged passage')} outside of the runs' first ranks; "
-            "published tables have them: `pool_judged = true` in [track] grades them too"
+            f"without a label are {plural(self.n_unpooled, 'judged passage')} outside of the runs' first "
+            "ranks; published tables have them: `pool_judged = true` in [track] grades them too"
         )
 
     def table(self) -> Table:
