@@ -15,6 +15,9 @@ from hypothesis import strategies as st
 from support import HashGrader, hashed_rating, make_small_track
 
 import trecexam
+from trecexam.features.exams.responses import from_track
+from trecexam.features.judge_next.judge_next import next_judgments
+from trecexam.line.loader import opened
 from trecexam.line.pool import PooledQuery
 
 ON = "[track]\ndepth = 3\npool_judged = true\n"
@@ -266,6 +269,29 @@ def test_a_persons_rating_of_a_judged_passage_counts(root: Path) -> None:
         track.update()
         label = {(row.query_id, row.doc_id): row.relevance for row in track.qrels()}
     assert label["q1", ALONE] == 5
+
+
+def test_runs_are_looked_at_as_before_by_exams_and_by_what_to_judge_next(root: Path) -> None:
+    update(root)
+    config = '[scores]\nmeasures = ["Cover(rel=4)@3"]\n'
+    responses, suggested = [], []
+    for settings in (ON, OFF):
+        (root / "trecexam.toml").write_text(settings + config)
+        with opened(root, HashGrader()) as loader:
+            track = loader.load()
+            responses.append(from_track(track).exam.values)
+            suggested.append(next_judgments(track).rows)
+            by_ideal = next_judgments(track, "nCover(rel=4)@3").rows
+        alone = [row.suggestion for row in by_ideal if row.suggestion.doc_id == ALONE]
+        assert all(suggestion.runs == 0 for suggestion in alone)
+    assert np.array_equal(*responses, equal_nan=True)
+    assert suggested[0] == suggested[1]
+
+
+def test_where_runs_are_chosen_nothing_but_what_they_have_is_pooled(root: Path) -> None:
+    with opened(root, HashGrader()) as loader:
+        assert loader.load().n_judged_only == 10
+        assert loader.load(select_runs=lambda inputs: inputs).n_judged_only == 0
 
 
 def test_unreadable_judgments_leave_the_runs_pool(root: Path) -> None:
