@@ -260,6 +260,26 @@ def test_the_history_names_the_judgments_where_these_move_the_leaderboard(root: 
     update(root)
     causes = [row["cause"] for row in table(root / "out" / "history" / "log.tsv")]
     assert causes[-1] == "qrels.txt edited"
+    for config, change in ((OFF, "True -> False"), (ON, "False -> True")):
+        (root / "trecexam.toml").write_text(config.replace("depth = 3", "depth = 2"))
+        update(root)
+        cause = table(root / "out" / "history" / "log.tsv")[-1]["cause"]
+        assert f"[track] pool_judged {change}" in cause
+        assert "qrels.txt" not in cause
+
+
+def test_judgments_of_other_passages_than_the_runs_are_said_to_be_so_though_they_are_pooled(
+    root: Path,
+) -> None:
+    for path in (root / "runs").iterdir():
+        path.write_text(path.read_text().replace("-d", "-D"))
+    update(root)
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        assert track.agreement().n_both == 37
+        assert any("are document ids written in another form?" in note for note in track.holes().notes)
+        compared = track.correlate()
+        assert compared is not None
+        assert any("are document ids written in another form?" in remark for remark in compared.remarks)
 
 
 def test_a_persons_rating_of_a_judged_passage_counts(root: Path) -> None:

@@ -125,6 +125,10 @@ class LoadedTrack(TrackInputs):
         """How many pooled passages no run has in its first ranks: they are pooled since they are judged."""
         return sum(of_query.n_judged_only for of_query in self.pool.values())
 
+    def ranked_passages(self) -> dict[str, tuple[str, ...]]:
+        """query_id -> the pooled passages that runs have in their first ranks."""
+        return {query_id: of_query.ranked for query_id, of_query in self.pool.items()}
+
     def ratings(
         self, query_ids: Sequence[str] | None = None, *, human: bool = True
     ) -> Sequence[QueryRatings]:
