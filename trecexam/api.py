@@ -155,6 +155,7 @@ class Track:
     leaderboard = on_loaded(leaderboard)
     compare_readings = on_loaded(difference)
     qrels = on_loaded(exports.qrels)
+    qrels_frame = on_loaded(exports.qrels_frame)
     subtopics = on_loaded(exports.subtopics)
     grades = on_loaded(exports.grades)
     pool = on_loaded(pooled_passages)

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from trecexam.errors import TrecexamError
 from trecexam.line.loaded import LoadedTrack
 from trecexam.scores.labels import label_qrels, subtopic_qrels
 
 if TYPE_CHECKING:
+    import pandas
+
     from converters.records import Qrel
     from trecexam.scores.labels import LabelRule, RubricQrel
 
@@ -40,8 +45,57 @@ def qrels(
     )
 
 
+def qrels_frame(
+    track: LoadedTrack,
+    *,
+    label: LabelRule | None = None,
+    min_rating: int | None = None,
+    min_answers: int | None = None,
+    binary: bool = False,
+) -> pandas.DataFrame:
+    """The Rubric-Qrels as a pandas data frame with a row for each labelled passage and item.
+
+    All functions of `ir_measures` take it as qrels, and compute Cover and nCover from it. Rows that are
+    left out take what they say along: without an item's rows, Cover knows nothing of the item.
+
+    Args:
+        label, min_rating, min_answers, binary: as in `qrels`.
+
+    Returns:
+        Columns `query_id`, `doc_id`, `item_id`, `rating` (0..5, -1 where there is none), `label` (the
+        passage's), `relevance` (the same, by the name that ir_measures looks for) and, where the bank has
+        importances, `importance` (of the item: "vital", "okay" or ""). Items are in the bank's order.
+
+    Raises:
+        TrecexamError: pandas is not installed.
+        ValueError: as `qrels`.
+    """
+    try:
+        import pandas
+    except ImportError:
+        raise TrecexamError("a data frame needs pandas: pip install pandas") from None
+    rows = list(qrels(track, label=label, min_rating=min_rating, min_answers=min_answers, binary=binary))
+    items = [track.sheets[row.query_id].items for row in rows]
+    counts = [len(of_query) for of_query in items]
+    labels = np.repeat(np.array([row.relevance for row in rows], np.int64), counts)
+    columns: dict[str, Any] = {
+        "query_id": np.repeat(np.array([row.query_id for row in rows], object), counts),
+        "doc_id": np.repeat(np.array([row.doc_id for row in rows], object), counts),
+        "item_id": [item.item_id for of_query in items for item in of_query],
+        "rating": np.array([rating for row in rows for rating in row.ratings], np.int64),
+        "label": labels,
+        "relevance": labels,
+    }
+    if track.bank.has_importance:
+        columns["importance"] = [item.importance for of_query in items for item in of_query]
+    return pandas.DataFrame(columns)
+
+
 def subtopics(track: LoadedTrack, *, min_rating: int | None = None) -> Iterator[Qrel]:
     """The diversity qrels: iteration is the item's index, relevance 1 where the passage reaches it.
+
+    Every item of a query is named, also one that no passage is rated on: Cover(rel=1) of these rows is
+    Cover(rel=min_rating) of the track.
 
     Args:
         min_rating: in place of the track's.
