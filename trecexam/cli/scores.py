@@ -66,6 +66,46 @@ def leaderboard(
     )
 
 
+@click.command(
+    epilog="Example: trecexam evaluate mytrack/out/rubric.subtopics.qrels my.run -m 'Cover(rel=1)@20'"
+)
+@click.argument("qrels", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="QRELS")
+@click.argument(
+    "runs",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    nargs=-1,
+    required=True,
+    metavar="RUN...",
+)
+@measure_option
+@click.option("--per-query", is_flag=True, help="One row a run, query and measure, instead of means.")
+@json_option
+def evaluate(
+    qrels: Path, runs: tuple[Path, ...], measures: tuple[str, ...], per_query: bool, as_json: bool
+) -> int:
+    """Run files on a qrels file, as the `ir_measures` command does it, with Cover; no track is needed.
+
+    Cover and nCover need qrels whose second column is the item, with every item of a query:
+    out/rubric.subtopics.qrels of a track, with rel=1, or `trecexam export subtopics --min-rating N`. Where a
+    passage stands several times for a query, measures that know no items take its best label. Means are over
+    all queries of QRELS, as trec_eval -c.
+    """
+    if not measures:
+        raise click.UsageError("which measures? Name at least one with -m, as -m nDCG@10")
+    from trecexam.features.leaderboard import tables as results
+    from trecexam.features.leaderboard.files import evaluate_files
+
+    done = evaluate_files(qrels, runs, measures)
+    for line in (*done.rejected, *done.remarks):
+        click.echo(line, err=True)
+    if per_query:
+        show.table(results.per_query_table(done.values, done.values.measures), as_json=as_json)
+    else:
+        shown = results.leaderboard_json(done.board, done.files, NOBODY) if as_json else None
+        show.table(results.leaderboard_table(done.board), as_json=as_json, json_value=shown)
+    return 1 if done.rejected else 0
+
+
 def say_what_is_missing(track: Track) -> None:
     """Says what people rated, which cells have no grade and which passages no text."""
     show.human(track)

@@ -78,7 +78,8 @@ def rows_of(qrels: Any) -> list[Any]:
     Rows of one passage and item each, with `item_id` and `rating`, become one `RubricQrel` a passage.
 
     Raises:
-        ValueError: they are no qrels, or a passage has two ratings on an item.
+        ValueError: they are no qrels; or a passage has two ratings on an item, or no row for one of the
+            query's items, as in a frame of which rows were left out.
     """
     # Of a frame, ir_measures keeps four columns alone.
     columns = getattr(qrels, "columns", ())
@@ -110,11 +111,18 @@ def _passages(rows: Iterable[Any]) -> list[RubricQrel]:
                 f"{row.item_id!r}"
             )
         labels[passage] = int(row.label if hasattr(row, "label") else row.relevance)
+    for (query_id, doc_id), of_passage in ratings.items():
+        missing = next((item for item in importances[query_id] if item not in of_passage), None)
+        if missing is not None:
+            raise ValueError(
+                f"qrels of query {query_id!r}: no row for passage {doc_id!r} and item {missing!r}; Cover "
+                "needs one for each passage and item, with the rating -1 where there is none"
+            )
     return [
         RubricQrel(
             *passage,
             labels[passage],
-            ratings=tuple(of_passage.get(item, -1) for item in importances[passage[0]]),
+            ratings=tuple(map(of_passage.__getitem__, importances[passage[0]])),
             importances=_importances(importances[passage[0]].values()),
         )
         for passage, of_passage in ratings.items()

@@ -163,6 +163,11 @@ def test_a_frame_whose_rows_contradict_each_other_is_refused(graded: Path) -> No
     twice = pandas.concat([frame, frame.head(1).assign(rating=lambda rows: 5 - rows["rating"])])
     with pytest.raises(ValueError, match="two ratings on item"):
         ir_measures.calc_aggregate([Cover @ 5], twice, {})
+    for part in (frame[frame["rating"] >= 4], frame.drop(index=1)):
+        with pytest.raises(ValueError, match=r"no row for passage .* and item .*-1 where there is none"):
+            ir_measures.calc_aggregate([nCover @ 5], part, {})
+    fewer = frame[frame["item_id"].str.endswith(("/0", "/1"))]
+    assert ir_measures.calc_aggregate([Cover @ 5], fewer, {}) == {Cover @ 5: 0}
     with pytest.raises(ValueError, match="add a column `label`"):
         ir_measures.calc_aggregate([Cover @ 5], frame.drop(columns=["label", "relevance"]), {})
 

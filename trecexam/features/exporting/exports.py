@@ -55,8 +55,8 @@ def qrels_frame(
 ) -> pandas.DataFrame:
     """The Rubric-Qrels as a pandas data frame with a row for each labelled passage and item.
 
-    All functions of `ir_measures` take it as qrels, and compute Cover and nCover from it. Rows that are
-    left out take what they say along: without an item's rows, Cover knows nothing of the item.
+    All functions of `ir_measures` take it as qrels, and compute Cover and nCover from it, as long as each
+    passage has its row for each item: passages and items may be left out whole, single rows may not.
 
     Args:
         label, min_rating, min_answers, binary: as in `qrels`.
