@@ -28,15 +28,30 @@ NOBODY = {"cells": 0, "passages": 0, "who": []}
     type=click.Choice(["workbench"]),
     help="Print what changes where answers are read as the workbench's released code does.",
 )
+@click.option(
+    "--overall",
+    is_flag=True,
+    help="Also the row _overall_, Cover of the whole pool, and the official leaderboard's ranks.",
+)
 @json_option
 def leaderboard(
-    track: Path, measures: tuple[str, ...], official: bool, compat: str | None, as_json: bool
+    track: Path,
+    measures: tuple[str, ...],
+    official: bool,
+    compat: str | None,
+    overall: bool,
+    as_json: bool,
 ) -> None:
     """Runs of TRACK, best first by the first measure, with standard errors.
 
     Uses the grades that are there; `trecexam watch` makes them. Means are over all queries of the bank (with
     --official: of the official judgments), as trec_eval -c.
+
+    --overall: _overall_ is what all pooled passages reach together, whatever the measure's cutoff; only
+    Cover and nCover have it. The last column is the official rank, where TRACK has an official leaderboard.
     """
+    if overall and (official or compat is not None):
+        raise click.UsageError("--overall is about the grades; it goes with neither --official nor --compat")
     if compat is not None:
         if official:
             raise click.UsageError("--compat is about the grades; --official uses none")
@@ -48,7 +63,8 @@ def leaderboard(
         show.table(difference.table, as_json=as_json)
         return
     with trecexam.open_track(track) as opened, bad_measures():
-        board = opened.leaderboard(measures or None, official=official)
+        whole = opened.overall_leaderboard(measures or None) if overall else None
+        board = whole.board if whole else opened.leaderboard(measures or None, official=official)
         files = {name: opened.folder.shown(path) for name, path in opened.run_files().items()}
         # Nothing of the grades, the grader's or people's, is in the official judgments.
         human_ratings = NOBODY if official else opened.said()
@@ -59,11 +75,11 @@ def leaderboard(
     # Behind it is numpy, which --help must not wait for.
     from trecexam.features.leaderboard import tables as results
 
-    show.table(
-        results.leaderboard_table(board),
-        as_json=as_json,
-        json_value=results.leaderboard_json(board, files, human_ratings) if as_json else None,
-    )
+    value = results.leaderboard_json(board, files, human_ratings) if as_json else None
+    if whole:
+        show.table(whole.table(), as_json=as_json, json_value=value and whole.as_json(value))
+    else:
+        show.table(results.leaderboard_table(board), as_json=as_json, json_value=value)
 
 
 @click.command(
