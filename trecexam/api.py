@@ -15,6 +15,7 @@ from trecexam.features.banks.diff import bank_diff
 from trecexam.features.banks.generation.calls import estimate_bank, generate_bank
 from trecexam.features.correlation.comparison import compare, outlying, swapped
 from trecexam.features.correlation.paired_scores import nothing_to_compare
+from trecexam.features.correlation.representative import representative
 from trecexam.features.erag.calls import erag, estimate_erag
 from trecexam.features.exams import calls as exams
 from trecexam.features.exporting import exports
@@ -167,6 +168,7 @@ class Track:
     correlate = on_loaded(compare)
     swaps = on_loaded(swapped)
     outliers = on_loaded(outlying)
+    representative = on_loaded(representative)
     nothing_to_compare = on_loaded(nothing_to_compare)
     agreement = on_loaded(agreements)
 
