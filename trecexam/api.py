@@ -19,6 +19,7 @@ from trecexam.features.correlation.representative import representative
 from trecexam.features.erag.calls import erag, estimate_erag
 from trecexam.features.exams import calls as exams
 from trecexam.features.exporting import exports
+from trecexam.features.exporting.facets import without_facet
 from trecexam.features.exporting.pooled import pooled_passages
 from trecexam.features.fill import fill as filling
 from trecexam.features.fill.simulation import simulate_removal, simulate_runs
@@ -159,6 +160,7 @@ class Track:
     compare_readings = on_loaded(difference)
     qrels = on_loaded(exports.qrels)
     qrels_frame = on_loaded(exports.qrels_frame)
+    items_without_facet = on_loaded(without_facet)
     subtopics = on_loaded(exports.subtopics)
     grades = on_loaded(exports.grades)
     pool = on_loaded(pooled_passages)

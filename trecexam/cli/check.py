@@ -130,8 +130,11 @@ def _known(folder: TrackFolder) -> dict[str, Any]:
     import converters
     from converters.bank import read_bank
     from converters.ir_dataset import dataset_qrels, dataset_queries
+    from trecexam.bank.facets import item_by_query
 
-    topics = {item.query_id for path in folder.bank(optional=True) for item in read_bank(path, _pass)}
+    items = [item for path in folder.bank(optional=True) for item in read_bank(path, _pass)]
+    by_query = item_by_query if folder.config.track.facets else lambda item: item
+    topics = {by_query(item).query_id for item in items}
     queries, official, passages = folder.queries(), folder.qrels(), folder.passages()
     rubric, dataset = folder.out / "rubric.qrels", folder.config.track.dataset
     if queries is not None:

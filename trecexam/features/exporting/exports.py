@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from trecexam.errors import TrecexamError
+from trecexam.features.exporting.facets import facet_ratings
 from trecexam.line.loaded import LoadedTrack
 from trecexam.scores.labels import label_qrels, subtopic_qrels
 
@@ -25,19 +26,23 @@ def qrels(
     min_rating: int | None = None,
     min_answers: int | None = None,
     binary: bool = False,
+    by: Literal["query", "facet"] = "query",
 ) -> Iterator[RubricQrel]:
     """The Rubric-Qrels as `ir_measures.Qrel`s, which carry the item ratings that Cover needs.
 
     Args:
         label, min_rating, min_answers: in place of the track's settings.
         binary: labels are 1 where the passage reaches at least `min_answers` items, else 0.
+        by: "facet" for labels of each facet, whose query ids are `query/facet`, by its own items; see
+            `trecexam.features.exporting.facets`.
 
     Raises:
+        TrecexamError: by facet, and no item has one, or one has white space in it.
         ValueError: an unknown label rule or min_answers below 1, when the first row is asked for.
     """
     scores = track.config.scores
     return label_qrels(
-        track.ratings(),
+        track.ratings() if by == "query" else facet_ratings(track),
         label or scores.label,
         scores.min_rating if min_rating is None else min_rating,
         scores.min_answers if min_answers is None else min_answers,
