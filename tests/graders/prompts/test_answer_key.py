@@ -97,7 +97,8 @@ def test_the_stop_words_are_nltks() -> None:
         # Two letters are left alone; Porter's own rules take the s of them.
         *[(word, [word]) for word in ("us", "is", "as", "uk", "by")],
         # In four letters -ies and -ied leave -ie, not -i.
-        ("die", ["dies", "died", "dying"]), ("lie", ["lies", "lied", "lying"]), ("tie", ["ties", "tied", "tying"]),
+        ("die", ["dies", "died", "dying"]), ("lie", ["lies", "lied", "lying"]),
+        ("tie", ["ties", "tied", "tying"]),
         # Longer words leave -i, a final y after a consonant too, vowel before it or none.
         ("fli", ["flies", "fly"]), ("tri", ["tries", "tried", "try"]), ("spi", ["spied", "spies", "spy"]),
         # A y after a vowel stays.
@@ -106,8 +107,9 @@ def test_the_stop_words_are_nltks() -> None:
         ("sky", ["sky", "skies"]), ("news", ["news"]), ("inning", ["inning", "innings"]),
         ("outing", ["outing", "outings"]), ("canning", ["canning", "cannings"]), ("howe", ["howe"]),
         ("proceed", ["proceed"]), ("exceed", ["exceed"]), ("succeed", ["succeed"]),
-        # -fulli and -logi are suffixes of step 2; -alli goes first, and what is left goes through the step again.
-        ("hope", ["hopefully"]), ("geolog", ["geology"]), ("theolog", ["theology"]), ("sensat", ["sensationally"]),
+        # -fulli and -logi are suffixes of step 2; -alli goes first, then the step again.
+        ("hope", ["hopefully"]), ("geolog", ["geology"]), ("theolog", ["theology"]),
+        ("sensat", ["sensationally"]),
         # A word of a vowel and a consonant is short: an e comes back.
         ("ale", ["aling"]),
     ],

@@ -33,7 +33,7 @@ class MetricError(ValueError):
 
 
 def normalised(text: str) -> str:
-    """As SQuAD 1's and KILT's evaluations compare texts: lower case, no punctuation, articles or extra blanks.
+    """As SQuAD 1 and KILT compare texts: in lower case, without punctuation, articles and extra blanks.
 
     Rajpurkar et al., "SQuAD: 100,000+ Questions for Machine Comprehension of Text", EMNLP 2016, section 6.1;
     Petroni et al., "KILT: a Benchmark for Knowledge Intensive Language Tasks", NAACL 2021.

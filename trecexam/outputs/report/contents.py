@@ -124,6 +124,7 @@ def _cautions(track: LoadedTrack, found: Findings) -> Iterator[str]:
             f"{counts.no_text:,} of {counts.passages:,} pooled passages have no text: they are not graded "
             "and count as not relevant."
         )
+    yield from (sentence(caution) for caution in found.board.cautions)
 
 
 def _agreement(agreed: Agreements | None) -> tuple[tuple[Crosstab, ...], tuple[str, ...]]:
