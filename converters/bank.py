@@ -32,7 +32,7 @@ def read_bank(path: Path, on_error: Callable[[ConversionError], None] | None = N
     """The items of a bank, in the file's order.
 
     Published banks hold questions of nothing but blanks, which their generator left behind. Nobody can
-    answer them, so they are left out, as is a nugget with the id and the text of an earlier one. Lines of gold
+    answer them: they are left out, and so is a nugget with the id and text of an earlier one. Lines of gold
     outputs that cannot be read, and second ones for a query, are left out.
 
     Args:
@@ -89,7 +89,7 @@ def distinct_items(
 
 
 def _text_key(line: BankLine, item: Item) -> tuple[str, ...]:
-    """What two items of a query do not share: of nuggets id and text, of judged questions gold answers too."""
+    """What two items of a query do not share: of nuggets id and text, of judged ones gold answers too."""
     return item.query_id, item.text, *((item.kind, *item.gold_answers) if line.judged else (item.item_id,))
 
 
