@@ -125,3 +125,31 @@ def test_the_prompt_with_a_key_rates_right_answers_1() -> None:
     assert prompt.needs_key
     assert prompt.read("paris", item) == (1, "ok")
     assert prompt.read("unanswerable", item) == (0, "ok")
+
+
+def test_a_model_is_asked_whether_an_answer_is_as_right_as_the_key() -> None:
+    """`exam_verify_answer --t5-verification` of EXAM's released code."""
+    prompt = published()["AnswerVerification"]
+    item = Item("q1", "q1/1", "Where is the Louvre?", "question", ("Paris", "the 1st arrondissement"))
+    assert prompt.needs_key
+    assert prompt.text("", item, "in France") == (
+        'For the question "Where is the Louvre?" the correct answer is "Paris or the 1st arrondissement". '
+        'Is "in France" an equally correct response to this question? Answer yes or no.'
+    )
+    readings = [prompt.read(answer, item) for answer in ("yes", "Yes.", "no", "no, it is not", "perhaps")]
+    assert readings == [(1, "ok"), (1, "ok"), (0, "ok"), (0, "ok"), (None, "unparsed")]
+
+
+@pytest.mark.parametrize(
+    ("key", "asked"),
+    [
+        ("all of the above", "all of a fin and a gill and a tail"),
+        ("None of the above", "neither a fin nor a gill nor a tail"),
+        ("a fin", "a fin"),
+    ],
+)
+def test_a_key_of_all_or_none_names_the_choices_to_the_model(key: str, asked: str) -> None:
+    choices = (("a", "a fin"), ("b", "a gill"), ("c", "a tail"))
+    item = Item("q1", "q1/1", "What has a fish?", "question", (key,), choices=choices)
+    text = published()["AnswerVerification"].text("", item, "fins")
+    assert f'the correct answer is "{asked}". Is "fins"' in text
