@@ -118,6 +118,11 @@ def leaderboard(
     return board if official else replace(board, cautions=without_vital(board.measures, track.bank))
 
 
+def own_leaderboard(track: LoadedTrack) -> Leaderboard:
+    """The leaderboard by the track's own measures."""
+    return track.derived("leaderboard", ("cells", "people", "runs", "settings"), lambda: leaderboard(track))
+
+
 def _printed(measures: Iterable[Measure]) -> list[str]:
     """The measures' names; one that was named twice stands there once."""
     return list(dict.fromkeys(map(str, measures)))

@@ -10,6 +10,8 @@ from trecexam.bank.asked import QUERY
 from trecexam.bank.model import Bank
 from trecexam.config import TrackConfig
 from trecexam.errors import ConfigError, TrecexamError
+from trecexam.scores.measures import COVER, measure
+from trecexam.scores.weights import EQUAL
 
 if TYPE_CHECKING:
     from ir_measures import Measure
@@ -24,8 +26,6 @@ def check_measures(config: TrackConfig, path: Path) -> None:
     Raises:
         ConfigError: with the reason.
     """
-    from trecexam.scores.evaluate import measure
-
     for key, names in (
         ("measures", config.measures()),
         ("official_measures", config.official_measures()),
@@ -73,7 +73,4 @@ def without_vital(names: Iterable[str], bank: Bank) -> tuple[str, ...]:
 
 
 def _weighted(names: Iterable[str]) -> list[Measure]:
-    from trecexam.scores.measures import COVER, measure
-    from trecexam.scores.weights import EQUAL
-
     return [each for each in map(measure, names) if each.NAME in COVER and each["weights"] != EQUAL]
