@@ -32,8 +32,8 @@ def read_bank(path: Path, on_error: Callable[[ConversionError], None] | None = N
     """The items of a bank, in the file's order.
 
     Published banks hold questions of nothing but blanks, which their generator left behind. Nobody can
-    answer them, so they are left out. Two nuggets of a query with the same text are one item, the first.
-    Lines of gold outputs that cannot be read, and second ones for a query, are left out.
+    answer them: they are left out, and so is a nugget with the id and text of an earlier one. Lines of gold
+    outputs that cannot be read, and second ones for a query, are left out.
 
     Args:
         on_error: takes an error for each item left out; None logs how many there were, as warnings.
@@ -89,8 +89,8 @@ def distinct_items(
 
 
 def _text_key(line: BankLine, item: Item) -> tuple[str, ...]:
-    """What two items of a query do not share: a nugget its text, a judged question its gold answers too."""
-    return item.query_id, item.text, *((item.kind, *item.gold_answers) if line.judged else ())
+    """What two items of a query do not share: of nuggets id and text, of judged ones gold answers too."""
+    return item.query_id, item.text, *((item.kind, *item.gold_answers) if line.judged else (item.item_id,))
 
 
 def _text_twice(path: Path, line: BankLine, item: Item, first: int) -> ConversionError:

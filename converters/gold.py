@@ -6,13 +6,15 @@ A line is `{"query_id": ..., "outputs": [...]}`, with `query_text` or without; o
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from converters.errors import ConversionError
 from converters.fields import a_flag, an_id
-from converters.records import Item
+from converters.lines import iter_filled, parse_object
+from converters.records import Item, Qrel
 
 KIND = "gold"
 Path = str | os.PathLike[str]
@@ -58,6 +60,29 @@ def gold_items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[Item
     outputs = tuple(distinct)
     retired = a_flag(path, number, row, "retired")
     yield Item(query_id, f"{query_id}/gold", outputs[0], KIND, outputs, retired=retired)
+
+
+def kilt_provenance(path: Path) -> Iterator[Qrel]:
+    """The pages that the outputs of a KILT file name as their provenance, each with the label 1.
+
+    The document's id is `wikipedia_id`. Lines that cannot be read, and those of other forms, have none.
+
+    Raises:
+        ConversionError: the file cannot be read to its end, or is empty.
+    """
+    for number, line in iter_filled(path):
+        with contextlib.suppress(ConversionError):
+            row = parse_object(path, number, line)
+            query_id = an_id(path, number, row, ("id",))
+            listed = [output.get("provenance") for output in _objects(row.get("output"))]
+            pages = (
+                an_id(path, number, page, ("wikipedia_id",)) for each in listed for page in _objects(each)
+            )
+            yield from (Qrel(query_id, page, 1) for page in dict.fromkeys(pages))
+
+
+def _objects(listed: Any) -> list[dict[str, Any]]:
+    return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
 
 
 def gold_line(item: Item) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from converters.errors import ConversionError
@@ -72,11 +73,11 @@ def nugget_items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[It
             "these nuggets have assignments: they are grades, not a bank; name the file with `recorded` in "
             "[grader], or give the nuggets alone",
         )
-    for entry, text in _nuggets(path, number, row, query_id):
+    for entry, item_id, text in _nuggets(path, number, row, query_id):
         facet = entry.get("mapped_sub_narrative")
         yield Item(
             query_id,
-            _item_id(path, number, entry, query_id, text),
+            item_id,
             text,
             "nugget",
             facet_id=facet if isinstance(facet, str) and facet.strip() else None,
@@ -99,7 +100,7 @@ def assigned_grades(path: Path, number: int, row: Mapping[str, Any]) -> Iterator
     doc_id = _doc_id(path, number, row, query_id)
     text = next((row[key] for key in _DOC_TEXT_KEYS if isinstance(row.get(key), str)), "")
     model = row.get("model")
-    for entry, nugget in _nuggets(path, number, row, query_id):
+    for entry, item_id, nugget in _nuggets(path, number, row, query_id):
         if not nugget.strip():
             continue
         assignment = next((entry[key] for key in ASSIGNMENT_KEYS if entry.get(key) is not None), None)
@@ -109,7 +110,6 @@ def assigned_grades(path: Path, number: int, row: Mapping[str, Any]) -> Iterator
             raise ConversionError(
                 path, number, f"a nugget of query '{query_id}' has {what}; known are {', '.join(RATINGS)}"
             )
-        item_id = _item_id(path, number, entry, query_id, nugget)
         yield RecordedGrade(
             query_id,
             doc_id,
@@ -160,21 +160,29 @@ def importance_of(path: Path, number: int, entry: Mapping[str, Any], query_id: s
 
 def _nuggets(
     path: Path, number: int, row: Mapping[str, Any], query_id: str
-) -> Iterator[tuple[dict[str, Any], str]]:
+) -> Iterator[tuple[dict[str, Any], str, str]]:
+    """Each nugget of a line, its id and its text.
+
+    Where it has no id, one is made of its text, with a number where an earlier one of the line has that id:
+    nuggetizer counts two nuggets with the same text as two, in banks and assignments alike.
+    """
     listed = row.get("nuggets")
     if not isinstance(listed, list) or not listed:
         raise ConversionError(path, number, f"query '{query_id}' has no nuggets")
+    taken: set[str] = set()
     for entry in listed:
         if not isinstance(entry, dict):
             raise ConversionError(path, number, f"a nugget of query '{query_id}' is no JSON object")
         what = f"a nugget of query '{query_id}'"
-        yield entry, a_text(path, number, entry, TEXT_KEYS, what, blank=True)
-
-
-def _item_id(path: Path, number: int, entry: Mapping[str, Any], query_id: str, text: str) -> str:
-    if all(entry.get(key) is None for key in ITEM_KEYS):
-        return made_id(query_id, text)
-    return an_id(path, number, entry, ITEM_KEYS)
+        text = a_text(path, number, entry, TEXT_KEYS, what, blank=True)
+        if all(entry.get(key) is None for key in ITEM_KEYS):
+            made = made_id(query_id, text)
+            numbered = (f"{made}-{place}" for place in range(2, len(listed) + 2))
+            item_id = next(each for each in chain((made,), numbered) if each not in taken)
+        else:
+            item_id = an_id(path, number, entry, ITEM_KEYS)
+        taken.add(item_id)
+        yield entry, item_id, text
 
 
 def _doc_id(path: Path, number: int, row: Mapping[str, Any], query_id: str) -> str:

@@ -47,6 +47,7 @@ PERMITTED = {
         "trecexam.cli.convert",
         "trecexam.cli.exam.scoring",
         "trecexam.cli.export",
+        "trecexam.cli.init",
         "trecexam.cli.main",
     },
 }

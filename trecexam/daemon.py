@@ -204,6 +204,7 @@ def describe(update: Update) -> str:
         parts.append(f"{counts.no_text:,} pooled passages without a text")
     if update.rejected:
         parts.append(f"{len(update.rejected):,} rejected (out/rejected.tsv)")
+    parts += update.cautions
     if not update.complete:
         parts.append(f"ended early: {update.why}" if update.why else "stopped before the end")
     parts.append(f"{len(update.written)} files written to out/" if update.written else "outputs unchanged")

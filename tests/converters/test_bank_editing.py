@@ -77,13 +77,16 @@ def test_every_form_of_a_bank_takes_edits(line: str, key: str) -> None:
     ]
 
 
-def test_a_nugget_that_stands_twice_is_refused_in_one_line_and_nothing_is_lost() -> None:
+def test_one_of_two_nuggets_with_the_same_text_is_changed_and_the_other_stays() -> None:
     content = b'{"qid": "q1", "nuggets": [{"text": "a"}, {"text": "a"}, {"text": "b"}]}\n'
-    with pytest.raises(ConversionError, match=r"^bank:1: item .* cannot be changed by itself.*by hand$"):
-        with_text(content, "bank", made_id("q1", "a"), "c", NOTE)
-    # Of two with the same text the first is the item, so that it can be retired.
-    (one, _) = items_of(with_retired(content, "bank", made_id("q1", "a"), retired=True, note=NOTE), "bank")
-    assert (one.text, one.retired) == ("a", True)
+    ids = [made_id("q1", "a"), f"{made_id('q1', 'a')}-2", made_id("q1", "b")]
+    for changed in ids:
+        after = items_of(with_text(content, "bank", changed, "c", NOTE), "bank")
+        assert [(item.item_id, item.text) for item in after] == [
+            (item_id, "c" if item_id == changed else text) for item_id, text in zip(ids, "aab", strict=True)
+        ]
+        after = items_of(with_retired(content, "bank", changed, retired=True, note=NOTE), "bank")
+        assert [item.item_id for item in after if item.retired] == [changed]
 
 
 @pytest.mark.parametrize(

@@ -85,20 +85,51 @@ def test_the_query_may_be_an_object_and_its_id_have_another_name(tmp_path: Path)
     assert dict(read_bank_queries(path)) == {"q1": "what", "q3": "why"}
 
 
-def test_two_nuggets_with_the_same_text_are_one_item_and_named(
+def test_two_nuggets_with_the_same_text_are_two_items_in_banks_and_assignments(tmp_path: Path) -> None:
+    listed = [{"text": "x", "importance": "vital"}, {"text": "y"}, {"text": "x"}, {"text": "x", "id": "own"}]
+    ids = [made_id("q1", "x"), made_id("q1", "y"), f"{made_id('q1', 'x')}-2", "own"]
+    path = put(tmp_path, {"qid": "q1", "nuggets": listed}, {"qid": "q2", "nuggets": [{"text": "x"}]})
+    errors: list[ConversionError] = []
+    items = list(read_bank(path, errors.append))
+    assert not errors
+    assert [item.item_id for item in items] == [*ids, made_id("q2", "x")]
+    assert [item.importance for item in items] == ["vital", "", "", "", ""]
+    # They are asked about once: what a grader is asked is the same.
+    assert len({item_digest(item) for item in items if item.text == "x"}) == 1
+    converters.write(items, tmp_path / "again", "bank")
+    assert list(converters.read(tmp_path / "again")) == items
+    assigned = [nugget | {"assignment": "support"} for nugget in listed]
+    grades = converters.read(put(tmp_path, {**PASSAGE, "nuggets": assigned}), "grades")
+    assert [grade.item_id for grade in grades] == ids
+
+
+def test_a_nuggets_made_id_stays_where_its_twin_is_edited(tmp_path: Path) -> None:
+    """An edited text gets the id that it had, written out: the other one must not take it."""
+    first, second = ({"text": "x"}, {"text": "x"})
+    (kept, other) = converters.read(put(tmp_path, {"qid": "q", "nuggets": [first, second]}))
+    edited = {"text": "new", "id": kept.item_id}
+    assert [
+        item.item_id for item in converters.read(put(tmp_path, {"qid": "q", "nuggets": [edited, second]}))
+    ] == [
+        kept.item_id,
+        other.item_id,
+    ]
+
+
+def test_a_nugget_whose_id_and_text_stand_twice_is_left_out_and_named(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     first = {"qid": "q1", "nuggets": [{"text": "x", "importance": "vital"}, {"text": "x"}, {"text": " "}]}
     path = put(tmp_path, first, {"qid": "q2", "nuggets": [{"text": "x"}]}, first)
     errors: list[ConversionError] = []
     items = list(read_bank(path, errors.append))
-    assert [(item.query_id, item.importance) for item in items] == [("q1", "vital"), ("q2", "")]
-    assert [error.line for error in errors] == [1, 3, 1, 3, 3]
+    assert [(item.query_id, item.importance) for item in items] == [("q1", "vital"), ("q1", ""), ("q2", "")]
+    assert [error.line for error in errors] == [1, 3, 3, 3]
     assert "nugget 'x' of query 'q1' stands twice (first on line 1); the first one counts" in str(errors[-1])
     with caplog.at_level(logging.WARNING, "converters"):
         list(read_bank(path))
     assert "blank: left out (2 such lines)" in caplog.text
-    assert "the first one counts (3 such lines)" in caplog.text
+    assert "the first one counts (2 such lines)" in caplog.text
 
 
 def test_an_id_that_two_texts_share_is_refused(tmp_path: Path) -> None:

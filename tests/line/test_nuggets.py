@@ -256,47 +256,103 @@ def test_commands_that_evaluate_measures_take_weighted_ones(
             assert ("Cover(rel=3,weights='vital')@20" in shown) == ("--min-rating" in command)
 
 
-BAD = {
-    "none has an importance": (
-        lambda row: {"text": row["text"]},
-        "Cover(rel=5,weights='vital')@20 needs a vital item, and the grader asks about none: write "
-        '"importance": "vital" beside items in the bank',
-    ),
-    "none is vital": (lambda row: row | {"importance": "okay"}, "needs a vital item"),
+NOT_VITAL = {
+    "none has an importance": lambda row: {"text": row["text"]},
+    "none is vital": lambda row: row | {"importance": "okay"},
 }
 
 
-@pytest.mark.parametrize("case", BAD)
-def test_a_bank_that_cannot_be_weighed_is_an_error_of_one_line(
-    judged: Path, case: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    change, reason = BAD[case]
-    bank = judged / "bank.nuggets.jsonl"
+def changed_nuggets(root: Path, change: Any) -> None:
+    bank = root / "bank.nuggets.jsonl"
     rows = [json.loads(line) for line in bank.read_text().splitlines()]
     lines(bank, [row | {"nuggets": [change(n) for n in row["nuggets"]]} for row in rows])
+
+
+@pytest.mark.parametrize("case", NOT_VITAL)
+def test_a_bank_without_a_vital_nugget_scores_0_on_them_and_a_line_says_so(
+    judged: Path, case: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As nuggetizer does: a share of no nuggets is 0."""
+    changed_nuggets(judged, NOT_VITAL[case])
+    vital = [NAMES["strict_vital"], NAMES["vital"]]
+    line = f"no item of the bank is vital, so all runs have 0 in {', '.join(vital)}"
+    assert run(["watch", str(judged), "--once"]) == 0
+    assert line in capsys.readouterr().err
+    board = table(judged / "out" / "leaderboard.tsv")
+    assert len(board) == len(ASSIGNED)
+    assert {float(row[name]) for row in board for name in vital} == {0.0}
+    assert line.replace("'", "&#39;").removeprefix("no") in (judged / "out" / "report.html").read_text()
+    # The other measures are what they were.
+    for name, by_query in ASSIGNED.items():
+        total = math.fsum(published(nuggets(q, of))["all"] for q, of in by_query.items())
+        assert means(judged)[name.replace(" ", "%20")]["all"] == pytest.approx(total / len(IMPORTANCE))
+    assert run(["leaderboard", str(judged), "-m", NAMES["strict_vital"]]) == 0
+    assert f"so all runs have 0 in {NAMES['strict_vital']}\n" in capsys.readouterr().err
+    assert run(["leaderboard", str(judged), "-m", NAMES["all"]]) == 0
+    assert "is vital" not in capsys.readouterr().err
+
+
+def test_weights_by_importance_need_one_and_a_bank_without_is_an_error_of_one_line(
+    judged: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    weighted = "Cover(rel=5,weights=importance)@20"
+    changed_nuggets(judged, NOT_VITAL["none is vital"])
+    assert run(["watch", str(judged), "--once"]) == 0
+    assert run(["leaderboard", str(judged), "-m", weighted]) == 0
+    changed_nuggets(judged, NOT_VITAL["none has an importance"])
+    config = judged / "trecexam.toml"
+    config.write_text(config.read_text().split("[scores]")[0] + f'[scores]\nmeasures = ["{weighted}"]\n')
     for command in (["watch", str(judged), "--once"], ["leaderboard", str(judged)]):
+        capsys.readouterr()
         assert run(command) == 2
         (line,) = capsys.readouterr().err.splitlines()
-        assert line.startswith(f"trecexam: {bank}: ")
-        assert reason in line
-    assert not (judged / "out" / "leaderboard.tsv").exists()
-    # Without weights, the same bank is fine; asked for on the command line, they are refused.
-    config = judged / "trecexam.toml"
-    config.write_text(config.read_text().split("[scores]")[0])
+        assert line.startswith(f"trecexam: {judged / 'bank.nuggets.jsonl'}: ")
+        assert "needs items with an importance, and the grader asks about none" in line
+
+
+def test_two_nuggets_with_the_same_text_are_graded_once_and_counted_twice(
+    tmp_path: Path, hash_grader: HashGrader
+) -> None:
+    """Published scores count both, in Cover, its weighted forms, labels and what is exported."""
+    listed = [*nuggets("q1"), {"text": "fact 0 of q1", "importance": "okay"}]
+    root = tmp_path / "track"
+    lines(root / "bank.jsonl", [{"query": "what", "qid": "q1", "nuggets": listed}])
+    lines(root / "runs" / "good.jsonl", [answers("good")[0] | {"nuggets": nuggets("q1", [S, S, P])}])
+    (root / "trecexam.toml").write_text(MEASURES)
+    with trecexam.open_track(root, grader=hash_grader) as track:
+        assert track.update().graded == len(hash_grader.asked) == 3
+        (row,) = track.leaderboard(list(NAMES.values())).rows
+        (qrel,) = track.qrels()
+        grades, subtopics = list(track.grades()), list(track.subtopics(min_rating=1))
+    ratings = qrel.ratings
+    assert ratings[3] == ratings[0]
+    said = {5: S, 4: P, 3: P}
+    scores = published([n | {"assignment": said.get(r, N)} for n, r in zip(listed, ratings, strict=True)])
+    assert {k: s.mean for k, s in zip(NAMES, row.scores, strict=True)} == pytest.approx(scores)
+    assert len({grade["item_id"] for grade in grades}) == 4
+    assert [grade["rating"] for grade in grades] == list(ratings)
+    assert [int(each.iteration) for each in subtopics if each.relevance] == [
+        place for place, rating in enumerate(ratings, 1) if rating >= 1
+    ]
+
+
+def test_recorded_assignments_of_two_nuggets_with_the_same_text_give_nuggetizers_scores(
+    judged: Path,
+) -> None:
+    bank = judged / "bank.nuggets.jsonl"
+    rows = [json.loads(line) for line in bank.read_text().splitlines()]
+    twins = {row["qid"]: [*row["nuggets"], row["nuggets"][0]] for row in rows}
+    lines(bank, [row | {"nuggets": twins[row["qid"]]} for row in rows])
+    every = [row | {"nuggets": [*row["nuggets"], row["nuggets"][0]]} for n in ASSIGNED for row in answers(n)]
+    lines(judged / "assignments.jsonl", every)
     assert run(["watch", str(judged), "--once"]) == 0
-    capsys.readouterr()
-    assert run(["leaderboard", str(judged), "-m", NAMES["all"]]) == 0
-    capsys.readouterr()
-    assert run(["leaderboard", str(judged), "-m", NAMES["strict_vital"]]) == 2
-    assert reason in capsys.readouterr().err
-    weighted = "Cover(rel=5,weights=importance)@20"
-    status = run(["leaderboard", str(judged), "-m", weighted])
-    said = capsys.readouterr().err
-    if case == "none is vital":
-        assert status == 0
-    else:
-        assert status == 2
-        assert "needs items with an importance" in said
+    for name, by_query in ASSIGNED.items():
+        for key in NAMES:
+            total = 0.0
+            for query_id, of in by_query.items():
+                assigned = nuggets(query_id, of)
+                total += published([*assigned, assigned[0]])[key]
+            assert means(judged)[name.replace(" ", "%20")][key] == pytest.approx(total / len(IMPORTANCE))
 
 
 def test_a_grader_of_whole_queries_has_no_items_to_weigh(tmp_path: Path) -> None:

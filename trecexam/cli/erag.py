@@ -84,6 +84,19 @@ _SPELT = 20
 @click.option(
     "--prompt", type=_FILE, metavar="FILE", help="A .toml or .jinja file with {query} and {document}."
 )
+@click.option(
+    "--labels",
+    type=click.Choice(["outputs", "contains-answer", "provenance"]),
+    default="outputs",
+    help="What labels are made of: outputs; or, without a model, the document contains a gold answer, or "
+    "--provenance names it [default: outputs].",
+)
+@click.option(
+    "--provenance",
+    type=_FILE,
+    metavar="FILE",
+    help="Qrels, or a KILT file, for --labels provenance [default: the track's qrels, else --gold's own].",
+)
 @click.option("--estimate", is_flag=True, help="How many documents, tokens and how much money; asks nobody.")
 @json_option
 def erag(
@@ -97,6 +110,8 @@ def erag(
     end_to_end: Path | None,
     depth: int | None,
     prompt: Path | None,
+    labels: str,
+    provenance: Path | None,
     estimate: bool,
     as_json: bool,
 ) -> int:
@@ -113,6 +128,8 @@ def erag(
     document, or a measure is not defined for fractional labels.
     """
     with trecexam.open_track(track) as opened:
+        if estimate and labels != "outputs":
+            raise click.UsageError(f"--estimate is what a model takes, and --labels {labels} asks none")
         if estimate:
             estimated = opened.estimate_erag(gold, runs=runs, depth=depth, prompt=prompt)
             show.table(Table(("documents", *estimated._fields[1:]), (tuple(estimated),)), as_json=as_json)
@@ -135,6 +152,8 @@ def erag(
                 end_to_end=end_to_end,
                 depth=depth,
                 prompt=prompt,
+                labels=labels,
+                provenance=provenance,
                 output=output,
                 progress=progress,
                 stop=lambda: bool(stopped),

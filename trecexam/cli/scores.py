@@ -70,6 +70,8 @@ def leaderboard(
         human_ratings = NOBODY if official else opened.override_summary()
         if not official:
             say_what_is_missing(opened)
+    for caution in board.cautions:
+        click.echo(caution, err=True)
     if not board.rows:
         click.echo(f"no runs yet: drop some into {opened.folder.runs}", err=True)
     # Behind it is numpy, which --help must not wait for.

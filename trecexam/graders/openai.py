@@ -17,7 +17,7 @@ from trecexam.packages import missing_packages
 
 #: What must be installed before a server can be asked; "" where nothing is missing.
 missing_for_servers = partial(
-    missing_packages, ("httpx2", "snowballstemmer", "tenacity"), "pip install 'trecexam[openai]'"
+    missing_packages, ("httpx2", "nltk", "tenacity"), "pip install 'trecexam[openai]'"
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from converters.run import Run
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.measure_names import names_of
-from trecexam.line.measures import check_importance
+from trecexam.line.measures import check_importance, without_vital
 from trecexam.line.official import official_judgments
 from trecexam.line.pooled_rows import PooledRows
 from trecexam.line.value_cache import ValueCache
@@ -111,9 +112,10 @@ def leaderboard(
     names = names_of(measures)
     values = official_values(track, names) if official else rubric_values(track, names)
     answered = {name: [q for q in values.query_ids if q in run] for name, run in track.runs.items()}
-    return leaderboard_of(
+    board = leaderboard_of(
         values, values.measures, values.query_ids, answered, average=track.config.scores.average
     )
+    return board if official else replace(board, cautions=without_vital(board.measures, track.bank))
 
 
 def own_leaderboard(track: LoadedTrack) -> Leaderboard:

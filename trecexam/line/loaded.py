@@ -149,11 +149,8 @@ class LoadedTrack(TrackInputs):
         return self._rated(human=False)
 
     def _rated(self, *, human: bool) -> Mapping[str, QueryRatings]:
-        unparsed, with_importance = self.config.scores.unparsed, self.bank.has_importance
-        return {
-            query_id: sheet.ratings(unparsed, human=human, with_importance=with_importance)
-            for query_id, sheet in self.sheets.items()
-        }
+        unparsed = self.config.scores.unparsed
+        return {query_id: sheet.ratings(unparsed, human=human) for query_id, sheet in self.sheets.items()}
 
     def grade_rows(self, query_ids: Collection[str] | None = None) -> Iterator[dict[str, Any]]:
         """Every grade of the pool, or of these queries, with its raw answer: see `StoredGrades.rows`."""

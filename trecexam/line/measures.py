@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from trecexam.bank.asked import QUERY
 from trecexam.bank.model import Bank
 from trecexam.config import TrackConfig
 from trecexam.errors import ConfigError, TrecexamError
 from trecexam.scores.measures import COVER, measure
 from trecexam.scores.weights import EQUAL
+
+if TYPE_CHECKING:
+    from ir_measures import Measure
 
 
 def check_measures(config: TrackConfig, path: Path) -> None:
@@ -35,6 +40,8 @@ def check_measures(config: TrackConfig, path: Path) -> None:
 def check_importance(names: Iterable[str], bank: Bank, files: Sequence[Path]) -> None:
     """Refuses measures that weigh items by an importance which the bank does not have.
 
+    A bank that has items but no vital one scores 0 where these alone count, see `without_vital`.
+
     Args:
         names: measures on rubric ratings, that can be computed otherwise.
         bank: the items that the grader asks about.
@@ -43,11 +50,10 @@ def check_importance(names: Iterable[str], bank: Bank, files: Sequence[Path]) ->
     Raises:
         TrecexamError: with the reason.
     """
-    for each in map(measure, names):
-        if each.NAME not in COVER or each["weights"] == EQUAL:
-            continue
+    of_queries = any(item.kind == QUERY for items in bank.items.values() for item in items)
+    for each in _weighted(names):
         vital = each["weights"] == "vital"
-        if not (bank.n_vital if vital else bank.has_importance):
+        if of_queries if vital else not bank.has_importance:
             needed, write = (
                 ("a vital item", '"vital"') if vital else ("items with an importance", '"vital" or "okay"')
             )
@@ -56,3 +62,15 @@ def check_importance(names: Iterable[str], bank: Bank, files: Sequence[Path]) ->
                 "items in the bank, or take the measure away",
                 path=files[0] if len(files) == 1 else None,
             )
+
+
+def without_vital(names: Iterable[str], bank: Bank) -> tuple[str, ...]:
+    """A line on measures of vital items alone where the bank has none: they are 0, as in nuggetizer."""
+    vital = [str(each) for each in _weighted(names) if each["weights"] == "vital"]
+    if not vital or not len(bank) or bank.n_vital:
+        return ()
+    return (f"no item of the bank is vital, so all runs have 0 in {', '.join(vital)}",)
+
+
+def _weighted(names: Iterable[str]) -> list[Measure]:
+    return [each for each in map(measure, names) if each.NAME in COVER and each["weights"] != EQUAL]

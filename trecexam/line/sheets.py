@@ -75,18 +75,15 @@ class GradeSheet:
         """The text of a pooled passage that is graded, None where it has none."""
         return self.texts[self.row_of[doc_id]]
 
-    def ratings(
-        self, unparsed: UnparsedPolicy, *, human: bool = True, with_importance: bool = False
-    ) -> QueryRatings:
+    def ratings(self, unparsed: UnparsedPolicy, *, human: bool = True) -> QueryRatings:
         """The ratings with the policy for unparsed (and refused) answers applied; -1 where none.
 
         Args:
             human: False for the grader's alone, without what people said in their place.
-            with_importance: some item of the whole bank has an importance.
         """
         unread = (self.codes == UNPARSED) | (self.codes == REFUSED)
         ratings = np.where(unread, _INSTEAD[unparsed], np.maximum(self.codes, MISSING)).astype(np.int8)
-        importances = tuple(item.importance for item in self.items) if with_importance else None
+        importances = tuple(item.importance for item in self.items)
         machine = QueryRatings(self.query_id, self.doc_ids, len(self.items), ratings, importances=importances)
         if self.overrides is None or not human:
             return machine

@@ -12,6 +12,7 @@ from trecexam.graders.base import identity_json
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.grading import Progress
 from trecexam.line.loader import TrackLoader
+from trecexam.line.measures import without_vital
 from trecexam.line.rejected import left_out, not_computable, rejected_rows
 from trecexam.outputs.outputs import Outputs
 from trecexam.outputs.updates import Update
@@ -58,6 +59,7 @@ def update(
         written.entry,
         outcome.why,
         outcome.cut,
+        without_vital(loader.config.measures(), track.bank),
     )
 
 

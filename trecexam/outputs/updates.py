@@ -21,6 +21,7 @@ class Update:
         rejected: inputs that were not taken.
         complete: False where it ended before all cells were asked for.
         why: what ended it; "" where it was stopped.
+        cautions: what one must know to read the leaderboard, a line each.
         cut: texts whose end was cut, as they were too long for the model; as far as the grader counts them.
         written: output files that changed.
         entry: the number of the entry that the history got; None where nothing moved.
@@ -36,3 +37,4 @@ class Update:
     entry: int | None = None
     why: str = ""
     cut: int = 0
+    cautions: tuple[str, ...] = ()

@@ -47,12 +47,14 @@ class Leaderboard:
         n_queries: how many queries there are.
         average: "all" or "answered", see `leaderboard`.
         rows: by the first measure's mean, best first; ties by the run's name.
+        cautions: what one must know to read it, a line each.
     """
 
     measures: tuple[str, ...]
     n_queries: int
     average: Average
     rows: tuple[Row, ...]
+    cautions: tuple[str, ...] = ()
 
 
 def leaderboard(

@@ -25,7 +25,7 @@ class QueryRatings:
         ratings: int8 of shape (len(doc_ids), n_items), items in the bank's order; 0..5, or -1 where
             there is no rating. A cell that a person rated has that rating.
         human: doc_id -> the rating 0..5 that a person gave the passage as a whole, for the query itself.
-        importances: "vital", "okay" or "" of each item; None where no item of the whole bank has any.
+        importances: "vital", "okay" or "" of each item; None where nothing is known of it.
 
     Raises:
         ValueError: the matrix has another shape or type, or a value outside -1..5.

@@ -378,8 +378,16 @@ def test_a_bank_that_lacks_the_importance_that_a_measure_needs_is_named(
     old = variant(track, tmp_path / "old.jsonl", lambda rows: None)
     shutil.copy(variant(track, tmp_path / "vital.jsonl", call_vital), bank(track))
     config = track / CONFIG_NAME
-    config.write_text(config.read_text() + "\n[scores]\nmeasures = [\"Cover(rel=4,weights='vital')@8\"]\n")
-    assert run(["bank", "diff", str(old), str(bank(track)), str(track)]) == 2
-    assert capsys.readouterr().err.startswith(f"trecexam: {old}: Cover(rel=4,weights='vital')@8 needs")
+    for weights in ("importance", "vital"):
+        name = f"Cover(rel=4,weights='{weights}')@8"
+        config.write_text(f'[scores]\nmeasures = ["{name}"]\n')
+        # Without a vital item the measure is 0; without any importance there is nothing to weigh by.
+        needed = weights == "importance"
+        assert run(["bank", "diff", str(old), str(bank(track)), str(track)]) == (2 if needed else 0)
+        said = capsys.readouterr().err
+        if needed:
+            assert said.startswith(f"trecexam: {old}: {name} needs")
+        else:
+            assert f"OLD: no item of the bank is vital, so all runs have 0 in {name}" in said
     found = difference(track, old, bank(track), ["Cover(rel=4)@8"])
     assert {item.change for item in found.items} == {"importance"}

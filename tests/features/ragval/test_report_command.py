@@ -81,6 +81,27 @@ def test_json_has_full_precision_intervals_and_what_is_missing(
     assert [row["place"] for row in found["bounds"]] == [None] * 3
 
 
+def test_what_answers_retrieved_is_counted_where_they_say_it(
+    files: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = [["d1", "d2"], [], 3, 0, True, False, "d1", None, {"id": "d1"}]
+    path = tmp_path / "rag.jsonl"
+    path.write_text("".join(line(f"q{n}", 5, 5, retrieved=each) for n, each in enumerate(said)))
+    assert run(["ragval", "report", str(path), *map(str, files)]) == 0
+    header, rag, good, _ = capsys.readouterr().out.splitlines()
+    assert header == f"{HEADER}\tn_retrieved\tmean_blocks"
+    # Something is retrieved by a list, a number, true, a text and an object; five say how many.
+    assert rag.split("\t")[-2:] == ["5", f"{(2 + 0 + 3 + 0 + 0) / 5:.4f}"]
+    assert good.split("\t")[-2:] == ["", ""]
+    assert run(["ragval", "report", str(path), *map(str, files), "--json"]) == 0
+    runs = json.loads(capsys.readouterr().out)["runs"]
+    assert [(each["n_retrieved"], each["mean_blocks"]) for each in runs] == [
+        (5, 1.0),
+        (None, None),
+        (None, None),
+    ]
+
+
 @pytest.mark.plots
 def test_a_folder_gets_all_files_and_a_later_report_leaves_none_of_an_earlier_one(
     files: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]

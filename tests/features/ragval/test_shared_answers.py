@@ -49,6 +49,7 @@ def test_the_recorded_means_are_reproduced_to_the_last_digit(
             assert shown[key] == f"{mean:.4f}"
         for key in ("n_input_tokens", "n_output_tokens"):
             assert shown[key] == str(sum(line[key] for line in lines))
+        assert shown["n_retrieved"] == str(sum(bool(line["retrieved"]) for line in lines))
 
 
 def test_the_systems_are_compared_question_by_question(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -222,6 +224,33 @@ def test_an_answer_key_is_compared_with_what_the_model_wrote(models: dict[str, P
     assert (found[right].rating, found[right].status) == (int(len(said) > 1), "ok")
     assert found[keyless].status == "error"
     assert "has no answer key" in found[keyless].raw
+
+
+def test_an_answer_is_verified_by_the_model_that_gave_it(models: dict[str, Path]) -> None:
+    """The second prompt holds question, key and answer; equal answers to an item are asked about once."""
+    name = "QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2"
+    grader = made(models["t5"], "seq2seq", prompt=name, max_new_tokens=4)
+    assert (grader.decoding.mode, grader.free_text) == ("beam", True)
+    cells = [ask(f"passage {n % 2}", "what is it?", 1, doc_id=f"d{n}", key=["a thing"]) for n in range(4)]
+    keyless = ask("a passage", "what is it?", 2)
+    found = grades(grader, [*cells, keyless])
+    assert found[keyless].status == "error"
+    answering = made(models["t5"], "seq2seq", prompt="NuggetExtractionPrompt", max_new_tokens=4)
+    verifying = made(models["t5"], "seq2seq", prompt="AnswerVerification", decode="beam", max_new_tokens=4)
+    answering.prompts = {"question": replace(grader.prompts["question"], verification=None)}
+    given = grades(answering, cells)
+    asked: list[str] = []
+    encode = grader.backend.encode
+    grader.backend.encode = lambda texts: asked.extend(texts) or encode(texts)  # type: ignore[method-assign]
+    for cell in cells:
+        words = given[cell].raw.strip()
+        (verdict,) = grades(verifying, [cell._replace(text=words)]).values()
+        assert json.loads(found[cell].raw) == {"answer": words, "verification": verdict.raw}
+        assert found[cell].rating == verdict.rating
+        assert grader.read(cell.item, found[cell].raw) == (verdict.rating, verdict.status)
+    grades(grader, cells)
+    verifications = [text for text in asked if text.startswith("For the question")]
+    assert len(verifications) == len(set(verifications)) == len({answer.raw for answer in given.values()})
 
 
 def test_free_text_cannot_be_chosen_from(models: dict[str, Path]) -> None:

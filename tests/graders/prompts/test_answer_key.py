@@ -26,6 +26,10 @@ from trecexam.graders.prompts.wording import normalised, stop_words
         ("a)", ["A"]),
         ("c++", ["C++"]),
         ("Lyon", ["Paris", "Lyon"]),
+        ("US", ["U.S."]),
+        ("U.S.", ["the U.S."]),
+        ("the US", ["U.S."]),
+        ("GAs", ["Ga."]),
     ],
 )
 def test_answers_that_are_the_same_but_for_form(answer: str, key: list[str]) -> None:
@@ -83,12 +87,36 @@ def test_the_stop_words_are_nltks() -> None:
     assert {"the", "of", "shouldn't", "yourselves"} <= stop_words()
 
 
-def test_stemming_is_porters() -> None:
-    """Examples of Porter's paper of 1980."""
-    for word, stem in (("caresses", "caress"), ("ponies", "poni"), ("relational", "relat"),
-                       ("hopping", "hop"), ("electricity", "electr"), ("adjustable", "adjust"),
-                       ("controlling", "control")):  # fmt: skip
-        assert normalised(word) == stem
+@pytest.mark.parametrize(
+    ("stem", "words"),
+    [
+        # Examples of Porter's paper of 1980.
+        *[(stem, [word]) for word, stem in (
+            ("caresses", "caress"), ("ponies", "poni"), ("relational", "relat"), ("hopping", "hop"),
+            ("electricity", "electr"), ("adjustable", "adjust"), ("controlling", "control"))],
+        # Two letters are left alone; Porter's own rules take the s of them.
+        *[(word, [word]) for word in ("us", "is", "as", "uk", "by")],
+        # In four letters -ies and -ied leave -ie, not -i.
+        ("die", ["dies", "died", "dying"]), ("lie", ["lies", "lied", "lying"]),
+        ("tie", ["ties", "tied", "tying"]),
+        # Longer words leave -i, a final y after a consonant too, vowel before it or none.
+        ("fli", ["flies", "fly"]), ("tri", ["tries", "tried", "try"]), ("spi", ["spied", "spies", "spy"]),
+        # A y after a vowel stays.
+        ("enjoy", ["enjoy", "enjoys", "enjoyed", "enjoying"]), ("day", ["day", "days"]),
+        # The irregular forms that NLTK lists.
+        ("sky", ["sky", "skies"]), ("news", ["news"]), ("inning", ["inning", "innings"]),
+        ("outing", ["outing", "outings"]), ("canning", ["canning", "cannings"]), ("howe", ["howe"]),
+        ("proceed", ["proceed"]), ("exceed", ["exceed"]), ("succeed", ["succeed"]),
+        # -fulli and -logi are suffixes of step 2; -alli goes first, then the step again.
+        ("hope", ["hopefully"]), ("geolog", ["geology"]), ("theolog", ["theology"]),
+        ("sensat", ["sensationally"]),
+        # A word of a vowel and a consonant is short: an e comes back.
+        ("ale", ["aling"]),
+    ],
+)  # fmt: skip
+def test_stemming_is_that_of_nltks_porter(stem: str, words: list[str]) -> None:
+    """The rules of `nltk.stem.PorterStemmer` in its default mode, with which EXAM was published."""
+    assert {normalised(word) for word in words} == {stem}
 
 
 def test_the_prompt_with_a_key_rates_right_answers_1() -> None:
@@ -97,3 +125,31 @@ def test_the_prompt_with_a_key_rates_right_answers_1() -> None:
     assert prompt.needs_key
     assert prompt.read("paris", item) == (1, "ok")
     assert prompt.read("unanswerable", item) == (0, "ok")
+
+
+def test_a_model_is_asked_whether_an_answer_is_as_right_as_the_key() -> None:
+    """`exam_verify_answer --t5-verification` of EXAM's released code."""
+    prompt = published()["AnswerVerification"]
+    item = Item("q1", "q1/1", "Where is the Louvre?", "question", ("Paris", "the 1st arrondissement"))
+    assert prompt.needs_key
+    assert prompt.text("", item, "in France") == (
+        'For the question "Where is the Louvre?" the correct answer is "Paris or the 1st arrondissement". '
+        'Is "in France" an equally correct response to this question? Answer yes or no.'
+    )
+    readings = [prompt.read(answer, item) for answer in ("yes", "Yes.", "no", "no, it is not", "perhaps")]
+    assert readings == [(1, "ok"), (1, "ok"), (0, "ok"), (0, "ok"), (None, "unparsed")]
+
+
+@pytest.mark.parametrize(
+    ("key", "asked"),
+    [
+        ("all of the above", "all of a fin and a gill and a tail"),
+        ("None of the above", "neither a fin nor a gill nor a tail"),
+        ("a fin", "a fin"),
+    ],
+)
+def test_a_key_of_all_or_none_names_the_choices_to_the_model(key: str, asked: str) -> None:
+    choices = (("a", "a fin"), ("b", "a gill"), ("c", "a tail"))
+    item = Item("q1", "q1/1", "What has a fish?", "question", (key,), choices=choices)
+    text = published()["AnswerVerification"].text("", item, "fins")
+    assert f'the correct answer is "{asked}". Is "fins"' in text

@@ -42,6 +42,14 @@ def test_a_toml_prompt_says_its_own_answers_and_scale(tmp_path: Path) -> None:
     assert (prompt.max_rating, prompt.min_rating) == (2, 2)
 
 
+def test_a_toml_prompt_may_ask_whether_an_answer_matches_the_key(tmp_path: Path) -> None:
+    text = 'template = "{question} {correct_answer}, or {answer}?"\nparser = "yes_no"\n'
+    prompt = load_prompt(written(tmp_path / "p.toml", text))
+    assert (prompt.asks, prompt.needs_key, prompt.max_rating) == ("question", True, 1)
+    cell = ask("Lyon", "Where?", key=["Paris", "in France"])
+    assert prompt.text("", cell.item, cell.text) == "Where? Paris or in France, or Lyon?"
+
+
 @pytest.mark.parametrize("parser", ["yes_no", "answer", "answer_key"])
 def test_parsers_of_two_outcomes_have_a_scale_of_1(tmp_path: Path, parser: str) -> None:
     text = f'template = "{{question}} {{context}}"\nparser = "{parser}"\n'

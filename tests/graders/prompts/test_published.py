@@ -60,11 +60,17 @@ HELM = (
     "Instruction: Does the passage answer the query? Respond with 'Yes' or 'No'.\n\n"
     "Query: {query}\nPassage: {passage}\nAnswer:"
 )
+VERIFICATION = (
+    'For the question "{question}" the correct answer is "{correct_answer}". '
+    'Is "{answer}" an equally correct response to this question? Answer yes or no.'
+)
 PRINTED = {
     "QuestionSelfRatedUnanswerablePromptWithChoices": QUESTION_RATING,
     "NuggetSelfRatedPrompt": NUGGET_RATING,
     "QuestionCompleteConciseUnanswerablePromptWithChoices": QUESTION_ANSWER,
     "QuestionCompleteConcisePromptWithAnswerKey2": QUESTION_ANSWER,
+    "QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2": QUESTION_ANSWER,
+    "AnswerVerification": VERIFICATION,
     "NuggetExtractionPrompt": NUGGET_EXTRACTION,
     "Sun": SUN,
     "FagB": FAGB,

@@ -320,3 +320,75 @@ def test_cells_without_an_answer_are_told_of_at_the_end(make: Make, cells: list[
         with pytest.raises(UngradedError, match=r"no answer to 4 cells.* HTTP 500: it broke"):
             found.extend(answer for batch in batches for answer in batch)
     assert len(found) == len(cells) - 4
+
+
+VERIFIED = "QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2"
+
+
+def verifying(exchange: Exchange) -> None:
+    """Answers with the passage's last word, and takes what is a part of the key for right."""
+    prompt = exchange.prompt
+    if not prompt.startswith("For the question"):
+        exchange.say(prompt.split()[-1])
+        return
+    key, answer = prompt.split('"')[3], prompt.split('"')[5]
+    exchange.say({"Lyon": "no", "Paris": "yes", "Nice": "who knows"}[answer] if key == "Paris" else "no")
+
+
+def test_an_answer_is_verified_by_the_model_that_gave_it(make: Make) -> None:
+    key = {"key": ["Paris"]}
+    cells = [
+        ask(f"It lies in {place}", "Where is the Louvre?", doc_id=place, **key)
+        for place in ("Paris", "Lyon", "Nice")
+    ]
+    with serving(verifying) as server:
+        grader = make(server.url, prompt=VERIFIED, passage_first=False)
+        found = graded(grader, cells)
+        keyless = one(make(server.url, prompt=VERIFIED))
+        estimate = grader.estimate(cells)
+    by_place = {place: answer for (place, _), answer in found.items()}
+    assert [(by_place[place].rating, by_place[place].status) for place in ("Paris", "Lyon", "Nice")] == [
+        (1, "ok"), (0, "ok"), (None, "unparsed"),
+    ]  # fmt: skip
+    raw = by_place["Paris"].raw
+    assert json.loads(raw) == {"answer": "Paris", "verification": "yes"}
+    assert len(server.bodies) == 6
+    asked = 'the correct answer is "Paris". Is "Lyon" an equally correct response to this question?'
+    assert any(asked in text for text in server.seen)
+    # What is stored is read again without a model, by the grader whose own words it is.
+    assert grader.free_text
+    assert grader.read(cells[0].item, raw) == (1, "ok")
+    assert grader.read(cells[0].item, "yes") == (None, "unparsed")
+    assert "has no answer key" in keyless.raw
+    assert grader.meter.used.requests == 6
+    assert estimate.tokens_out_at_most == 6 * 512
+
+
+def test_the_verification_is_part_of_what_a_grader_is(make: Make) -> None:
+    plain = make("http://localhost", prompt="QuestionCompleteConcisePromptWithAnswerKey2").identity
+    verified = make("http://localhost", prompt=VERIFIED).identity
+    assert verified["prompts"][0]["verification"]["name"] == "AnswerVerification"
+    assert "verification" not in plain["prompts"][0]
+
+
+def test_a_verification_that_is_refused_or_fails_is_no_rating(make: Make) -> None:
+    def script(exchange: Exchange) -> None:
+        if exchange.prompt.startswith("For the question"):
+            exchange.send(400, b'{"error": {"code": "content_filter", "message": "content_filter"}}')
+        else:
+            exchange.say("Paris")
+
+    with serving(script) as server:
+        answer = one(make(server.url, prompt=VERIFIED), ask("It is Paris", "Where?", key=["Paris"]))
+    assert (answer.rating, answer.status) == (None, "refused")
+
+
+def test_an_answer_and_a_key_cannot_speak_control_tokens_to_who_verifies(make: Make) -> None:
+    def script(exchange: Exchange) -> None:
+        exchange.say("no" if exchange.prompt.startswith("For the question") else "</s> Paris")
+
+    with serving(script) as server:
+        one(make(server.url, prompt=VERIFIED), ask("It is", "Where?", key=["<|im_end|> Paris"]))
+    (verification,) = (text for text in server.seen if text.startswith("For the question"))
+    assert '"< |im_end|> Paris"' in verification
+    assert '"< /s> Paris"' in verification

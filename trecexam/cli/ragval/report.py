@@ -64,8 +64,9 @@ def report(
     """Systems by their judged answers in FILE..., JSON Lines (plain or gzip).
 
     A line has truthfulness and relevance, 1 to 5, question_id (or the question's text), and perhaps run_id,
-    n_input_tokens, n_output_tokens. Without run_id, the file's name without its endings names the system. An
-    answer without scores is counted as unparsed; means and intervals are over the others, tokens are of all.
+    n_input_tokens, n_output_tokens, retrieved. Without run_id, the file's name without its endings names the
+    system. An answer without scores is counted as unparsed; means and intervals are over the others, tokens
+    are of all.
 
     Prints the systems, best sum first. DIR gets report.tsv, intervals.tsv (95%, Student's t), histogram.tsv,
     significance.tsv (paired t tests, Holm), bounds.tsv, sweep.tsv, report.json and plots/.

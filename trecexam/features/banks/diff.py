@@ -22,6 +22,7 @@ from trecexam.features.history.snapshot import finite, query_states
 from trecexam.line.evaluation import rubric_values
 from trecexam.line.loader import TrackLoader
 from trecexam.line.measure_names import names_of
+from trecexam.line.measures import without_vital
 from trecexam.line.sheets import ungraded_items
 from trecexam.scores.leaderboard import Average, leaderboard
 from trecexam.scores.measures import measure
@@ -117,6 +118,7 @@ def _evaluated(loader: TrackLoader, files: Sequence[Path], measures: Sequence[st
         {(item.query_id, item.item_id): cells for item, cells in ungraded_items(track.sheets.values())},
         tuple(str(row) for row in track.rejected if row.file in (*shown, "the bank")),
         any(_same(path, files[0]) for path in track.folder.bank(optional=True)),
+        without_vital(track.config.measures() if measures is None else measures, track.bank),
     )
     digests = track.digests
     return _Evaluated(

@@ -112,6 +112,7 @@ def summary(diff: BankDiff) -> Iterator[str]:
         if side.refused:
             more = f", and {len(side.refused) - 1:,} more" if len(side.refused) > 1 else ""
             yield f"not taken of {name}: {side.refused[0]}{more}"
+        yield from (f"{name}: {caution}" for caution in side.cautions)
         yield from _ungraded(name, side)
 
 

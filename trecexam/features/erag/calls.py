@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError
-from trecexam.features.erag.erag import EragRequest, erag_grader, from_model, from_outputs, load
+from trecexam.features.erag.baselines import OUTPUTS
+from trecexam.features.erag.erag import EragRequest, erag_grader, from_model, load, without_model
 from trecexam.features.erag.evaluation import Evaluation
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders import Grader
@@ -34,6 +35,8 @@ def erag(
     end_to_end: Path | str | None = None,
     depth: int | None = None,
     prompt: Path | str | None = None,
+    labels: str = OUTPUTS,
+    provenance: Path | str | None = None,
     output: Path | str | None = None,
     progress: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
@@ -53,6 +56,10 @@ def erag(
         end_to_end: `run query_id score` lines, to correlate with.
         depth: documents of each list that count; None for the track's depth, with `outputs` for all.
         prompt: a file of your own.
+        labels: "outputs"; or a baseline's, for which no model runs: "contains-answer", 1 where the document
+            contains a gold answer, or "provenance", 1 where `provenance` names it.
+        provenance: qrels, or a KILT file; None for the track's official judgments, else what the gold outputs
+            name.
         output: a folder for the files; None writes none. Nothing is written where it was stopped.
         progress: called after each batch of outputs.
         stop: asked again and again; True ends it early.
@@ -72,13 +79,15 @@ def erag(
         _path(end_to_end),
         depth,
         _path(prompt),
+        labels,
+        _path(provenance),
     )
     own = {folder.out: "has the track's own outputs", folder.runs: "is where runs are dropped"}
     for place, why in own.items():
         if output is not None and Path(output).resolve() == place.resolve():
             raise TrecexamError(f"{why}: give another folder", path=output)
-    if request.outputs is not None:
-        evaluation = from_outputs(folder, request)
+    if not request.asks_model:
+        evaluation = without_model(folder, request)
     else:
         with TrackLoader(folder, grader or erag_grader(folder, request)) as loader:
             loaded, graded = load(loader, request), None

@@ -8,13 +8,23 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import converters
 from converters.downstream import read_outputs
 from converters.errors import ConversionError
-from converters.gold import KIND
-from trecexam.errors import TrecexamError
+from converters.gold import KIND, kilt_provenance
+from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.features.erag import labels
+from trecexam.features.erag.baselines import (
+    CONTAINS_ANSWER,
+    OUTPUTS,
+    PROVENANCE,
+    SOURCES,
+    from_provenance,
+    from_texts,
+    ranked_documents,
+)
 from trecexam.features.erag.evaluation import Evaluation, correlated, evaluated, measures_of
-from trecexam.features.erag.runs import ChosenRuns, counted_queries, lists, refused_lines
+from trecexam.features.erag.runs import ChosenRuns, counted_queries, lists, refused_lines, tied_runs
 from trecexam.files.stamps import Rejected
 from trecexam.graders import create
 from trecexam.graders.base import Grader
@@ -25,10 +35,13 @@ from trecexam.graders.writing import create_writer
 from trecexam.line.grading import count_missing
 from trecexam.line.inputs import InputReader, TrackInputs
 from trecexam.line.loader import TrackLoader
+from trecexam.line.texts import Texts
 from trecexam.tables.text import plural
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
+    from converters.records import Item, Qrel
+    from converters.run import Run
     from trecexam.line.grading import Graded
     from trecexam.line.loaded import LoadedTrack
 
@@ -46,6 +59,12 @@ class EragRequest:
         end_to_end: a file of `run query_id score`; None for no correlation.
         depth: documents of each list that count; None for the track's depth, with `outputs` for all.
         prompt: a file of the user's own; None for that of [grader] where it is `erag`, else ours.
+        labels: what they are made of, one of `baselines.SOURCES`.
+        provenance: qrels, or a KILT file, for the labels `provenance`; None for the track's official
+            judgments, else what the gold outputs name.
+
+    Raises:
+        TrecexamError: there are no such labels, or what is named is not for them.
     """
 
     gold: Path | None = None
@@ -56,9 +75,29 @@ class EragRequest:
     end_to_end: Path | None = None
     depth: int | None = None
     prompt: Path | None = None
+    labels: str = OUTPUTS
+    provenance: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.labels not in SOURCES:
+            hint = did_you_mean(self.labels, SOURCES, f"known are {', '.join(SOURCES)}")
+            raise TrecexamError(f"no labels '{self.labels}'; {hint}")
+        if self.labels != OUTPUTS and (self.metric or self.outputs or self.prompt):
+            raise TrecexamError(
+                f"labels '{self.labels}' need no outputs: leave out metric, outputs and prompt"
+            )
+        if self.provenance is not None and self.labels != PROVENANCE:
+            raise TrecexamError(f"a file of provenance is for the labels '{PROVENANCE}'")
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether a model is to answer."""
+        return self.labels == OUTPUTS and self.outputs is None
 
     def metric_name(self, folder: TrackFolder) -> str:
-        """The metric's name; of a function what it is called."""
+        """The metric's name, or that of the labels; of a function what it is called."""
+        if self.labels != OUTPUTS:
+            return self.labels
         if callable(self.metric):
             return str(getattr(self.metric, "__qualname__", type(self.metric).__name__))
         named = folder.config.grader.metric if self.metric is None else self.metric
@@ -156,48 +195,88 @@ def from_model(loaded: LoadedRequest, graded: Graded | None, used: Mapping[str, 
     if graded is not None and used is not None:
         notes.append(", ".join(f"{key} {value}" for key, value in used["this_update"].items()))
     return _finished(
-        loaded.request, track.folder, labelled, ranked, loaded.query_ids, loaded.chosen,
+        loaded.request, track.folder, labelled, ranked, loaded.query_ids, loaded.chosen, track.runs,
         rejected=[*rejected, loaded.unknown], notes=notes,
         complete=graded is None or graded.complete or bool(graded.why),
     )  # fmt: skip
 
 
-def from_outputs(folder: TrackFolder, request: EragRequest) -> Evaluation:
-    """The evaluation by outputs that were made elsewhere; needs neither passages nor a model.
+def without_model(folder: TrackFolder, request: EragRequest) -> Evaluation:
+    """The evaluation by outputs that were made elsewhere, or by a baseline's labels; asks no model.
 
     Raises:
         TrecexamError, ConversionError: what stands in the way.
     """
-    assert request.outputs is not None
     if request.measures is not None:
         measures_of(request.measures)
-    label = partial(label_of, request.metric_of(folder))
     inputs = InputReader(folder, (KIND,))
     chosen = ChosenRuns(folder, request.runs)
     track = chosen.select_runs(inputs.read(bank_files=_gold_files(folder, request)))
     query_ids, unknown = _counted(folder, track, chosen)
     ranked = lists(track, query_ids, request.depth)
-    known: dict[str, set[str]] = {query_id: set() for query_id in query_ids}
+    golds = {query_id: track.bank.items[query_id][0] for query_id in query_ids}
+    refused: tuple[Rejected, ...] = ()
+    if request.labels == CONTAINS_ANSWER:
+        needed = ranked_documents(ranked, query_ids) - track.own_texts.keys()
+        texts, refused = Texts(folder).of(needed) if needed else ({}, ())
+        labelled = from_texts({**texts, **track.own_texts}, golds, ranked)
+    elif request.labels == PROVENANCE:
+        labelled = from_provenance(_provenance(folder, request, track), golds.keys(), ranked)
+    else:
+        labelled, refused = _by_outputs(folder, request, golds, ranked, (track, chosen))
+    files = {folder.shown(path) for path in (*track.bank_files, *track.run_files.values())}
+    rejected = [row for row in track.rejected if row.file in {*files, "the bank"}]
+    return _finished(
+        request, folder, labelled, ranked, query_ids, chosen, track.runs,
+        rejected=[*rejected, unknown, *refused],
+    )  # fmt: skip
+
+
+def _by_outputs(
+    folder: TrackFolder,
+    request: EragRequest,
+    golds: Mapping[str, Item],
+    ranked: labels.Ranked,
+    inputs: tuple[TrackInputs, ChosenRuns],
+) -> tuple[labels.Labelled, tuple[Rejected, ...]]:
+    """The labels of outputs in a file, and the lines that were not taken."""
+    assert request.outputs is not None
+    track, chosen = inputs
+    known: dict[str, set[str]] = {query_id: set() for query_id in golds}
     for run in (*track.runs.values(), *chosen.others.values()):
         for query_id, docs in known.items():
             docs.update(run.ranking(query_id))
     errors: list[ConversionError] = []
-    golds = {query_id: track.bank.items[query_id][0] for query_id in query_ids}
     labelled = labels.from_outputs(
         read_outputs(request.outputs, errors.append),
         golds,
-        label,
+        partial(label_of, request.metric_of(folder)),
         ranked,
         {query_id: frozenset(docs) for query_id, docs in known.items()},
         request.outputs,
         errors.append,
     )
-    files = {folder.shown(path) for path in (*track.bank_files, *track.run_files.values())}
-    rejected = [row for row in track.rejected if row.file in {*files, "the bank"}]
-    refused = refused_lines(folder.shown(request.outputs), errors)
-    return _finished(
-        request, folder, labelled, ranked, query_ids, chosen, rejected=[*rejected, unknown, *refused]
-    )
+    return labelled, refused_lines(folder.shown(request.outputs), errors)
+
+
+def _provenance(folder: TrackFolder, request: EragRequest, track: TrackInputs) -> Sequence[Qrel]:
+    """The rows of the file that is named, of the official judgments, or of KILT's gold outputs.
+
+    Raises:
+        TrecexamError, ConversionError: there are none, or they cannot be read.
+    """
+    path = request.provenance
+    if path is not None and converters.sniff(path) != "bank":
+        return tuple(converters.read(path, "qrels"))
+    if path is None and track.official is not None:
+        return track.official
+    rows = [row for file in ((path,) if path else track.bank_files) for row in kilt_provenance(file)]
+    if not rows:
+        raise TrecexamError(
+            "no provenance: put qrels.txt into the track, or name qrels or a KILT file with --provenance",
+            path=path or folder.root,
+        )
+    return rows
 
 
 def _finished(
@@ -207,6 +286,7 @@ def _finished(
     ranked: labels.Ranked,
     query_ids: Sequence[str],
     chosen: ChosenRuns,
+    runs: Mapping[str, Run],
     *,
     rejected: Sequence[Rejected | None],
     notes: Sequence[str] = (),
@@ -216,7 +296,7 @@ def _finished(
     evaluation = replace(
         evaluated(request.metric_name(folder), labelled, ranked, query_ids, measures),
         rejected=tuple(row for row in rejected if row),
-        notes=tuple(notes),
+        notes=(*notes, *tied_runs(runs, query_ids)),
         complete=complete,
     )
     if request.end_to_end is None:

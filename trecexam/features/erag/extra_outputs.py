@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from trecexam.features.erag.evaluation import Evaluation, evaluated
 from trecexam.features.erag.labels import from_grades
-from trecexam.features.erag.runs import counted_queries, lists
+from trecexam.features.erag.runs import counted_queries, lists, tied_runs
 from trecexam.graders.erag.grader import DEFAULT_METRIC
 from trecexam.line.output_files import ExtraOutputs, Feature
 from trecexam.tables.excerpt import excerpt
@@ -29,7 +30,9 @@ def made(track: LoadedTrack) -> ExtraFiles:
     ranked = lists(track, query_ids, track.config.track.depth)
     labelled = from_grades(track, label, ranked, query_ids)
     metric = track.config.grader.metric or DEFAULT_METRIC
-    evaluation = evaluated(metric, labelled, ranked, query_ids, None)
+    evaluation = replace(
+        evaluated(metric, labelled, ranked, query_ids, None), notes=tuple(tied_runs(track.runs, query_ids))
+    )
     return ExtraFiles(evaluation.contents(), _section(evaluation) if evaluation.values else None)
 
 
@@ -45,7 +48,7 @@ def _section(evaluation: Evaluation) -> ReportSection:
         "Runs are scored by what the system's own language model makes of each document alone: its output is "
         "compared with gold outputs, and that is the document's label.",
         "In the sections below a document's rating is 5 times its label, rounded.",
-        tuple(f"{line}." for line in (*lines, evaluation.unlabelled()) if line),
+        tuple(f"{line}." for line in (*lines, evaluation.unlabelled(), *evaluation.notes) if line),
         excerpt(evaluation.means(), _ROWS, "erag/scores.tsv"),
         {},
     )

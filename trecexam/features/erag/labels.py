@@ -134,7 +134,7 @@ def _labelled(
     labels: dict[str, dict[str, float]] = {}
     unlabelled: list[Unlabelled] = []
     empty = 0
-    for query_id, doc_id in _documents(ranked, query_ids):
+    for query_id, doc_id in documents(ranked, query_ids):
         output, status, reason = output_of(query_id, doc_id)
         if output is not None:
             empty += not output.strip()
@@ -146,7 +146,8 @@ def _labelled(
     return Labelled(labels, tuple(unlabelled), empty)
 
 
-def _documents(ranked: Ranked, query_ids: Sequence[str]) -> Iterator[tuple[str, str]]:
+def documents(ranked: Ranked, query_ids: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """(query_id, doc_id) of what is in any list, sorted within a query."""
     for query_id in query_ids:
         docs = {doc_id for lists in ranked.values() for doc_id in lists.get(query_id, ())}
         yield from ((query_id, doc_id) for doc_id in sorted(docs))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from converters.errors import ConversionError
 from trecexam.errors import TrecexamError, did_you_mean
@@ -160,6 +162,22 @@ def counted_queries(
     file = folder.shown(track.bank_files[0]) if len(track.bank_files) == 1 else "the bank"
     golds = track.bank.query_ids
     return [q for q in golds if q in known], left_out(file, golds, known, "not in the track")
+
+
+def tied_runs(runs: Mapping[str, Run], query_ids: Iterable[str]) -> Iterator[str]:
+    """A line for each run whose scores are all the same in each of these queries: it says no order itself.
+
+    Scores are compared in single precision, as trec_eval 9 does. Queries with one document say nothing.
+    """
+    ids = list(query_ids)
+    for name, run in runs.items():
+        spans = [run.spans[query_id] for query_id in ids if query_id in run.spans]
+        several = [run.scores[start:end].astype(np.float32) for start, end in spans if end - start > 1]
+        if several and all((scores == scores[0]).all() for scores in several):
+            yield (
+                f"run '{name}': all scores of a query are the same, so its documents stand in trec_eval's "
+                "order of ties, by falling docid; give each a score that falls with its rank"
+            )
 
 
 def lists(track: TrackInputs, query_ids: Iterable[str], depth: int | None) -> Ranked:

@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +57,19 @@ class Mean:
     high: float
 
 
+@dataclass(frozen=True)
+class Retrieved:
+    """What a system's answers say of their retrieval; None where none says it.
+
+    Attributes:
+        answers: how many of them retrieved anything.
+        mean_blocks: blocks an answer, over those that say how many.
+    """
+
+    answers: int | None = None
+    mean_blocks: float | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class System:
     """A system's judged answers.
@@ -68,6 +82,7 @@ class System:
         unanswered: how many questions that other systems answered it gave no answer to; 0 where it is not
             known which it answered.
         parameters: the values that its lines have of a parameter.
+        retrieved: what its lines say of `retrieved`.
     """
 
     run_id: str
@@ -79,6 +94,7 @@ class System:
     repeated: int = 0
     unanswered: int = 0
     parameters: tuple[str, ...] = ()
+    retrieved: Retrieved = Retrieved()
 
     @property
     def unparsed(self) -> int:
@@ -232,6 +248,8 @@ class _Gathered:
         self._tokens: tuple[list[int], list[int]] = ([], [])
         self._repeated = 0
         self._parameters: dict[str, None] = {}
+        self._retrieved: list[bool] = []
+        self._blocks: list[int] = []
 
     def add(self, row: JudgedAnswer) -> None:
         self.answered.add(row.question_id)
@@ -245,6 +263,11 @@ class _Gathered:
                 known.append(tokens)
         if row.parameter is not None:
             self._parameters[row.parameter] = None
+        if row.retrieved is not None:
+            self._retrieved.append(bool(row.retrieved))
+            blocks = _blocks(row.retrieved)
+            if blocks is not None:
+                self._blocks.append(blocks)
 
     def system(self, run_id: str, asked: Set[str]) -> System:
         given, made = (Tokens(sum(known) if known else None, self._n - len(known)) for known in self._tokens)
@@ -259,4 +282,17 @@ class _Gathered:
             self._repeated,
             0 if "" in self.answered else len(asked - self.answered),
             tuple(self._parameters),
+            Retrieved(
+                sum(self._retrieved) if self._retrieved else None,
+                sum(self._blocks) / len(self._blocks) if self._blocks else None,
+            ),
         )
+
+
+def _blocks(retrieved: Any) -> int | None:
+    """How many blocks an answer's `retrieved` names: a list of them, or their number; none is false."""
+    if not retrieved:
+        return 0
+    if isinstance(retrieved, list):
+        return len(retrieved)
+    return retrieved if isinstance(retrieved, int) and not isinstance(retrieved, bool) else None

@@ -84,7 +84,10 @@ class RagvalReport:
     rejected: tuple[ConversionError, ...] = ()
 
     def table(self) -> Table:
-        """`run_id n unparsed truthfulness relevance sum n_input_tokens n_output_tokens`, a row a system."""
+        """`run_id n unparsed truthfulness relevance sum n_input_tokens n_output_tokens`, a row a system.
+
+        Where an answer says what it retrieved, `n_retrieved mean_blocks` as well.
+        """
         return tables.report_table(self.systems)
 
     def json(self) -> dict[str, Any]:

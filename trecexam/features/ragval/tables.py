@@ -15,10 +15,16 @@ if TYPE_CHECKING:
     from trecexam.features.ragval.sweep import Sweep
 
 REPORT_COLUMNS = ("run_id", "n", "unparsed", *SCORES, "n_input_tokens", "n_output_tokens")
+RETRIEVED_COLUMNS = ("n_retrieved", "mean_blocks")
 
 
 def report_table(systems: Iterable[System]) -> Table:
-    """A row a system: how many answers, how many without scores, mean scores of the others, all tokens."""
+    """A row a system: how many answers, how many without scores, mean scores of the others, all tokens.
+
+    Where an answer says it, too how many retrieved anything, and the blocks an answer.
+    """
+    systems = tuple(systems)
+    known = any(system.retrieved.answers is not None for system in systems)
     rows = [
         (
             system.run_id,
@@ -27,10 +33,11 @@ def report_table(systems: Iterable[System]) -> Table:
             *(system.mean(name).mean for name in SCORES),
             system.input_tokens.total,
             system.output_tokens.total,
+            *((system.retrieved.answers, system.retrieved.mean_blocks) if known else ()),
         )
         for system in systems
     ]
-    return Table(REPORT_COLUMNS, tuple(rows), digits=4)
+    return Table((*REPORT_COLUMNS, *(RETRIEVED_COLUMNS if known else ())), tuple(rows), digits=4)
 
 
 def intervals_table(systems: Iterable[System]) -> Table:
@@ -117,6 +124,8 @@ def systems_json(systems: Sequence[System]) -> list[dict[str, Any]]:
     return [
         {
             **row,
+            "n_retrieved": system.retrieved.answers,
+            "mean_blocks": system.retrieved.mean_blocks,
             "intervals": {name: asdict(system.mean(name)) for name in SCORES},
             "histogram": dict(zip(map(str, BINS), system.histogram(), strict=True)),
             "without_input_tokens": system.input_tokens.missing,

@@ -33,17 +33,18 @@ class MetricError(ValueError):
 
 
 def normalised(text: str) -> str:
-    """As SQuAD's evaluation compares texts: lower case, without punctuation, articles and extra blanks.
+    """As SQuAD 1 and KILT compare texts: in lower case, without punctuation, articles and extra blanks.
 
-    Rajpurkar et al., "SQuAD: 100,000+ Questions for Machine Comprehension of Text", EMNLP 2016, section 6.1.
+    Rajpurkar et al., "SQuAD: 100,000+ Questions for Machine Comprehension of Text", EMNLP 2016, section 6.1;
+    Petroni et al., "KILT: a Benchmark for Knowledge Intensive Language Tasks", NAACL 2021.
     """
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
 def exact_match(output: str, gold: Sequence[str]) -> float:
-    """1 where the output is a gold output, both normalised; else 0. An empty output is none."""
+    """1 where the output is a gold output, both normalised; else 0. "" and "the" are the same, as in KILT."""
     plain = normalised(output)
-    return float(bool(output.strip()) and any(plain == normalised(each) for each in gold))
+    return float(any(plain == normalised(each) for each in gold))
 
 
 def accuracy(output: str, gold: Sequence[str]) -> float:
@@ -56,19 +57,18 @@ def accuracy(output: str, gold: Sequence[str]) -> float:
 
 
 def token_f1(output: str, gold: Sequence[str]) -> float:
-    """The harmonic mean of precision and recall of the output's words, both normalised (as SQuAD)."""
-    if not output.strip():
-        return 0.0
+    """The harmonic mean of precision and recall of the output's words, both normalised.
+
+    0 where no word is shared, be it that neither has one ("AN." and "the"): so have it SQuAD 1 and KILT,
+    while SQuAD 2 gives 1 for that.
+    """
     tokens = Counter(normalised(output).split())
     return max(_f(tokens, Counter(normalised(each).split())) for each in gold)
 
 
 def _f(tokens: Counter[str], gold: Counter[str]) -> float:
     same = (tokens & gold).total()
-    # Articles alone are no words: then the other side must have none either, as in SQuAD 2.
-    if not tokens or not gold:
-        return float(tokens == gold)
-    return 2 * same / (tokens.total() + gold.total())
+    return 2 * same / (tokens.total() + gold.total()) if same else 0.0
 
 
 def rouge_l(output: str, gold: Sequence[str]) -> float:

@@ -16,7 +16,7 @@ from trecexam.graders.batching import Batcher, OutOfMemoryError
 from trecexam.graders.language.backend import Backend, Job, ModelOutput
 from trecexam.graders.language.truncation import NoRoomError, fitted
 from trecexam.graders.prompts import DEFAULT, Prompt, named
-from trecexam.graders.prompts.prompted import PromptedGrader
+from trecexam.graders.prompts.prompted import PromptedGrader, with_verdict
 from trecexam.graders.weights import LANGUAGE_FILES, config_digest, weights_digest
 
 #: Ratings that a stored distribution has a place for.
@@ -111,6 +111,44 @@ class LanguageGrader(PromptedGrader):
         return limit if self._asked_length is None else min(limit, self._asked_length)
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
+        for batch in self._answered(cells):
+            yield [*self._verified(batch)] if self._verifiers else batch
+
+    @cached_property
+    def _verifiers(self) -> Mapping[str, LanguageGrader]:
+        """By kind of item, what asks the same model whether the answers to its prompt are right."""
+        return {
+            kind: LanguageGrader(
+                self.backend,
+                [prompt.verification],
+                self.decoding,
+                self.model,
+                self.folder,
+                max_length=self._asked_length,
+                max_batch_tokens=self._asked_budget,
+            )
+            for kind, prompt in self.prompts.items()
+            if prompt.verification is not None
+        }
+
+    def _verified(self, batch: Sequence[tuple[Cell, Answer]]) -> Iterator[tuple[Cell, Answer]]:
+        """A batch's answers with what the model says of them; equal ones to an item are asked about once."""
+        asked: dict[Cell, list[tuple[Cell, str]]] = {}
+        for cell, answer in batch:
+            if cell.item.kind not in self._verifiers or answer.status not in {"ok", "unparsed"}:
+                yield cell, answer
+                continue
+            given = answer.raw.strip()
+            asked.setdefault(cell._replace(doc_id="", text=given), []).append((cell, given))
+        for kind, verifier in self._verifiers.items():
+            for verdicts in verifier.grade(each for each in asked if each.item.kind == kind):
+                for verification, verdict in verdicts:
+                    for cell, given in asked[verification]:
+                        failed = verdict.status == "error"
+                        raw = verdict.raw if failed else with_verdict(given, verdict.raw)
+                        yield cell, verdict._replace(raw=raw)
+
+    def _answered(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         unable: list[_Unable] = []
         batcher: Batcher[Cell, Job, ModelOutput] = Batcher(
             lambda window: self._prepare(window, unable),
@@ -160,9 +198,7 @@ class LanguageGrader(PromptedGrader):
         return 16 * self.max_length
 
     def _text(self, prompt: Prompt, cell: Cell, passage: str) -> str:
-        plain = self.backend.plain
-        item = cell.item._replace(text=plain(cell.item.text))
-        return prompt.text(plain(cell.query_text), item, plain(passage))
+        return self._filled(prompt, cell, passage, self.backend.plain)
 
     def _cut(self, prompt: Prompt, cell: Cell) -> list[int]:
         characters = self._enough

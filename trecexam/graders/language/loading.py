@@ -31,7 +31,7 @@ INSTALL = "pip install 'trecexam[models]'"
 
 def missing_for_models() -> str:
     """What must be installed before a language model can run here; "" where nothing is missing."""
-    missing = missing_packages(("torch", "transformers"), INSTALL)
+    missing = missing_packages(("nltk", "torch", "transformers"), INSTALL)
     if missing:
         return missing
     installed = version("transformers")

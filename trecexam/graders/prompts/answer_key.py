@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from converters.records import Item
 from trecexam.graders.prompts.wording import normalised, unpunctuated
 
 #: Above this edit similarity two normalised answers are the same (Rubric workbench: fuzz ratio > 80).
@@ -38,6 +39,19 @@ def is_correct(answer: str, key: Collection[str]) -> bool:
         return any(ratio(normal, entry) > SIMILAR for entry in normal_keys)
     short = {_closed(entry) for entry in key}
     return _closed(answer) in short - {""}
+
+
+def correct_answer(item: Item) -> str:
+    """The answer key as a prompt names it; of several answers any is right.
+
+    "all of the above" and "none of the above" say of which choices, as `exam_verify_answer` of EXAM does.
+    """
+    key = " or ".join(item.gold_answers)
+    choices = [text for _, text in item.choices]
+    for all_or_none, start, joint in (("all", "all of ", " and "), ("none", "neither ", " nor ")):
+        if choices and key.strip().lower() == f"{all_or_none} of the above":
+            return start + joint.join(choices)
+    return key
 
 
 def _closed(text: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Literal
 
@@ -24,7 +25,10 @@ class PromptFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    template: str = Field(description="The text; {question}, {nugget}, {query} and {context} are filled in.")
+    template: str = Field(
+        description="The text; {question}, {nugget}, {query}, {context}, {answer} (the passage too) and "
+        "{correct_answer} are filled in."
+    )
     name: str | None = Field(None, description="Unset: the file's name without its ending.")
     version: int | str = Field("1", description="Change it when the same text is to be asked again.")
     asks: Literal["question", "nugget", "query"] | None = Field(
@@ -78,11 +82,11 @@ def _prompt(file: PromptFile, path: Path, *, jinja: bool) -> Prompt:
 
 
 def _asked_kind(
-    file: PromptFile, slots: Collection[str], path: Path, *, jinja: bool
+    file: PromptFile, slots: AbstractSet[str], path: Path, *, jinja: bool
 ) -> Literal["question", "nugget", "query"]:
     """What a prompt with these slots asks about."""
     left, right = ("{{ ", " }}") if jinja else ("{", "}")
-    if "context" not in slots and "passage" not in slots:
+    if not slots & {"context", "passage", "answer"}:
         raise GraderError(
             f"this prompt has no place for the passage: write {left}context{right} into it", path=path
         )

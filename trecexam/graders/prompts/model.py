@@ -10,11 +10,13 @@ from typing import Any
 
 from converters.records import Item
 from trecexam.graders.prompts import parsing, workbench
+from trecexam.graders.prompts.answer_key import correct_answer
 from trecexam.graders.prompts.parsing import Reading
 from trecexam.templates import filled, slots
 
-#: What a template may name. `context` and `passage` are the same: the passage's text.
-SLOTS = ("question", "nugget", "query", "context", "passage")
+#: What a template may name. `context`, `passage` and `answer` are the same: the text that is graded.
+#: `correct_answer` is the item's answer key.
+SLOTS = ("question", "nugget", "query", "correct_answer", "answer", "context", "passage")
 #: How answers can be read.
 PARSERS = ("rating", "yes_no", "answer", "answer_key", "final_score")
 _LABEL = re.compile(r"^\W*([0-9])\s*[:=]\s*(\S.*?)\s*$", re.M)
@@ -37,6 +39,7 @@ class Prompt:
         min_rating: from this rating on a passage counts, where the track does not say.
         source: where it was published.
         jinja: the template is Jinja's.
+        verification: asked next, with the answer to this one as its text; the rating is that of its answer.
     """
 
     name: str
@@ -49,11 +52,14 @@ class Prompt:
     min_rating: int = 4
     source: str = ""
     jinja: bool = False
+    verification: Prompt | None = None
 
-    @property
+    @cached_property
     def needs_key(self) -> bool:
         """Whether it can only grade items that have an answer key."""
-        return self.parser == "answer_key"
+        if self.verification is not None and self.verification.needs_key:
+            return True
+        return self.parser == "answer_key" or "correct_answer" in slots(self.template, jinja=self.jinja)
 
     @property
     def needs_query_text(self) -> bool:
@@ -71,7 +77,8 @@ class Prompt:
         Raises:
             GraderError: a Jinja template cannot be filled in with these values.
         """
-        values = {"query": query, "context": passage, "passage": passage, "question": "", "nugget": ""}
+        values = {"query": query, "question": "", "nugget": "", "correct_answer": correct_answer(item)}
+        values |= dict.fromkeys(("context", "passage", "answer"), passage)
         values[self.asks] = item.text
         return filled(self.template, values, jinja=self.jinja, name=self.source)
 
@@ -124,6 +131,7 @@ class Prompt:
             "version": self.version,
             "template": self.template,
             "asks": self.asks,
+            **({"verification": self.verification.identity()} if self.verification else {}),
         }
 
 

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 from converters.records import Item
-from trecexam.graders.base import Scale
+from trecexam.graders.base import Cell, Scale
 from trecexam.graders.prompts.model import Prompt
-from trecexam.graders.prompts.parsing import Reading
+from trecexam.graders.prompts.parsing import UNPARSED, Reading
+
+
+def with_verdict(answer: str, verdict: str) -> str:
+    """What is stored of an answer and what a model said of it."""
+    return json.dumps({"answer": answer, "verification": verdict}, ensure_ascii=False)
+
+
+def verdict_in(text: str) -> str | None:
+    """What a model said of an answer, in what `with_verdict` made of both; None where that is none."""
+    try:
+        verdict = json.loads(text)["verification"]
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return None
+    return verdict if isinstance(verdict, str) else None
 
 
 class PromptedGrader:
@@ -46,7 +61,27 @@ class PromptedGrader:
         return self._reading(item.kind, item.gold_answers, text)
 
     def _read(self, kind: str, key: tuple[str, ...], text: str) -> Reading:
-        return self.prompts[kind].read(self._answer_in(text), Item("", "", "", kind, key), self.compat)
+        prompt, item = self.prompts[kind], Item("", "", "", kind, key)
+        if prompt.verification is None:
+            return prompt.read(self._answer_in(text), item, self.compat)
+        verdict = verdict_in(text)
+        if verdict is None:
+            return UNPARSED
+        return prompt.verification.read(self._answer_in(verdict), item, self.compat)
+
+    def _filled(self, prompt: Prompt, cell: Cell, passage: str, plain: Callable[[str], str]) -> str:
+        """The prompt of a cell with this passage.
+
+        Args:
+            plain: makes of a text one that cannot speak to the model in special tokens.
+        """
+        item = cell.item._replace(text=plain(cell.item.text))
+        if prompt.needs_key:
+            key = tuple(map(plain, item.gold_answers))
+            item = item._replace(
+                gold_answers=key, choices=tuple((x, plain(text)) for x, text in item.choices)
+            )
+        return prompt.text(plain(cell.query_text), item, plain(passage))
 
     def _answer_in(self, text: str) -> str:
         """What of a stored answer is read."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -36,6 +37,10 @@ def _free(name: str, asks: str, parser: str, source: str, text: str | None = Non
     return Prompt(name, "1", _text(text or name), asks, parser, max_rating=1, min_rating=1, source=source)
 
 
+def _verified(name: str, text: str, verification: Prompt) -> Prompt:
+    return replace(_free(name, "question", "answer", EXAM, text), verification=verification)
+
+
 def _direct(name: str, source: str) -> Prompt:
     return Prompt(
         name, "1", _text(name), "query", "yes_no", _YES_NO, max_rating=1, min_rating=1, source=source
@@ -46,12 +51,19 @@ def _direct(name: str, source: str) -> Prompt:
 def published() -> Mapping[str, Prompt]:
     """Every prompt that comes with the package, by name."""
     answer = "QuestionCompleteConciseUnanswerablePromptWithChoices"
+    permitted = (("yes", 1), ("no", 0))
+    verification = Prompt(
+        "AnswerVerification", "1", _text("AnswerVerification"), "question", "yes_no", permitted, 1, 1, EXAM
+    )
     prompts = (
         _self_rating("QuestionSelfRatedUnanswerablePromptWithChoices", "question"),
         _self_rating("NuggetSelfRatedPrompt", "nugget"),
         _free(answer, "question", "answer", RUBRIC),
         _free("NuggetExtractionPrompt", "nugget", "answer", RUBRIC),
         _free("QuestionCompleteConcisePromptWithAnswerKey2", "question", "answer_key", EXAM, text=answer),
+        # What `exam_verify_answer --t5-verification` asks, alone and after the answer.
+        verification,
+        _verified("QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2", answer, verification),
         _direct("Sun", SUN),
         _direct("Sun_few", SUN),
         _direct("FagB", FAGGIOLI),

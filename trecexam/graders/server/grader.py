@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeGuard
 
 from converters.records import Item
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Estimate, UngradedError, Usage
 from trecexam.graders.prompts import Prompt
-from trecexam.graders.prompts.prompted import PromptedGrader
+from trecexam.graders.prompts.prompted import PromptedGrader, with_verdict
 from trecexam.graders.server.exchange import Exchange, Unanswered
 from trecexam.graders.server.flow import flow
 from trecexam.graders.server.messages import Form, Reply, distribution, excerpt, plain
@@ -93,8 +93,12 @@ class ServerGrader(PromptedGrader):
 
     def _most(self, cell: Cell) -> Usage:
         """What a cell may take, once it is answered."""
-        text = self._text(self.prompts[cell.item.kind], cell)
-        return Usage(1, guessed(text), self.form.max_tokens)
+        prompt, answer = self.prompts[cell.item.kind], self.form.max_tokens
+        most = Usage(1, guessed(self._text(prompt, cell)), answer)
+        if prompt.verification is None:
+            return most
+        asked = guessed(self._text(prompt.verification, cell._replace(text="")))
+        return most.plus(Usage(1, asked + answer, answer))
 
     def _surely(self, cell: Cell) -> Usage:
         """What a cell will not pass, whatever the language: for limits."""
@@ -134,18 +138,29 @@ class ServerGrader(PromptedGrader):
         if prompt.needs_key and not cell.item.gold_answers:
             reason = f"has no answer key, which prompt {prompt.name} needs"
             return cell, Answer(None, "error", reason)
+        result = await self._asked(exchange, prompt, cell, hidden)
+        if prompt.verification is None or not _is_read(result):
+            return cell, result
+        given = excerpt(result.raw).strip()
+        verdict = await self._asked(exchange, prompt.verification, cell._replace(text=given), hidden)
+        if _is_read(verdict):
+            verdict = verdict._replace(raw=with_verdict(given, verdict.raw))
+        return cell, verdict
+
+    async def _asked(
+        self, exchange: Exchange, prompt: Prompt, cell: Cell, hidden: Callable[[str], str]
+    ) -> Answer | Unanswered:
         reply = await exchange.ask(self._text(prompt, cell), _texts(prompt))
         if isinstance(reply, Reply):
-            return cell, self._answer(prompt, cell, reply, hidden)
+            return self._answer(prompt, cell, reply, hidden)
         if reply.passing:
-            return cell, reply
+            return reply
         if reply.filtered:
-            return cell, Answer(None, "refused", reply.reason)
-        return cell, Answer(None, "error", f"was not taken by the server, which {reply.reason}")
+            return Answer(None, "refused", reply.reason)
+        return Answer(None, "error", f"was not taken by the server, which {reply.reason}")
 
     def _text(self, prompt: Prompt, cell: Cell) -> str:
-        item = cell.item._replace(text=plain(cell.item.text))
-        return prompt.text(plain(cell.query_text), item, plain(shortened(cell.text, self._max_characters)))
+        return self._filled(prompt, cell, shortened(cell.text, self._max_characters), plain)
 
     def _answer(self, prompt: Prompt, cell: Cell, reply: Reply, hidden: Callable[[str], str]) -> Answer:
         # A server that says back what it was sent must not get the key into the store.
@@ -167,6 +182,11 @@ def shortened(text: str, limit: int) -> str:
     part = text[: limit + 1]
     end = max(part.rfind(blank) for blank in " \n\t")
     return part[: end if end > max(0, limit - _LONGEST_WORD) else limit].rstrip()
+
+
+def _is_read(result: Answer | Unanswered) -> TypeGuard[Answer]:
+    """Whether a model wrote something that is read, and did not refuse or fail."""
+    return isinstance(result, Answer) and result.status in {"ok", "unparsed"}
 
 
 def _texts(prompt: Prompt) -> list[str]:

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trecexam.graders.base import identity_digest
+from trecexam.line.measures import without_vital
 from trecexam.outputs.page.model import PagePart, Report
 from trecexam.outputs.page.render import HERE
 from trecexam.tables.excerpt import excerpt
 from trecexam.tables.section import ReportPart
 from trecexam.tables.table import Table, to_json
 from trecexam.tables.terminal import cut
+from trecexam.tables.text import sentence
 
 if TYPE_CHECKING:
     from trecexam.line.loaded import LoadedTrack
@@ -95,6 +97,7 @@ def _cautions(track: LoadedTrack, *, complete: bool) -> Iterator[str]:
             f"{counts.no_text:,} of {counts.passages:,} pooled passages have no text: they are not graded "
             "and count as not relevant."
         )
+    yield from map(sentence, without_vital(track.config.measures(), track.bank))
 
 
 def _provenance(track: LoadedTrack, facts: UpdateFacts) -> dict[str, Any]:

@@ -29,6 +29,7 @@ class BankSide:
         ungraded: (query_id, item_id) -> how many cells of the item have no grade.
         refused: what of the files was not taken, in words.
         own: whether it is the track's bank, which updates grade.
+        cautions: what one must know to read its scores, a line each.
     """
 
     files: tuple[str, ...]
@@ -39,6 +40,7 @@ class BankSide:
     ungraded: Mapping[tuple[str, str], int] = field(default_factory=dict)
     refused: tuple[str, ...] = ()
     own: bool = False
+    cautions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
