@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trecexam.features.exams.tables import abilities_table, components_table, information_curves
-from trecexam.irt.exam import Z_95
+from trecexam.irt.estimation.marginal import Z_95
 from trecexam.irt.information import GRID
 from trecexam.irt.model import probability
 from trecexam.tables.plots.model import Plot
