@@ -11,7 +11,7 @@ import numpy as np
 
 from trecexam.features.exams.tables import abilities_table, components_table, information_curves
 from trecexam.irt.estimation.marginal import Z_95
-from trecexam.irt.information import GRID
+from trecexam.irt.information import GRID, exam_information
 from trecexam.irt.model import probability
 from trecexam.tables.plots.model import Plot
 from trecexam.tables.plots.style import (
@@ -240,8 +240,6 @@ def _file_name(grouping: str) -> str:
 
 def steps_plot(improvement: Improvement) -> Plot:
     """The mean item's information at every step of an improvement."""
-    from trecexam.irt.information import exam_information
-
     shown = {}
     for number, step in enumerate(improvement.steps):
         f = step.fit

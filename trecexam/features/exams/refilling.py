@@ -74,15 +74,15 @@ def plan_refilling(exam: Path, settings: ExamSection, root: Path, task_domain: s
     if not exam.exists():
         raise TrecexamError("there is no exam here yet: call `exam generate` without --again", path=exam)
     check_ours(exam)
-    found = filter_exam(exam, settings, root)
-    limits = CandidateLimits.of(found.filtered, settings, found.embed)
-    questions = found.filtered.questions
+    filtered = filter_exam(exam, settings, root)
+    limits = CandidateLimits.of(filtered.filtered, settings, filtered.embed)
+    questions = filtered.filtered.questions
     failing = {
         question.question_id: question
         for place, question in enumerate(questions)
-        if can_be_mended(question, found.filtered.reasons(place), limits)
+        if can_be_mended(question, filtered.filtered.reasons(place), limits)
     }
-    hopeless = len(questions) - sum(found.stays) - len(failing)
+    hopeless = len(questions) - sum(filtered.stays) - len(failing)
     return RefillPlan(exam, questions, failing, hopeless, limits, task_domain)
 
 

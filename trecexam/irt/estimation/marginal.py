@@ -18,7 +18,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_expit
 
 from trecexam.irt.estimation.objective import Objective, ParameterPoint
 from trecexam.irt.estimation.priors import log_prior
@@ -95,6 +94,8 @@ class _Marginal:
     def _at(self, theta: Floats) -> tuple[float, Floats, Floats, Floats, Floats, Floats]:
         """The value; each item's weights on the nodes, (n_items, n_nodes); s, p and the slopes of ln p and
         ln q by theta, (n_examinees, n_nodes)."""
+        from scipy.special import log_expit
+
         a, b, c, log_weight = self.nodes
         at = cells(theta, a, b, c)
         z = a * np.subtract.outer(theta, b)
