@@ -24,6 +24,7 @@ PERMITTED = {
         "trecexam.cli.bank.diff",
         "trecexam.cli.exam.fit",
         "trecexam.cli.history",
+        "trecexam.cli.scores",
         "trecexam.cli.watch",
     },
     "pyarrow": {"trecexam.cli.show"},

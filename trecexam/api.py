@@ -217,6 +217,8 @@ class Track:
     improve_exam = on_loaded(exams.improve_exam)
     generate_exam = on_folder(exams.generate_exam)
     estimate_exam = on_folder(exams.estimate_exam)
+    refill_exam = on_folder(exams.refill_exam)
+    estimate_refilling = on_folder(exams.estimate_refilling)
 
     # What a downstream model makes of the runs' documents.
 

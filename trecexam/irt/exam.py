@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trecexam.irt.components import Components
+from trecexam.irt.estimation.marginal import Z_95
 from trecexam.irt.fitting import Fit, constant
 from trecexam.irt.improvement import least_discriminating
 from trecexam.irt.information import item_information
@@ -21,8 +22,6 @@ REDUNDANT = 0.9
 LEAST_EITHER = 3
 #: An item with less than this share of the mean item's information is hardly worth its place.
 UNINFORMATIVE = 0.1
-#: Standard normal: 95% of it lies within this of its mean.
-Z_95 = 1.959963984540054
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from trecexam.irt.components import Components
 from trecexam.irt.estimation.likelihood import Responses, log_likelihood
+from trecexam.irt.estimation.marginal import AbilityPosterior, ability_posterior
 from trecexam.irt.estimation.objective import Objective, ParameterPoint
 from trecexam.irt.estimation.optimising import optimum
 from trecexam.irt.estimation.uncertainty import StandardErrors, at_bound, standard_errors
@@ -34,10 +35,12 @@ class Fit:
     """A fitted model. A standard error is NaN where there is none (`standard_errors` says when).
 
     Attributes:
-        a, b, c, se_a, se_b, se_c: of each item.
+        a, b, c, se_a, se_b, se_c: of each item; the standard errors are of the observed information.
         infit, outfit: of each item.
         n: responses to each item.
-        theta, se_theta, accuracy: of each examinee; the share of right responses among those given.
+        theta, se_theta, accuracy: of each examinee; the share of right responses among those given. A 95%
+            interval is theta +- 1.96 se_theta: it reaches to the farther end of the 95% of the marginal
+            posterior (`ability_posterior`). So it is with components.
         components: each component's abilities; () where none were given.
         mean, se_mean: with components, the general mean; NaN without.
         log_likelihood: of all responses, in nats, without priors.
@@ -109,6 +112,7 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
         point = done.point
         theta = objective.theta(point)
         se = standard_errors(objective, point)
+        posterior = ability_posterior(objective, point)
     # Whatever a bound or a prior makes of an item that all or none got right, the responses do not tell it.
     se.items[constant(values)] = np.nan
     if not se.joint:
@@ -116,7 +120,18 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
             "the information matrix is not positive definite: standard errors are as if all other parameters "
             "were known, which is too small"
         )
-    parts, mean, se_mean = _levels(components, point, se, notes) if components else ((), np.nan, np.nan)
+    se_theta = se.theta
+    if posterior is None:
+        notes.append(
+            "the intervals of abilities are those of the curvature alone, and likely too short: items were "
+            "not integrated out, as that would take minutes or has no end"
+        )
+    else:
+        design = np.eye(len(theta)) if objective.design is None else objective.design
+        se_theta = np.where(np.isnan(se.theta), np.nan, posterior.errors_of(theta, design))
+    parts, mean, se_mean = (
+        _levels(components, point, se, posterior, notes) if components else ((), np.nan, np.nan)
+    )
     if not done.converged:
         notes.append(f"not converged after {done.iterations:,} iterations: {done.why}; try more iterations")
     quality = item_fit(values, theta, point.a, point.b, point.c)
@@ -130,7 +145,7 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
         se_a=se_a,
         se_b=se_b,
         se_c=se_c,
-        se_theta=se.theta,
+        se_theta=se_theta,
         infit=quality.infit,
         outfit=quality.outfit,
         n=np.asarray((~np.isnan(values)).sum(axis=0), np.intp),
@@ -200,14 +215,20 @@ def _varying(components: Components, n_examinees: int) -> tuple[Components, list
 
 
 def _levels(
-    components: Components, point: ParameterPoint, se: StandardErrors, notes: list[str]
+    components: Components,
+    point: ParameterPoint,
+    se: StandardErrors,
+    posterior: AbilityPosterior | None,
+    notes: list[str],
 ) -> tuple[tuple[LevelAbilities, ...], float, float]:
     """The centred abilities of the components' levels, and the general mean."""
     centring = components.centring()
     values = centring @ components.smallest(point.ability)
     fixed = np.isnan(np.diag(se.ability))
-    covariance = np.nan_to_num(se.ability)
-    errors_ = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", centring, covariance, centring), 0))
+    spread = AbilityPosterior(components.smallest(point.ability), np.nan_to_num(se.ability))
+    if posterior is not None:
+        spread = posterior._replace(ability=components.smallest(posterior.ability))
+    errors_ = spread.errors_of(values, centring)
     distinct = components.told_apart()
     parts, start, indistinct = [], 0, []
     for name, known in zip(components.names, components.levels, strict=True):

@@ -152,7 +152,7 @@ def test_json_is_fit_json_and_python_gives_the_same(
     assert run(["exam", "fit", str(matrix), "-o", str(out), "--no-plots", "--model", "2pl", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown == json.loads((out / "fit.json").read_text())
-    found = trecexam.fit_exam(matrix, Settings.of("2pl"))
+    found = trecexam.fit_exam(matrix, Settings.of("2pl", priors=True))
     assert found.fit.log_likelihood == shown["log_likelihood"]
 
 
@@ -275,6 +275,25 @@ def test_bounds_starts_and_priors_are_taken_from_the_command_line(matrix: Path, 
     assert found["start"]["b"] == 0.1
     assert found["priors"] == {"a": [0.1, 0.3], "b": [0, 2], "c": [2, 5], "theta": [0, 1]}
     assert found["anchor"] == "prior"
+
+
+def test_priors_are_the_default_and_without_them_it_is_the_published_objective(
+    matrix: Path, tmp_path: Path
+) -> None:
+    def fit_of(*more: str) -> dict[str, object]:
+        out = tmp_path / "o"
+        assert run(["exam", "fit", str(matrix), "-o", str(out), "--no-plots", *more]) == 0
+        return json.loads((out / "fit.json").read_text())
+
+    weak = {"a": [0, 0.5], "b": [0, 2], "c": [2, 5], "theta": [0, 1]}
+    assert fit_of()["priors"] == weak
+    assert fit_of()["log_likelihood"] == trecexam.fit_exam(matrix).fit.log_likelihood
+    assert fit_of("--prior", "a=0.1,0.3")["priors"] == {**weak, "a": [0.1, 0.3]}
+    published = fit_of("--no-priors")
+    assert (published["priors"], published["anchor"]) == ({}, "bounds")
+    assert published["log_likelihood"] == trecexam.fit_exam(matrix, Settings.of("3pl")).fit.log_likelihood
+    assert published["log_likelihood"] > fit_of()["log_likelihood"]
+    assert fit_of("--no-priors", "--prior", "a=0.1,0.3")["priors"] == {"a": [0.1, 0.3]}
 
 
 def test_a_fit_that_is_cut_short_exits_with_1(

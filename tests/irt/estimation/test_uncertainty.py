@@ -5,7 +5,9 @@ import pytest
 
 from trecexam.irt import Components, Settings, fit
 from trecexam.irt.estimation.likelihood import Responses
-from trecexam.irt.estimation.objective import Objective
+from trecexam.irt.estimation.objective import Objective, ParameterPoint
+from trecexam.irt.estimation.uncertainty import standard_errors
+from trecexam.irt.fitting import Fit
 
 
 def numerical_errors(objective: Objective, at: np.ndarray) -> np.ndarray:
@@ -22,6 +24,10 @@ def numerical_errors(objective: Objective, at: np.ndarray) -> np.ndarray:
     return found
 
 
+def point_of(found: Fit) -> ParameterPoint:
+    return ParameterPoint(found.a, found.b, found.c, found.theta)
+
+
 @pytest.mark.parametrize("model", ["2pl", "3pl"])
 def test_standard_errors_are_those_of_the_whole_information_matrix(simulate, model: str) -> None:  # type: ignore[no-untyped-def]
     values = simulate(model, 40, 12, 1).responses
@@ -36,7 +42,8 @@ def test_standard_errors_are_those_of_the_whole_information_matrix(simulate, mod
         assert getattr(found, f"se_{name}") == pytest.approx(
             expected[place * n : (place + 1) * n], rel=2e-3, nan_ok=True
         )
-    assert found.se_theta == pytest.approx(expected[len(parts) * n :], rel=2e-3, nan_ok=True)
+    of_theta = standard_errors(objective, point_of(found)).theta
+    assert of_theta == pytest.approx(expected[len(parts) * n :], rel=2e-3, nan_ok=True)
 
 
 def test_a_parameter_at_a_bound_has_no_standard_error(simulate) -> None:  # type: ignore[no-untyped-def]
@@ -54,6 +61,34 @@ def test_intervals_of_abilities_hold_the_truth_as_often_as_they_say(simulate) ->
         found = fit(made.responses, Settings.of("1pl"))
         held += (np.abs(found.theta - (made.theta - made.theta.mean())) < 1.96 * found.se_theta).tolist()
     assert 0.9 < np.mean(held) < 0.99
+
+
+@pytest.mark.parametrize("priors", [False, True])
+def test_intervals_of_stretched_abilities_hold_the_truth_too(simulate, priors: bool) -> None:  # type: ignore[no-untyped-def]
+    held = []
+    for seed in range(6):
+        made = simulate("3pl", 60, 200, seed)
+        found = fit(made.responses, Settings.of("3pl", priors=priors))
+        known = ~np.isnan(found.se_theta)
+        held += (np.abs(found.theta - made.theta) < 1.96 * found.se_theta)[known].tolist()
+    assert 0.92 < np.mean(held) < 0.98
+
+
+@pytest.mark.parametrize("priors", [False, True])
+def test_intervals_of_components_hold_the_truth_as_often_as_they_say(simulate, priors: bool) -> None:  # type: ignore[no-untyped-def]
+    held = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        codes = np.stack([rng.integers(0, size, 60) for size in (5, 6, 3)])
+        truth = [rng.normal(0, sd, size) for sd, size in ((0.8, 5), (0.5, 6), (0.3, 3))]
+        theta = np.sum([levels[code] for levels, code in zip(truth, codes, strict=True)], axis=0)
+        values = simulate("3pl", 60, 400, seed, theta=theta).responses
+        components = Components.of(("llm", "retriever", "icl"), codes.T.astype(str).tolist())
+        found = fit(values, Settings.of("3pl", priors=priors), components)
+        for part, levels in zip(found.components, truth, strict=True):
+            true = levels[[int(level) for level in part.levels]]
+            held += (np.abs(part.theta - (true - true.mean())) < 1.96 * part.se).tolist()
+    assert 0.9 < np.mean(held) < 0.985
 
 
 def test_components_are_recovered_and_centred_with_intervals_that_hold(simulate) -> None:  # type: ignore[no-untyped-def]
@@ -89,9 +124,13 @@ def test_standard_errors_of_components_are_those_of_a_model_without_the_surplus(
     ]
     at = np.concatenate([found.a, found.b, [found.mean, *shares]])
     expected = numerical_errors(objective, at)[-3:]
-    assert found.se_mean == pytest.approx(expected[0], rel=2e-3)
-    for part, se in zip(found.components, expected[1:], strict=True):
-        assert part.se == pytest.approx([se / 2] * 2, rel=2e-3)
+    whole = Objective(Responses(values), settings, components.design())
+    levels = found.mean / 2 + np.concatenate([part.theta for part in found.components])
+    covariance = standard_errors(whole, ParameterPoint(found.a, found.b, found.c, levels)).ability
+    centring = components.centring()
+    *of_levels, of_mean = np.sqrt(np.diag(centring @ covariance @ centring.T))
+    assert of_mean == pytest.approx(expected[0], rel=2e-3)
+    assert of_levels == pytest.approx(np.repeat(expected[1:] / 2, 2), rel=2e-3)
 
 
 def test_components_that_go_together_are_named_and_have_no_standard_error(simulate) -> None:  # type: ignore[no-untyped-def]

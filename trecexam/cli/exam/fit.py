@@ -32,7 +32,7 @@ def fit(
     model: ModelName | None,
     components: Path | None,
     groups: Path | None,
-    priors: bool | None,
+    priors: bool,
     prior: tuple[str, ...],
     bounds: tuple[str, ...],
     start: tuple[str, ...],

@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 import trecexam
 from trecexam.cli.options import track_argument
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import show_estimate, used, working
 from trecexam.tables.terminal import printable
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.features.exams.generating import GeneratedExam
@@ -47,6 +49,12 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     metavar="N",
     help="Of the order of the candidates; it is noted with each question.",
 )
+@click.option(
+    "--again",
+    is_flag=True,
+    help="Of the exam that is there: wrong candidates that fail a filter ([exam] of trecexam.toml) are "
+    "written anew.",
+)
 @click.option("--estimate", is_flag=True, help="How many prompts, tokens and how much money; asks nobody.")
 @click.option("-o", "--output", type=_FILE, metavar="FILE", help="The exam [default: TRACK/exam.jsonl].")
 def generating(
@@ -56,6 +64,7 @@ def generating(
     prompt: Path | None,
     limit: int | None,
     shuffle_seed: int,
+    again: bool,
     estimate: bool,
     output: Path | None,
 ) -> int:
@@ -66,8 +75,14 @@ def generating(
     exam.unread.jsonl beside the exam, and counts to exam.generation.json. Answers are kept in
     TRACK/.trecexam, so that none is asked for twice: what was stopped goes on when it is called again.
 
-    Exit status: 0, or 1 when a passage was not asked about, or no question could be read.
+    With --again questions that fail the filters by their wrong candidates alone get others in their place,
+    which pass; each keeps what was there. What else is wrong with a question is left to `exam filter`.
+
+    Exit status: 0, or 1 when a passage was not asked about, or no question could be read; with --again, when
+    a question was not asked about.
     """
+    if again:
+        return _again(track, domain, output, estimate=estimate)
     with trecexam.open_track(track) as opened:
         if estimate:
             estimated = opened.estimate_exam(
@@ -87,6 +102,32 @@ def generating(
             )
     _say(made)
     return exit_status(work.caught, 0 if made.complete and made.questions else 1)
+
+
+def _again(track: Path, domain: str, output: Path | None, *, estimate: bool) -> int:
+    context = click.get_current_context()
+    for name in ("passages", "prompt", "limit", "shuffle_seed"):
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name.replace('_', '-')} is for a new exam: leave it out, or --again")
+    with trecexam.open_track(track) as opened:
+        if estimate:
+            return show_estimate(opened.estimate_refilling(domain, output=output))
+        with working() as work:
+            made = opened.refill_exam(domain, output=output, progress=work.progress, stop=work.stop)
+    for question_id, reason in made.unwritten:
+        click.echo(printable(f"question {question_id}: {reason}"), err=True)
+    if made.why:
+        click.echo(f"ended early: {made.why}", err=True)
+    used(made.used, made.cost)
+    click.echo(
+        f"{plural(len(made.refilled), 'question')} of {len(made.failing):,} with bad wrong candidates "
+        f"refilled ({plural(made.asked, 'new answer')}), {made.hopeless:,} bad for other reasons: "
+        f"{made.output}; next: trecexam exam filter {made.output} -o DIR --track {track}",
+        err=True,
+    )
+    if work.caught:
+        return 128 + work.caught[0]
+    return 0 if made.complete else 1
 
 
 def _say(made: GeneratedExam) -> None:

@@ -56,7 +56,7 @@ def improve(
     model: ModelName | None,
     components: Path | None,
     groups: Path | None,
-    priors: bool | None,
+    priors: bool,
     prior: tuple[str, ...],
     bounds: tuple[str, ...],
     start: tuple[str, ...],

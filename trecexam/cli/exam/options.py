@@ -59,9 +59,9 @@ def _with_model_options(command: Command, folder: str) -> Command:
             ),
             click.option(
                 "--priors/--no-priors",
-                default=None,
-                help="Normal priors on abilities and difficulties, log-normal on discrimination, beta on "
-                "guessing [default: none; for a TRACK, which has few runs, all].",
+                default=True,
+                help="Weak priors: normal on abilities and difficulties, log-normal on discrimination, beta "
+                "on guessing. --no-priors is the published objective [default: priors].",
             ),
             click.option(
                 "--prior",
@@ -129,7 +129,7 @@ def settings_of(
     model: ModelName | None,
     *,
     track: bool,
-    priors: bool | None,
+    priors: bool,
     prior: Sequence[str],
     bounds: Sequence[str],
     start: Sequence[str],
@@ -142,7 +142,7 @@ def settings_of(
     """
     name: ModelName = model or ("2pl" if track else "3pl")
     distributions: dict[str, tuple[float, float]] = {}
-    if track if priors is None else priors:
+    if priors:
         distributions = {parameter: PRIORS[parameter] for parameter in (*FREE[name], "theta")}
     distributions |= {
         parameter: _two_numbers(pair, "--prior") for parameter, pair in _pairs(prior, "--prior")

@@ -10,6 +10,13 @@ from trecexam.errors import TrecexamError
 from trecexam.features.exams.fitting import improved
 from trecexam.features.exams.generating import ExamPlan, GeneratedExam, exam_prompts, generate, plan_exam
 from trecexam.features.exams.questions.prompts import load_prompt, published
+from trecexam.features.exams.refilling import (
+    RefilledExam,
+    RefillPlan,
+    plan_refilling,
+    refill,
+    refilling_prompts,
+)
 from trecexam.features.exams.responses import LabelFiles, from_track
 from trecexam.features.exams.rubric import default_settings, fit_track
 from trecexam.files.track_lock import TrackLock
@@ -75,6 +82,50 @@ def estimate_exam(
     """What `generate_exam` would take, in prompts ("cells"), tokens and money; asks nobody."""
     making = _making(folder, task_domain, passages, output, prompt, 0, limit, writer)
     return estimate([exam_prompts(*making)])
+
+
+def refill_exam(
+    folder: TrackFolder,
+    task_domain: str,
+    *,
+    output: Path | str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+    writer: Writer | None = None,
+) -> RefilledExam:
+    """Has wrong candidates that fail the filters written again: what `exam generate --again` does.
+
+    Args:
+        task_domain: what the passages are of.
+        output: the exam; None for exam.jsonl in the track's folder.
+        progress, stop, writer: as in `generate_exam`.
+
+    Raises:
+        LockedError: another process is writing the track's bank or exam.
+        TrecexamError, ConversionError: there is no exam, somebody edited it, or the model cannot be asked.
+    """
+    with TrackLock(folder.state / "generate.lock", "writing this track's bank or exam"):
+        return refill(*_refilling(folder, task_domain, output, writer), progress, stop)
+
+
+def estimate_refilling(
+    folder: TrackFolder,
+    task_domain: str,
+    *,
+    output: Path | str | None = None,
+    writer: Writer | None = None,
+) -> Estimate:
+    """What `refill_exam` would take at first, in prompts ("cells"), tokens and money; asks nobody."""
+    return estimate([refilling_prompts(*_refilling(folder, task_domain, output, writer))])
+
+
+def _refilling(
+    folder: TrackFolder, task_domain: str, output: Path | str | None, writer: Writer | None
+) -> tuple[RefillPlan, Writer, KeptAnswers]:
+    exam = folder.root / "exam.jsonl" if output is None else Path(output)
+    todo = plan_refilling(exam, folder.config.exam, folder.root, task_domain)
+    writer = writer or create_writer(folder.config, folder.root)
+    return todo, writer, KeptAnswers(folder.state / "generated.jsonl", writer.identity)
 
 
 def _making(

@@ -35,6 +35,7 @@ class FilteredExam:
     Attributes:
         kinds: of each question, in their order.
         generation: how many answers were asked for and could not be read; empty where nobody noted it.
+        embed: what the embedding filters compared with; None where they are not used.
     """
 
     path: Path
@@ -42,6 +43,7 @@ class FilteredExam:
     kinds: tuple[QuestionKind, ...]
     settings: ExamSection
     generation: Mapping[str, Any]
+    embed: Embed | None = None
 
     @cached_property
     def stays(self) -> tuple[bool, ...]:
@@ -117,7 +119,7 @@ def filter_exam(
     embed = _embedder(settings.embedding, root) if settings.embedding is not None and compares else None
     filtered = apply(questions, settings, embed, patterns)
     kinds = tuple(QuestionKind.of(question) for question in questions)
-    return FilteredExam(path, filtered, kinds, settings, recall(beside(path, GENERATION)))
+    return FilteredExam(path, filtered, kinds, settings, recall(beside(path, GENERATION)), embed)
 
 
 def write_filtered(exam: FilteredExam, folder: Path) -> None:

@@ -66,14 +66,14 @@ def fit_exam(
 
     Args:
         source: a TSV or JSON Lines file, a folder of them, or a matrix.
-        settings: None for the 3PL as published.
+        settings: None for the 3PL with the published bounds and starts, and weak priors.
         components: a TSV file that says what each examinee is made of; abilities are then their sums.
         groups: a TSV file that says which groups each question is in.
 
     Raises:
         TrecexamError, ConversionError: what stands in the way, with the file and line.
     """
-    return fitted(_responses(source, LabelFiles(components, groups)), settings or Settings.of())
+    return fitted(_responses(source, LabelFiles(components, groups)), settings or Settings.of(priors=True))
 
 
 def improve_exam(
@@ -99,7 +99,7 @@ def improve_exam(
     """
     return improved(
         _responses(source, LabelFiles(components, groups)),
-        settings or Settings.of(),
+        settings or Settings.of(priors=True),
         steps=steps,
         drop=drop,
         min_items=min_items,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from converters.exam import ExamQuestion, Source, exam_line, read_sources
+from converters.exam import ExamQuestion, Source, exam_line, read_exam, read_sources
 from converters.fields import made_id
 from trecexam.errors import TrecexamError
 from trecexam.features.exams.filtering import GENERATION, beside
@@ -21,6 +21,9 @@ from trecexam.graders.writing.kept_answers import Kept, KeptAnswers
 from trecexam.graders.writing.reading import Unread
 from trecexam.tables.table import to_json
 
+#: Of a question: whose wrong candidates were refilled, and what they were; beside the exam how many have it.
+REFILLED = "refilled"
+
 
 @dataclass(frozen=True)
 class ExamPlan:
@@ -30,6 +33,7 @@ class ExamPlan:
         output: the exam's file; what cannot be read goes beside it.
         shuffle_seed: of the order of the candidates.
         min_question: characters that a stem has at least.
+        refilled: question_id -> the question of the exam that is there, where wrong candidates were refilled.
     """
 
     sources: tuple[Source, ...]
@@ -38,6 +42,7 @@ class ExamPlan:
     output: Path
     shuffle_seed: int
     min_question: int
+    refilled: Mapping[str, ExamQuestion] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,14 +79,24 @@ def plan_exam(
     if output.suffix == ".gz":
         raise TrecexamError("is compressed, and could not be edited: give -o another name", path=output)
     sources = tuple(read_sources(passages))[:limit]
-    if output.exists() and sha256(output.read_bytes()) != recall(beside(output, GENERATION)).get(
-        "exam_sha256"
-    ):
+    refilled: dict[str, ExamQuestion] = {}
+    if output.exists():
+        check_ours(output)
+        refilled = {each.question_id: each for each in read_exam(output) if REFILLED in each.rest}
+    return ExamPlan(sources, prompt, task_domain, output, shuffle_seed, min_question, refilled)
+
+
+def check_ours(exam: Path) -> None:
+    """Refuses an exam that somebody edited.
+
+    Raises:
+        TrecexamError: it is not as `exam generate` left it.
+    """
+    if sha256(exam.read_bytes()) != recall(beside(exam, GENERATION)).get("exam_sha256"):
         raise TrecexamError(
             "was edited, or not written by `exam generate`, and is left as it is: give -o another name",
-            path=output,
+            path=exam,
         )
-    return ExamPlan(sources, prompt, task_domain, output, shuffle_seed, min_question)
 
 
 def exam_prompts(plan: ExamPlan, writer: Writer, answers: KeptAnswers) -> PromptSet[str]:
@@ -122,7 +137,7 @@ def _write(plan: ExamPlan, prompts: PromptSet[str]) -> tuple[tuple[ExamQuestion,
             reason = f"{question.reason} (cut: raise `max_new_tokens`)" if kept.cut else question.reason
             failed.append((doc_id, reason, kept))
         else:
-            questions.append(question)
+            questions.append(_as_refilled(question, plan.refilled.get(question.question_id)))
     if not questions and not failed:
         return (), {}
     badly_parsed = dict(Counter(reason for _, reason, _ in failed).most_common())
@@ -136,6 +151,7 @@ def _write(plan: ExamPlan, prompts: PromptSet[str]) -> tuple[tuple[ExamQuestion,
         "model": prompts.writer.model,
         "seed": prompts.writer.seed,
         "shuffle_seed": plan.shuffle_seed,
+        **noted_refilling(questions),
         "exam_sha256": sha256(exam),
     }
     replace_together(
@@ -150,6 +166,20 @@ def _write(plan: ExamPlan, prompts: PromptSet[str]) -> tuple[tuple[ExamQuestion,
         }
     )
     return tuple(questions), badly_parsed
+
+
+def noted_refilling(questions: Sequence[ExamQuestion]) -> dict[str, int]:
+    """How many questions have refilled candidates, as it is noted beside the exam; nothing where none has."""
+    number = sum(REFILLED in question.rest for question in questions)
+    return {REFILLED: number} if number else {}
+
+
+def _as_refilled(question: ExamQuestion, before: ExamQuestion | None) -> ExamQuestion:
+    """The question as it was refilled, if that was of the same answer in the same order of candidates."""
+    same = before is not None and all(
+        before.rest.get(name) == question.rest[name] for name in ("raw", "shuffle")
+    )
+    return before if before is not None and same else question
 
 
 def _question(plan: ExamPlan, writer: Writer, source: Source, kept: Kept) -> ExamQuestion | Unread:

@@ -1,4 +1,4 @@
-"""A fitted exam: item curves, information, and abilities of examinees and components with intervals."""
+"""A fitted exam: item curves, information, right responses by group, and abilities with intervals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trecexam.features.exams.tables import abilities_table, components_table, information_curves
-from trecexam.irt.exam import Z_95
+from trecexam.irt.estimation.marginal import Z_95
 from trecexam.irt.information import GRID, exam_information
 from trecexam.irt.model import probability
 from trecexam.tables.plots.model import Plot
@@ -45,6 +45,8 @@ _COLOURS = (BLUE, ORANGE, GREEN, PURPLE, MUTED, "#56b4e9", "#e69f00", "#999933")
 _ROW, _MOST = 0.155, 8.2
 #: So many names stand within a plot, more beside it; so many curves are named, the first and last included.
 _INSIDE, _TOLD = 4, 12
+#: A star needs so many spokes; with more systems in it none can be told from the others.
+_LEAST_SPOKES, _STARS = 3, 6
 
 
 def exam_plots(fitted: FittedExam) -> dict[str, Plot]:
@@ -53,11 +55,14 @@ def exam_plots(fitted: FittedExam) -> dict[str, Plot]:
     if fitted.fit.components:
         plots.append(components_plot(fitted))
     by_name = {plot.name: plot for plot in plots}
-    for number, grouping in enumerate(fitted.exam.groups, 1):
-        plot = groups_plot(fitted, grouping)
-        # Two names may have the same letters and digits in them.
-        name = plot.name if plot.name not in by_name else f"{plot.name}_{number}"
-        by_name[name] = replace(plot, name=name)
+    for number, (grouping, groups) in enumerate(fitted.exam.groups.items(), 1):
+        made = [groups_plot(fitted, grouping)]
+        if len(groups) >= _LEAST_SPOKES:
+            made.append(radar_plot(fitted, grouping))
+        for plot in made:
+            # Two names may have the same letters and digits in them.
+            name = plot.name if plot.name not in by_name else f"{plot.name}_{number}"
+            by_name[name] = replace(plot, name=name)
     return by_name
 
 
@@ -143,13 +148,94 @@ def groups_plot(fitted: FittedExam, grouping: str) -> Plot:
     shown = {f"{group} ({sizes[group]})": curve for group, curve in curves.items()}
     best = max(curves, key=lambda group: float(curves[group].max()))
     return _curves_plot(
-        "information_by_" + (re.sub(r"\W+", "_", grouping.lower(), flags=re.ASCII).strip("_") or "group"),
+        f"information_by_{_file_name(grouping)}",
         f"Information by {cut(grouping, 40)}",
         "The information of the mean item of each group; how many items it has stands behind its name.",
         f"{len(curves)} groups; the curve of {cut(best, 40)} goes highest.",
         shown,
         fitted.fit.theta.tolist(),
     )
+
+
+def radar_plot(fitted: FittedExam, grouping: str) -> Plot:
+    """Each system's share of right responses in each group of one grouping, as a star.
+
+    Guinet et al., "Automated Evaluation of Retrieval-Augmented Language Models with Task-Specific Exam
+    Generation", ICML 2024, draw question types by system so.
+    """
+    exam = fitted.exam
+    groups = {group: list(places) for group, places in exam.groups[grouping].items()}
+    shares = []
+    for places in groups.values():
+        values = exam.values[:, places]
+        n_given = (~np.isnan(values)).sum(axis=1)
+        rights = np.nansum(values, axis=1).tolist()
+        # None: a system that responded to nothing of the group.
+        shares.append([right / n if n else None for right, n in zip(rights, n_given.tolist(), strict=True)])
+    drawn = fitted.order[
+        np.unique(
+            np.linspace(0, len(exam.examinees) - 1, min(_STARS, len(exam.examinees))).round().astype(int)
+        )
+    ]
+    some = (
+        ""
+        if len(drawn) == len(exam.examinees)
+        else f" {len(drawn)} of the {len(exam.examinees)} systems are drawn, from the ablest to the least "
+        "able; the table has all."
+    )
+    best = int(fitted.order[0])
+    of_best = [(row[best], group) for group, row in zip(groups, shares, strict=True)]
+    least, worst = min((each for each in of_best if each[0] is not None), default=(None, ""))
+    weakness = f" is right least often in {cut(worst, 40)}: {least:.0%}" if least is not None else " has none"
+    return Plot(
+        f"accuracy_by_{_file_name(grouping)}",
+        f"Right responses by {cut(grouping, 40)}",
+        "Each system's share of right responses in each group of questions; how many questions a group has "
+        f"stands behind its name.{some}",
+        f"{len(groups)} groups; the ablest system, {cut(exam.examinees[best], 60)},{weakness}.",
+        Table(
+            ("group", *exam.examinees),
+            tuple(
+                (f"{group} ({len(places)})", *row)
+                for (group, places), row in zip(groups.items(), shares, strict=True)
+            ),
+        ),
+        _draw_radar,
+        {"drawn": " ".join(map(str, drawn.tolist()))},
+    )
+
+
+def _draw_radar(figure: Figure, plot: Plot) -> None:
+    figure.set_size_inches(WIDTH, 3.9)
+    axes: Any = figure.add_subplot(projection="polar")
+    axes.set_theta_offset(np.pi / 2)
+    axes.set_theta_direction(-1)
+    angles = np.linspace(0, 2 * np.pi, len(plot.table.rows), endpoint=False)
+    drawn = [int(place) for place in str(plot.settings["drawn"]).split()]
+    lines = []
+    for n, place in enumerate(drawn):
+        shares = np.array(
+            [np.nan if row[place + 1] is None else row[place + 1] for row in plot.table.rows], float
+        )
+        lines += axes.plot(
+            np.append(angles, angles[0]),
+            np.append(shares, shares[0]),
+            color=_COLOURS[n % len(_COLOURS)],
+            linewidth=1.5,
+        )
+    axes.set_ylim(0, 1)
+    axes.set_yticks((0.25, 0.5, 0.75, 1.0), ("25%", "50%", "75%", "100%"), fontsize=6.5)
+    axes.set_xticks(angles, [short(str(row[0])) for row in plot.table.rows], fontsize=7.5)
+    axes.spines["polar"].set_visible(False)
+    # It stands below: groups' names are on both sides.
+    names = [short(plot.table.header[place + 1]) for place in drawn]
+    axes.legend(
+        lines, names, frameon=False, fontsize=7.5, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2
+    )
+
+
+def _file_name(grouping: str) -> str:
+    return re.sub(r"\W+", "_", grouping.lower(), flags=re.ASCII).strip("_") or "group"
 
 
 def steps_plot(improvement: Improvement) -> Plot:
@@ -244,8 +330,8 @@ def abilities_plot(fitted: FittedExam) -> Plot:
     return Plot(
         "abilities",
         "Abilities",
-        "Abilities and their 95% intervals, from the observed information; they say how sure the responses "
-        f"are, not how other items would turn out.{without}",
+        "Abilities and their 95% intervals, of the posterior with all items integrated out; they say how "
+        f"sure the responses are, not how other items would turn out.{without}",
         f"{len(rows)} examinees; the ablest is {cut(str(rows[0][0]), 60)} with {rows[0][1]:.2f}.",
         Table(("examinee", "theta", "theta.low", "theta.high"), rows),
         _draw_abilities,

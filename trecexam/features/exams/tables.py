@@ -57,7 +57,7 @@ def items_table(fitted: FittedExam) -> Table:
 
 
 def examinees_table(fitted: FittedExam) -> Table:
-    """A row an examinee, in the matrix's order."""
+    """A row an examinee, in the matrix's order; theta and 1.96 se to both sides are its 95% interval."""
     f = fitted.fit
     columns = (f.theta.tolist(), f.se_theta.tolist(), f.accuracy.tolist())
     return Table(
@@ -75,7 +75,7 @@ def abilities_table(fitted: FittedExam) -> Table:
 
 
 def components_table(fitted: FittedExam) -> Table:
-    """A row a level of each component; each component's abilities sum to 0."""
+    """A row a level of each component, whose abilities sum to 0; `se` as in `examinees_table`."""
     rows = [
         row
         for part in fitted.fit.components

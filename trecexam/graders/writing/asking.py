@@ -116,7 +116,8 @@ def ask_all(
 
     try:
         for each, prompts, unwritten in zip(prompt_sets, missing, reasons, strict=True):
-            each.writer.start_from(_used_before(prompt_sets))
+            # What this writer took itself, in an earlier round, it counts on.
+            each.writer.start_from(_used_before(prompt_sets).less(each.writer.used))
             show(0)
             if prompts:
                 _ask(each, prompts, unwritten, show, stopped)
@@ -164,7 +165,7 @@ def _ask(
         show: is told how many prompts are answered.
     """
     writer, answers = prompt_set.writer, prompt_set.answers
-    done, counted, ends = 0, Usage(), float("inf")
+    done, counted, ends = 0, writer.used, float("inf")
     try:
         for batch in writer.write(takewhile(lambda _: not stopped(), prompts)):
             now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

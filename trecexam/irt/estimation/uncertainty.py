@@ -64,10 +64,10 @@ def standard_errors(objective: Objective, point: ParameterPoint) -> StandardErro
     tied = np.einsum("kix,ixy->kiy", cross, inverse)
     flat = (len(design.T), -1)
     schur = abilities - tied.reshape(flat) @ cross.reshape(flat).T
-    covariance = _inverse(schur, fixed["theta"])
+    covariance = inverse_information(schur, fixed["theta"])
     joint = covariance is not None
     if covariance is None:
-        covariance = _inverse(np.diag(np.diag(abilities)), fixed["theta"])
+        covariance = inverse_information(np.diag(np.diag(abilities)), fixed["theta"])
         assert covariance is not None
         tied[:] = 0
     spread = np.einsum("kix,kl,liy->ixy", tied, covariance, tied, optimize=True)
@@ -111,7 +111,7 @@ def _without(items: Floats, known: NDArray[np.bool_]) -> Floats:
     return blocks
 
 
-def _inverse(matrix: Floats, known: NDArray[np.bool_]) -> Floats | None:
+def inverse_information(matrix: Floats, known: NDArray[np.bool_]) -> Floats | None:
     """The inverse over what is not known, 0 elsewhere, and over directions without any information.
 
     None where the matrix has a negative direction: this is no maximum.

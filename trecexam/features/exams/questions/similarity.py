@@ -53,6 +53,11 @@ def in_passage(choices: Sequence[str], documentation: str) -> list[float]:
     return best
 
 
+def bag(choice: str) -> Counter[str]:
+    """A candidate's words with how often each occurs; one without any is its own word."""
+    return Counter(words(choice) or (choice.strip(),))
+
+
 def extra(similarities: Sequence[float], correct: int) -> float:
     """By how much the closest wrong candidate is closer to the passage than the right one; -1..1."""
     wrong = max(value for place, value in enumerate(similarities) if place != correct)
@@ -66,7 +71,7 @@ def extra_jaccard(question: ExamQuestion) -> float:
 
 def intra_jaccard(question: ExamQuestion) -> float:
     """The highest Jaccard similarity of two candidates' words; 1 where two have no words, or the same."""
-    bags = [Counter(words(choice) or (choice.strip(),)) for choice in question.choices]
+    bags = [bag(choice) for choice in question.choices]
     return max(jaccard(one, two) for one, two in combinations(bags, 2))
 
 

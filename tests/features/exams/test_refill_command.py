@@ -1,0 +1,188 @@
+"""`trecexam exam generate --again`: what a user types and finds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from exams import CHOICES, PASSAGE, STEM
+
+pytest.importorskip("httpx2")
+pytest.importorskip("tenacity")
+pytest.importorskip("rapidfuzz")
+pytest.importorskip("simplemma")
+
+from scripted_server import KEY, Exchange, serving
+
+from converters.exam import read_exam
+from trecexam.cli.main import run
+from trecexam.graders.server import exchange
+
+COPIED = "electric power for its compressor"
+GOOD = "Smoke from a chimney"
+STEMS = {
+    "first": STEM,
+    "second": "Whatever is carried indoors by such a machine on cold days in winter?",
+    "third": "According to the documentation, which of these things needs a compressor?",
+}
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(exchange, "LONGEST_PAUSE", 0.05)
+    monkeypatch.setenv("TEST_KEY", KEY)
+
+
+def answering(*answers: str) -> Callable[[Exchange], None]:
+    """Writes exams with a copied candidate in the second and third question; then these answers, in turn."""
+    todo = list(answers)
+
+    def answer(exchange: Exchange) -> None:
+        if "more wrong answers" in exchange.prompt:
+            exchange.say(todo.pop(0))
+            return
+        about = next(name for name in ("first", "second", "third") if f"{name}." in exchange.prompt)
+        choices = [CHOICES[0], CHOICES[1], CHOICES[2] if about == "first" else COPIED, CHOICES[3]]
+        body = "\n".join(f"{x}) {choice}" for x, choice in zip("ABCD", choices, strict=True))
+        exchange.say(f"Question: {STEMS[about]}\n{body}\n\nCorrect Answer: A")
+
+    return answer
+
+
+def made(tmp_path: Path, url: str, **settings: Any) -> Path:
+    root = tmp_path / "track"
+    root.mkdir()
+    rows = [{"docid": name, "text": f"{PASSAGE} {name}."} for name in ("first", "second", "third")]
+    (root / "passages.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = {
+        "name": "openai",
+        "model": "tiny",
+        "base_url": url,
+        "key_env": "TEST_KEY",
+        "concurrency": 1,
+        **settings,
+    }
+    lines = "".join(f"{key} = {json.dumps(value)}\n" for key, value in words.items())
+    (root / "trecexam.toml").write_text(f"[generator]\n{lines}")
+    assert generate(root) == 0
+    return root
+
+
+def generate(root: Path, *more: str) -> int:
+    return run(["exam", "generate", str(root), "--domain", "manuals of heat pumps", *more])
+
+
+def kept(root: Path) -> int:
+    out = root / "filtered"
+    assert run(["exam", "filter", str(root / "exam.jsonl"), "-o", str(out), "--track", str(root)]) == 0
+    return len((out / "kept.jsonl").read_text().splitlines())
+
+
+def test_a_bad_wrong_candidate_is_written_anew_and_the_question_passes_the_filters(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(answering(f"- {COPIED} of power\n- {GOOD}\n- Sand")) as server:
+        root = made(tmp_path, server.url)
+        before = {each.question_id: each for each in read_exam(root / "exam.jsonl")}
+        assert kept(root) == 1
+        assert generate(root, "--again") == 0
+        assert len(server.bodies) == 4
+        assert "1 question of 1 with bad wrong candidates refilled (1 new answer), 1 bad for other" in (
+            capsys.readouterr().err
+        )
+    after = {each.question_id: each for each in read_exam(root / "exam.jsonl")}
+    assert list(after) == list(before)
+    changed = [name for name in after if after[name] != before[name]]
+    (name,) = changed
+    old, new = before[name], after[name]
+    assert old.doc_id == "second"
+    assert new.choices == tuple(GOOD if choice == COPIED else choice for choice in old.choices)
+    assert (new.correct, new.rest["raw"]) == (old.correct, old.rest["raw"])
+    (note,) = new.rest["refilled"]
+    assert note["was"] == {str(old.choices.index(COPIED)): COPIED}
+    assert note["model"] == "tiny"
+    assert json.loads((root / "exam.generation.json").read_bytes())["refilled"] == 1
+    assert kept(root) == 2
+
+
+def test_what_was_refilled_stays_when_the_exam_is_generated_again(tmp_path: Path) -> None:
+    with serving(answering(f"- {GOOD}")) as server:
+        root = made(tmp_path, server.url)
+        assert generate(root, "--again") == 0
+        files = [root / "exam.jsonl", root / "exam.generation.json"]
+        before = [path.read_bytes() for path in files]
+        assert generate(root, "--again") == 0
+        assert generate(root) == 0
+        assert [path.read_bytes() for path in files] == before
+        # Without the exam, it is made from kept answers alone, and refilled from them.
+        (root / "exam.jsonl").unlink()
+        assert generate(root) == 0
+        assert not any("refilled" in each.rest for each in read_exam(root / "exam.jsonl"))
+        assert generate(root, "--again") == 0
+        assert files[0].read_bytes() == before[0]
+        assert len(server.bodies) == 4
+
+
+def test_what_will_not_do_is_asked_for_anew_with_what_was_refused_three_times_at_most(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(answering(f"- {COPIED} of", "no idea", f"- {COPIED} it", f"- {GOOD}")) as server:
+        root = made(tmp_path, server.url)
+        before = (root / "exam.jsonl").read_bytes()
+        assert generate(root, "--again") == 0
+        prompts = [body["messages"][-1]["content"] for body in server.bodies[3:]]
+        assert f"- {COPIED}\n- {COPIED} of\n" in prompts[1]
+        assert "0 questions of 1 with bad" in capsys.readouterr().err
+    # The second answer had nothing in it, so that the third prompt is the second one, and is not asked again.
+    assert len(prompts) == 2
+    assert (root / "exam.jsonl").read_bytes() == before
+
+
+def test_tokens_of_later_rounds_are_counted_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(answering(f"- {COPIED} of", f"- {GOOD}")) as server:
+        root = made(tmp_path, server.url)
+        assert generate(root, "--again") == 0
+        requests = len(server.bodies)
+    lines = [json.loads(line) for line in (root / ".trecexam" / "generated.jsonl").read_text().splitlines()]
+    assert sum(line["used"][0] for line in lines if "used" in line) == requests == 5
+    assert "1 question of 1" in capsys.readouterr().err
+
+
+def test_an_exam_that_is_not_there_or_was_edited_is_not_refilled(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(answering()) as server:
+        root = made(tmp_path, server.url)
+        exam = root / "exam.jsonl"
+        exam.write_bytes(exam.read_bytes().replace(b"Sound of the street", b"Noise of the street"))
+        before = exam.read_bytes()
+        assert generate(root, "--again") == 2
+        assert "was edited" in capsys.readouterr().err
+        assert exam.read_bytes() == before
+        exam.unlink()
+        assert generate(root, "--again") == 2
+        assert "there is no exam here yet" in capsys.readouterr().err
+        assert len(server.bodies) == 3
+
+
+@pytest.mark.parametrize("option", [("--limit", "1"), ("--shuffle-seed", "3")])
+def test_options_of_a_new_exam_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: tuple[str, str]
+) -> None:
+    with serving(answering()) as server:
+        root = made(tmp_path, server.url)
+        assert generate(root, "--again", *option) == 2
+    assert f"{option[0]} is for a new exam" in capsys.readouterr().err
+
+
+def test_an_estimate_of_refilling_asks_nobody(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(answering()) as server:
+        root = made(tmp_path, server.url)
+        capsys.readouterr()
+        assert generate(root, "--again", "--estimate") == 0
+        assert len(server.bodies) == 3
+    assert capsys.readouterr().out.splitlines()[1].startswith("1\t")
