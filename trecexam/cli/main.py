@@ -28,6 +28,11 @@ COMMANDS = {
         "agreement",
         "Automatic labels by official judgments, and kappa.",
     ),
+    "compare-graders": (
+        "trecexam.cli.compare_graders",
+        "compare_graders",
+        "Several graders by thresholds, and with each other.",
+    ),
     "fill": ("trecexam.cli.fill", "fill", "Grade the holes of official judgments, and merge."),
     "verify": ("trecexam.cli.verify", "verify", "Look at grades, grids, missed passages, spurious items."),
     "holes": ("trecexam.cli.holes", "holes", "Passages in the first ranks without a judgment or a grade."),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import converters
+from converters.records import RecordedGrade
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Factory, Grader
@@ -67,13 +68,7 @@ class RecordedGrader:
         by_text: dict[tuple[bytes, str], Answer] = {}
         sources: set[tuple[str, str]] = set()
         digests: dict[str, bytes] = {}
-        if converters.sniff(self.path) not in {"rubric", "grades"}:
-            raise GraderError(
-                "not a recording: give a Rubric graded pool, a `trecexam export grades` file, or "
-                "nuggetizer's assignments",
-                path=self.path,
-            )
-        for grade in converters.read(self.path):
+        for grade in _grades(self.path):
             if (self.model is not None and grade.model != self.model) or (
                 self.prompt is not None and grade.prompt != self.prompt
             ):
@@ -101,6 +96,25 @@ class RecordedGrader:
             )
             raise GraderError(f"holds no grades{' of ' + asked_for if asked_for else ''}", path=self.path)
         return _Recording(by_doc, by_text, sources.pop())
+
+
+def recorded_sources(path: Path) -> tuple[tuple[str, str], ...]:
+    """Each (model, prompt) whose grades a recording holds, sorted.
+
+    Raises:
+        GraderError, ConversionError: it is no recording, or cannot be read.
+    """
+    return tuple(sorted({(grade.model, grade.prompt) for grade in _grades(path)}))
+
+
+def _grades(path: Path) -> Iterator[RecordedGrade]:
+    if converters.sniff(path) not in {"rubric", "grades"}:
+        raise GraderError(
+            "not a recording: give a Rubric graded pool, a `trecexam export grades` file, or "
+            "nuggetizer's assignments",
+            path=path,
+        )
+    yield from converters.read(path)
 
 
 def _digest(text: str) -> bytes:

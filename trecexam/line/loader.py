@@ -36,14 +36,23 @@ _READINGS = 3
 class TrackLoader:
     """Loads one track. Use it as a context manager: it holds the store open."""
 
-    def __init__(self, folder: TrackFolder, grader: Grader | None = None) -> None:
+    def __init__(
+        self, folder: TrackFolder, grader: Grader | None = None, *, share_with: Sequence[TrackLoader] = ()
+    ) -> None:
+        """A loader of this track.
+
+        Args:
+            grader: in place of the one that its settings name.
+            share_with: loaders of the same folder with other graders; what they read is not read again.
+        """
         self.folder = folder
         self._given_grader = grader
+        self._share_with = share_with
         self._store: GradeStore | None = None
         self._sheets: Mapping[str, GradeSheet] = {}
         self._evaluated = EvaluatedMeasures()
         self._kept = DerivedValues()
-        self._texts = Texts(folder)
+        self._texts: Texts = share_with[0]._texts if share_with else Texts(folder)
 
     def __enter__(self) -> TrackLoader:
         return self
@@ -82,6 +91,10 @@ class TrackLoader:
     def inputs(self) -> InputReader:
         """Reads the track's files."""
         traits = self.traits
+        for loader in self._share_with:
+            known = loader.__dict__.get("inputs")
+            if known and (known.kinds, known.with_query) == (traits.item_kinds, traits.needs_query_text):
+                return known  # type: ignore[no-any-return]
         return InputReader(self.folder, traits.item_kinds, with_query=traits.needs_query_text)
 
     @property
