@@ -43,7 +43,7 @@ COMMANDS = {
     "check": ("trecexam.cli.check", "check", "Would trec_eval take this run or these qrels? Mends them."),
     "bank": ("trecexam.cli.bank", "bank", "Make, check and compare test banks."),
     "exam": ("trecexam.cli.exam", "exam", "Exams: which system is good, which question is good."),
-    "erag": ("trecexam.cli.erag", "erag", "Score runs by what a RAG system's model makes of each document."),
+    "erag": ("trecexam.cli.erag", "erag", "Score runs by what a RAG model makes of each document."),
     "ragval": ("trecexam.cli.ragval", "ragval", "Answers judged for truthfulness and relevance."),
     "judge-next": ("trecexam.cli.judge_next", "judge_next", "What a person should judge next."),
     "override": ("trecexam.cli.override", "override", "A person's rating in place of the grader's."),
