@@ -113,6 +113,13 @@ class Track:
         """What `update` would have to grade, in tokens and money where these are counted; asks nobody."""
         return self._loader.grading.estimate(self._loader.load())
 
+    def judged_outside_pool(self) -> int:
+        """How many judged passages of the bank's queries no run has in its first `depth` ranks.
+
+        With `[track] pool_judged` they are graded too, where they have a text.
+        """
+        return self._loader.count_judged_outside()
+
     def run_files(self) -> Mapping[str, Path]:
         """Display name of each run -> its file."""
         return self._loader.load().run_files

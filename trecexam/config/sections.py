@@ -57,6 +57,11 @@ class TrackSection(Section):
         "cites, or both.",
     )
     depth: int = Field(20, ge=1, description="Passages of each run and query that enter the pool (ranks).")
+    pool_judged: bool = Field(
+        False,
+        description="Pool the passages that the official judgments have, too, where they have a text: they "
+        "are graded and labelled, and stand in no run.",
+    )
     min_text: int = Field(1, ge=1, description="Passages with fewer characters than this are not graded.")
 
 

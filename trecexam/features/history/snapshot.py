@@ -93,9 +93,12 @@ def _reached(ratings: Any, min_rating: int) -> Iterator[int]:
 
 
 def origin_of(track: LoadedTrack) -> SnapshotOrigin:
-    """What can move the leaderboard. The official judgments cannot, nor can files that were not taken."""
+    """What can move the leaderboard: no files that were not taken, and the official judgments only where
+    their passages are pooled.
+    """
     folder = track.folder
-    others = (folder.config_path, folder.qrels(), folder.official_leaderboard(), *folder.run_files())
+    qrels = None if track.config.track.pool_judged else folder.qrels()
+    others = (folder.config_path, qrels, folder.official_leaderboard(), *folder.run_files())
     idle = {folder.shown(path) for path in others if path is not None} | {CONFIG_NAME}
     idle -= {folder.shown(path) for path in track.run_files.values()}
     config = track.config.model_dump(mode="json", exclude={"watch", "report", "generator"})
