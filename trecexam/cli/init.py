@@ -66,7 +66,9 @@ class InitOptions:
     "--grader", metavar="NAME", help="See `trecexam graders` [default: embedding; recorded with --recorded]."
 )
 @click.option(
-    "--recorded", type=FILE, help="Grades that exist already: a Rubric graded pool or a grades export."
+    "--recorded",
+    type=FILE,
+    help="Grades that exist already: a Rubric graded pool, a grades export, or qrels, of an LLM say.",
 )
 @click.option(
     "--model", metavar="DIR|ID", help="The grader's model: a folder, a hub id, or what the server calls it."

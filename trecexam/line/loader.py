@@ -94,9 +94,15 @@ class TrackLoader:
         traits = self.traits
         for loader in self._share_with:
             known = loader.__dict__.get("inputs")
-            if known and (known.kinds, known.with_query) == (traits.item_kinds, traits.needs_query_text):
+            asked = traits.item_kinds, traits.needs_query_text, traits.known_passages
+            if known and (known.kinds, known.with_query, known.known) == asked:
                 return known  # type: ignore[no-any-return]
-        return InputReader(self.folder, traits.item_kinds, with_query=traits.needs_query_text)
+        return InputReader(
+            self.folder,
+            traits.item_kinds,
+            with_query=traits.needs_query_text,
+            known=traits.known_passages,
+        )
 
     @property
     def store(self) -> GradeStore:
@@ -146,11 +152,20 @@ class TrackLoader:
         # Where the runs that are meant are said, nothing but what they have is.
         with_judged = self.config.track.pool_judged and select_runs is None
         outside = judged_outside(inputs, pooled) if with_judged else {}
+        known_passages = self.traits.known_passages
+        if known_passages is not None and select_runs is None:
+            for query_id, of_query in pooled.items():
+                others = set(known_passages[query_id]).difference(of_query.doc_ids)
+                outside[query_id] = others | outside.get(query_id, set())
         texts, bad_passages = self._texts_of(doc_ids, set[str]().union(*outside.values()), inputs)
-        lost = doc_ids - texts.keys()
-        no_text = tuple(without_text(self.folder, inputs, texts, depth)) if lost else ()
+        # What store and grader know a passage by.
+        keys = texts
+        if known_passages is not None:
+            keys = {doc_id: doc_id for doc_id in doc_ids.union(*outside.values())}
+        lost = doc_ids - keys.keys()
+        no_text = tuple(without_text(self.folder, inputs, keys, depth)) if lost else ()
         gradable = {
-            query_id: {doc_id for doc_id in judged if self._is_gradable(texts.get(doc_id))}
+            query_id: {doc_id for doc_id in judged if self._is_gradable(keys.get(doc_id))}
             for query_id, judged in outside.items()
         }
         no_text = (*no_text, *judged_without_text(self.folder, outside, gradable))
@@ -160,9 +175,9 @@ class TrackLoader:
         }
         shown, best = self.folder.shown(self.folder.overrides()), self.traits.scale.max_rating
         docs_of = {query_id: of_query.doc_ids for query_id, of_query in pooled.items()}
-        overrides = resolve(inputs.human, shown, inputs.bank, docs_of, texts, best)
+        overrides = resolve(inputs.human, shown, inputs.bank, docs_of, keys, best)
         grades = StoredGrades(self.store, self.grader)
-        self._sheets = self._sheets_of(grades, inputs.bank, docs_of, texts, overrides)
+        self._sheets = self._sheets_of(grades, inputs.bank, docs_of, keys, overrides)
         return LoadedTrack(
             **{field.name: getattr(inputs, field.name) for field in fields(TrackInputs)},
             folder=self.folder,
@@ -253,7 +268,8 @@ class TrackLoader:
         return 0 if grader_id is None else self.store.forget(grader_id, "error")
 
     def _is_gradable(self, text: str | None) -> bool:
-        return text is not None and len(text) >= self.config.track.min_text
+        by_id = self.traits.known_passages is not None
+        return text is not None and (by_id or len(text) >= self.config.track.min_text)
 
     def _texts_of(
         self, doc_ids: Collection[str], judged: Collection[str], inputs: TrackInputs
@@ -269,6 +285,8 @@ class TrackLoader:
                 at all.
         """
         own = inputs.own_texts
+        if self.traits.known_passages is not None and self.folder.passages() is None:
+            return own, ()
         others = set(doc_ids) - own.keys()
         whole_answers = self.inputs.whole_answers
         wanted = others
@@ -285,14 +303,14 @@ class TrackLoader:
         grades: StoredGrades,
         bank: Bank,
         pooled: Mapping[str, tuple[str, ...]],
-        texts: Mapping[str, str],
+        keys: Mapping[str, str],
         overrides: Overrides,
     ) -> dict[str, GradeSheet]:
         """The cells of every query; only where passages, texts or items changed grades are looked up."""
         sheets: dict[str, GradeSheet] = {}
         new: dict[str, tuple[tuple[str, ...], tuple[str | None, ...]]] = {}
         for query_id, doc_ids in pooled.items():
-            gradable = tuple(text if self._is_gradable(text) else None for text in map(texts.get, doc_ids))
+            gradable = tuple(text if self._is_gradable(text) else None for text in map(keys.get, doc_ids))
             known, human = self._sheets.get(query_id), overrides.queries.get(query_id)
             if known and (known.doc_ids, known.texts, known.items) == (
                 doc_ids,
