@@ -54,6 +54,12 @@ if TYPE_CHECKING:
     metavar="N",
     help="Only at this rating as threshold; may be repeated [default: all of each grader's scale].",
 )
+@click.option(
+    "--min-relevant",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="From this official label on, a passage is relevant, for kappa [default: the track's, 1].",
+)
 @click.option("--between", is_flag=True, help="Agreement of every two graders with each other instead.")
 @click.option("--items", "by_item", is_flag=True, help="The same item by item.")
 @json_option
@@ -71,6 +77,7 @@ def compare_graders(
     measures: tuple[str, ...],
     official_measures: tuple[str, ...],
     min_ratings: tuple[int, ...],
+    min_relevant: int | None,
     between: bool,
     by_item: bool,
     as_json: bool,
@@ -93,8 +100,10 @@ def compare_graders(
     """
     if between and by_item:
         raise click.UsageError("--between and --items are two tables; ask for one")
-    if (between or by_item) and (measures or official_measures):
-        raise click.UsageError("--between and --items are about grades; they take no measures")
+    if (between or by_item) and (measures or official_measures or min_relevant):
+        raise click.UsageError(
+            "--between and --items are about grades alone; they take no measures and no --min-relevant"
+        )
     shown: GraderComparison | GraderPairs
     with trecexam.open_track(track) as opened, bad_measures():
         if between or by_item:
@@ -108,6 +117,7 @@ def compare_graders(
                 measures=measures or None,
                 official_measures=official_measures or None,
                 min_ratings=min_ratings,
+                min_relevant=min_relevant,
             )
     for line in shown.remarks:
         click.echo(line, err=True)

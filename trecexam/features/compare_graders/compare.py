@@ -89,6 +89,7 @@ def compare_graders(
     measures: Sequence[MeasureLike] | None = None,
     official_measures: Sequence[MeasureLike] | None = None,
     min_ratings: Sequence[int] = (),
+    min_relevant: int | None = None,
 ) -> GraderComparison:
     """Rank correlations and kappa of several graders' leaderboards and labels with the official side.
 
@@ -101,6 +102,7 @@ def compare_graders(
         recorded: recordings; of each (model, prompt) in one comes a grader.
         measures, official_measures: as in `Track.correlate`.
         min_ratings: those of them that are on a grader's scale; none for its whole scale.
+        min_relevant: from this official label on a passage is relevant, for kappa; None for the track's.
 
     Raises:
         TrecexamError, ConversionError: a file or a grader cannot be used, nobody graded anything, or there
@@ -119,7 +121,7 @@ def compare_graders(
             comparison = compare(grader.track, measures, official_measures, min_ratings=at)
             if comparison is None:
                 raise nothing_to_compare(grader.track)
-            kappas, n_judged = _kappas(grader, at)
+            kappas, n_judged = _kappas(grader, at, min_relevant)
             remarks.update(dict.fromkeys(comparison.remarks))
             for (name, official, min_rating), correlation in comparison.pairs:
                 assert min_rating is None or isinstance(min_rating, int)
@@ -182,12 +184,14 @@ def compare_grader_pairs(
         return GraderPairs(tuple(rows), (*remarks, *_left_out(loader)))
 
 
-def _kappas(grader: ComparedGrader, min_ratings: Sequence[int]) -> tuple[Mapping[int, Kappa], int]:
+def _kappas(
+    grader: ComparedGrader, min_ratings: Sequence[int], min_relevant: int | None
+) -> tuple[Mapping[int, Kappa], int]:
     """Kappa of a grader's labels with the official judgments by min_rating; how many passages have both."""
     if grader.track.official is None:
         return {}, 0
     try:
-        agreed = agreements(grader.track, min_ratings)
+        agreed = agreements(grader.track, min_ratings, (), min_relevant)
     except NothingInCommonError:
         return {}, 0
     return {each.thresholds.min_rating: each.binary.kappa for each in agreed.found}, agreed.n_both

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from trecexam.config import GraderSection, ScoresSection, load_config
+from trecexam.config import CONFIG_NAME, GraderSection, ScoresSection, load_config
 from trecexam.errors import GraderError, TrackError, TrecexamError
 from trecexam.graders import Grader
 from trecexam.graders.recorded import RecordedGrader, recorded_sources
@@ -125,7 +125,8 @@ def _named(
         yield _of_own(folder, loader)
     for given in graders:
         if isinstance(given, str | Path):
-            yield _Named(Path(given).stem, _settings(Path(given)))
+            path, settings = Path(given), _settings(Path(given))
+            yield _Named(settings.name if path.name == CONFIG_NAME else path.stem, settings)
         else:
             yield _Named(str(given.identity["grader"]), folder.config.grader, given)
     for path in map(Path, recorded):

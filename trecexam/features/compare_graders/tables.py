@@ -72,8 +72,8 @@ class GraderRow(NamedTuple):
 
     Attributes:
         min_rating: None where it has no bearing on the measure.
-        kappa: of labels that reach min_rating against judgments that reach the track's min_relevant; None
-            without a min_rating or without judgments.
+        kappa: of labels that reach min_rating against judgments that reach min_relevant; None without a
+            min_rating or without judgments.
         n_judged: passages that have both labels.
     """
 
