@@ -44,6 +44,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(track / "bank.questions.jsonl", folder / "bank.jsonl")
     shutil.copy(track / "qrels.txt", folder / "qrels.txt")
     judged = (track / "qrels.txt").read_text().splitlines(keepends=True)
+    (folder / "umbrela.qrels").write_text("".join(line.replace(" 3\n", " 2\n") for line in judged))
     (folder / "official.qrels").write_text("".join(line for n, line in enumerate(judged) if n % 3))
     shutil.copytree(track / "runs", folder / "runs")
     shutil.copy(track / "runs" / "dense.run", folder / "my.run")

@@ -160,6 +160,20 @@ def test_the_agreement_of_an_llms_qrels_with_peoples_is_over_all_that_both_have(
     assert whole["kappa"] == f"{(po - pe) / (1 - pe):.6f}"
 
 
+def test_official_qrels_may_be_grades_and_are_not_taken_for_judgments(
+    tmp_path: Path, labels: Labels, runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_qrels(tmp_path / "qrels.txt", labels)
+    init(tmp_path / "alone", "--recorded", path, "--runs", runs)
+    with trecexam.open_track(tmp_path / "alone") as track:
+        assert track.status()["official_judgments"] == 0
+    init(tmp_path / "both", "--recorded", path, "--qrels", path, "--runs", runs)
+    capsys.readouterr()
+    assert run(["correlate", str(tmp_path / "both"), "-m", "nDCG@10", "--official-measure", "nDCG@10"]) == 0
+    (row,) = csv.DictReader(capsys.readouterr().out.splitlines(), delimiter="\t")
+    assert row["kendall_tau"] == "1.000000"
+
+
 def test_with_a_bank_its_queries_are_evaluated_and_those_without_grades_are_named(
     tmp_path: Path, labels: Labels, runs: Path
 ) -> None:
