@@ -44,9 +44,10 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(track / "bank.questions.jsonl", folder / "bank.jsonl")
     shutil.copy(track / "qrels.txt", folder / "qrels.txt")
     judged = (track / "qrels.txt").read_text().splitlines(keepends=True)
-    (folder / "umbrela.qrels").write_text("".join(line.replace(" 3\n", " 2\n") for line in judged))
     (folder / "official.qrels").write_text("".join(line for n, line in enumerate(judged) if n % 3))
     shutil.copytree(track / "runs", folder / "runs")
+    ranked = {tuple(line.split()[:3:2]) for path in track.glob("runs/*.run") for line in path.open()}
+    (folder / "umbrela.qrels").write_text("".join(f"{q} 0 {d} {len(d) % 4}\n" for q, d in sorted(ranked)))
     shutil.copy(track / "runs" / "dense.run", folder / "my.run")
     shutil.copy(track / "runs" / "dense.run", folder / "runs" / "my.run")
     save_t5(folder / "flan-t5-large")
