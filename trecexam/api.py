@@ -34,6 +34,7 @@ from trecexam.files.track_lock import TrackLock, holder
 from trecexam.graders.base import identity_digest
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.grading import Progress
+from trecexam.line.judged_pool import count_judged_outside
 from trecexam.line.loader import TrackLoader
 from trecexam.line.rejected import rejected_rows
 from trecexam.line.sheets import Counts
@@ -113,13 +114,6 @@ class Track:
         """What `update` would have to grade, in tokens and money where these are counted; asks nobody."""
         return self._loader.grading.estimate(self._loader.load())
 
-    def judged_outside_pool(self) -> int:
-        """How many judged passages of the bank's queries no run has in its first `depth` ranks.
-
-        With `[track] pool_judged` they are graded too, where they have a text.
-        """
-        return self._loader.count_judged_outside()
-
     def run_files(self) -> Mapping[str, Path]:
         """Display name of each run -> its file."""
         return self._loader.load().run_files
@@ -154,9 +148,12 @@ class Track:
             **(self._loader.grading.usage() or {"total": {}})["total"],
             "stored_grades": self._loader.store.count(),
             "rated_by": ", ".join(track.override_summary()["who"]) or None,
+            **({"judged_only_passages": track.n_judged_only} if track.config.track.pool_judged else {}),
             "official_judgments": 0 if track.official is None else len(track.official),
             "rejected": len(rejected_rows(track)),
         }
+
+    judged_outside_pool = on_folder(count_judged_outside)
 
     # Scores and exports.
 

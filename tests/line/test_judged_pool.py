@@ -15,6 +15,9 @@ from hypothesis import strategies as st
 from support import HashGrader, hashed_rating, make_small_track
 
 import trecexam
+from trecexam.features.exams.responses import from_track
+from trecexam.features.judge_next.judge_next import next_judgments
+from trecexam.line.loader import opened
 from trecexam.line.pool import PooledQuery
 
 ON = "[track]\ndepth = 3\npool_judged = true\n"
@@ -106,6 +109,11 @@ def test_judged_passages_without_a_text_are_counted_in_a_line(root: Path) -> Non
     with trecexam.open_track(root, grader=HashGrader()) as track:
         assert track.counts().no_text == 0
         assert track.counts().missing == 0
+        assert track.status()["judged_only_passages"] == 10
+    assert (
+        "the first 3 of each run and query, and 10 judged passages that are not among them"
+        in (root / "out" / "report.html").read_text()
+    )
 
 
 def test_ranked_measures_keep_their_values_and_denominators_count_judged_passages(root: Path) -> None:
@@ -252,6 +260,26 @@ def test_the_history_names_the_judgments_where_these_move_the_leaderboard(root: 
     update(root)
     causes = [row["cause"] for row in table(root / "out" / "history" / "log.tsv")]
     assert causes[-1] == "qrels.txt edited"
+    for config, change in ((OFF, "True -> False"), (ON, "False -> True")):
+        (root / "trecexam.toml").write_text(config.replace("depth = 3", "depth = 2"))
+        update(root)
+        cause = table(root / "out" / "history" / "log.tsv")[-1]["cause"]
+        assert f"[track] pool_judged {change}" in cause
+        assert "qrels.txt" not in cause
+
+
+def test_judgments_of_other_passages_than_the_runs_are_said_to_be_so_though_they_are_pooled(
+    root: Path,
+) -> None:
+    for path in (root / "runs").iterdir():
+        path.write_text(path.read_text().replace("-d", "-D"))
+    update(root)
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        assert track.agreement().n_both == 37
+        assert any("are document ids written in another form?" in note for note in track.holes().notes)
+        compared = track.correlate()
+        assert compared is not None
+        assert any("are document ids written in another form?" in remark for remark in compared.remarks)
 
 
 def test_a_persons_rating_of_a_judged_passage_counts(root: Path) -> None:
@@ -261,6 +289,29 @@ def test_a_persons_rating_of_a_judged_passage_counts(root: Path) -> None:
         track.update()
         label = {(row.query_id, row.doc_id): row.relevance for row in track.qrels()}
     assert label["q1", ALONE] == 5
+
+
+def test_runs_are_looked_at_as_before_by_exams_and_by_what_to_judge_next(root: Path) -> None:
+    update(root)
+    config = '[scores]\nmeasures = ["Cover(rel=4)@3"]\n'
+    responses, suggested = [], []
+    for settings in (ON, OFF):
+        (root / "trecexam.toml").write_text(settings + config)
+        with opened(root, HashGrader()) as loader:
+            track = loader.load()
+            responses.append(from_track(track).exam.values)
+            suggested.append(next_judgments(track).rows)
+            by_ideal = next_judgments(track, "nCover(rel=4)@3").rows
+        alone = [row.suggestion for row in by_ideal if row.suggestion.doc_id == ALONE]
+        assert all(suggestion.runs == 0 for suggestion in alone)
+    assert np.array_equal(*responses, equal_nan=True)
+    assert suggested[0] == suggested[1]
+
+
+def test_where_runs_are_chosen_nothing_but_what_they_have_is_pooled(root: Path) -> None:
+    with opened(root, HashGrader()) as loader:
+        assert loader.load().n_judged_only == 10
+        assert loader.load(select_runs=lambda inputs: inputs).n_judged_only == 0
 
 
 def test_unreadable_judgments_leave_the_runs_pool(root: Path) -> None:

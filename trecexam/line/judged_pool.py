@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from converters.gold import KIND as GOLD
+from trecexam.bank.asked import QUERY
 from trecexam.files.stamps import Rejected
-from trecexam.line.pool import PooledQuery
+from trecexam.line.inputs import InputReader
+from trecexam.line.pool import PooledQuery, pool_with_ranks
 
 if TYPE_CHECKING:
     from trecexam.line.inputs import TrackInputs
@@ -56,3 +59,18 @@ def judged_without_text(folder: TrackFolder, outside: Passages, gradable: Passag
             f"first ranks have no text to grade and are not pooled, '{doc_id}' of query '{query_id}' among "
             "them",
         )
+
+
+def count_judged_outside(folder: TrackFolder) -> int:
+    """How many judged passages of the bank's queries no run has in its first `depth` ranks; makes no grader.
+
+    Without a bank all queries with a text count. Passages without a text are counted, as none is read.
+
+    Raises:
+        TrecexamError, ConversionError: the bank, or a file that the settings name, is missing or unreadable.
+    """
+    kinds = ("question", "nugget", GOLD) if folder.bank(optional=True) else (QUERY,)
+    inputs = InputReader(folder, kinds).read()
+    runs = tuple(inputs.runs.values())
+    pooled = pool_with_ranks(runs, inputs.bank.query_ids, folder.config.track.depth)
+    return sum(map(len, judged_outside(inputs, pooled).values()))

@@ -195,19 +195,6 @@ class TrackLoader:
             kept=self._kept,
         )
 
-    def count_judged_outside(self) -> int:
-        """How many judged passages of the bank's queries no run has in its first `depth` ranks.
-
-        Those without a text are counted, too: texts are not read.
-
-        Raises:
-            TrecexamError, ConversionError: the bank is missing or unreadable, or the grader cannot be used.
-        """
-        inputs = self.inputs.read()
-        runs, depth = tuple(inputs.runs.values()), self.config.track.depth
-        pooled = pool_with_ranks(runs, inputs.bank.query_ids, depth)
-        return sum(map(len, judged_outside(inputs, pooled).values()))
-
     def _read(
         self, hold: Collection[Path], bank_files: Sequence[Path] | None
     ) -> tuple[TrackInputs, Mapping[str, str]]:

@@ -32,6 +32,15 @@ class PooledQuery:
     ranks: NDArray[np.int32]
     n_judged_only: int = 0
 
+    @property
+    def ranked(self) -> tuple[str, ...]:
+        """The passages at these ranks, sorted."""
+        import numpy as np
+
+        if not self.n_judged_only:
+            return self.doc_ids
+        return tuple(self.doc_ids[at] for at in np.unique(self.ranks[self.ranks >= 0]).tolist())
+
     def with_judged(self, doc_ids: Collection[str]) -> PooledQuery:
         """The same ranks in a pool that has these passages, too."""
         import numpy as np

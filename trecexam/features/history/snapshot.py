@@ -96,8 +96,7 @@ def origin_of(track: LoadedTrack) -> SnapshotOrigin:
     """What can move the leaderboard: no files that were not taken, and the official judgments only where
     their passages are pooled.
     """
-    folder = track.folder
-    qrels = None if track.config.track.pool_judged else folder.qrels()
+    folder, qrels = track.folder, track.folder.qrels()
     others = (folder.config_path, qrels, folder.official_leaderboard(), *folder.run_files())
     idle = {folder.shown(path) for path in others if path is not None} | {CONFIG_NAME}
     idle -= {folder.shown(path) for path in track.run_files.values()}
@@ -105,8 +104,12 @@ def origin_of(track: LoadedTrack) -> SnapshotOrigin:
     settings = {
         f"[{name}] {key}": value for name, section in config.items() for key, value in section.items()
     }
+    inputs = {printable(name): digest for name, digest in track.digests.items() if name not in idle}
+    if qrels is not None:
+        shown = folder.shown(qrels)
+        inputs[printable(shown)] = track.digests.get(shown, "") if track.config.track.pool_judged else ""
     return SnapshotOrigin(
-        {printable(name): digest for name, digest in track.digests.items() if name not in idle},
+        inputs,
         {name: value for name, value in settings.items() if name not in _IDLE},
         json.loads(identity_json(track.grader.identity)),
         versions(),

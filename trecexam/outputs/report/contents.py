@@ -141,7 +141,9 @@ def _agreement(agreed: Agreements | None) -> tuple[tuple[Crosstab, ...], tuple[s
         f"Cohen's kappa of the binary labels is {kappa.value:.2f} (95% interval {kappa.low:.2f} to "
         f"{kappa.high:.2f}, queries kept together)."
     )
-    return (tables["graded"], tables["binary"]), (line, *((said,) if kappa.value == kappa.value else ()))
+    notes = [said] if kappa.value == kappa.value else []
+    notes += [sentence(agreed.unpooled_note)] if agreed.unpooled_note else []
+    return (tables["graded"], tables["binary"]), (line, *notes)
 
 
 def _lists(found: Quality) -> Iterator[Listed]:
@@ -206,6 +208,9 @@ def _provenance(track: LoadedTrack, found: Findings) -> Provenance:
     if scores.min_answers > 1:
         label += f", min_answers {scores.min_answers}"
     judged = len({qrel.query_id for qrel in track.official or ()})
+    pooled = f"the first {track.config.track.depth} of each run and query"
+    if track.config.track.pool_judged:
+        pooled += f", and {track.n_judged_only:,} judged passages that are not among them"
     facts = {
         "Grader": " ".join(str(identity[key]) for key in ("grader", "model") if identity.get(key)),
         "Grader identity, sha256": identity_digest(identity).hex(),
@@ -213,7 +218,7 @@ def _provenance(track: LoadedTrack, found: Findings) -> Provenance:
         f'policy "{scores.unparsed}": an unparsed answer {_POLICY[scores.unparsed]}',
         "Human ratings": human,
         "Label": f"{label}; items are reached from rating {scores.min_rating} on",
-        "Pool": f"the first {track.config.track.depth} of each run and query",
+        "Pool": pooled,
         "Test bank": f"{len(track.bank):,} items, {track.bank.n_retired:,} retired",
         "Official judgments": f"{len(track.official):,} of {judged:,} queries" if track.official else "none",
     }
