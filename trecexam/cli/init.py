@@ -107,9 +107,18 @@ def init(track: Path, **given: Any) -> None:
         )
     else:
         click.echo(f"{track} is as it should be; nothing to do", err=True)
-    if options.qrels and not options.pool_judged:
+    if options.qrels and not options.pool_judged and not _is_qrels(options.recorded):
         _say_judged_outside(track)
     click.echo(f"next: trecexam watch {track} --once", err=True)
+
+
+def _is_qrels(recorded: Path | None) -> bool:
+    """Whether the grades are qrels, which are pooled as a whole."""
+    import converters
+
+    with suppress(converters.ConversionError):
+        return recorded is not None and converters.sniff(recorded) == "qrels"
+    return False
 
 
 def _say_judged_outside(root: Path) -> None:

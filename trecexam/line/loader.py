@@ -22,7 +22,7 @@ from trecexam.line.judged_pool import judged_outside, judged_without_text
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.measures import check_importance, check_measures
 from trecexam.line.overrides import Overrides, resolve
-from trecexam.line.pool import pool_with_ranks
+from trecexam.line.pool import PooledQuery, pool_with_ranks
 from trecexam.line.sheets import ERROR, MISSING, GradeSheet
 from trecexam.line.store import GradeStore
 from trecexam.line.stored_grades import StoredGrades
@@ -150,18 +150,11 @@ class TrackLoader:
         pooled = pool_with_ranks(tuple(inputs.runs.values()), inputs.bank.query_ids, depth)
         doc_ids = {doc_id for of_query in pooled.values() for doc_id in of_query.doc_ids}
         # Where the runs that are meant are said, nothing but what they have is.
-        with_judged = self.config.track.pool_judged and select_runs is None
-        outside = judged_outside(inputs, pooled) if with_judged else {}
-        known_passages = self.traits.known_passages
-        if known_passages is not None and select_runs is None:
-            for query_id, of_query in pooled.items():
-                others = set(known_passages[query_id]).difference(of_query.doc_ids)
-                outside[query_id] = others | outside.get(query_id, set())
+        outside = self._outside(inputs, pooled) if select_runs is None else {}
         texts, bad_passages = self._texts_of(doc_ids, set[str]().union(*outside.values()), inputs)
         # What store and grader know a passage by.
-        keys = texts
-        if known_passages is not None:
-            keys = {doc_id: doc_id for doc_id in doc_ids.union(*outside.values())}
+        by_id = self.traits.known_passages is not None
+        keys = {doc_id: doc_id for doc_id in doc_ids.union(*outside.values())} if by_id else texts
         lost = doc_ids - keys.keys()
         no_text = tuple(without_text(self.folder, inputs, keys, depth)) if lost else ()
         gradable = {
@@ -254,9 +247,23 @@ class TrackLoader:
         grader_id = StoredGrades(self.store, self.grader).grader_id
         return 0 if grader_id is None else self.store.forget(grader_id, "error")
 
+    def _outside(self, inputs: TrackInputs, pooled: Mapping[str, PooledQuery]) -> dict[str, set[str]]:
+        """Passages that are pooled though no run has them: judged ones, or all that a grader knows by id."""
+        known = self.traits.known_passages
+        if known is None:
+            return judged_outside(inputs, pooled) if self.config.track.pool_judged else {}
+        return {
+            query_id: set(known[query_id]).difference(of_query.doc_ids)
+            for query_id, of_query in pooled.items()
+        }
+
+    @cached_property
+    def _min_text(self) -> int:
+        """Characters that a text must have; ids may be of any length."""
+        return 0 if self.traits.known_passages is not None else self.config.track.min_text
+
     def _is_gradable(self, text: str | None) -> bool:
-        by_id = self.traits.known_passages is not None
-        return text is not None and (by_id or len(text) >= self.config.track.min_text)
+        return text is not None and len(text) >= self._min_text
 
     def _texts_of(
         self, doc_ids: Collection[str], judged: Collection[str], inputs: TrackInputs
