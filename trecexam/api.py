@@ -16,15 +16,18 @@ from trecexam.features.banks.generation.calls import estimate_bank, generate_ban
 from trecexam.features.compare_graders.compare import compare_grader_pairs, compare_graders
 from trecexam.features.correlation.comparison import compare, outlying, swapped
 from trecexam.features.correlation.paired_scores import nothing_to_compare
+from trecexam.features.correlation.representative import representative
 from trecexam.features.erag.calls import erag, estimate_erag
 from trecexam.features.exams import calls as exams
 from trecexam.features.exporting import exports
+from trecexam.features.exporting.facets import without_facet
 from trecexam.features.exporting.pooled import pooled_passages
 from trecexam.features.fill import fill as filling
 from trecexam.features.fill.simulation import simulate_removal, simulate_runs
 from trecexam.features.history.history import history, history_entry
 from trecexam.features.holes.holes import holes_report
 from trecexam.features.judge_next.judge_next import next_judgments
+from trecexam.features.leaderboard.overall import overall_leaderboard
 from trecexam.features.leaderboard.readings import difference
 from trecexam.features.override import overriding
 from trecexam.features.ragval import calls as ragval
@@ -118,7 +121,7 @@ class Track:
         """Display name of each run -> its file."""
         return self._loader.load().run_files
 
-    def said(self) -> dict[str, Any]:
+    def override_summary(self) -> dict[str, Any]:
         """How many cells and passages people rated in place of the grader, and who did."""
         return self._loader.load().override_summary()
 
@@ -158,8 +161,11 @@ class Track:
     # Scores and exports.
 
     leaderboard = on_loaded(leaderboard)
+    overall_leaderboard = on_loaded(overall_leaderboard)
     compare_readings = on_loaded(difference)
     qrels = on_loaded(exports.qrels)
+    qrels_frame = on_loaded(exports.qrels_frame)
+    items_without_facet = on_loaded(without_facet)
     subtopics = on_loaded(exports.subtopics)
     grades = on_loaded(exports.grades)
     pool = on_loaded(pooled_passages)
@@ -169,6 +175,7 @@ class Track:
     correlate = on_loaded(compare)
     swaps = on_loaded(swapped)
     outliers = on_loaded(outlying)
+    representative = on_loaded(representative)
     nothing_to_compare = on_loaded(nothing_to_compare)
     agreement = on_loaded(agreements)
     compare_graders = on_loader(compare_graders)

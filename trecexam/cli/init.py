@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import trecexam
+from trecexam.tables.text import plural
+
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
@@ -123,9 +126,7 @@ def _is_qrels(recorded: Path | None) -> bool:
 
 def _say_judged_outside(root: Path) -> None:
     """Says how many judged passages are not pooled, as far as the folder has what tells."""
-    import trecexam
     from converters.errors import ConversionError
-    from trecexam.tables.text import plural
 
     with suppress(trecexam.TrecexamError, ConversionError), trecexam.open_track(root) as track:
         outside, depth = track.judged_outside_pool(), track.folder.config.track.depth
