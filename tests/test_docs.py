@@ -46,6 +46,9 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     judged = (track / "qrels.txt").read_text().splitlines(keepends=True)
     (folder / "official.qrels").write_text("".join(line for n, line in enumerate(judged) if n % 3))
     shutil.copytree(track / "runs", folder / "runs")
+    lines = [line for path in track.glob("runs/*.run") for line in path.read_text().splitlines()]
+    ranked = {tuple(line.split()[:3:2]) for line in lines}
+    (folder / "umbrela.qrels").write_text("".join(f"{q} 0 {d} {len(d) % 4}\n" for q, d in sorted(ranked)))
     shutil.copy(track / "runs" / "dense.run", folder / "my.run")
     shutil.copy(track / "runs" / "dense.run", folder / "runs" / "my.run")
     save_t5(folder / "flan-t5-large")

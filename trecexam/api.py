@@ -13,6 +13,7 @@ from trecexam.features.banks import editing
 from trecexam.features.banks.check import check_track
 from trecexam.features.banks.diff import bank_diff
 from trecexam.features.banks.generation.calls import estimate_bank, generate_bank
+from trecexam.features.compare_graders.compare import compare_grader_pairs, compare_graders
 from trecexam.features.correlation.comparison import compare, outlying, swapped
 from trecexam.features.correlation.paired_scores import nothing_to_compare
 from trecexam.features.correlation.representative import representative
@@ -177,6 +178,8 @@ class Track:
     representative = on_loaded(representative)
     nothing_to_compare = on_loaded(nothing_to_compare)
     agreement = on_loaded(agreements)
+    compare_graders = on_loader(compare_graders)
+    compare_grader_pairs = on_loader(compare_grader_pairs)
 
     # Judgment holes: where they are, filling them, and what that is worth.
 

@@ -86,7 +86,7 @@ def _plan(root: Path, sources: Sources) -> list[tuple[Path, Path]]:
     for path in sources.bank:
         plan.append((path, root / _bank_name(path)))
     if sources.recorded:
-        plan.append((sources.recorded, root / sources.recorded.name))
+        plan.append((sources.recorded, root / _recorded_name(sources.recorded)))
     if isinstance(sources.prompt, Path):
         plan.append((sources.prompt, root / sources.prompt.name))
     for given in sources.runs:
@@ -116,6 +116,11 @@ def _named(stem: str, source: Path, default: str) -> str:
     return stem + extension + (".gz" if source.name.endswith(".gz") else "")
 
 
+def _recorded_name(source: Path) -> str:
+    """Qrels that are grades do not lie where the official ones are looked for."""
+    return f"recorded.{source.name}" if source.name in {"qrels.txt", "qrels.txt.gz"} else source.name
+
+
 def _bank_name(source: Path) -> str:
     if source.name.startswith("bank.") and ".jsonl" in source.name:
         return source.name
@@ -126,7 +131,9 @@ def _bank_name(source: Path) -> str:
 
 def _config(root: Path, sources: Sources, plan: list[tuple[Path, Path]]) -> str:
     values: dict[str, dict[str, Any]] = {section: {} for section in TrackConfig.model_fields}
-    targets = {source: target.relative_to(root).as_posix() for source, target in plan}
+    targets: dict[Path, str] = {}
+    for source, target in plan:
+        targets.setdefault(source, target.relative_to(root).as_posix())
     if sources.queries:
         values["track"]["queries"] = targets[sources.queries]
     if sources.passages:
@@ -144,7 +151,7 @@ def _config(root: Path, sources: Sources, plan: list[tuple[Path, Path]]) -> str:
         prompt = sources.prompt
         values["grader"]["prompt"] = targets[prompt] if isinstance(prompt, Path) else prompt
     if sources.recorded:
-        values["grader"]["recorded"] = targets[sources.recorded]
+        values["grader"]["recorded"] = _recorded_name(sources.recorded)
     for section, settings in sources.settings.items():
         values[section].update(settings)
     return render_config(values)

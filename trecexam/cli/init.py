@@ -71,7 +71,9 @@ class InitOptions:
     "--grader", metavar="NAME", help="See `trecexam graders` [default: embedding; recorded with --recorded]."
 )
 @click.option(
-    "--recorded", type=FILE, help="Grades that exist already: a Rubric graded pool or a grades export."
+    "--recorded",
+    type=FILE,
+    help="Grades that exist already: a Rubric graded pool, a grades export, or qrels, of an LLM say.",
 )
 @click.option(
     "--model", metavar="DIR|ID", help="The grader's model: a folder, a hub id, or what the server calls it."
@@ -108,9 +110,18 @@ def init(track: Path, **given: Any) -> None:
         )
     else:
         click.echo(f"{track} is as it should be; nothing to do", err=True)
-    if options.qrels and not options.pool_judged:
+    if options.qrels and not options.pool_judged and not _is_qrels(options.recorded):
         _say_judged_outside(track)
     click.echo(f"next: trecexam watch {track} --once", err=True)
+
+
+def _is_qrels(recorded: Path | None) -> bool:
+    """Whether the grades are qrels, which are pooled as a whole."""
+    import converters
+
+    with suppress(converters.ConversionError):
+        return recorded is not None and converters.sniff(recorded) == "qrels"
+    return False
 
 
 def _say_judged_outside(root: Path) -> None:

@@ -130,7 +130,7 @@ class GraderSection(LanguageModelSection):
     recorded: str | None = Field(
         None,
         examples=["graded.jsonl.gz"],
-        description="recorded: a Rubric graded pool or a `trecexam export grades` file, may be .gz.",
+        description="recorded: a Rubric graded pool, a `trecexam export grades` file, or qrels; may be .gz.",
     )
     cut_points: list[float] | None = Field(
         None,

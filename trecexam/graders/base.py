@@ -79,6 +79,11 @@ class Scale(NamedTuple):
     max_rating: int = 5
     min_rating: int = 4
 
+    @classmethod
+    def up_to(cls, max_rating: int) -> Scale:
+        """The scale 0..`max_rating`, of 1 to 5: what counts is one below its best, but for the shortest."""
+        return cls(max_rating, max(1, max_rating - 1))
+
 
 class Grader(Protocol):
     """Answers cells.
@@ -90,6 +95,8 @@ class Grader(Protocol):
 
     - `item_kinds`: the kinds of items it grades, where these are not `ITEM_KINDS`; {"query"} grades a
       passage's relevance to the query itself, whatever the bank holds.
+    - `known_passages`: query_id -> the doc_ids that it has grades of, where it knows queries and passages by
+      their ids. It needs no texts then, and all of these passages are pooled.
     - `needs_query_text`: True where it is told the query's text beside each item.
     - `scale`: a `Scale`, where it is not 0..5.
     - `score_settings`: settings of [scores] that suit it, where the track does not say otherwise.

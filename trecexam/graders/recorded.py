@@ -1,20 +1,23 @@
-"""The `recorded` grader: grades that exist already, of a Rubric pool, a grades export, or nuggetizer."""
+"""The `recorded` grader: grades that exist already, of a Rubric pool, an export, nuggetizer, or qrels."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import converters
+from converters.records import RecordedGrade
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
-from trecexam.graders.base import Answer, Cell, Factory, Grader
+from trecexam.graders.base import ITEM_KINDS, Answer, Cell, Factory, Grader, Scale
 
 BATCH = 5000
+#: The best label that qrels may have where they are grades.
+MAX_RATING = Scale().max_rating
 
 
 class _Recording(NamedTuple):
@@ -26,7 +29,12 @@ class _Recording(NamedTuple):
 
 
 class RecordedGrader:
-    """Looks cells up in a recording: by (document, item), else by (equal passage text, item)."""
+    """Looks cells up in a recording: by (document, item), else by (equal passage text, item).
+
+    Of qrels a label is the grade of the passage for the query itself, on the scale from 0 to the highest
+    label there is. A passage that is judged for several subtopics has its best label; a negative one is no
+    grade, as trec_eval has it.
+    """
 
     def __init__(self, path: Path, model: str | None = None, prompt: str | None = None) -> None:
         self.path = path
@@ -62,18 +70,44 @@ class RecordedGrader:
         return self._recording.source
 
     @cached_property
+    def known_passages(self) -> Mapping[str, Collection[str]] | None:
+        """Of qrels query_id -> the doc_ids with a grade; None of other recordings, which have items."""
+        if not self._is_qrels:
+            return None
+        known: dict[str, set[str]] = {}
+        for doc_id, query_id in self._recording.by_doc:
+            known.setdefault(query_id, set()).add(doc_id)
+        return known
+
+    @property
+    def item_kinds(self) -> Collection[str]:
+        """Of qrels the queries themselves."""
+        return frozenset({"query"}) if self._is_qrels else ITEM_KINDS
+
+    @cached_property
+    def scale(self) -> Scale:
+        """Of qrels the one that their labels use."""
+        if not self._is_qrels:
+            return Scale()
+        return Scale.up_to(max(1, *(answer.rating or 0 for answer in self._recording.by_doc.values())))
+
+    @cached_property
+    def _is_qrels(self) -> bool:
+        try:
+            return converters.sniff(self.path) == "qrels"
+        except converters.ConversionError:
+            # That is said when something is to be graded: what was taken from it is stored.
+            return False
+
+    @cached_property
     def _recording(self) -> _Recording:
         by_doc: dict[tuple[str, str], Answer] = {}
         by_text: dict[tuple[bytes, str], Answer] = {}
         sources: set[tuple[str, str]] = set()
+        if self._is_qrels:
+            return _Recording(_labels(self.path), {}, (self.model or _stem(self.path), self.prompt or ""))
         digests: dict[str, bytes] = {}
-        if converters.sniff(self.path) not in {"rubric", "grades"}:
-            raise GraderError(
-                "not a recording: give a Rubric graded pool, a `trecexam export grades` file, or "
-                "nuggetizer's assignments",
-                path=self.path,
-            )
-        for grade in converters.read(self.path):
+        for grade in _grades(self.path):
             if (self.model is not None and grade.model != self.model) or (
                 self.prompt is not None and grade.prompt != self.prompt
             ):
@@ -103,6 +137,56 @@ class RecordedGrader:
         return _Recording(by_doc, by_text, sources.pop())
 
 
+def recorded_sources(path: Path) -> tuple[tuple[str, str], ...]:
+    """Each (model, prompt) whose grades a recording holds, sorted; qrels are of one, with their file's name.
+
+    Raises:
+        GraderError, ConversionError: it is no recording, or cannot be read.
+    """
+    if converters.sniff(path) == "qrels":
+        return ((_stem(path), ""),)
+    return tuple(sorted({(grade.model, grade.prompt) for grade in _grades(path)}))
+
+
+def _grades(path: Path) -> Iterator[RecordedGrade]:
+    if converters.sniff(path) not in {"rubric", "grades"}:
+        raise GraderError(
+            "not a recording: give a Rubric graded pool, a `trecexam export grades` file, nuggetizer's "
+            "assignments, or qrels",
+            path=path,
+        )
+    yield from converters.read(path)
+
+
+def _labels(path: Path) -> dict[tuple[str, str], Answer]:
+    """(doc_id, query_id) -> the label of qrels as an answer.
+
+    Raises:
+        GraderError: a label is above the best rating that there is, or none is left.
+        ConversionError: the file cannot be read.
+    """
+    best: dict[tuple[str, str], int] = {}
+    for qrel in converters.read(path, "qrels"):
+        if qrel.relevance > MAX_RATING:
+            raise GraderError(
+                f"label {qrel.relevance} of passage '{qrel.doc_id}' for query '{qrel.query_id}': qrels that "
+                f"are grades have labels of 0..{MAX_RATING}",
+                path=path,
+            )
+        if qrel.relevance >= 0:
+            key = qrel.doc_id, qrel.query_id
+            best[key] = max(qrel.relevance, best.get(key, 0))
+    if not best:
+        raise GraderError("holds no labels from 0 on", path=path)
+    return {key: Answer(label, "ok", str(label)) for key, label in best.items()}
+
+
+def _stem(path: Path) -> str:
+    """The file's name without the endings of qrels."""
+    name = path.name.removesuffix(".gz")
+    return name.removesuffix(".txt").removesuffix(".qrels") or name
+
+
 def _digest(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
@@ -117,7 +201,7 @@ def _create(settings: GraderSection, root: Path) -> Grader:
 
 
 FACTORY = Factory(
-    summary="grades that exist already: a Rubric graded pool, a grades export, nuggetizer's assignments",
+    summary="grades that exist already: a Rubric graded pool, a grades export, nuggetizer's, or qrels",
     missing=lambda: "",
     create=_create,
     runs_model=False,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -53,6 +53,7 @@ class GraderTraits:
         label: a label between 0 and 1, finer than a rating, that a raw answer means.
         prompt: the prompt of a cell, and whether its text was cut for it.
         cut_texts: how many texts were too long for its model, since it was made.
+        known_passages: query_id -> doc_ids that it has grades of, where it goes by ids and reads no texts.
     """
 
     item_kinds: frozenset[str]
@@ -67,6 +68,7 @@ class GraderTraits:
     label: Callable[[Item, str], Any] | None
     prompt: Callable[[Cell], Any] | None
     cut_texts: Callable[[], int]
+    known_passages: Mapping[str, Collection[str]] | None
 
 
 def traits_of(grader: Grader) -> GraderTraits:
@@ -94,6 +96,7 @@ def traits_of(grader: Grader) -> GraderTraits:
         # Of a recording it is the prompt's name.
         prompt=prompt if callable(prompt) else None,
         cut_texts=lambda: _attribute(grader, "cut", 0),
+        known_passages=_attribute(grader, "known_passages", None),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ from trecexam.graders.base import (
 )
 from trecexam.graders.traits import UsageMeter, traits_of
 from trecexam.line.loaded import LoadedTrack
-from trecexam.line.sheets import MISSING
+from trecexam.line.sheets import CODES, MISSING
 from trecexam.line.store import GradeRow, GradeStore
 
 
@@ -74,6 +75,31 @@ def missing_cells(track: LoadedTrack, only: Mapping[str, Collection[str]] | None
 def count_missing(track: LoadedTrack, only: Mapping[str, Collection[str]]) -> int:
     """How many cells of these passages the grader would be asked about: equal ones once."""
     return sum(1 for _ in missing_cells(track, only))
+
+
+def with_recorded_answers(track: LoadedTrack) -> LoadedTrack:
+    """The track with what its grader says now of cells without a grade, which is stored nowhere.
+
+    For graders that run no model: what they say is recorded already.
+
+    Raises:
+        GraderError, ConversionError: the recording cannot be read.
+    """
+    codes_of: dict[tuple[str, bytes], int] = {}
+    for batch in track.grader.grade(missing_cells(track)):
+        for cell, answer in batch:
+            code = CODES[answer.status] if answer.rating is None else answer.rating
+            codes_of[cell.text, asked_digest(cell.item)] = code
+    sheets = {}
+    for query_id, sheet in track.sheets.items():
+        digests = [asked_digest(item) for item in sheet.items]
+        codes = sheet.codes.copy()
+        for row, column in zip(*(codes == MISSING).nonzero(), strict=True):
+            text = sheet.texts[row]
+            if text is not None:
+                codes[row, column] = codes_of.get((text, digests[column]), MISSING)
+        sheets[query_id] = replace(sheet, codes=codes)
+    return replace(track, sheets=sheets)
 
 
 class Grading:

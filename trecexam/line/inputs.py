@@ -27,6 +27,7 @@ from trecexam.files.stamps import Rejected, Stamp, stamp
 from trecexam.line.dropped_runs import DroppedRuns, RunContent
 from trecexam.line.judged_answers import JUDGED
 from trecexam.line.sources import sources_beside
+from trecexam.tables.text import shorten_list
 from trecexam.track import TrackFolder
 
 T = TypeVar("T")
@@ -73,11 +74,13 @@ class InputReader:
         kinds: Collection[str] = ("question", "nugget"),
         *,
         with_query: bool = False,
+        known: Collection[str] | None = None,
     ) -> None:
         """Inputs of a track whose grader asks about items of these kinds; see `trecexam.bank.asked`."""
         self.folder = folder
         self.kinds = kinds
         self.with_query = with_query
+        self.known = known
         self._files = FileCache()
         self._dropped = DroppedRuns(folder, self._files, whole_answers=frozenset(kinds) >= JUDGED)
         self._dataset_queries: dict[str, str] | None = None
@@ -250,9 +253,9 @@ class InputReader:
         Raises:
             TrackError: nothing is.
         """
-        part = asked(bank, self.kinds, texts, with_query=self.with_query)
+        part = asked(bank, self.kinds, texts, with_query=self.with_query, known=self.known)
         if part.query_ids:
-            needs_text = self._bankless or self.with_query
+            needs_text = self.known is None and (self._bankless or self.with_query)
             queries_without_text = [
                 query_id for query_id in bank.query_ids if needs_text and query_id not in part.items
             ]
@@ -260,6 +263,14 @@ class InputReader:
                 Rejected(self.folder.shown(self.folder.root), None, f"query '{query_id}' has no text")
                 for query_id in queries_without_text
             )
+            unknown = [] if self.known is None else [q for q in bank.query_ids if q not in part.items]
+            if unknown:
+                reason = (
+                    f"no grades of {len(unknown):,} of the bank's {len(bank.query_ids):,} queries, which "
+                )
+                reason += f"are not evaluated: {shorten_list(unknown)}"
+                recorded = self.folder.recorded() or self.folder.config_path
+                rejected.append(Rejected(self.folder.shown(recorded), None, reason))
             where = self.folder.shown(files[0]) if len(files) == 1 else "the bank"
             rejected += (
                 Rejected(where, None, f"all items of query '{query_id}' are retired: it is not evaluated")
@@ -270,6 +281,12 @@ class InputReader:
         if part.retired and not asked(bank, self.kinds, texts).query_ids:
             raise TrackError(
                 'every item that could be asked about is retired: take "retired" off some', path=files[0]
+            )
+        if self.known is not None:
+            raise TrackError(
+                "the recording has grades of none of the bank's queries, but of "
+                f"{shorten_list(list(self.known))}",
+                path=self.folder.root,
             )
         if self._bankless:
             raise TrackError(

@@ -22,7 +22,7 @@ from trecexam.line.judged_pool import judged_outside, judged_without_text
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.measures import check_importance, check_measures
 from trecexam.line.overrides import Overrides, resolve
-from trecexam.line.pool import pool_with_ranks
+from trecexam.line.pool import PooledQuery, pool_with_ranks
 from trecexam.line.sheets import ERROR, MISSING, GradeSheet
 from trecexam.line.store import GradeStore
 from trecexam.line.stored_grades import StoredGrades
@@ -37,14 +37,23 @@ _READINGS = 3
 class TrackLoader:
     """Loads one track. Use it as a context manager: it holds the store open."""
 
-    def __init__(self, folder: TrackFolder, grader: Grader | None = None) -> None:
+    def __init__(
+        self, folder: TrackFolder, grader: Grader | None = None, *, share_with: Sequence[TrackLoader] = ()
+    ) -> None:
+        """A loader of this track.
+
+        Args:
+            grader: in place of the one that its settings name.
+            share_with: loaders of the same folder with other graders; what they read is not read again.
+        """
         self.folder = folder
         self._given_grader = grader
+        self._share_with = share_with
         self._store: GradeStore | None = None
         self._sheets: Mapping[str, GradeSheet] = {}
         self._evaluated = EvaluatedMeasures()
         self._kept = DerivedValues()
-        self._texts = Texts(folder)
+        self._texts: Texts = share_with[0]._texts if share_with else Texts(folder)
 
     def __enter__(self) -> TrackLoader:
         return self
@@ -83,7 +92,17 @@ class TrackLoader:
     def inputs(self) -> InputReader:
         """Reads the track's files."""
         traits = self.traits
-        return InputReader(self.folder, traits.item_kinds, with_query=traits.needs_query_text)
+        for loader in self._share_with:
+            known = loader.__dict__.get("inputs")
+            asked = traits.item_kinds, traits.needs_query_text, traits.known_passages
+            if known and (known.kinds, known.with_query, known.known) == asked:
+                return known  # type: ignore[no-any-return]
+        return InputReader(
+            self.folder,
+            traits.item_kinds,
+            with_query=traits.needs_query_text,
+            known=traits.known_passages,
+        )
 
     @property
     def store(self) -> GradeStore:
@@ -131,13 +150,15 @@ class TrackLoader:
         pooled = pool_with_ranks(tuple(inputs.runs.values()), inputs.bank.query_ids, depth)
         doc_ids = {doc_id for of_query in pooled.values() for doc_id in of_query.doc_ids}
         # Where the runs that are meant are said, nothing but what they have is.
-        with_judged = self.config.track.pool_judged and select_runs is None
-        outside = judged_outside(inputs, pooled) if with_judged else {}
+        outside = self._outside(inputs, pooled) if select_runs is None else {}
         texts, bad_passages = self._texts_of(doc_ids, set[str]().union(*outside.values()), inputs)
-        lost = doc_ids - texts.keys()
-        no_text = tuple(without_text(self.folder, inputs, texts, depth)) if lost else ()
+        # What store and grader know a passage by.
+        by_id = self.traits.known_passages is not None
+        keys = {doc_id: doc_id for doc_id in doc_ids.union(*outside.values())} if by_id else texts
+        lost = doc_ids - keys.keys()
+        no_text = tuple(without_text(self.folder, inputs, keys, depth)) if lost else ()
         gradable = {
-            query_id: {doc_id for doc_id in judged if self._is_gradable(texts.get(doc_id))}
+            query_id: {doc_id for doc_id in judged if self._is_gradable(keys.get(doc_id))}
             for query_id, judged in outside.items()
         }
         no_text = (*no_text, *judged_without_text(self.folder, outside, gradable))
@@ -147,9 +168,9 @@ class TrackLoader:
         }
         shown, best = self.folder.shown(self.folder.overrides()), self.traits.scale.max_rating
         docs_of = {query_id: of_query.doc_ids for query_id, of_query in pooled.items()}
-        overrides = resolve(inputs.human, shown, inputs.bank, docs_of, texts, best)
+        overrides = resolve(inputs.human, shown, inputs.bank, docs_of, keys, best)
         grades = StoredGrades(self.store, self.grader)
-        self._sheets = self._sheets_of(grades, inputs.bank, docs_of, texts, overrides)
+        self._sheets = self._sheets_of(grades, inputs.bank, docs_of, keys, overrides)
         return LoadedTrack(
             **{field.name: getattr(inputs, field.name) for field in fields(TrackInputs)},
             folder=self.folder,
@@ -226,8 +247,23 @@ class TrackLoader:
         grader_id = StoredGrades(self.store, self.grader).grader_id
         return 0 if grader_id is None else self.store.forget(grader_id, "error")
 
+    def _outside(self, inputs: TrackInputs, pooled: Mapping[str, PooledQuery]) -> dict[str, set[str]]:
+        """Passages that are pooled though no run has them: judged ones, or all that a grader knows by id."""
+        known = self.traits.known_passages
+        if known is None:
+            return judged_outside(inputs, pooled) if self.config.track.pool_judged else {}
+        return {
+            query_id: set(known[query_id]).difference(of_query.doc_ids)
+            for query_id, of_query in pooled.items()
+        }
+
+    @cached_property
+    def _min_text(self) -> int:
+        """Characters that a text must have; ids may be of any length."""
+        return 0 if self.traits.known_passages is not None else self.config.track.min_text
+
     def _is_gradable(self, text: str | None) -> bool:
-        return text is not None and len(text) >= self.config.track.min_text
+        return text is not None and len(text) >= self._min_text
 
     def _texts_of(
         self, doc_ids: Collection[str], judged: Collection[str], inputs: TrackInputs
@@ -243,6 +279,8 @@ class TrackLoader:
                 at all.
         """
         own = inputs.own_texts
+        if self.traits.known_passages is not None and self.folder.passages() is None:
+            return own, ()
         others = set(doc_ids) - own.keys()
         whole_answers = self.inputs.whole_answers
         wanted = others
@@ -259,14 +297,14 @@ class TrackLoader:
         grades: StoredGrades,
         bank: Bank,
         pooled: Mapping[str, tuple[str, ...]],
-        texts: Mapping[str, str],
+        keys: Mapping[str, str],
         overrides: Overrides,
     ) -> dict[str, GradeSheet]:
         """The cells of every query; only where passages, texts or items changed grades are looked up."""
         sheets: dict[str, GradeSheet] = {}
         new: dict[str, tuple[tuple[str, ...], tuple[str | None, ...]]] = {}
         for query_id, doc_ids in pooled.items():
-            gradable = tuple(text if self._is_gradable(text) else None for text in map(texts.get, doc_ids))
+            gradable = tuple(text if self._is_gradable(text) else None for text in map(keys.get, doc_ids))
             known, human = self._sheets.get(query_id), overrides.queries.get(query_id)
             if known and (known.doc_ids, known.texts, known.items) == (
                 doc_ids,

@@ -34,7 +34,8 @@ class GradeSheet:
     Attributes:
         query_id: the query.
         doc_ids: its pooled passages, sorted.
-        texts: theirs, in the same order; None where a passage has no gradable text.
+        texts: what store and grader know them by, in the same order: their texts, or of a grader that goes
+            by ids their ids; None where a passage has no gradable text.
         items: the query's items, in the bank's order.
         codes: int8 of shape (len(doc_ids), len(items)): the grader's ratings 0..5, or MISSING, UNPARSED,
             REFUSED, ERROR.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -157,6 +157,7 @@ class StoredGrades:
         if grader_id is None:
             return
         model, prompt = self._model_and_prompt()
+        model = self._named(model)
         for query_id, sheet in sheets.items():
             if query_ids is not None and query_id not in query_ids:
                 continue
@@ -181,18 +182,24 @@ class StoredGrades:
                         "status": status,
                         "answer": grade.answer,
                         "probabilities": grade.probabilities,
-                        "model": str(
-                            model or self._identity.get("model") or self._identity.get("grader") or ""
-                        ),
+                        "model": model,
                         "prompt": prompt or self._prompt(item.kind),
                         "passage_sha256": digest.hex(),
                         "item_sha256": item_sha256,
                         **_human(human.get((query_id, doc_id, item.item_id))),
                     }
 
-    def prompts(self, items: Sequence[Item]) -> tuple[str, ...]:
+    def model_and_prompt(self, items: Iterable[Item]) -> tuple[str, str]:
+        """The model, and the prompts that ask about these items, as people know them; "" without a name."""
+        model, prompt = self._model_and_prompt()
+        return self._named(model), prompt or ", ".join(self.prompts(items))
+
+    def prompts(self, items: Iterable[Item]) -> tuple[str, ...]:
         """The names of the prompts that ask about these items, sorted, as far as there are names."""
         return tuple(sorted({self._prompt(kind) for kind in {item.kind for item in items}} - {""}))
+
+    def _named(self, model: str | None) -> str:
+        return str(model or self._identity.get("model") or self._identity.get("grader") or "")
 
     def _prompt(self, kind: str) -> str:
         for prompt in self._identity.get("prompts", ()):

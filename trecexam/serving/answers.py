@@ -56,14 +56,14 @@ def of_passage(path: Path, view: View, state: QueryView, place: int) -> GraderAn
         path: the store.
         place: the passage's row in the state.
     """
-    text = state.texts[place]
-    if text is None or not state.gradable[place]:
+    key = state.keys[place]
+    if key is None:
         return GraderAnswers({})
     answers = {}
     try:
         with GradeStore(path, write=False, patience=PATIENCE) as store:
             grader = store.grader_id(view.grader_digest)
-            (passage,) = store.passage_ids([passage_digest(text)])
+            (passage,) = store.passage_ids([passage_digest(key)])
             items = store.item_ids([asked_digest(item) for item in state.items])
             for item, row in zip(state.items, items, strict=True):
                 if grader is None or passage is None or row is None:
@@ -89,9 +89,9 @@ def of_item(path: Path, view: View, state: QueryView, column: int, places: list[
         with GradeStore(path, write=False, patience=PATIENCE) as store:
             grader = store.grader_id(view.grader_digest)
             (row,) = store.item_ids([asked_digest(state.items[column])])
-            texts = {place: state.texts[place] for place in places if state.gradable[place]}
-            passages = store.passage_ids([passage_digest(text or "") for text in texts.values()])
-            for place, passage in zip(texts, passages, strict=True):
+            keys = {place: key for place in places if (key := state.keys[place]) is not None}
+            passages = store.passage_ids([passage_digest(key) for key in keys.values()])
+            for place, passage in zip(keys, passages, strict=True):
                 if grader is None or row is None or passage is None:
                     continue
                 grade = store.answer(grader, row, passage)

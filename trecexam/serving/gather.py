@@ -165,7 +165,6 @@ def _state(track: LoadedTrack, q: QueryRatings, judgments: Official | None) -> Q
     scores = track.config.scores
     query_id = q.query_id
     texts = track.texts
-    without = track.sheets[query_id].without_text
     label = labels(q, scores.label, scores.min_rating, scores.min_answers)
     places = {doc_id: place for place, doc_id in enumerate(q.doc_ids)}
     rankings = {
@@ -180,7 +179,7 @@ def _state(track: LoadedTrack, q: QueryRatings, judgments: Official | None) -> Q
         track.bank.retired.get(query_id, ()),
         q.doc_ids,
         tuple(texts.get(doc_id) for doc_id in q.doc_ids),
-        tuple(doc_id not in without for doc_id in q.doc_ids),
+        track.sheets[query_id].texts,
         q.ratings,
         track.sheets[query_id].codes,
         tuple(label.get(doc_id) for doc_id in q.doc_ids),

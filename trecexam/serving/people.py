@@ -17,12 +17,11 @@ if TYPE_CHECKING:
 
 def standing(view: View, state: QueryView) -> overriding.QueryToRate:
     """A query as somebody sees it on the page."""
-    pairs = zip(state.doc_ids, state.texts, state.gradable, strict=True)
     return overriding.QueryToRate(
         state.query_id,
         state.items,
         state.retired,
-        {doc_id: text if gradable else None for doc_id, text, gradable in pairs},
+        dict(zip(state.doc_ids, state.keys, strict=True)),
         view.settings.depth,
         view.settings.max_rating,
         tuple(view.query_ids),

@@ -156,7 +156,8 @@ class QueryView:
     Attributes:
         items: in the bank's order; an item's 1-based place is its index. `retired` ones are apart.
         doc_ids: the pooled passages, sorted; rows of `ratings` and `codes`, whose columns are the items.
-        texts: None where the track has no text; `gradable` is False where it has none or a too short one.
+        texts: None where the track has no text.
+        keys: what store and grader know the passages by, mostly their texts; None where one is not gradable.
         ratings: as they count, people's in the grader's place; -1 where there is none.
         codes: the grader's alone: 0..5, or a code of `trecexam.line.sheets` (missing, unparsed ...).
         labels: of each passage, None where it has none.
@@ -172,7 +173,7 @@ class QueryView:
     retired: tuple[Item, ...]
     doc_ids: tuple[str, ...]
     texts: tuple[str | None, ...]
-    gradable: tuple[bool, ...]
+    keys: tuple[str | None, ...]
     ratings: NDArray[np.int8]
     codes: NDArray[np.int8]
     labels: tuple[int | None, ...]
@@ -180,6 +181,11 @@ class QueryView:
     human: Mapping[tuple[str, str], HumanRating]
     rankings: Mapping[str, tuple[int, ...]]
     retrieved: Mapping[str, int]
+
+    @property
+    def gradable(self) -> tuple[bool, ...]:
+        """Of each passage, whether it has a text that is long enough, or needs none."""
+        return tuple(key is not None for key in self.keys)
 
     def place(self, doc_id: str) -> int | None:
         """The passage's row; None where it is not in the pool."""

@@ -134,7 +134,10 @@ def agreements(
         len(pairs.query),
         pairs.n_label_only,
         pairs.n_judgment_only,
-        0 if track.config.track.pool_judged else _n_unpooled(judged, ratings),
+        # What qrels that are grades lack cannot be graded.
+        0
+        if track.config.track.pool_judged or track.traits.known_passages is not None
+        else _n_unpooled(judged, ratings),
         track.override_summary(),
         tuple(compared),
     )

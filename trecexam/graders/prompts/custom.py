@@ -11,11 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
 from converters.records import Item
 from trecexam.errors import GraderError
+from trecexam.graders.base import Scale
 from trecexam.graders.prompts.model import SLOTS, Prompt
 from trecexam.templates import checked_slots, read_prompt_file
 
-#: From which rating on a passage counts, by the best rating of the scale.
-_COUNTS_FROM = {1: 1, 2: 1, 3: 2, 4: 3, 5: 4}
 #: What a prompt may ask about, in the order in which its slots are looked at.
 _KINDS: tuple[Literal["question", "nugget", "query"], ...] = ("question", "nugget", "query")
 
@@ -69,7 +68,7 @@ def _prompt(file: PromptFile, path: Path, *, jinja: bool) -> Prompt:
         parser=file.parser,
         answers=tuple(answers.items()),
         max_rating=scale,
-        min_rating=file.min_rating or _COUNTS_FROM[scale],
+        min_rating=file.min_rating or Scale.up_to(scale).min_rating,
         source=path.name,
         jinja=jinja,
     )

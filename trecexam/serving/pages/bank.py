@@ -134,7 +134,7 @@ def _cells(view: View, query_id: str) -> int:
     state = view.query(query_id)
     if state is None:
         return 0
-    return len({text for text, gradable in zip(state.texts, state.gradable, strict=True) if gradable})
+    return len(set(state.keys) - {None})
 
 
 def _counted(view: View, query_id: str) -> dict[str, tuple[int, int, int]]:

@@ -1,0 +1,204 @@
+"""Several graders on TREC DL 2019: recomputed by brute force from the recordings, runs and judgments."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import itertools
+import json
+import math
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from trecexam.cli.main import run
+
+#: query -> document -> item -> rating
+Ratings = dict[str, dict[str, dict[str, int]]]
+
+
+@pytest.fixture(scope="module")
+def published(dl19: Path) -> Ratings:
+    """FLAN-T5-large's ratings."""
+    ratings: Ratings = {}
+    with gzip.open(dl19 / "graded.flan-t5-large.jsonl.gz", "rt") as file:
+        for query_id, paragraphs in map(json.loads, file):
+            for paragraph in paragraphs:
+                ratings.setdefault(query_id, {})[paragraph["paragraph_id"]] = {
+                    r["question_id"]: r["self_rating"] for r in paragraph["exam_grades"][0]["self_ratings"]
+                }
+    return ratings
+
+
+@pytest.fixture(scope="module")
+def changed(published: Ratings) -> Ratings:
+    """The same of a grader that says something else of a quarter of the cells."""
+
+    def rating(q: str, d: str, i: str, published: int) -> int:
+        digest = hashlib.md5(f"{q} {d} {i}".encode()).digest()
+        return digest[1] % 6 if digest[0] < 64 else published
+
+    return {
+        q: {d: {i: rating(q, d, i, r) for i, r in items.items()} for d, items in docs.items()}
+        for q, docs in published.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def track(dl19: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A track that was never graded."""
+    root = tmp_path_factory.mktemp("compared") / "track"
+    arguments = {
+        "--queries": "queries.tsv", "--bank": "bank.questions.jsonl.gz", "--passages": "passages.jsonl.gz",
+        "--qrels": "qrels.txt", "--runs": "runs", "--recorded": "graded.flan-t5-large.jsonl.gz",
+    }  # fmt: skip
+    parts = [str(part) for option, name in arguments.items() for part in (option, dl19 / name)]
+    assert run(["init", str(root), *parts]) == 0
+    shutil.copy(dl19 / "official_leaderboard.json", root)
+    return root
+
+
+@pytest.fixture(scope="module")
+def graders(dl19: Path, changed: Ratings, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Three: FLAN-T5's, the changed one's, and the judges' own qrels."""
+    path = tmp_path_factory.mktemp("grades") / "changed.jsonl"
+    path.write_text(
+        "".join(
+            json.dumps({"query_id": q, "doc_id": d, "item_id": i, "rating": r, "answer": str(r)}) + "\n"
+            for q, docs in changed.items()
+            for d, items in docs.items()
+            for i, r in items.items()
+        )
+    )
+    recorded = dl19 / "graded.flan-t5-large.jsonl.gz", path, dl19 / "qrels.txt"
+    return [part for each in recorded for part in ("--recorded", str(each))]
+
+
+@pytest.fixture(scope="module")
+def rankings(dl19: Path) -> dict[str, dict[str, list[str]]]:
+    """run -> query -> documents, the first 20: scores descending as float32, then docno descending."""
+    import numpy as np
+
+    of_run: dict[str, dict[str, list[str]]] = {}
+    for path in (dl19 / "runs").iterdir():
+        scored: dict[str, list[tuple[np.float32, str]]] = {}
+        for line in path.read_text().splitlines():
+            query_id, _, doc_id, _, score, _ = line.split()
+            scored.setdefault(query_id, []).append((np.float32(score), doc_id))
+        of_run[path.stem] = {q: [d for _, d in sorted(rows, reverse=True)[:20]] for q, rows in scored.items()}
+    return of_run
+
+
+@pytest.fixture(scope="module")
+def judged(dl19: Path) -> dict[tuple[str, str], int]:
+    rows = [line.split() for line in (dl19 / "qrels.txt").read_text().splitlines()]
+    return {(q, d): int(label) for q, _, d, label in rows}
+
+
+def cohens_kappa(pairs: Sequence[tuple[int, int]]) -> float:
+    n = len(pairs)
+    levels = {level for pair in pairs for level in pair}
+    po = sum(a == b for a, b in pairs) / n
+    pe = sum(sum(a == x for a, _ in pairs) * sum(b == x for _, b in pairs) for x in levels) / n**2
+    return (po - pe) / (1 - pe)
+
+
+def tau_b(x: Sequence[float], y: Sequence[float]) -> float:
+    signs = [
+        ((x[i] > x[j]) - (x[i] < x[j]), (y[i] > y[j]) - (y[i] < y[j]))
+        for i, j in itertools.combinations(range(len(x)), 2)
+    ]
+    untied = math.sqrt(sum(a != 0 for a, _ in signs) * sum(b != 0 for _, b in signs))
+    return sum(a * b for a, b in signs) / untied
+
+
+def written(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def test_tau_and_kappa_of_each_grader_at_each_threshold_are_those_counted_by_hand(
+    track: Path,
+    graders: list[str],
+    dl19: Path,
+    tmp_path: Path,
+    published: Ratings,
+    changed: Ratings,
+    judged: dict[tuple[str, str], int],
+    rankings: dict[str, dict[str, list[str]]],
+) -> None:
+    out = tmp_path / "graders.tsv"
+    measure = ["-m", "P(rel=4)@20", "--official-measure", "official_leaderboard"]
+    assert run(["compare-graders", str(track), *graders, *measure, "-o", str(out)]) == 0
+    assert not (track / ".trecexam" / "grades.sqlite").exists()
+    labels = {
+        "graded": {(q, d): max(items.values()) for q, docs in published.items() for d, items in docs.items()},
+        "changed": {(q, d): max(items.values()) for q, docs in changed.items() for d, items in docs.items()},
+        "qrels": judged,
+    }
+    pool = {(q, d) for of_run in rankings.values() for q, docs in of_run.items() for d in docs}
+    ranks = json.loads((dl19 / "official_leaderboard.json").read_text())
+    names = [name for name in rankings if name in ranks]
+    rows = written(out)
+    assert [(row["grader"], row["min_rating"]) for row in rows] == [
+        *((grader, str(t)) for grader in ("graded", "changed") for t in range(1, 6)),
+        *(("qrels", str(t)) for t in range(1, 4)),
+    ]
+    for row in rows:
+        label, t = labels[row["grader"]], int(row["min_rating"])
+        hits = [sum(label[q, d] >= t for q, docs in rankings[name].items() for d in docs) for name in names]
+        tau = tau_b(hits, [-ranks[name] for name in names])
+        assert row["kendall_tau"] == f"{tau:z.6f}"
+        # All that the qrels name is graded by them; a grader of items has what the runs brought.
+        common = judged.keys() if row["grader"] == "qrels" else pool & judged.keys()
+        kappa = cohens_kappa([(int(label[key] >= t), int(judged[key] >= 1)) for key in common])
+        assert (row["kappa"], row["n_judged"]) == (f"{kappa:z.6f}", str(len(common)))
+
+
+def test_kappa_between_two_graders_is_that_counted_by_hand(
+    track: Path,
+    graders: list[str],
+    tmp_path: Path,
+    published: Ratings,
+    changed: Ratings,
+    judged: dict[tuple[str, str], int],
+    rankings: dict[str, dict[str, list[str]]],
+) -> None:
+    out, by_item = tmp_path / "pairs.tsv", tmp_path / "items.tsv"
+    assert run(["compare-graders", str(track), *graders, "--between", "-o", str(out)]) == 0
+    pool = sorted({(q, d) for of_run in rankings.values() for q, docs in of_run.items() for d in docs})
+    best = {(q, d): (max(published[q][d].values()), max(changed[q][d].values())) for q, d in pool}
+    cells = [(published[q][d][i], changed[q][d][i]) for q, d in pool for i in published[q][d]]
+    of_pair = {
+        ("graded", "changed", "labels"): list(best.values()),
+        ("graded", "changed", "ratings"): cells,
+        ("graded", "qrels", "labels"): [(best[key][0], judged[key]) for key in pool],
+        ("changed", "qrels", "labels"): [(best[key][1], judged[key]) for key in pool],
+    }
+    rows = written(out)
+    assert {(row["grader"], row["other_grader"], row["over"]) for row in rows} == of_pair.keys()
+    assert len(rows) == 6 + 6 + 4 + 4
+    for row in rows:
+        pairs = of_pair[row["grader"], row["other_grader"], row["over"]]
+        if row["min_rating"]:
+            a, b = int(row["min_rating"]), int(row["other_min_rating"])
+            pairs = [(int(x >= a), int(y >= b)) for x, y in pairs]
+        assert (row["kappa"], row["n"]) == (f"{cohens_kappa(pairs):z.6f}", str(len(pairs)))
+    # Judges and graders have scales of their own: at the same ratings, and each at its own.
+    of_judges = [row for row in rows if (row["grader"], row["other_grader"]) == ("graded", "qrels")]
+    assert [(row["min_rating"], row["other_min_rating"]) for row in of_judges] == [
+        ("1", "1"), ("2", "2"), ("3", "3"), ("4", "2")
+    ]  # fmt: skip
+    assert run(["compare-graders", str(track), *graders[:4], "--items", "-o", str(by_item)]) == 0
+    items = [row for row in written(by_item) if row["min_rating"] == "4"]
+    assert len(items) == 210
+    for row in items[::23]:
+        pairs = [
+            (int(published[q][d][row["item_id"]] >= 4), int(changed[q][d][row["item_id"]] >= 4))
+            for q, d in pool
+            if q == row["query_id"]
+        ]
+        assert row["kappa"] == f"{cohens_kappa(pairs):z.6f}"

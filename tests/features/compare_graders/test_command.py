@@ -1,0 +1,394 @@
+"""`trecexam compare-graders`: graders against the official side and with each other, and bad input."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import os
+import random
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from support import HashGrader, hashed_rating, make_small_track, write_run
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.errors import TrecexamError
+
+Rows = list[dict[str, str]]
+#: (query_id, doc_id, item_id) -> rating
+Ratings = Mapping[tuple[str, str, str], int]
+QUERIES, DOCS, ITEMS = ("q1", "q2", "q3"), range(12), range(4)
+
+
+def talk(capsys: pytest.CaptureFixture[str], *arguments: object, status: int = 0) -> tuple[str, str]:
+    """What a command writes to stdout and to stderr."""
+    capsys.readouterr()
+    assert run([str(argument) for argument in arguments]) == status
+    written = capsys.readouterr()
+    assert "Traceback" not in written.err
+    return written.out, written.err
+
+
+def rows(text: str) -> Rows:
+    header, *lines = [line.split("\t") for line in text.splitlines()]
+    return [dict(zip(header, line, strict=True)) for line in lines]
+
+
+def table(capsys: pytest.CaptureFixture[str], *arguments: object) -> Rows:
+    return rows(talk(capsys, "compare-graders", *arguments)[0])
+
+
+def random_ratings(seed: int, *, near: Ratings | None = None) -> Ratings:
+    """A rating of every cell; or one that is near another grader's."""
+    rng = random.Random(seed)
+    ratings = {}
+    for q, d, i in itertools.product(QUERIES, DOCS, ITEMS):
+        cell = (q, f"{q}-d{d:02}", f"{q}/{i}")
+        ratings[cell] = (
+            rng.choice((0, 0, 0, 0, 0, 1, 2, 3, 4, 5)) if near is None or rng.random() < 0.4 else near[cell]
+        )
+    return ratings
+
+
+def write_recording(path: Path, by_prompt: Mapping[str, Ratings], model: str = "m") -> Path:
+    path.write_text(
+        "".join(
+            json.dumps(
+                {"query_id": q, "doc_id": d, "item_id": i, "rating": rating, "answer": str(rating)}
+                | {"model": model, "prompt": prompt}
+            )
+            + "\n"
+            for prompt, ratings in by_prompt.items()
+            for (q, d, i), rating in ratings.items()
+        )
+    )
+    return path
+
+
+def cohens_kappa(pairs: Sequence[tuple[int, int]]) -> float:
+    n = len(pairs)
+    po = sum(a == b for a, b in pairs) / n
+    levels = {level for pair in pairs for level in pair}
+    pe = sum(sum(a == x for a, _ in pairs) * sum(b == x for _, b in pairs) for x in levels) / n**2
+    return (po - pe) / (1 - pe) if pe != 1 else math.nan
+
+
+def shown(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:z.6f}"
+
+
+def weighted(pairs: Sequence[tuple[int, int]], power: int) -> float:
+    n = len(pairs)
+    observed = sum(abs(a - b) ** power for a, b in pairs) / n
+    expected = sum(abs(a - b) ** power for a, _ in pairs for _, b in pairs) / n**2
+    return 1 - observed / expected
+
+
+def tau_b(x: Sequence[float], y: Sequence[float]) -> float:
+    concordant = discordant = tied_x = tied_y = 0
+    for i, j in itertools.combinations(range(len(x)), 2):
+        a, b = x[i] - x[j], y[i] - y[j]
+        tied_x += a == 0
+        tied_y += b == 0
+        concordant += a * b > 0
+        discordant += a * b < 0
+    n = len(x) * (len(x) - 1) / 2
+    return (concordant - discordant) / math.sqrt((n - tied_x) * (n - tied_y))
+
+
+def judgments(root: Path) -> dict[tuple[str, str], int]:
+    lines = [line.split() for line in (root / "qrels.txt").read_text().splitlines()]
+    return {(q, d): int(label) for q, _, d, label in lines}
+
+
+def rankings(root: Path) -> dict[str, dict[str, list[str]]]:
+    runs: dict[str, dict[str, list[str]]] = {}
+    for path in sorted((root / "runs").glob("*.run")):
+        for line in path.read_text().splitlines():
+            q, _, d, *_ = line.split()
+            runs.setdefault(path.stem, {}).setdefault(q, []).append(d)
+    return runs
+
+
+def pooled(root: Path, depth: int = 8) -> set[tuple[str, str]]:
+    return {(q, d) for run in rankings(root).values() for q, docs in run.items() for d in docs[:depth]}
+
+
+def label(ratings: Ratings, q: str, d: str) -> int:
+    return max(ratings[q, d, f"{q}/{i}"] for i in ITEMS)
+
+
+@pytest.fixture
+def track(tmp_path: Path) -> Path:
+    """A track with eight runs, whose own grader never graded."""
+    root = make_small_track(tmp_path / "track")
+    rng = random.Random(1)
+    for number in range(5):
+        ranking = {q: rng.sample([f"{q}-d{d:02}" for d in DOCS], 8) for q in QUERIES}
+        write_run(root / "runs" / f"more{number}.run", ranking)
+    return root
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> tuple[Path, dict[str, Ratings]]:
+    """A recording of two prompts, and what is in it."""
+    first = random_ratings(1)
+    by_prompt = {"first": first, "second": random_ratings(2, near=first)}
+    return write_recording(tmp_path / "two.jsonl", by_prompt), by_prompt
+
+
+def relevant(reaches: Callable[[str, str], bool], of_run: Mapping[str, list[str]], k: int) -> int:
+    """Mean precision at k, times k and the number of queries: a whole number, so that ties are ties."""
+    return sum(reaches(q, d) for q in QUERIES for d in of_run[q][:k])
+
+
+def test_each_prompt_of_a_recording_is_held_against_the_official_side_at_each_threshold(
+    track: Path, two: tuple[Path, dict[str, Ratings]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, by_prompt = two
+    found = table(
+        capsys,
+        track,
+        "--recorded",
+        path,
+        "-m",
+        "P(rel=4)@5",
+        "--official-measure",
+        "P@5",
+        "--min-relevant",
+        2,
+    )
+    assert [(row["grader"], row["min_rating"]) for row in found] == [
+        (prompt, str(t)) for prompt in ("first", "second") for t in range(1, 6)
+    ]
+    judged, runs = judgments(track), rankings(track)
+    for row in found:
+        ratings, t = by_prompt[row["prompt"]], int(row["min_rating"])
+        assert (row["model"], row["measure"]) == ("m", "P@5" if t == 1 else f"P(rel={t})@5")
+        ours = [relevant(lambda q, d: label(ratings, q, d) >= t, of_run, 5) for of_run in runs.values()]  # noqa: B023
+        official = [relevant(lambda q, d: judged[q, d] >= 1, of_run, 5) for of_run in runs.values()]
+        assert row["kendall_tau"] == shown(math.nan if len(set(ours)) == 1 else tau_b(ours, official))
+        pairs = [(int(label(ratings, q, d) >= t), int(judged[q, d] >= 2)) for q, d in pooled(track)]
+        assert row["kappa"] == shown(cohens_kappa(pairs))
+        assert int(row["n_judged"]) == len(pairs)
+    assert len({row["kendall_tau"] for row in found}) > 4
+
+
+def test_two_graders_agree_with_each_other_as_kappa_counted_by_hand_says(
+    track: Path, two: tuple[Path, dict[str, Ratings]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, by_prompt = two
+    first, second = by_prompt.values()
+    pool = sorted(pooled(track))
+    over = {
+        "labels": [(label(first, q, d), label(second, q, d)) for q, d in pool],
+        "ratings": [(first[q, d, f"{q}/{i}"], second[q, d, f"{q}/{i}"]) for q, d in pool for i in ITEMS],
+    }
+    found = table(capsys, track, "--recorded", path, "--between")
+    assert [(row["over"], row["min_rating"]) for row in found] == [
+        (each, t) for each in over for t in ("", "1", "2", "3", "4", "5")
+    ]
+    for row in found:
+        graded, t = over[row["over"]], row["min_rating"]
+        assert row["other_min_rating"] == t
+        pairs = [(int(a >= int(t)), int(b >= int(t))) for a, b in graded] if t else graded
+        assert (row["n"], row["grader_only"], row["other_only"]) == (str(len(pairs)), "0", "0")
+        assert row["agreement"] == f"{sum(a == b for a, b in pairs) / len(pairs):.6f}"
+        assert row["kappa"] == shown(cohens_kappa(pairs))
+        if row["kappa.low"]:
+            assert float(row["kappa.low"]) < float(row["kappa"]) < float(row["kappa.high"])
+        assert row["kappa.linear"] == ("" if t else f"{weighted(pairs, 1):z.6f}")
+        assert row["kappa.quadratic"] == ("" if t else f"{weighted(pairs, 2):z.6f}")
+    assert sum(row["kappa.low"] != "" for row in found) > 8
+
+
+def test_items_have_a_kappa_each(
+    track: Path, two: tuple[Path, dict[str, Ratings]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, by_prompt = two
+    first, second = by_prompt.values()
+    found = table(capsys, track, "--recorded", path, "--items", "--min-rating", "3")
+    assert [(row["query_id"], row["item_id"]) for row in found] == [
+        (q, f"{q}/{i}") for q in QUERIES for i in ITEMS for _ in range(2)
+    ]
+    for row in found:
+        q, item = row["query_id"], row["item_id"]
+        pairs = [(first[q, d, item], second[q, d, item]) for query, d in pooled(track) if query == q]
+        if row["min_rating"]:
+            pairs = [(int(a >= 3), int(b >= 3)) for a, b in pairs]
+        assert row["kappa"] == shown(cohens_kappa(pairs))
+        assert row["over"] == "item"
+        assert row["kappa.low"] == ""
+
+
+def test_what_one_grader_alone_rated_does_not_count_and_is_said(
+    track: Path, tmp_path: Path, two: tuple[Path, dict[str, Ratings]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    part = {cell: rating for cell, rating in two[1]["second"].items() if cell[0] != "q3"}
+    few = write_recording(tmp_path / "few.jsonl", {"second": part})
+    whole = write_recording(tmp_path / "whole.jsonl", {"first": two[1]["first"]})
+    arguments = "compare-graders", track, "--recorded", whole, "--recorded", few
+    out, err = talk(capsys, *arguments, "--between")
+    labels = rows(out)[0]
+    n = {q: sum(query == q for query, _ in pooled(track)) for q in QUERIES}
+    assert (labels["n"], labels["grader_only"], labels["other_only"]) == (
+        str(n["q1"] + n["q2"]), str(n["q3"]), "0"
+    )  # fmt: skip
+    line = f"few: {4 * n['q3']} of {4 * sum(n.values())} cells have no rating ({4 * n['q3']} not graded yet)"
+    assert line in err
+    assert "whole:" not in err
+    out, err = talk(capsys, *arguments)
+    assert line in err
+    assert {(row["grader"], row["unrated_cells"]) for row in rows(out)} == {
+        ("whole", "0"), ("few", str(4 * n["q3"]))
+    }  # fmt: skip
+
+
+def test_stored_grades_are_read_and_nothing_is_graded_or_stored(
+    track: Path, two: tuple[Path, dict[str, Ratings]]
+) -> None:
+    with trecexam.open_track(track, grader=HashGrader()) as opened:
+        opened.update()
+    before = files(track)
+    stranger = HashGrader(version=2)
+    with trecexam.open_track(track) as opened:
+        compared = opened.compare_graders([HashGrader(), stranger], recorded=[two[0]], measures=["P@5"])
+        alone = opened.compare_graders([HashGrader()], measures=["P@5"])
+        pairs = opened.compare_grader_pairs([HashGrader()], recorded=[two[0]])
+    assert files(track) == before
+    assert stranger.asked == []
+    names = {row["grader"] for row in compared.table().records()}
+    assert names == {"hash", "first", "second"}
+    assert any(line.startswith("hash-2: ") and "not graded yet" in line for line in compared.remarks)
+    of_hash = [row for row in compared.table().records() if row["grader"] == "hash"]
+    assert of_hash == alone.table().records()
+    first = two[1]["first"]
+    texts = {(q, d): f"passage {int(d[-2:])} about {q}" for q, d in pooled(track)}
+    expected = [
+        (hashed_rating(text, f"question {i} of {q}?"), first[q, d, f"{q}/{i}"])
+        for (q, d), text in texts.items()
+        for i in ITEMS
+    ]
+    (row,) = [
+        row
+        for row in pairs.table().records()
+        if (row["other_grader"], row["over"], row["min_rating"]) == ("first", "ratings", None)
+        and row["grader"] == "hash"
+    ]
+    assert row["kappa"] == pytest.approx(cohens_kappa(expected))
+
+
+def test_a_grader_file_is_a_toml_with_a_grader_and_its_files_lie_beside_it(
+    track: Path, tmp_path: Path, two: tuple[Path, dict[str, Ratings]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "graders"
+    folder.mkdir()
+    shutil.move(two[0], folder / "grades.jsonl")
+    for name in ("first", "second"):
+        (folder / f"{name}-prompt.toml").write_text(
+            f'[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\nprompt = "{name}"\n'
+        )
+    named = table(
+        capsys, track, "--grader", folder / "first-prompt.toml", "--grader", folder / "second-prompt.toml"
+    )
+    both = table(capsys, track, "--recorded", folder / "grades.jsonl")
+    assert [{**row, "grader": row["prompt"]} for row in named] == both
+    assert {row["grader"] for row in named} == {"first-prompt", "second-prompt"}
+
+
+def test_the_tracks_own_settings_are_a_grader_file_and_the_default(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = table(capsys, graded, "-m", "P@5")
+    named = table(capsys, graded, "-m", "P@5", "--grader", graded / "trecexam.toml")
+    assert own == named
+    assert own[0]["grader"] == "recorded"
+
+
+def test_a_persons_rating_is_nobodys_agreement(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = table(capsys, graded)
+    with trecexam.open_track(graded) as opened:
+        rating = next(r for r in opened.grades() if r["rating"] == 0)
+        cell = rating["query_id"], rating["doc_id"]
+        opened.override(*cell, 5, item=rating["item_id"], who="ann", why="it says so")
+    out, err = talk(capsys, "compare-graders", graded)
+    assert rows(out) == before
+    assert "left out: people's ratings in place of a grader's (overrides.tsv)" in err
+
+
+def test_the_table_goes_to_a_file(
+    track: Path, tmp_path: Path, two: tuple[Path, dict[str, Ratings]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["compare-graders", track, "--recorded", two[0]]
+    printed = talk(capsys, *arguments)[0]
+    assert talk(capsys, *arguments, "-o", tmp_path / "graders.tsv")[0] == ""
+    assert (tmp_path / "graders.tsv").read_text() == printed
+    talk(capsys, *arguments, "--json", "-o", tmp_path / "graders.json")
+    written = json.loads((tmp_path / "graders.json").read_text())
+    assert [row["grader"] for row in written["graders"]] == [row["grader"] for row in rows(printed)]
+    assert written["remarks"]
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (["--grader", "none.toml"], "none.toml: no such grader file"),
+        (["--grader", "empty.toml"], "empty.toml: has no [grader]"),
+        (["--grader", "typo.toml"], "typo.toml:2: unknown setting `grader.nam`; did you mean `name`?"),
+        (["--grader", "stranger.toml"], "no grader 'recordet'; did you mean"),
+        (["--recorded", "none.jsonl"], "none.jsonl: no such recording"),
+        (["--recorded", "empty.toml"], "empty.toml"),
+        (["--recorded", "two.jsonl", "--between", "--items"], "--between and --items are two tables"),
+        (["--recorded", "two.jsonl", "--between", "-m", "P@5"], "they take no measures"),
+        (["--between", "--grader", "fifo.toml"], "fifo.toml: no such grader file"),
+        (["--recorded", "two.jsonl", "-m", "Nothing@5"], "Nothing"),
+    ],
+)
+def test_what_cannot_be_used_is_one_line(
+    track: Path,
+    tmp_path: Path,
+    two: tuple[Path, dict[str, Ratings]],
+    given: list[str],
+    reason: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("empty.toml").write_text("[scores]\nmin_rating = 3\n")
+    Path("typo.toml").write_text('[grader]\nnam = "recorded"\n')
+    Path("stranger.toml").write_text('[grader]\nname = "recordet"\n')
+    os.mkfifo("fifo.toml")
+    _, err = talk(capsys, "compare-graders", track, *given, status=2)
+    assert reason in err
+    assert len(err.splitlines()) == 1
+
+
+def test_one_grader_has_nobody_to_agree_with_and_no_grades_are_said(
+    track: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = write_recording(tmp_path / "one.jsonl", {"only": random_ratings(1)})
+    _, err = talk(capsys, "compare-graders", track, "--recorded", one, "--between", status=2)
+    assert "only one grader, one: name another one" in err
+    with trecexam.open_track(track) as opened, pytest.raises(TrecexamError, match="no grades of hash here"):
+        opened.compare_graders([HashGrader()])
+
+
+def test_without_an_official_side_graders_are_compared_with_each_other_alone(
+    track: Path, two: tuple[Path, dict[str, Ratings]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (track / "qrels.txt").unlink()
+    _, err = talk(capsys, "compare-graders", track, "--recorded", two[0], status=2)
+    assert "nothing to compare: it needs runs, and official judgments" in err
+    assert len(table(capsys, track, "--recorded", two[0], "--between")) == 12
+
+
+def files(root: Path) -> Iterable[tuple[str, bytes]]:
+    return sorted(
+        (str(path), path.read_bytes())
+        for path in root.rglob("*")
+        if path.is_file() and not path.name.endswith(("-shm", "-wal"))
+    )

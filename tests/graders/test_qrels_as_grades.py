@@ -1,0 +1,269 @@
+"""Qrels, official or an LLM's, as a recording: a grade a passage, on the scale that their labels have."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import math
+import random
+from pathlib import Path
+
+import ir_measures
+import pytest
+from support import SHARED, write_run
+
+import trecexam
+from trecexam.cli.main import run
+
+Labels = dict[tuple[str, str], int]
+MEASURES = ["nDCG@10", "AP(rel=2)", "P(rel=2)@5", "RR", "R(rel=2)@10"]
+
+
+def write_qrels(path: Path, labels: Labels) -> Path:
+    path.write_text("".join(f"{q} 0 {d} {label}\n" for (q, d), label in labels.items()))
+    return path
+
+
+def init(root: Path, *arguments: object, status: int = 1) -> None:
+    """Makes and updates a track; by default some passages of its runs have no grade, which is said."""
+    assert run(["init", str(root), *map(str, arguments)]) == 0
+    assert run(["watch", str(root), "--once"]) == status
+
+
+@pytest.fixture
+def labels() -> Labels:
+    """Labels 0..3 of some documents of three queries; of more than the runs have, and not of all."""
+    rng = random.Random(5)
+    return {(f"q{q}", f"d{d:02}"): rng.choice((0, 0, 1, 2, 3)) for q in range(3) for d in range(40) if d % 7}
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """Four runs of 30 documents a query; one lacks a query, and one has a query that nobody judged."""
+    rng = random.Random(6)
+    for number in range(4):
+        ranking = {f"q{q}": rng.sample([f"d{d:02}" for d in range(50)], 30) for q in range(number // 3, 4)}
+        write_run(tmp_path / "runs" / f"run{number}.run", ranking)
+    return tmp_path / "runs"
+
+
+def test_a_leaderboard_of_qrels_is_that_of_trec_eval_without_texts_or_bank_or_queries(
+    tmp_path: Path, labels: Labels, runs: Path
+) -> None:
+    path = write_qrels(tmp_path / "umbrela.qrels", labels)
+    init(tmp_path / "track", "--recorded", path, "--runs", runs)
+    with trecexam.open_track(tmp_path / "track") as track:
+        board = track.leaderboard(MEASURES)
+    measures = [ir_measures.parse_measure(name) for name in MEASURES]
+    judged = {q for q, _ in labels}
+    for row in board.rows:
+        values = list(
+            ir_measures.iter_calc(
+                measures,
+                list(ir_measures.read_trec_qrels(str(path))),
+                list(ir_measures.read_trec_run(str(runs / f"{row.run}.run"))),
+            )
+        )
+        # trec_eval -c: over all judged queries.
+        means = [sum(v.value for v in values if v.measure == m) / len(judged) for m in measures]
+        assert [score.mean for score in row.scores] == pytest.approx(means, abs=1e-12)
+    assert len(board.rows) == 4
+
+
+def test_passages_of_one_text_and_queries_of_one_text_keep_grades_of_their_own(
+    tmp_path: Path, labels: Labels, runs: Path
+) -> None:
+    (tmp_path / "queries.tsv").write_text("".join(f"q{q}\tthe same\n" for q in range(4)))
+    (tmp_path / "passages.jsonl").write_text(
+        "".join(json.dumps({"docid": f"d{d:02}", "text": "alike"}) + "\n" for d in range(50))
+    )
+    path = write_qrels(tmp_path / "umbrela.qrels", labels)
+    init(
+        tmp_path / "track", "--recorded", path, "--runs", runs, "--queries", tmp_path / "queries.tsv",
+        "--passages", tmp_path / "passages.jsonl",
+    )  # fmt: skip
+    with trecexam.open_track(tmp_path / "track") as track:
+        assert {(row.query_id, row.doc_id): row.relevance for row in track.qrels()} == labels
+        (page,) = [p for p in track.pool() if (p.query_id, p.doc_id) == ("q1", "d01")]
+    assert page.text == "alike"
+
+
+@pytest.mark.parametrize(("best", "counts_from"), [(1, 1), (2, 1), (3, 2), (4, 3), (5, 4)])
+def test_the_scale_is_that_of_the_labels(
+    tmp_path: Path, runs: Path, best: int, counts_from: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = {("q0", f"d{d:02}"): d % (best + 1) for d in range(20)}
+    init(tmp_path / "track", "--recorded", write_qrels(tmp_path / "x.qrels", labels), "--runs", runs)
+    with trecexam.open_track(tmp_path / "track") as track:
+        assert track.thresholds() == tuple(range(1, best + 1))
+    capsys.readouterr()
+    assert run(["leaderboard", str(tmp_path / "track")]) == 0
+    expected = "P@20" if counts_from == 1 else f"P(rel={counts_from})@20"
+    assert capsys.readouterr().out.split("\t")[1] == expected
+
+
+def test_a_negative_label_is_no_grade_and_of_subtopics_the_best_label_counts(
+    tmp_path: Path, runs: Path
+) -> None:
+    path = tmp_path / "x.qrels"
+    path.write_text("q0 1 d01 0\nq0 2 d01 2\nq0 3 d01 1\nq0 1 d02 -2\nq0 1 d03 1\n")
+    init(tmp_path / "track", "--recorded", path, "--runs", runs)
+    with trecexam.open_track(tmp_path / "track") as track:
+        assert {row.doc_id: row.relevance for row in track.qrels()} == {"d01": 2, "d03": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            "q0 0 d01 7\n",
+            "label 7 of passage 'd01' for query 'q0': qrels that are grades have labels of 0..5",
+        ),
+        ("q0 0 d01 -1\n", "holds no labels from 0 on"),
+        ("q0 0 d01 1\nq0 0 d02 one\n", "x.qrels:2: the label (column 4) is no whole number: 'one'"),
+    ],
+)
+def test_qrels_that_are_no_grades_are_one_line(
+    tmp_path: Path, runs: Path, text: str, reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "x.qrels").write_text(text)
+    root = str(tmp_path / "track")
+    assert run(["init", root, "--recorded", str(tmp_path / "x.qrels"), "--runs", str(runs)]) == 0
+    capsys.readouterr()
+    assert run(["watch", root, "--once"]) == 2
+    err = capsys.readouterr().err
+    assert reason in err
+    assert len(err.splitlines()) == 1
+
+
+def test_the_agreement_of_an_llms_qrels_with_peoples_is_over_all_that_both_have(
+    tmp_path: Path, labels: Labels, runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = random.Random(8)
+    people = {key: rng.choice((label, label, 0, 1, 2)) for key, label in labels.items() if rng.random() < 0.8}
+    people["q0", "elsewhere"] = 2
+    init(
+        tmp_path / "track", "--recorded", write_qrels(tmp_path / "umbrela.qrels", labels),
+        "--qrels", write_qrels(tmp_path / "people.qrels", people), "--runs", runs,
+    )  # fmt: skip
+    capsys.readouterr()
+    assert run(["agreement", str(tmp_path / "track"), "--min-relevant", "2"]) == 0
+    written = capsys.readouterr()
+    both = [(labels[key] >= 2, people[key] >= 2) for key in labels.keys() & people.keys()]
+    assert f"{len(both)} passages of 3 queries have a label and a judgment" in written.err
+    po = sum(a == b for a, b in both) / len(both)
+    yes = [sum(pair[side] for pair in both) / len(both) for side in (0, 1)]
+    pe = yes[0] * yes[1] + (1 - yes[0]) * (1 - yes[1])
+    rows = list(csv.DictReader(written.out.splitlines(), delimiter="\t"))
+    (whole,) = [r for r in rows if (r["table"], r["label"], r["judgment"]) == ("binary", "all", "all")]
+    assert whole["kappa"] == f"{(po - pe) / (1 - pe):.6f}"
+
+
+def test_official_qrels_may_be_grades_and_are_not_taken_for_judgments(
+    tmp_path: Path, labels: Labels, runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_qrels(tmp_path / "qrels.txt", labels)
+    init(tmp_path / "alone", "--recorded", path, "--runs", runs)
+    with trecexam.open_track(tmp_path / "alone") as track:
+        assert track.status()["official_judgments"] == 0
+    init(tmp_path / "both", "--recorded", path, "--qrels", path, "--runs", runs)
+    capsys.readouterr()
+    assert run(["correlate", str(tmp_path / "both"), "-m", "nDCG@10", "--official-measure", "nDCG@10"]) == 0
+    (row,) = csv.DictReader(capsys.readouterr().out.splitlines(), delimiter="\t")
+    assert row["kendall_tau"] == "1.000000"
+
+
+def test_with_a_bank_its_queries_are_evaluated_and_those_without_grades_are_named(
+    tmp_path: Path, labels: Labels, runs: Path
+) -> None:
+    bank = [
+        {"query_id": q, "query_text": q, "questions": [{"question_id": f"{q}/1", "question_text": "why?"}]}
+        for q in ("q1", "q2", "q3")
+    ]
+    (tmp_path / "bank.jsonl").write_text("".join(json.dumps(line) + "\n" for line in bank))
+    path = write_qrels(tmp_path / "umbrela.qrels", labels)
+    init(tmp_path / "track", "--recorded", path, "--runs", runs, "--bank", tmp_path / "bank.jsonl")
+    with trecexam.open_track(tmp_path / "track") as track:
+        assert {row.query_id for row in track.qrels()} == {"q1", "q2"}
+    rejected = (tmp_path / "track" / "out" / "rejected.tsv").read_text()
+    assert "no grades of 1 of the bank's 3 queries, which are not evaluated: 'q3'" in rejected
+
+
+def test_a_retrieved_passage_that_the_qrels_lack_is_counted_as_ungraded(
+    tmp_path: Path, labels: Labels, runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "track"
+    init(root, "--recorded", write_qrels(tmp_path / "umbrela.qrels", labels), "--runs", runs)
+    first = {
+        (q, d)
+        for path in runs.iterdir()
+        for q, _, d, rank, *_ in map(str.split, path.read_text().splitlines())
+        if int(rank) <= 20 and q != "q3"
+    }
+    capsys.readouterr()
+    assert run(["status", str(root)]) == 0
+    status = dict(line.split("\t") for line in capsys.readouterr().out.splitlines())
+    assert (status["ok"], status["missing"]) == (str(len(labels)), str(len(first - labels.keys())))
+    assert status["no_text"] == "0"
+    assert len(first - labels.keys()) > 5
+
+
+def test_a_person_may_overrule_a_label_of_qrels(tmp_path: Path, labels: Labels, runs: Path) -> None:
+    root = tmp_path / "track"
+    (tmp_path / "passages.jsonl").write_text('{"docid": "d01", "text": "something"}\n')
+    path = write_qrels(tmp_path / "umbrela.qrels", labels | {("q1", "d01"): 0})
+    init(root, "--recorded", path, "--runs", runs, "--passages", tmp_path / "passages.jsonl")
+    with trecexam.open_track(root) as track:
+        track.override("q1", "d01", 3, who="ann", why="it says so")
+        track.update()
+        assert track.human_refused() == ()
+        assert {(r.query_id, r.doc_id): r.relevance for r in track.qrels()}["q1", "d01"] == 3
+
+
+def test_the_page_shows_an_llms_label_beside_the_text_that_it_did_not_read(
+    tmp_path: Path, labels: Labels, runs: Path
+) -> None:
+    pytest.importorskip("starlette", reason="the extra `serve` is not installed")
+    from served import client_of
+
+    from trecexam.serving import urls
+
+    (tmp_path / "passages.jsonl").write_text('{"docid": "d01", "text": "something about d01"}\n')
+    path = write_qrels(tmp_path / "umbrela.qrels", labels | {("q1", "d01"): 3})
+    init(tmp_path / "track", "--recorded", path, "--runs", runs, "--passages", tmp_path / "passages.jsonl")
+    with client_of(tmp_path / "track") as client:
+        page = client.get(urls.passage("q1", "d01", "q1"))
+        other = client.get(urls.passage("q1", "d02", "q1"))
+    assert page.status_code == other.status_code == 200
+    assert "something about d01" in page.text
+
+
+def test_umbrela_of_rag_2025_makes_a_leaderboard_by_itself(tmp_path: Path) -> None:
+    folder = SHARED / "rag25"
+    if not folder.is_dir():
+        pytest.skip("the folder ../shared/rag25 with TREC RAG 2025 data is not here")
+    path = folder / "umbrela.qwen3.5-9b.qrels.gz"
+    grades: dict[str, dict[str, int]] = {}
+    for line in gzip.decompress(path.read_bytes()).decode().splitlines():
+        query_id, _, doc_id, label = line.split()
+        grades.setdefault(query_id, {})[doc_id] = int(label)
+    # No run is there: two orders of the passages that are graded.
+    write_run(tmp_path / "runs" / "by-id.run", {q: sorted(of_query)[:100] for q, of_query in grades.items()})
+    best = {q: sorted(of_query, key=lambda d: (-of_query[d], d))[:100] for q, of_query in grades.items()}
+    write_run(tmp_path / "runs" / "best.run", best)
+    root = tmp_path / "track"
+    init(root, "--recorded", path, "--queries", folder / "topics.tsv", "--runs", tmp_path / "runs", status=0)
+    with trecexam.open_track(root) as track:
+        assert track.counts().ok == 26341
+        assert track.thresholds() == (1, 2, 3, 4)
+        board = {row.run: row.scores[0].mean for row in track.leaderboard(["nDCG@10"]).rows}
+    expected = [
+        dcg([of_query[d] for d in sorted(of_query)]) / dcg(sorted(of_query.values(), reverse=True))
+        for of_query in grades.values()
+    ]
+    assert board == {"best": pytest.approx(1), "by-id": pytest.approx(sum(expected) / 22)}
+
+
+def dcg(gains: list[int]) -> float:
+    return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains[:10], 1))

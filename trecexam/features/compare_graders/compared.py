@@ -1,0 +1,178 @@
+"""The graders that are compared: where they are named, and the track as each of them graded it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from trecexam.config import CONFIG_NAME, GraderSection, ScoresSection, load_config
+from trecexam.errors import GraderError, TrackError, TrecexamError
+from trecexam.graders import Grader
+from trecexam.graders.recorded import RecordedGrader, recorded_sources
+from trecexam.line.grading import with_recorded_answers
+from trecexam.line.loader import TrackLoader
+from trecexam.track import PROMPT_SUFFIXES, TrackFolder
+
+if TYPE_CHECKING:
+    from trecexam.line.loaded import LoadedTrack
+
+#: A file with a [grader] of its own, or a grader.
+GraderLike = str | Path | Grader
+
+
+@dataclass(frozen=True)
+class ComparedGrader:
+    """A grader, and the track with its grades; people's ratings are left out.
+
+    Attributes:
+        name: differs from those of the other graders.
+        model, prompt: as people know them; "" where they have no name.
+    """
+
+    name: str
+    model: str
+    prompt: str
+    track: LoadedTrack
+
+    @property
+    def max_rating(self) -> int:
+        """The best rating on its scale."""
+        return self.track.traits.scale.max_rating
+
+    def remarks(self) -> Iterator[str]:
+        """How many of its cells have no rating, and why."""
+        counts = self.track.counts
+        without = {
+            "not graded yet": counts.missing,
+            "of passages without a text": counts.no_text_cells,
+            "unparsed": counts.unparsed,
+            "refused": counts.refused,
+            "errors": counts.error,
+        }
+        if counts.ok < counts.cells:
+            reasons = ", ".join(f"{n:,} {reason}" for reason, n in without.items() if n)
+            yield (
+                f"{self.name}: {counts.cells - counts.ok:,} of {counts.cells:,} cells have no rating "
+                f"({reasons}), and none is graded now"
+            )
+
+
+class _Named(NamedTuple):
+    """A grader before it is made: its settings, or itself."""
+
+    name: str
+    settings: GraderSection
+    grader: Grader | None = None
+
+
+@contextmanager
+def compared_graders(
+    loader: TrackLoader, graders: Sequence[GraderLike], recorded: Sequence[str | Path]
+) -> Iterator[tuple[ComparedGrader, ...]]:
+    """The graders that are named, in that order; grades of each are read, and none is made.
+
+    Args:
+        loader: the track's own.
+        graders: of a file its [grader] counts alone; `recorded` and `prompt` are files beside it.
+        recorded: recordings. Of each (model, prompt) in one comes a grader. Where neither these nor `graders`
+            are given, the track's own grader alone is meant.
+
+    Raises:
+        TrecexamError, ConversionError: a file or a grader cannot be used, or nobody graded anything.
+    """
+    with ExitStack() as stack:
+        loaders = [loader]
+        compared: list[ComparedGrader] = []
+        for named in _distinct(_named(loader, graders, recorded)):
+            own = stack.enter_context(_loader(loader.folder, named, loaders))
+            loaders.append(own)
+            track = own.load()
+            track = replace(
+                track, sheets={q: replace(sheet, overrides=None) for q, sheet in track.sheets.items()}
+            )
+            if isinstance(track.grader, RecordedGrader):
+                track = with_recorded_answers(track)
+            items = [item for sheet in track.sheets.values() for item in sheet.items]
+            compared.append(ComparedGrader(named.name, *track.grades.model_and_prompt(items), track))
+        if not any(each.track.counts.ok for each in compared):
+            raise TrecexamError(
+                f"no grades of {_and([each.name for each in compared])} here: `trecexam watch` with these "
+                "settings in [grader] grades, and `--recorded FILE` takes grades that exist",
+                path=loader.folder.root,
+            )
+        yield tuple(compared)
+
+
+def _loader(folder: TrackFolder, named: _Named, read: Sequence[TrackLoader]) -> TrackLoader:
+    """A loader of the track with this grader; a min_rating that is beyond the grader's scale is not set."""
+    config = folder.config.model_copy(update={"grader": named.settings})
+    loader = TrackLoader(replace(folder, config=config), named.grader, share_with=tuple(read))
+    if config.scores.min_rating <= loader.traits.scale.max_rating:
+        return loader
+    scores = config.scores.model_dump(exclude_unset=True, exclude={"min_rating"})
+    config = config.model_copy(update={"scores": ScoresSection(**scores)})
+    return TrackLoader(replace(folder, config=config), loader.grader, share_with=tuple(read))
+
+
+def _named(
+    loader: TrackLoader, graders: Sequence[GraderLike], recorded: Sequence[str | Path]
+) -> Iterator[_Named]:
+    folder = loader.folder
+    if not graders and not recorded:
+        yield _of_own(folder, loader)
+    for given in graders:
+        if isinstance(given, str | Path):
+            path, settings = Path(given), _settings(Path(given))
+            yield _Named(settings.name if path.name == CONFIG_NAME else path.stem, settings)
+        else:
+            yield _Named(str(given.identity["grader"]), folder.config.grader, given)
+    for path in map(Path, recorded):
+        if not path.is_file():
+            raise GraderError("no such recording", path=path)
+        sources = recorded_sources(path)
+        for model, prompt in sources:
+            settings = GraderSection.model_validate({"name": "recorded", "recorded": str(path.resolve())})
+            if len(sources) == 1:
+                yield _Named(path.name.partition(".")[0], settings)
+            else:
+                of_source = settings.model_copy(update={"model": model, "prompt": prompt})
+                yield _Named(prompt or model, of_source)
+
+
+def _of_own(folder: TrackFolder, loader: TrackLoader) -> _Named:
+    return _Named(folder.config.grader.name, folder.config.grader, loader.grader)
+
+
+def _settings(path: Path) -> GraderSection:
+    """The [grader] of a file, with the files that it names."""
+    if not path.is_file():
+        raise TrackError("no such grader file: a trecexam.toml, or a file with a [grader] alone", path=path)
+    config = load_config(path)
+    if "grader" not in config.model_fields_set:
+        raise TrackError("has no [grader]", path=path)
+    settings = config.grader
+    files: dict[str, str] = {}
+    if settings.recorded is not None:
+        files["recorded"] = str((path.parent / settings.recorded).resolve())
+    if settings.prompt is not None and Path(settings.prompt).suffix.lower() in PROMPT_SUFFIXES:
+        files["prompt"] = str((path.parent / settings.prompt).resolve())
+    return settings.model_copy(update=files)
+
+
+def _distinct(named: Iterator[_Named]) -> list[_Named]:
+    """The graders, none of whose names stands twice."""
+    distinct: dict[str, _Named] = {}
+    for each in named:
+        name, number = each.name, 1
+        while name in distinct:
+            number += 1
+            name = f"{each.name}-{number}"
+        distinct[name] = each._replace(name=name)
+    return list(distinct.values())
+
+
+def _and(names: Sequence[str]) -> str:
+    return " and ".join(names)

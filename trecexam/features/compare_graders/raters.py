@@ -1,0 +1,152 @@
+"""How far two graders agree, as between annotators: over labels, over ratings, and item by item.
+
+Cohen's kappa with the interval of `trecexam.scores.kappa`, which knows that passages of a query belong
+together. Graded: the label or rating itself, where both scales are equally long. Binary: whether it reaches
+a min_rating.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trecexam.scores.kappa import Kappa, kappa, weighted_kappa
+from trecexam.scores.ratings import QueryRatings
+
+Ints = NDArray[np.int64]
+#: query_id -> doc_id -> label
+Labels = Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True, eq=False)
+class RatedTwice:
+    """What two graders both rated.
+
+    Attributes:
+        query: of each, the number of its query.
+        first, second: what either said, 0 or more.
+        first_only, second_only: how many others only one of them rated.
+    """
+
+    query: Ints
+    first: Ints
+    second: Ints
+    first_only: int
+    second_only: int
+
+    def reached(self, min_first: int, min_second: int) -> RatedTwice:
+        """1 where a grader's rating is its min_rating or better, else 0."""
+        return RatedTwice(
+            self.query,
+            (self.first >= min_first).astype(np.int64),
+            (self.second >= min_second).astype(np.int64),
+            self.first_only,
+            self.second_only,
+        )
+
+
+@dataclass(frozen=True)
+class RaterAgreement:
+    """The agreement of two graders.
+
+    Attributes:
+        n: what both rated.
+        first_only, second_only: what only one of them rated, and what does not count.
+        agreement: the share of n that both say the same of, 0..1; NaN where n is 0.
+        kappa: Cohen's.
+        linear, quadratic: weighted kappa of graded ratings; NaN of binary ones.
+    """
+
+    n: int
+    first_only: int
+    second_only: int
+    agreement: float
+    kappa: Kappa
+    linear: float = math.nan
+    quadratic: float = math.nan
+
+
+def rater_agreement(rated: RatedTwice, *, graded: bool) -> RaterAgreement:
+    """The agreement on what both rated.
+
+    Args:
+        graded: False for ratings that are 0 and 1 alone, of which nothing is weighted.
+    """
+    n, size = len(rated.first), int(max(rated.first.max(initial=0), rated.second.max(initial=0))) + 1
+    queries, query = np.unique(rated.query, return_inverse=True)
+    counts = np.zeros((len(queries), size, size), np.int64)
+    np.add.at(counts, (query, rated.first, rated.second), 1)
+    table = counts.sum(axis=0)
+    return RaterAgreement(
+        n,
+        rated.first_only,
+        rated.second_only,
+        float(np.trace(table)) / n if n else math.nan,
+        kappa(counts),
+        *((weighted_kappa(table, 1), weighted_kappa(table, 2)) if graded else ()),
+    )
+
+
+def labels_of_both(first: Labels, second: Labels) -> RatedTwice:
+    """The labels of the passages that both graders gave left."""
+    rows: list[tuple[int, int, int]] = []
+    only = [0, 0]
+    for number, query_id in enumerate(sorted(first.keys() | second.keys())):
+        left, right = first.get(query_id, {}), second.get(query_id, {})
+        both = sorted(left.keys() & right.keys())
+        rows += [(number, left[doc_id], right[doc_id]) for doc_id in both]
+        only[0] += len(left) - len(both)
+        only[1] += len(right) - len(both)
+    query, left_labels, right_labels = np.array(rows, np.int64).reshape(-1, 3).T
+    return RatedTwice(query, left_labels, right_labels, only[0], only[1])
+
+
+def ratings_of_both(
+    first: Mapping[str, QueryRatings],
+    second: Mapping[str, QueryRatings],
+    items: Mapping[str, Sequence[tuple[int, int]]],
+) -> Iterator[tuple[str, int, RatedTwice]]:
+    """The ratings of each item that both graders have, over the passages that both pooled.
+
+    Args:
+        items: query_id -> the places of an item among the first grader's items and among the second's.
+
+    Yields:
+        (query_id, the item's place among the first's, its ratings); queries are numbered as in `items`.
+    """
+    for number, (query_id, places) in enumerate(items.items()):
+        left, right = first[query_id], second[query_id]
+        row_of = {doc_id: row for row, doc_id in enumerate(right.doc_ids)}
+        pairs = [(row, row_of[doc_id]) for row, doc_id in enumerate(left.doc_ids) if doc_id in row_of]
+        left_rows, right_rows = np.array(pairs, np.int64).reshape(-1, 2).T
+        for place, right_place in places:
+            a = left.ratings[left_rows, place].astype(np.int64)
+            b = right.ratings[right_rows, right_place].astype(np.int64)
+            both = (a >= 0) & (b >= 0)
+            yield (
+                query_id,
+                place,
+                RatedTwice(
+                    np.full(int(both.sum()), number, np.int64),
+                    a[both],
+                    b[both],
+                    int((left.ratings[:, place] >= 0).sum() - both.sum()),
+                    int((right.ratings[:, right_place] >= 0).sum() - both.sum()),
+                ),
+            )
+
+
+def together(parts: Sequence[RatedTwice]) -> RatedTwice:
+    """All of these at once."""
+    none = np.empty(0, np.int64)
+    return RatedTwice(
+        np.concatenate([none, *(part.query for part in parts)]),
+        np.concatenate([none, *(part.first for part in parts)]),
+        np.concatenate([none, *(part.second for part in parts)]),
+        sum(part.first_only for part in parts),
+        sum(part.second_only for part in parts),
+    )
