@@ -23,3 +23,7 @@ class ConversionError(ValueError):
     def __str__(self) -> str:
         where = self.path if self.line is None else f"{self.path}:{self.line}"
         return f"{where}: {self.reason}"
+
+
+class StoppedError(Exception):
+    """Reading was asked to stop: see `converters.lines.stoppable`."""

@@ -148,7 +148,7 @@ class Daemon:
                 done = update(loader, self.progress, self._stop.is_set, hold=tuple(waiting))
                 if not (done.changed or self._warm):
                     # The first run that is dropped shall not wait for what was there before it.
-                    warm_up(loader, hold=tuple(waiting))
+                    warm_up(loader, self._stop.is_set, tuple(waiting))
                 self._warm = True
                 self._report(done)
                 self.look_ended(done.why)

@@ -151,7 +151,7 @@ class TrackFolder:
         return any(place.match(os.path.join(root, pattern)) for pattern in patterns or BANK_PATTERNS)  # noqa: PTH118
 
     def run_files(self) -> tuple[Path, ...]:
-        """Every file in the drop folder and its sub-folders that may be a run, sorted.
+        """Everything but folders in the drop folder and its sub-folders, sorted: also what cannot be a run.
 
         Raises:
             TrackError: the drop folder is a file, or the settings name another one that is not there.
@@ -168,7 +168,7 @@ class TrackFolder:
                 for path in self.runs.rglob("*")
                 if not any(part.startswith(".") for part in path.relative_to(self.runs).parts)
                 and not path.name.endswith(IGNORED_SUFFIXES)
-                and path.is_file()
+                and not path.is_dir()
             )
         )
 

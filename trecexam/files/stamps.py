@@ -32,12 +32,22 @@ class Rejected(NamedTuple):
 
 
 def stamp(path: Path) -> Stamp | None:
-    """The stamp of a file, or None where there is none (any more)."""
+    """The stamp of a file, or None where there is none (any more); of a link to nothing, its own."""
     try:
         status = path.stat()
     except OSError:
-        return None
+        try:
+            status = path.lstat()
+        except OSError:
+            return None
     return Stamp(status.st_size, status.st_mtime_ns, status.st_ino)
+
+
+def dangling_link(path: Path) -> str:
+    """What is to be said of a link to a file that is not there; "" of all else."""
+    if not path.is_symlink() or path.exists():
+        return ""
+    return f"is a link to a file that is not there: {path.readlink()}"
 
 
 def sniffed(path: Path) -> str | None:

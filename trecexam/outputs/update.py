@@ -7,12 +7,15 @@ import json
 from collections.abc import Callable, Collection
 from pathlib import Path
 
+from converters.errors import StoppedError
+from converters.lines import stoppable
 from trecexam.files.stamps import fingerprint
 from trecexam.graders.base import identity_json
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.grading import Progress
 from trecexam.line.loader import TrackLoader
 from trecexam.line.rejected import left_out, not_computable, rejected_rows
+from trecexam.line.sheets import Counts
 from trecexam.outputs.outputs import Outputs
 from trecexam.outputs.updates import Update
 from trecexam.version import __version__
@@ -28,20 +31,25 @@ def update(
 
     Args:
         progress: called after each graded batch.
-        stop: asked between batches; True ends the grading early.
+        stop: asked between batches, and while large files are read; True ends the grading early.
         hold: run files that are being written now.
 
     Raises:
         TrecexamError, ConversionError: what stands in the way; outputs are as they were.
     """
     outputs = Outputs(loader.folder)
-    seen = _fingerprint(loader, hold)
-    last = outputs.last(seen)
-    if last is not None:
-        return Update(False, 0, *last, complete=True, written=())
-    loader.open_to_write()
-    loader.inputs.forget_missing()
-    track, outcome = loader.grade(loader.load(hold), progress, stop)
+    try:
+        with stoppable(stop):
+            seen = _fingerprint(loader, hold)
+            last = outputs.last(seen)
+            if last is not None:
+                return Update(False, 0, *last, complete=True, written=())
+            loader.open_to_write()
+            loader.inputs.forget_missing()
+            track = loader.load(hold)
+    except StoppedError:
+        return Update(True, 0, 0, Counts(), (), complete=False, written=())
+    track, outcome = loader.grade(track, progress, stop)
     ungraded = tuple(left_out(track)) if outcome.complete else ()
     rejected = rejected_rows(track, ungraded)
     written = outputs.write(track, rejected, loader.grading.usage(), complete=outcome.complete)
@@ -61,14 +69,21 @@ def update(
     )
 
 
-def warm_up(loader: TrackLoader, hold: Collection[Path] = ()) -> None:
+def warm_up(loader: TrackLoader, stop: Callable[[], bool] | None = None, hold: Collection[Path] = ()) -> None:
     """Reads and evaluates the track as it is, so that the next update has to look at what is new alone.
+
+    Args:
+        stop: asked while large files are read; True ends it.
 
     Raises:
         TrecexamError, ConversionError: it cannot be read.
     """
     loader.open_to_write()
-    track = loader.load(hold)
+    try:
+        with stoppable(stop):
+            track = loader.load(hold)
+    except StoppedError:
+        return
     rubric_values(track)
     if track.official is not None and not_computable(track) is None:
         official_values(track, query_ids=set(track.bank.query_ids))

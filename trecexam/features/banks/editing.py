@@ -16,6 +16,7 @@ from converters.bank_editing import edits_of, items_of, new_id, with_item, with_
 from converters.bank_lines import scan_bank
 from converters.errors import ConversionError
 from converters.ir_dataset import dataset_queries
+from converters.lines import open_input
 from converters.nuggets import IMPORTANCES
 from converters.records import Item
 from trecexam.errors import ItemConflictError, TrecexamError, did_you_mean
@@ -246,7 +247,8 @@ def _read(folder: TrackFolder) -> _Bank:
 
 def _content(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        with open_input(path) as file:
+            return file.read()
     except OSError as error:
         raise TrecexamError(f"cannot be read: {error.strerror}", path=path) from None
 

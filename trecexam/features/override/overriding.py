@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from converters.errors import ConversionError
+from converters.lines import open_input
 from converters.overrides import read_overrides, with_override
 from converters.records import HumanRating, Item
 from trecexam.bank.model import Bank, passage_digest
@@ -269,7 +270,8 @@ def _added(path: Path, row: HumanRating) -> bytes:
         TrecexamError: the file cannot be read as it is, so that no line of it counts; it has to be mended.
     """
     try:
-        content = path.read_bytes()
+        with open_input(path) as file:
+            content = file.read()
     except FileNotFoundError:
         if not Path(os.path.realpath(path)).parent.is_dir():
             raise TrecexamError("is a link into a folder that is not there", path=path) from None
