@@ -163,8 +163,13 @@ def is_gzip(path: str | os.PathLike[str]) -> bool:
         return file.read(2) == _GZIP
 
 
-def iter_lines(path: str | os.PathLike[str], max_line: int = MAX_LINE) -> Iterator[tuple[int, bytes]]:
+def iter_lines(
+    path: str | os.PathLike[str], max_line: int = MAX_LINE, *, nul: bool = False
+) -> Iterator[tuple[int, bytes]]:
     """(line number from 1, line without its CR LF) of every line.
+
+    Args:
+        nul: lines with a NUL byte are given, too.
 
     Raises:
         ConversionError: with the line: damaged gzip, a line over `max_line` bytes, a NUL byte.
@@ -192,7 +197,7 @@ def iter_lines(path: str | os.PathLike[str], max_line: int = MAX_LINE) -> Iterat
                 line = line.rstrip(b"\r")
                 if len(line) > max_line:
                     raise _too_long(path, number, max_line)
-                if b"\0" in line:
+                if b"\0" in line and not nul:
                     raise ConversionError(path, number, "a NUL byte: this is no text file")
                 yield number, line
             if not block:

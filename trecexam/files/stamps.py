@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import converters
+from converters.controls import escaped
 from converters.errors import ConversionError
 
 
@@ -28,7 +29,7 @@ class Rejected(NamedTuple):
 
     def __str__(self) -> str:
         where = self.file if self.line is None else f"{self.file}:{self.line}"
-        return f"{where}: {self.reason}"
+        return escaped(f"{where}: {self.reason}").replace("\n", "\\n")
 
 
 def stamp(path: Path) -> Stamp | None:
