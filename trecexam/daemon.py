@@ -33,6 +33,7 @@ class Daemon:
         settle: seconds a file must be still; None for the track's setting.
         log: takes one line for each thing worth saying.
         progress: called after each graded batch.
+        regrade: as in `trecexam.outputs.update.update`, for the first update that is done.
         look_ended: called after each look with why it cannot go on, or ended early; "" where all is done.
     """
 
@@ -44,6 +45,7 @@ class Daemon:
         settle: float | None = None,
         log: Callable[[str], None],
         progress: Callable[[Progress], None] | None = None,
+        regrade: bool = False,
         look_ended: Callable[[str], None] | None = None,
     ) -> None:
         self.root = root
@@ -51,6 +53,7 @@ class Daemon:
         self.settle = settle
         self.log = log
         self.progress = progress
+        self.regrade = regrade
         self.look_ended = look_ended or (lambda reason: None)
         self.updates = 0
         self._stop = threading.Event()
@@ -145,10 +148,12 @@ class Daemon:
         key = (tuple(sorted(stamps.items())), tuple(sorted(waiting)))
         if self._failure is None or self._failure[0] != key or time.monotonic() > self._failure[1] + RETRY:
             try:
-                done = update(loader, self.progress, self._stop.is_set, hold=tuple(waiting))
+                hold, regrade = tuple(waiting), self.regrade
+                done = update(loader, self.progress, self._stop.is_set, hold, regrade=regrade)
+                self.regrade = False
                 if not (done.changed or self._warm):
                     # The first run that is dropped shall not wait for what was there before it.
-                    warm_up(loader, self._stop.is_set, tuple(waiting))
+                    warm_up(loader, self._stop.is_set, hold)
                 self._warm = True
                 self._report(done)
                 self.look_ended(done.why)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from converters.errors import StoppedError
 from converters.lines import stoppable
+from trecexam.errors import StoreError
 from trecexam.files.stamps import fingerprint
 from trecexam.graders.base import identity_json
 from trecexam.line.evaluation import official_values, rubric_values
@@ -26,6 +27,8 @@ def update(
     progress: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
     hold: Collection[Path] = (),
+    *,
+    regrade: bool = False,
 ) -> Update:
     """Brings grades and outputs up to date with the folder. Nothing new: nothing is done.
 
@@ -33,6 +36,8 @@ def update(
         progress: called after each graded batch.
         stop: asked between batches, and while large files are read; True ends the grading early.
         hold: run files that are being written now.
+        regrade: cells that were graded once may be graded again, by a grader that costs, where the store is
+            gone.
 
     Raises:
         TrecexamError, ConversionError: what stands in the way; outputs are as they were.
@@ -42,8 +47,15 @@ def update(
         with stoppable(stop):
             seen = _fingerprint(loader, hold)
             last = outputs.last(seen)
-            if last is not None:
+            if last is not None and loader.folder.store_path.exists():
                 return Update(False, 0, *last, complete=True, written=())
+            lost = 0 if regrade else lost_grades(loader)
+            if lost:
+                raise StoreError(
+                    f"the store is gone, and the {lost:,} cells that were graded once would be graded again, "
+                    f"which costs: put it back, or `trecexam watch {loader.folder.root} --once --regrade`",
+                    path=loader.folder.store_path,
+                )
             loader.open_to_write()
             loader.inputs.forget_missing()
             track = loader.load(hold)
@@ -67,6 +79,13 @@ def update(
         outcome.why,
         outcome.cut,
     )
+
+
+def lost_grades(loader: TrackLoader) -> int:
+    """How many cells a grader that costs had graded, by what is in `out/`, where the store has no grade."""
+    if loader.traits.meter is None or not loader.store.is_empty():
+        return 0
+    return Outputs(loader.folder).counted_grades(loader.grader.identity)
 
 
 def warm_up(loader: TrackLoader, stop: Callable[[], bool] | None = None, hold: Collection[Path] = ()) -> None:
