@@ -16,7 +16,7 @@ from trecexam.line.grading import Progress
 from trecexam.line.loader import TrackLoader
 from trecexam.outputs.update import update, warm_up
 from trecexam.outputs.updates import Update
-from trecexam.track import TrackFolder
+from trecexam.track import TrackFolder, refuse_code
 from trecexam.watching.events import Hints, watching
 from trecexam.watching.settle import Settler
 
@@ -34,6 +34,7 @@ class Daemon:
         log: takes one line for each thing worth saying.
         progress: called after each graded batch.
         regrade: as in `trecexam.outputs.update.update`, for the first update that is done.
+        trust_code: a metric that lies in the track's folder may be run.
         look_ended: called after each look with why it cannot go on, or ended early; "" where all is done.
     """
 
@@ -46,6 +47,7 @@ class Daemon:
         log: Callable[[str], None],
         progress: Callable[[Progress], None] | None = None,
         regrade: bool = False,
+        trust_code: bool = True,
         look_ended: Callable[[str], None] | None = None,
     ) -> None:
         self.root = root
@@ -54,6 +56,7 @@ class Daemon:
         self.log = log
         self.progress = progress
         self.regrade = regrade
+        self.trust_code = trust_code
         self.look_ended = look_ended or (lambda reason: None)
         self.updates = 0
         self._stop = threading.Event()
@@ -115,6 +118,8 @@ class Daemon:
         # Before it is read: what is written meanwhile is a change still to come.
         written = stamp(self.root / CONFIG_NAME)
         folder = TrackFolder.open(self.root)
+        if not self.trust_code:
+            refuse_code(folder)
         if self._loader is not None:
             self._loader.close()
         self._config_stamp = (written, _settings(folder)[1])

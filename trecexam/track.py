@@ -194,6 +194,21 @@ class TrackFolder:
         )
 
 
+def refuse_code(folder: TrackFolder) -> None:
+    """Refuses a track whose metric is a module in its folder: who made the track wrote what would run here.
+
+    Raises:
+        TrackError: it is.
+    """
+    path = folder.metric()
+    if path is not None:
+        raise TrackError(
+            f"`metric` in [grader] is code that came with the track, {folder.shown(path)}: read it, and say "
+            "--trust-code where you trust who wrote it",
+            path=folder.config_path,
+        )
+
+
 def metric_file(name: str | None, folder: Path) -> Path | None:
     """The file in a folder that has the metric `module:function`; None where it has none."""
     module, colon, _ = (name or "").partition(":")

@@ -34,6 +34,13 @@ from trecexam.tables.table import Table
     help="Where the store of grades is gone: pay again for cells that were graded once. A terminal is asked.",
 )
 @click.option(
+    "--trust-code",
+    is_flag=True,
+    envvar="TRECEXAM_TRUST_CODE",
+    show_envvar=True,
+    help="Run a metric (module:function) that came in the track's folder. Read it first.",
+)
+@click.option(
     "--poll", is_flag=True, help="Look every few seconds; use no file events (network file systems)."
 )
 @click.option(
@@ -48,6 +55,7 @@ def watch(
     estimate: bool,
     retry_errors: bool,
     regrade: bool,
+    trust_code: bool,
     poll: bool,
     settle: float | None,
 ) -> int:
@@ -58,6 +66,12 @@ def watch(
     Exit status: 0, or 1 when an input was rejected (see out/rejected.tsv) or grading ended early (both --once
     only), 130 after Ctrl-C.
     """
+    # Behind it is the whole of trecexam, which --help must not wait for.
+    from trecexam.daemon import Daemon
+    from trecexam.track import TrackFolder, refuse_code
+
+    if not trust_code:
+        refuse_code(TrackFolder.open(track))
     if estimate:
         if retry_errors:
             raise click.UsageError("--estimate changes nothing; it goes without --retry-errors")
@@ -69,11 +83,16 @@ def watch(
     regrade = regrade or _may_regrade(track)
     if once:
         return _once(track, regrade=regrade)
-    # Behind it is the whole of trecexam, which --help must not wait for.
-    from trecexam.daemon import Daemon
-
     with show.grading() as progress:
-        daemon = Daemon(track, poll=poll, settle=settle, log=show.log, progress=progress, regrade=regrade)
+        daemon = Daemon(
+            track,
+            poll=poll,
+            settle=settle,
+            log=show.log,
+            progress=progress,
+            regrade=regrade,
+            trust_code=trust_code,
+        )
         with signals(daemon.stop) as caught:
             daemon.run()
     show.log("stopped")
