@@ -120,6 +120,8 @@ class Daemon:
         folder = TrackFolder.open(self.root)
         if not self.trust_code:
             refuse_code(folder)
+        if folder.caution():
+            self.log(folder.caution())
         if self._loader is not None:
             self._loader.close()
         self._config_stamp = (written, _settings(folder)[1])

@@ -42,6 +42,19 @@ class TrackFolder:
     def config_path(self) -> Path:
         return self.root / CONFIG_NAME
 
+    def caution(self) -> str:
+        """What is to be said of settings that may not be the ones that were meant; "" where nothing is."""
+        try:
+            empty = self.config_path.stat().st_size == 0
+        except OSError:
+            empty = False
+        if not empty:
+            return ""
+        return (
+            f"caution: {self.config_path} is empty, so that all settings are the defaults; a full disk "
+            "leaves such files: put the settings back, or a comment into it where the defaults are meant"
+        )
+
     @property
     def out(self) -> Path:
         return self.root / "out"

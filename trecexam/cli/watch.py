@@ -130,6 +130,8 @@ def _once(root: Path, *, regrade: bool) -> int:
         signals(lambda: stopped.append(True)) as caught,
     ):
         update = track.update(progress=progress, stop=lambda: bool(stopped), regrade=regrade)
+    if track.folder.caution():
+        click.echo(track.folder.caution(), err=True)
     for row in update.rejected:
         click.echo(f"not taken: {row}", err=True)
     if update.changed:
