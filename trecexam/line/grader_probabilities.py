@@ -63,8 +63,10 @@ def _ratings(track: LoadedTrack, graders: Sequence[int], cells: Sequence[Mapping
     for place, grader in enumerate(graders):
         if item is None:
             continue
-        rated = {passage: rating for passage, rating, _ in store.grades(grader, item) if rating is not None}
-        ratings[place] = [MISSING if passage is None else rated.get(passage, MISSING) for passage in passages]
+        for grades in store.grade_columns(grader, [item]):
+            codes = dict(zip(grades.passage_ids.tolist(), grades.codes.tolist(), strict=True))
+            given = [MISSING if passage is None else codes.get(passage, MISSING) for passage in passages]
+            ratings[place] = [max(code, MISSING) for code in given]
     return ratings
 
 
