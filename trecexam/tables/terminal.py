@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 import unicodedata
 
-from converters.controls import CONTROLS, escaped
-
 #: East Asian widths that take two columns.
 _WIDE = frozenset("WF")
 #: Marks and joiners: drawn over what is before them.
@@ -19,11 +17,16 @@ _NO_WIDTH = frozenset(("Mn", "Me", "Cf"))
 
 def printable(text: str) -> str:
     """One line: white space becomes one blank, and what could steer a terminal its Python escape."""
+    # Here, as all formats come with it, which no --help needs.
+    from converters.controls import escaped
+
     return escaped(" ".join(text.split()))
 
 
 def printable_json(text: str) -> str:
     """JSON with the same characters written as JSON escapes; a parser reads the same values."""
+    from converters.controls import CONTROLS
+
     return CONTROLS.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
