@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from converters.controls import escaped
+
 
 class ConversionError(ValueError):
     """A file, or one line of it, that cannot be taken.
@@ -11,15 +13,20 @@ class ConversionError(ValueError):
     Attributes:
         path: the file, as the caller named it.
         line: 1-based line number, or None where the whole file is meant.
-        reason: what is wrong and what to do, on one line.
+        reason: what is wrong and what to do, on one line; control characters are escaped.
     """
 
     def __init__(self, path: str | os.PathLike[str], line: int | None, reason: str) -> None:
         self.path = os.fspath(path)
         self.line = line
-        self.reason = " ".join(reason.split())
+        self.reason = escaped(" ".join(reason.split()))
         super().__init__(self.path, line, self.reason)
 
     def __str__(self) -> str:
-        where = self.path if self.line is None else f"{self.path}:{self.line}"
+        path = escaped(self.path).replace("\n", "\\n")
+        where = path if self.line is None else f"{path}:{self.line}"
         return f"{where}: {self.reason}"
+
+
+class StoppedError(Exception):
+    """Reading was asked to stop: see `converters.lines.stoppable`."""

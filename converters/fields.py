@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from converters.errors import ConversionError
@@ -112,3 +113,22 @@ def column(value: str, what: str) -> str:
     if not value or _SPACE.search(value):
         raise ValueError(f"{what} {value!r} is empty or has white space: it cannot stand in this format")
     return value
+
+
+def taken_for_comments(query_ids: Iterable[str]) -> str:
+    """What is to be said of query ids that make comments of the lines of runs and qrels; "" without any."""
+    ids = sorted({query_id for query_id in query_ids if query_id.startswith("#")})
+    if not ids:
+        return ""
+    more = f" and {len(ids) - 1:,} more query ids begin" if len(ids) > 1 else ": the query id begins"
+    return (
+        f"'{ids[0]}'{more} with '#': trec_eval 10 takes such lines of runs and qrels for comments, and its "
+        "means differ; give these queries other ids"
+    )
+
+
+def warn_of_comments(query_ids: Iterable[str]) -> None:
+    """Logs `taken_for_comments` as a warning: said of every file of runs or qrels that is written."""
+    reason = taken_for_comments(query_ids)
+    if reason:
+        logging.getLogger("converters").warning("%s", reason)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import io
 import os
 import re
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from converters.errors import ConversionError
+from converters.errors import ConversionError, StoppedError
 
 #: The longest line a reader takes, in bytes: a graded pool has all passages of a query on one.
 MAX_LINE = 64 * 1024 * 1024
@@ -25,11 +25,68 @@ HEAD = 64 * 1024
 
 #: The largest file that a reader takes as a whole, in bytes.
 MAX_WHOLE = 64 * 1024 * 1024
+#: So much of a file is read, in bytes, before anybody is asked whether to stop: that takes no time.
+BEFORE_STOP = 16 * 1024 * 1024
 
 _GZIP = b"\x1f\x8b"
 _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 _TOKEN = re.compile(rb'"(?P<key>(?:[^"\\]|\\.)*+)"\s*+:|"(?:[^"\\]|\\.)*+"?|[{}\[\]]')
+
+
+_asked_to_stop: ContextVar[Callable[[], bool] | None] = ContextVar("asked to stop", default=None)
+
+
+class _Input(io.FileIO):
+    """An input file: a regular one, whose reading ends where somebody asks for that."""
+
+    def __init__(self, path: Path) -> None:
+        # A pipe without a writer would be waited for; the check below is of what was opened.
+        super().__init__(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
+        self._asked_to_stop = _asked_to_stop.get()
+        self._count = 0
+
+    def readinto(self, buffer: Any) -> int | None:
+        if self._count > BEFORE_STOP and self._asked_to_stop is not None and self._asked_to_stop():
+            raise StoppedError
+        count = super().readinto(buffer)
+        self._count += count or 0
+        return count
+
+
+def open_input(path: str | os.PathLike[str]) -> io.BufferedReader:
+    """An input file, opened to read its bytes as they are. Everything that people give us is opened here.
+
+    Raises:
+        ConversionError: it is a pipe, a socket or a device: those are waited for, or never end.
+        OSError: it is not there, is a folder, or cannot be opened.
+    """
+    path = Path(path)
+    # Opening some devices does something, so that they are not even opened.
+    _refuse_irregular(path, path.stat().st_mode)
+    file = _Input(path)
+    try:
+        _refuse_irregular(path, os.fstat(file.fileno()).st_mode)
+    except ConversionError:
+        file.close()
+        raise
+    return io.BufferedReader(file, _BLOCK)
+
+
+def _refuse_irregular(path: Path, mode: int) -> None:
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        what = "is a socket" if stat.S_ISSOCK(mode) else "is a pipe or a device"
+        raise ConversionError(path, None, f"{what}; write it to a file and name that")
+
+
+@contextmanager
+def stoppable(asked_to_stop: Callable[[], bool] | None) -> Iterator[None]:
+    """Has reading end, with a StoppedError, once it is asked to; small files are read to their end."""
+    token = _asked_to_stop.set(asked_to_stop)
+    try:
+        yield
+    finally:
+        _asked_to_stop.reset(token)
 
 
 class _Packed(gzip.GzipFile):
@@ -58,10 +115,8 @@ def open_bytes(path: str | os.PathLike[str]) -> Iterator[io.BufferedReader]:
     Raises:
         ConversionError: there is no such file, or it cannot be opened, or it is UTF-16.
     """
-    path = Path(path)
-    _regular(path)
     try:
-        raw = path.open("rb")
+        raw = open_input(path)
     except FileNotFoundError:
         raise ConversionError(path, None, "no such file") from None
     except IsADirectoryError:
@@ -104,21 +159,17 @@ def is_gzip(path: str | os.PathLike[str]) -> bool:
     Raises:
         ConversionError: it cannot be read, perhaps because it has been taken away meanwhile.
     """
-    _regular(Path(path))
-    with reading(path, None), Path(path).open("rb") as file:
+    with reading(path, None), open_input(path) as file:
         return file.read(2) == _GZIP
 
 
-def _regular(path: Path) -> None:
-    """Refuses pipes: a file is looked at several times, from its beginning."""
-    with contextlib.suppress(OSError):
-        mode = path.stat().st_mode
-        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-            raise ConversionError(path, None, "is a pipe or a device; write it to a file and name that")
-
-
-def iter_lines(path: str | os.PathLike[str], max_line: int = MAX_LINE) -> Iterator[tuple[int, bytes]]:
+def iter_lines(
+    path: str | os.PathLike[str], max_line: int = MAX_LINE, *, nul: bool = False
+) -> Iterator[tuple[int, bytes]]:
     """(line number from 1, line without its CR LF) of every line.
+
+    Args:
+        nul: lines with a NUL byte are given, too.
 
     Raises:
         ConversionError: with the line: damaged gzip, a line over `max_line` bytes, a NUL byte.
@@ -146,7 +197,7 @@ def iter_lines(path: str | os.PathLike[str], max_line: int = MAX_LINE) -> Iterat
                 line = line.rstrip(b"\r")
                 if len(line) > max_line:
                     raise _too_long(path, number, max_line)
-                if b"\0" in line:
+                if b"\0" in line and not nul:
                     raise ConversionError(path, number, "a NUL byte: this is no text file")
                 yield number, line
             if not block:

@@ -7,7 +7,7 @@ or passage the last counts.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from converters.errors import ConversionError
 from converters.lines import decode, iter_lines
@@ -30,18 +30,29 @@ def read_overrides(
     Raises:
         ConversionError: the header line is missing or lacks a column, so that no line can be read.
     """
+    return _rows(path, iter_lines(path, nul=True), refuse)
+
+
+def _rows(
+    path: str | os.PathLike[str],
+    lines: Iterable[tuple[int, bytes]],
+    refuse: Callable[[ConversionError], None],
+) -> Iterator[tuple[int, HumanRating]]:
     names: list[str] | None = None
-    for number, raw in iter_lines(path):
-        values = [value.strip() for value in decode(path, number, raw).rstrip("\r\n").split("\t")]
-        if not any(values):
-            continue
-        if names is None:
-            names = _header(path, number, values)
-            continue
+    for number, raw in lines:
         try:
-            yield number, _row(path, number, names, values)
+            if b"\0" in raw:
+                raise ConversionError(path, number, "a NUL byte")
+            values = [value.strip() for value in decode(path, number, raw).rstrip("\r\n").split("\t")]
+            if names is not None and any(values):
+                yield number, _row(path, number, names, values)
         except ConversionError as error:
+            if names is None:
+                raise
             refuse(error)
+            continue
+        if names is None and any(values):
+            names = _header(path, number, values)
 
 
 def with_override(content: bytes, row: HumanRating) -> bytes:
@@ -50,11 +61,12 @@ def with_override(content: bytes, row: HumanRating) -> bytes:
     An empty content gets a header first. White space within a value becomes a blank.
 
     Raises:
-        UnicodeDecodeError: the content is no UTF-8.
-        ValueError: its header line has no column for the item; the rating would be of the whole passage.
+        UnicodeDecodeError: the header line is no UTF-8.
+        ValueError: its header line has no column for the item, so that the rating would be of the whole
+            passage; or what is written does not read back as this rating.
     """
-    lines = [line for line in content.decode("utf-8-sig").splitlines() if line.strip()]
-    names = [name.strip() for name in lines[0].split("\t")] if lines else list(COLUMNS)
+    lines = [line for line in content.removeprefix(b"\xef\xbb\xbf").split(b"\n") if line.strip()]
+    names = [name.strip() for name in lines[0].decode().split("\t")] if lines else list(COLUMNS)
     if row.item_id and "item_id" not in names:
         raise ValueError("the header line has no item_id, so that it takes ratings of whole passages only")
     values = {
@@ -62,7 +74,18 @@ def with_override(content: bytes, row: HumanRating) -> bytes:
     }
     start = content if lines else ("\t".join(COLUMNS) + "\n").encode()
     newline = b"" if start.endswith(b"\n") else b"\n"
-    return start + newline + ("\t".join(values.get(name, "") for name in names) + "\n").encode()
+    added = start + newline + ("\t".join(values.get(name, "") for name in names) + "\n").encode()
+    meant = row._replace(who=values["who"], why=values["why"], when=values["when"])
+    if _last(added, names) != [getattr(meant, name) for name in names if name in COLUMNS]:
+        raise ValueError("this rating would not be read back as it is: an id has odd white space in it")
+    return added
+
+
+def _last(content: bytes, names: Sequence[str]) -> list[object]:
+    """What the last line of a file's content is read as, in the columns that its header names."""
+    lines = enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1)
+    *_, (_, row) = _rows("overrides.tsv", lines, lambda error: None)
+    return [getattr(row, name) for name in names if name in COLUMNS]
 
 
 def _header(path: str | os.PathLike[str], number: int, names: list[str]) -> list[str]:

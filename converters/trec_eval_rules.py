@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from converters.lines import reading
+from converters.lines import open_input, reading
 
 if TYPE_CHECKING:
     import numpy as np
@@ -204,7 +204,7 @@ def has_mark(path: Path) -> bool:
     Raises:
         ConversionError: it cannot be read.
     """
-    with reading(path, None), open(path, "rb") as file:  # noqa: PTH123 - a path or a string
+    with reading(path, None), open_input(path) as file:
         return file.read(3) == BOM
 
 

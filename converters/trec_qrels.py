@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO, Protocol
 
 from converters.errors import ConversionError
-from converters.fields import column, counted
+from converters.fields import column, counted, warn_of_comments
 from converters.lines import Head, columns_of, decode, iter_lines
 from converters.records import Qrel
 from converters.registry import Format
@@ -128,6 +128,7 @@ def write_qrels(qrels: Iterable[QrelRow], file: BinaryIO) -> None:
             raise ValueError(f"document '{row.doc_id}' stands twice for query '{row.query_id}'")
         last = key
         file.write(line)
+    warn_of_comments(row.query_id for row in rows)
 
 
 def qrels_lines(query_id: str, iteration: str, doc_ids: Sequence[str], labels: Iterable[int]) -> bytes:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from converters.errors import ConversionError
-from converters.fields import column, counted
+from converters.fields import column, counted, warn_of_comments
 from converters.lines import Head, columns_of, decode, is_gzip, iter_lines, open_bytes, reading
 from converters.records import RunEntry
 from converters.registry import Format
@@ -58,10 +58,13 @@ def write_run(entries: Iterable[RunEntry], file: BinaryIO) -> None:
     Raises:
         ValueError: an id or tag is empty or has white space in it.
     """
+    query_ids = set()
     for entry in entries:
+        query_ids.add(entry.query_id)
         query_id, doc_id = column(entry.query_id, "query id"), column(entry.doc_id, "document id")
         tag = column(entry.run, "run tag")
         file.write(f"{query_id} Q0 {doc_id} {entry.rank} {float(entry.score)!r} {tag}\n".encode())
+    warn_of_comments(query_ids)
 
 
 def _sniff(start: Head) -> bool:

@@ -176,6 +176,29 @@ def test_a_bad_file_is_logged_and_the_next_one_is_taken(track: Path) -> None:
         until(lambda: board(track) == ALL | {"good"})
 
 
+def test_a_pipe_and_a_link_to_nothing_are_logged_and_stop_nothing(track: Path) -> None:
+    with running(track) as (_, lines):
+        until(lambda: board(track) == ALL)
+        os.mkfifo(track / "runs" / "pipe.run")
+        until(lambda: any("runs/pipe.run: is a pipe or a device" in line for line in lines))
+        (track / "runs" / "link.run").symlink_to("nowhere")
+        until(lambda: any("runs/link.run: is a link to a file that is not there" in line for line in lines))
+        write_run(track / "runs" / "new.run", {"q1": ["q1-d00"]})
+        until(lambda: board(track) == ALL | {"new"})
+    assert not any("caution" in line for line in lines)
+
+
+def test_settings_that_a_full_disk_emptied_are_a_caution(track: Path) -> None:
+    with running(track) as (daemon, lines):
+        until(lambda: daemon.updates == 1)
+        (track / "trecexam.toml").write_text("")
+        until(
+            lambda: any(
+                "trecexam.toml is empty, so that all settings are the defaults" in line for line in lines
+            )
+        )
+
+
 def test_a_broken_bank_waits_to_be_mended_and_says_so_once(track: Path) -> None:
     bank = track / "bank.questions.jsonl"
     good = bank.read_text()

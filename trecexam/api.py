@@ -42,7 +42,7 @@ from trecexam.line.loader import TrackLoader
 from trecexam.line.rejected import rejected_rows
 from trecexam.line.sheets import Counts
 from trecexam.outputs.outputs import Outputs
-from trecexam.outputs.update import update
+from trecexam.outputs.update import lost_grades, update
 from trecexam.outputs.updates import Update
 from trecexam.track import TrackFolder
 
@@ -92,15 +92,24 @@ class Track:
         *,
         progress: Callable[[Progress], None] | None = None,
         stop: Callable[[], bool] | None = None,
+        regrade: bool = False,
     ) -> Update:
         """Grades what has no grade yet and writes `out/`: what `trecexam watch --once` does.
+
+        Args:
+            regrade: where the store is gone, cells that were graded once may be graded again by a grader that
+                costs.
 
         Raises:
             LockedError: a daemon is running on this track.
             TrecexamError, ConversionError: what stands in the way.
         """
         with TrackLock(self.folder.lock_path):
-            return update(self._loader, progress, stop)
+            return update(self._loader, progress, stop, regrade=regrade)
+
+    def lost_grades(self) -> int:
+        """How many cells a grader that costs had graded, where the store has no grade any more; else 0."""
+        return lost_grades(self._loader)
 
     def forget_errors(self) -> int:
         """Drops the stored answers with the status "error", so that the next update asks again; how many.

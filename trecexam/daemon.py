@@ -16,7 +16,7 @@ from trecexam.line.grading import Progress
 from trecexam.line.loader import TrackLoader
 from trecexam.outputs.update import update, warm_up
 from trecexam.outputs.updates import Update
-from trecexam.track import TrackFolder
+from trecexam.track import TrackFolder, refuse_code
 from trecexam.watching.events import Hints, watching
 from trecexam.watching.settle import Settler
 
@@ -33,6 +33,8 @@ class Daemon:
         settle: seconds a file must be still; None for the track's setting.
         log: takes one line for each thing worth saying.
         progress: called after each graded batch.
+        regrade: as in `trecexam.outputs.update.update`, for the first update that is done.
+        trust_code: a metric that lies in the track's folder may be run.
         look_ended: called after each look with why it cannot go on, or ended early; "" where all is done.
     """
 
@@ -44,6 +46,8 @@ class Daemon:
         settle: float | None = None,
         log: Callable[[str], None],
         progress: Callable[[Progress], None] | None = None,
+        regrade: bool = False,
+        trust_code: bool = True,
         look_ended: Callable[[str], None] | None = None,
     ) -> None:
         self.root = root
@@ -51,6 +55,8 @@ class Daemon:
         self.settle = settle
         self.log = log
         self.progress = progress
+        self.regrade = regrade
+        self.trust_code = trust_code
         self.look_ended = look_ended or (lambda reason: None)
         self.updates = 0
         self._stop = threading.Event()
@@ -112,6 +118,10 @@ class Daemon:
         # Before it is read: what is written meanwhile is a change still to come.
         written = stamp(self.root / CONFIG_NAME)
         folder = TrackFolder.open(self.root)
+        if not self.trust_code:
+            refuse_code(folder)
+        if folder.caution():
+            self.log(folder.caution())
         if self._loader is not None:
             self._loader.close()
         self._config_stamp = (written, _settings(folder)[1])
@@ -145,10 +155,12 @@ class Daemon:
         key = (tuple(sorted(stamps.items())), tuple(sorted(waiting)))
         if self._failure is None or self._failure[0] != key or time.monotonic() > self._failure[1] + RETRY:
             try:
-                done = update(loader, self.progress, self._stop.is_set, hold=tuple(waiting))
+                hold, regrade = tuple(waiting), self.regrade
+                done = update(loader, self.progress, self._stop.is_set, hold, regrade=regrade)
+                self.regrade = False
                 if not (done.changed or self._warm):
                     # The first run that is dropped shall not wait for what was there before it.
-                    warm_up(loader, hold=tuple(waiting))
+                    warm_up(loader, self._stop.is_set, hold)
                 self._warm = True
                 self._report(done)
                 self.look_ended(done.why)

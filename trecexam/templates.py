@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from converters.lines import open_input
 from trecexam.errors import GraderError, did_you_mean
 
 if TYPE_CHECKING:
@@ -102,7 +104,8 @@ def read_prompt_file(path: Path, form: type[File]) -> tuple[File, bool]:
         GraderError: the file cannot be read or used; the message says why.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        with io.TextIOWrapper(open_input(path), encoding="utf-8-sig") as file:
+            text = file.read()
     except (OSError, UnicodeDecodeError) as error:
         raise GraderError(f"this prompt cannot be read: {error}", path=path) from None
     jinja = path.suffix.lower() != ".toml"

@@ -42,6 +42,19 @@ class TrackFolder:
     def config_path(self) -> Path:
         return self.root / CONFIG_NAME
 
+    def caution(self) -> str:
+        """What is to be said of settings that may not be the ones that were meant; "" where nothing is."""
+        try:
+            empty = self.config_path.stat().st_size == 0
+        except OSError:
+            empty = False
+        if not empty:
+            return ""
+        return (
+            f"caution: {self.config_path} is empty, so that all settings are the defaults; a full disk "
+            "leaves such files: put the settings back, or a comment into it where the defaults are meant"
+        )
+
     @property
     def out(self) -> Path:
         return self.root / "out"
@@ -151,7 +164,7 @@ class TrackFolder:
         return any(place.match(os.path.join(root, pattern)) for pattern in patterns or BANK_PATTERNS)  # noqa: PTH118
 
     def run_files(self) -> tuple[Path, ...]:
-        """Every file in the drop folder and its sub-folders that may be a run, sorted.
+        """Everything but folders in the drop folder and its sub-folders, sorted: also what cannot be a run.
 
         Raises:
             TrackError: the drop folder is a file, or the settings name another one that is not there.
@@ -168,7 +181,7 @@ class TrackFolder:
                 for path in self.runs.rglob("*")
                 if not any(part.startswith(".") for part in path.relative_to(self.runs).parts)
                 and not path.name.endswith(IGNORED_SUFFIXES)
-                and path.is_file()
+                and not path.is_dir()
             )
         )
 
@@ -191,6 +204,21 @@ class TrackFolder:
         # A link to nothing is no absent file: who put it there has to be told.
         return next((path for path in here if path.exists()), None) or next(
             (path for path in here if path.is_symlink()), None
+        )
+
+
+def refuse_code(folder: TrackFolder) -> None:
+    """Refuses a track whose metric is a module in its folder: who made the track wrote what would run here.
+
+    Raises:
+        TrackError: it is.
+    """
+    path = folder.metric()
+    if path is not None:
+        raise TrackError(
+            f"`metric` in [grader] is code that came with the track, {folder.shown(path)}: read it, and say "
+            "--trust-code where you trust who wrote it",
+            path=folder.config_path,
         )
 
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import RECORDED, ROOT, make_small_track, write_run
+from support import RECORDED, ROOT, HashGrader, make_small_track, write_run
 
 from trecexam.cli.main import COMMANDS, run
 from trecexam.config import load_config
@@ -148,6 +148,18 @@ def test_once_exits_1_when_something_was_rejected_also_when_nothing_is_new(
     for _ in range(2):
         text = err(capsys, "watch", graded, "--once", status=1)
         assert "not taken: runs/bad.run:1: the score (column 5) is not finite" in text
+
+
+def test_an_empty_settings_file_is_a_caution_and_no_error(
+    graded: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trecexam.line.loader.create", lambda *settings: HashGrader())
+    (graded / "trecexam.toml").write_text("")
+    caution = f"caution: {graded / 'trecexam.toml'} is empty, so that all settings are the defaults"
+    for _ in range(2):
+        assert caution in err(capsys, "watch", graded, "--once", status=0)
+    (graded / "trecexam.toml").write_text("# defaults\n")
+    assert "caution" not in err(capsys, "watch", graded, "--once", status=0)
 
 
 def test_errors_are_one_line_with_path_and_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,9 +33,13 @@ def start(root: Path, *own: str) -> subprocess.Popen[str]:
 
 
 def finish(child: subprocess.Popen[str]) -> None:
-    out, err = child.communicate(timeout=60)
-    assert child.returncode == 0, err
-    assert out == "done\n"
+    # What came together with "ready" is in the buffer, where `communicate` does not look.
+    child.wait(timeout=60)
+    assert child.stdout is not None
+    assert child.stderr is not None
+    with child.stdout, child.stderr:
+        assert child.returncode == 0, child.stderr.read()
+        assert child.stdout.read() == "done\n"
 
 
 def stored(root: Path) -> list[tuple[object, ...]]:

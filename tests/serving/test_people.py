@@ -121,6 +121,9 @@ def test_a_rating_is_withdrawn_and_cannot_be_twice(client: TestClient, post: Pos
         ({"rating": "6"}, 422, "not on the grader&#39;s scale"),
         ({"rating": "9" * 5000}, 422, "choose a rating"),
         ({"rating": "²"}, 422, "choose a rating"),
+        ({"why": "w\0"}, 422, "a control character, U+0000"),
+        ({"who": "Ann\u202e"}, 422, "a control character, U+202E"),
+        ({"why": "w" * 501}, 422, "has 501 characters"),
         ({"why": " "}, 422, "needs a reason"),
         ({"who": "\t"}, 422, "needs a name"),
         ({"query": "q9"}, 404, "No query"),
@@ -153,6 +156,12 @@ def test_a_name_is_remembered_and_forgotten(client: TestClient, post: Post) -> N
     assert "as <bdi>Ann &lt;b&gt;</bdi>" in client.get(urls.passage("q1", "q1-d00")).text
     assert 'value="Ann &lt;b&gt;"' in client.get("/who").text
     post("/who", who="  ")
+    assert "Your name" in client.get(urls.passage("q1", "q1-d00")).text
+
+
+def test_what_is_no_name_is_not_remembered(client: TestClient, post: Post) -> None:
+    assert "a control character, U+009B" in post("/who", who="Ann\x9b").text
+    assert "has 201 characters" in post("/who", who="a" * 201).text
     assert "Your name" in client.get(urls.passage("q1", "q1-d00")).text
 
 

@@ -20,7 +20,9 @@ from trecexam.serving import missing_packages
 @click.option(
     "--token",
     envvar="TRECEXAM_TOKEN",
-    help="What people must show to see the page. Beyond this machine one is made where none is given.",
+    show_envvar=True,
+    help="What people must show to see the page. Beyond this machine one is made where none is given. Better "
+    "in the environment: others on this machine can read your command line.",
 )
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in a browser.")
 @click.option("--no-grade", is_flag=True, help="Grade nothing, also where no `trecexam watch` is at work.")

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
+#: Seconds in which a second signal is the first one again: `timeout` sends it to a process and to its group.
+SAME = 0.3
+
 
 @contextmanager
 def signals(stop: Callable[[], object]) -> Iterator[list[int]]:
-    """Calls `stop` on SIGINT and SIGTERM; a second SIGINT interrupts at once. Yields the signals caught."""
+    """Calls `stop` on SIGINT and SIGTERM; a second one ends all at once. Yields the signals caught."""
     caught: list[int] = []
+    first = 0.0
 
     def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal first
         caught.append(number)
+        first = first or time.monotonic()
         stop()
         if caught.count(signal.SIGINT) > 1:
             raise KeyboardInterrupt
+        if len(caught) > 1 and time.monotonic() > first + SAME:
+            raise SystemExit(128 + number)
 
     old = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

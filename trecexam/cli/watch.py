@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from pathlib import Path
 
 import click
@@ -28,6 +29,18 @@ from trecexam.tables.table import Table
     help="First forget answers that are errors (texts that a server did not take): they are asked anew.",
 )
 @click.option(
+    "--regrade",
+    is_flag=True,
+    help="Where the store of grades is gone: pay again for cells that were graded once. A terminal is asked.",
+)
+@click.option(
+    "--trust-code",
+    is_flag=True,
+    envvar="TRECEXAM_TRUST_CODE",
+    show_envvar=True,
+    help="Run a metric (module:function) that came in the track's folder. Read it first.",
+)
+@click.option(
     "--poll", is_flag=True, help="Look every few seconds; use no file events (network file systems)."
 )
 @click.option(
@@ -37,7 +50,14 @@ from trecexam.tables.table import Table
     help="A dropped file counts when it has been still for so long [default: the track's, 2].",
 )
 def watch(
-    track: Path, once: bool, estimate: bool, retry_errors: bool, poll: bool, settle: float | None
+    track: Path,
+    once: bool,
+    estimate: bool,
+    retry_errors: bool,
+    regrade: bool,
+    trust_code: bool,
+    poll: bool,
+    settle: float | None,
 ) -> int:
     """Grade what is new in TRACK and keep TRACK/out up to date.
 
@@ -46,6 +66,12 @@ def watch(
     Exit status: 0, or 1 when an input was rejected (see out/rejected.tsv) or grading ended early (both --once
     only), 130 after Ctrl-C.
     """
+    # Behind it is the whole of trecexam, which --help must not wait for.
+    from trecexam.daemon import Daemon
+    from trecexam.track import TrackFolder, refuse_code
+
+    if not trust_code:
+        refuse_code(TrackFolder.open(track))
     if estimate:
         if retry_errors:
             raise click.UsageError("--estimate changes nothing; it goes without --retry-errors")
@@ -54,13 +80,19 @@ def watch(
     if retry_errors:
         with trecexam.open_track(track) as opened:
             click.echo(f"{opened.forget_errors():,} errors forgotten, to be asked about again", err=True)
+    regrade = regrade or _may_regrade(track)
     if once:
-        return _once(track)
-    # Behind it is the whole of trecexam, which --help must not wait for.
-    from trecexam.daemon import Daemon
-
+        return _once(track, regrade=regrade)
     with show.grading() as progress:
-        daemon = Daemon(track, poll=poll, settle=settle, log=show.log, progress=progress)
+        daemon = Daemon(
+            track,
+            poll=poll,
+            settle=settle,
+            log=show.log,
+            progress=progress,
+            regrade=regrade,
+            trust_code=trust_code,
+        )
         with signals(daemon.stop) as caught:
             daemon.run()
     show.log("stopped")
@@ -77,7 +109,18 @@ def _estimate(root: Path) -> None:
         click.echo("set `price_in` and `price_out` in [grader] to see what it would cost", err=True)
 
 
-def _once(root: Path) -> int:
+def _may_regrade(root: Path) -> bool:
+    """What a person at a terminal says to grading again what was graded once, where that costs."""
+    if not sys.stdin.isatty():
+        return False
+    with trecexam.open_track(root) as track:
+        lost = track.lost_grades()
+    return bool(lost) and click.confirm(
+        f"The store of grades is gone. Grade {lost:,} cells again, which were graded once and cost?", err=True
+    )
+
+
+def _once(root: Path, *, regrade: bool) -> int:
     from trecexam.daemon import describe
 
     stopped: list[bool] = []
@@ -86,7 +129,9 @@ def _once(root: Path) -> int:
         show.grading() as progress,
         signals(lambda: stopped.append(True)) as caught,
     ):
-        update = track.update(progress=progress, stop=lambda: bool(stopped))
+        update = track.update(progress=progress, stop=lambda: bool(stopped), regrade=regrade)
+    if track.folder.caution():
+        click.echo(track.folder.caution(), err=True)
     for row in update.rejected:
         click.echo(f"not taken: {row}", err=True)
     if update.changed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import io
 import json
 import re
 import tomllib
@@ -11,6 +12,8 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from converters.errors import ConversionError
+from converters.lines import open_input
 from trecexam.config.language_models import LanguageModelSection
 from trecexam.config.sections import CONFIG_NAME, GraderSection, TrackConfig
 from trecexam.errors import ConfigError
@@ -25,7 +28,8 @@ def load_config(path: Path) -> TrackConfig:
         ConfigError: with path and line; an unknown key names the nearest known one.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        with io.TextIOWrapper(open_input(path), encoding="utf-8") as file:
+            text = file.read()
         data = tomllib.loads(text)
     except FileNotFoundError:
         raise ConfigError(
@@ -42,6 +46,8 @@ def load_config(path: Path) -> TrackConfig:
         raise ConfigError(reason, path=path, line=int(position[1]) if position else None) from None
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror}", path=path) from None
+    except ConversionError as error:
+        raise ConfigError(error.reason, path=path) from None
     try:
         return TrackConfig.model_validate(data)
     except ValidationError as error:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import converters
+from converters.controls import escaped
 from converters.errors import ConversionError
 
 
@@ -28,16 +29,26 @@ class Rejected(NamedTuple):
 
     def __str__(self) -> str:
         where = self.file if self.line is None else f"{self.file}:{self.line}"
-        return f"{where}: {self.reason}"
+        return escaped(f"{where}: {self.reason}").replace("\n", "\\n")
 
 
 def stamp(path: Path) -> Stamp | None:
-    """The stamp of a file, or None where there is none (any more)."""
+    """The stamp of a file, or None where there is none (any more); of a link to nothing, its own."""
     try:
         status = path.stat()
     except OSError:
-        return None
+        try:
+            status = path.lstat()
+        except OSError:
+            return None
     return Stamp(status.st_size, status.st_mtime_ns, status.st_ino)
+
+
+def dangling_link(path: Path) -> str:
+    """What is to be said of a link to a file that is not there; "" of all else."""
+    if not path.is_symlink() or path.exists():
+        return ""
+    return f"is a link to a file that is not there: {path.readlink()}"
 
 
 def sniffed(path: Path) -> str | None:

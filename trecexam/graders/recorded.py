@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import converters
+from converters.lines import open_input
 from converters.records import RecordedGrade
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
@@ -44,7 +45,7 @@ class RecordedGrader:
     @cached_property
     def identity(self) -> Mapping[str, Any]:
         try:
-            with self.path.open("rb") as file:
+            with open_input(self.path) as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             raise GraderError(f"cannot be read: {error.strerror}", path=self.path) from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
+from converters.lines import open_input
 from trecexam.errors import TrecexamError
 from trecexam.track import TrackFolder
 
@@ -25,8 +26,8 @@ def read_target(folder: TrackFolder, target: Path) -> bytes:
         raise TrecexamError(f"would not be a file of this track's bank: {hint}", path=target)
     if target.suffix == ".gz":
         raise TrecexamError("is compressed, and could not be edited: give -o another name", path=target)
-    with suppress(OSError):
-        return target.read_bytes()
+    with suppress(OSError), open_input(target) as file:
+        return file.read()
     return b""
 
 

@@ -15,7 +15,7 @@ from converters.ragval import AnswerRow
 from converters.run import Run
 from trecexam.bank import Bank
 from trecexam.files.cache import FileCache
-from trecexam.files.stamps import Rejected, Stamp
+from trecexam.files.stamps import Rejected, Stamp, dangling_link
 from trecexam.line.dropped_files import Dropped, read_dropped
 from trecexam.line.judged_answers import not_judged
 from trecexam.line.run_columns import RunColumns
@@ -91,6 +91,9 @@ class DroppedRuns:
                 continue
             shown = self.folder.shown(path)
             try:
+                dangling = dangling_link(path)
+                if dangling:
+                    raise ConversionError(path, None, dangling)
                 dropped = self._files.get("run", path, read, frozen=path in hold)
                 self._check(path, dropped, own)
             except ConversionError as error:

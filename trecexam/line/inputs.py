@@ -14,6 +14,7 @@ from converters.bank import read_bank, read_bank_queries
 from converters.errors import ConversionError
 from converters.gold import KIND as GOLD
 from converters.ir_dataset import dataset_qrels, dataset_queries
+from converters.lines import open_input
 from converters.overrides import read_overrides
 from converters.ragval import AnswerRow
 from converters.records import HumanRating, Item, Qrel
@@ -23,7 +24,7 @@ from trecexam.bank.asked import QUERY, asked
 from trecexam.bank.facets import item_by_query
 from trecexam.errors import TrackError
 from trecexam.files.cache import FileCache
-from trecexam.files.stamps import Rejected, Stamp, stamp
+from trecexam.files.stamps import Rejected, Stamp, dangling_link, stamp
 from trecexam.line.dropped_runs import DroppedRuns, RunContent
 from trecexam.line.judged_answers import JUDGED
 from trecexam.line.sources import sources_beside
@@ -340,9 +341,9 @@ class InputReader:
     ) -> T | None:
         if path is None:
             return None
-        if path.is_symlink() and not path.exists():
-            reason = f"is a link to a file that is not there: {path.readlink()}"
-            rejected.append(Rejected(self.folder.shown(path), None, reason))
+        dangling = dangling_link(path)
+        if dangling:
+            rejected.append(Rejected(self.folder.shown(path), None, dangling))
             return None
         try:
             return self._files.get(kind, path, read)
@@ -361,8 +362,8 @@ class InputReader:
         for path in self.stamps(bank_files):
             if path in hold and not self._files.has("sha256", path):
                 continue
-            # A file may be removed at any moment.
-            with contextlib.suppress(OSError):
+            # A file may be removed at any moment; what is none has no content.
+            with contextlib.suppress(OSError, ConversionError):
                 digests[self.folder.shown(path)] = self._files.get(
                     "sha256", path, _sha256, frozen=path in hold
                 )
@@ -375,7 +376,7 @@ class InputReader:
 
 
 def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
+    with open_input(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

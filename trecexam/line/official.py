@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 import converters
 from converters.records import Qrel
 from trecexam.errors import TrecexamError
+from trecexam.files.stamps import Rejected
 from trecexam.line.sources import sources_beside
 from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
     from trecexam.line.loaded import LoadedTrack
+    from trecexam.track import TrackFolder
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,13 @@ def official_judgments(track: LoadedTrack) -> Official:
     merged = file is not None and sources_beside(file).exists()
     # Kept, with the labels by query that it makes of its rows.
     return track.derived("official judgments", ("official",), lambda: Official(source, rows, merged))
+
+
+def shown_error(folder: TrackFolder, error: TrecexamError) -> str:
+    """What is wrong with the official judgments, for what is kept: with no place of this machine in it."""
+    if error.path is None or Path(error.path) == folder.root:
+        return error.reason
+    return str(Rejected(folder.shown(Path(error.path)), error.line, error.reason))
 
 
 def _some(ids: Collection[str]) -> str:

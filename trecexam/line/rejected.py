@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from converters.fields import taken_for_comments
 from trecexam.config import CONFIG_NAME
 from trecexam.files.stamps import Rejected
 from trecexam.line.grading import missing_cells
@@ -25,7 +26,9 @@ def rejected_rows(track: LoadedTrack, ungraded: tuple[Rejected, ...] = ()) -> tu
     )
     reason = not_computable(track)
     measures = (Rejected(CONFIG_NAME, None, f"[scores] official_measures: {reason}"),) if reason else ()
-    return (*track.not_taken, *measures, *ungraded, *items)
+    comments = taken_for_comments(track.bank.query_ids)
+    ids = (Rejected(file, None, comments),) if comments else ()
+    return (*track.not_taken, *ids, *measures, *ungraded, *items)
 
 
 def not_computable(track: LoadedTrack) -> str | None:

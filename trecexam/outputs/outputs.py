@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from trecexam.features.history.history import History
 from trecexam.files import atomic as files
 from trecexam.files.stamps import Rejected, stamp
+from trecexam.graders.base import identity_json
 from trecexam.line.sheets import Counts
 from trecexam.line.versions import versions
 from trecexam.outputs.features import FEATURES
@@ -138,6 +139,16 @@ class Outputs:
             # Missing, or of another version: then everything is looked at again.
             pass
         return None
+
+    def counted_grades(self, identity: Mapping[str, Any]) -> int:
+        """How many cells of the grader with this identity had a grade when `out/` was written."""
+        try:
+            manifest = json.loads((self.folder.out / MANIFEST).read_bytes())
+            counts = manifest["counts"]
+            graded = sum(counts[status] for status in ("ok", "unparsed", "refused", "error"))
+            return graded if identity_json(manifest["grader"]) == identity_json(identity) else 0
+        except (OSError, ValueError, KeyError, TypeError):
+            return 0
 
     def remember(self, seen: str, runs: int, counts: Counts, rejected: tuple[Rejected, ...]) -> None:
         """Notes that the outputs are up to date with these inputs."""

@@ -7,6 +7,9 @@ import json
 from collections.abc import Callable, Collection
 from pathlib import Path
 
+from converters.errors import StoppedError
+from converters.lines import stoppable
+from trecexam.errors import StoreError
 from trecexam.files.stamps import fingerprint
 from trecexam.graders.base import identity_json
 from trecexam.line.evaluation import official_values, rubric_values
@@ -14,6 +17,7 @@ from trecexam.line.grading import Progress
 from trecexam.line.loader import TrackLoader
 from trecexam.line.measures import without_vital
 from trecexam.line.rejected import left_out, not_computable, rejected_rows
+from trecexam.line.sheets import Counts
 from trecexam.outputs.outputs import Outputs
 from trecexam.outputs.updates import Update
 from trecexam.version import __version__
@@ -24,25 +28,41 @@ def update(
     progress: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
     hold: Collection[Path] = (),
+    *,
+    regrade: bool = False,
 ) -> Update:
     """Brings grades and outputs up to date with the folder. Nothing new: nothing is done.
 
     Args:
         progress: called after each graded batch.
-        stop: asked between batches; True ends the grading early.
+        stop: asked between batches, and while large files are read; True ends the grading early.
         hold: run files that are being written now.
+        regrade: cells that were graded once may be graded again, by a grader that costs, where the store is
+            gone.
 
     Raises:
         TrecexamError, ConversionError: what stands in the way; outputs are as they were.
     """
     outputs = Outputs(loader.folder)
-    seen = _fingerprint(loader, hold)
-    last = outputs.last(seen)
-    if last is not None:
-        return Update(False, 0, *last, complete=True, written=())
-    loader.open_to_write()
-    loader.inputs.forget_missing()
-    track, outcome = loader.grade(loader.load(hold), progress, stop)
+    try:
+        with stoppable(stop):
+            seen = _fingerprint(loader, hold)
+            last = outputs.last(seen)
+            if last is not None and loader.folder.store_path.exists():
+                return Update(False, 0, *last, complete=True, written=())
+            lost = 0 if regrade else lost_grades(loader)
+            if lost:
+                raise StoreError(
+                    f"the store is gone, and the {lost:,} cells that were graded once would be graded again, "
+                    f"which costs: put it back, or `trecexam watch {loader.folder.root} --once --regrade`",
+                    path=loader.folder.store_path,
+                )
+            loader.open_to_write()
+            loader.inputs.forget_missing()
+            track = loader.load(hold)
+    except StoppedError:
+        return Update(True, 0, 0, Counts(), (), complete=False, written=())
+    track, outcome = loader.grade(track, progress, stop)
     ungraded = tuple(left_out(track)) if outcome.complete else ()
     rejected = rejected_rows(track, ungraded)
     written = outputs.write(track, rejected, loader.grading.usage(), complete=outcome.complete)
@@ -63,14 +83,28 @@ def update(
     )
 
 
-def warm_up(loader: TrackLoader, hold: Collection[Path] = ()) -> None:
+def lost_grades(loader: TrackLoader) -> int:
+    """How many cells a grader that costs had graded, by what is in `out/`, where the store has no grade."""
+    if loader.traits.meter is None or not loader.store.is_empty():
+        return 0
+    return Outputs(loader.folder).counted_grades(loader.grader.identity)
+
+
+def warm_up(loader: TrackLoader, stop: Callable[[], bool] | None = None, hold: Collection[Path] = ()) -> None:
     """Reads and evaluates the track as it is, so that the next update has to look at what is new alone.
+
+    Args:
+        stop: asked while large files are read; True ends it.
 
     Raises:
         TrecexamError, ConversionError: it cannot be read.
     """
     loader.open_to_write()
-    track = loader.load(hold)
+    try:
+        with stoppable(stop):
+            track = loader.load(hold)
+    except StoppedError:
+        return
     rubric_values(track)
     if track.official is not None and not_computable(track) is None:
         official_values(track, query_ids=set(track.bank.query_ids))

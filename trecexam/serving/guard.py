@@ -13,6 +13,7 @@ import hmac
 import ipaddress
 import secrets
 import socket
+import time
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -31,6 +32,11 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
+#: So many wrong tokens are answered at once; from then on each one waits twice as long as the one before,
+#: in seconds, and one that would wait longer than `PATIENCE` is not looked at.
+FREE, FIRST_WAIT, LONGEST_WAIT, PATIENCE = 5, 0.5, 4.0, 30.0
+#: Addresses that are remembered with their wrong tokens.
+_ADDRESSES = 1_000
 HEADERS = {
     "content-security-policy": POLICY,
     "x-frame-options": "DENY",
@@ -41,6 +47,32 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
+
+
+class Attempts:
+    """When a token may be looked at that somebody shows: guessing takes its time, also many at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[int, float]] = {}
+
+    def wait(self, address: str) -> float | None:
+        """Seconds until it is this one's turn, which counts as wrong until `right`; None: it will not be."""
+        now = time.monotonic()
+        wrong, free = self._known.pop(address, (0, now))
+        begin = max(now, free)
+        taken = begin - now <= PATIENCE
+        if taken:
+            wrong += 1
+            free = begin
+            if wrong >= FREE:
+                free += min(FIRST_WAIT * 2 ** min(wrong - FREE, 20), LONGEST_WAIT)
+        self._known[address] = wrong, free
+        if len(self._known) > _ADDRESSES:
+            del self._known[next(iter(self._known))]
+        return begin - now if taken else None
+
+    def right(self, address: str) -> None:
+        self._known.pop(address, None)
 
 
 class Guard:
@@ -59,6 +91,7 @@ class Guard:
         self.app = app
         self._token = token
         self._cookie = cookie
+        self._attempts = Attempts()
         self._secret = secrets.token_bytes(32)
         self._hosts = {"localhost", "127.0.0.1", "::1", *(host.lower() for host in hosts)}
         if token is not None:
@@ -87,7 +120,7 @@ class Guard:
                 headers.setdefault("cache-control", kept)
             await send(message)
 
-        refused = self._refused(scope)
+        refused = await self._refused(scope)
         if refused is None and scope["method"] == "POST":
             form = await _form(scope, receive)
             if isinstance(form, Response):
@@ -102,7 +135,7 @@ class Guard:
                 scope["form"] = form
         await (refused or self.app)(scope, receive, guarded)
 
-    def _refused(self, scope: Scope) -> Response | None:
+    async def _refused(self, scope: Scope) -> Response | None:
         """The answer to a request that may not pass."""
         headers = Headers(scope=scope)
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > MAX_URL:
@@ -118,7 +151,7 @@ class Guard:
             return plain_page(403, "This request comes from another site, and was not taken.")
         if self._token is None or scope["path"].startswith("/static/") or scope["path"] == "/healthz":
             return None
-        return self._welcome(scope, headers, self._token)
+        return await self._welcome(scope, headers, self._token)
 
     def _is_ours(self, host: str) -> bool:
         try:
@@ -132,18 +165,27 @@ class Guard:
         # Rebinding needs a name that the attacker can point elsewhere; an address is what it is.
         return self._token is not None and _is_address(name)
 
-    def _welcome(self, scope: Scope, headers: Headers, token: str) -> Response | None:
-        """None for who has shown the token; the cookie for who shows it now; else how to get in."""
+    async def _welcome(self, scope: Scope, headers: Headers, token: str) -> Response | None:
+        """None for who has shown the token; the cookie for who shows it now; else how to get in.
+
+        A cookie is made of the token, so that it would do to guess that: a wrong one is a wrong token.
+        """
         kept = hmac.new(token.encode(), b"trecexam cookie", hashlib.sha256).hexdigest()
-        if any(
-            hmac.compare_digest(cookie.encode(), kept.encode()) for cookie in _cookies(headers, self._cookie)
-        ):
+        cookies = _cookies(headers, self._cookie)
+        if any(hmac.compare_digest(cookie.encode(), kept.encode()) for cookie in cookies):
             return None
         pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         shown = [value for name, value in pairs if name == "token"]
+        address = (scope.get("client") or ("", 0))[0]
+        if shown or cookies:
+            wait = self._attempts.wait(address)
+            if wait is None:
+                return plain_page(429, "Too many wrong tokens came from this address. Try again in a minute.")
+            await asyncio.sleep(wait)
         if scope["method"] == "GET" and shown:
             if not hmac.compare_digest(shown[0].encode(), token.encode()):
                 return plain_page(401, "This is not the token.", ask=True)
+            self._attempts.right(address)
             rest = urlencode([(name, value) for name, value in pairs if name != "token"])
             path = scope["raw_path"].decode("latin-1").split("?")[0]
             # No redirection: after a link in a mail, browsers send no strict cookie to where that leads.

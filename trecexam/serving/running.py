@@ -19,6 +19,9 @@ from trecexam.serving.server import Server, bound
 from trecexam.tables.terminal import printable
 from trecexam.track import TrackFolder
 
+#: The least characters of a token that somebody chooses.
+SHORTEST_TOKEN = 8
+
 
 def serve(
     root: Path, host: str, port: int, token: str | None, *, open_browser: bool = False, grade: bool = True
@@ -36,6 +39,8 @@ def serve(
     TrackFolder.open(root)
     if token is not None and not token.strip():
         raise TrecexamError("the token is empty: leave --token and TRECEXAM_TOKEN out to have none")
+    if token is not None and len(token.strip()) < SHORTEST_TOKEN:
+        raise TrecexamError(f"the token has less than {SHORTEST_TOKEN} characters, and could be guessed")
     if token is None and not is_loopback(host):
         token = secrets.token_urlsafe(24)
     with ExitStack() as stack:

@@ -7,14 +7,8 @@ overwrite what a reader sees, and a bidirectional override could show it in anot
 from __future__ import annotations
 
 import json
-import re
 import unicodedata
 
-#: Controls but the line end, bidirectional embeddings, overrides and isolates, invisible tags, surrogates.
-_UNFIT = re.compile(
-    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufff9-\ufffb\ud800-\udfff"
-    "\U000e0000-\U000e007f]"
-)
 #: East Asian widths that take two columns.
 _WIDE = frozenset("WF")
 #: Marks and joiners: drawn over what is before them.
@@ -23,12 +17,17 @@ _NO_WIDTH = frozenset(("Mn", "Me", "Cf"))
 
 def printable(text: str) -> str:
     """One line: white space becomes one blank, and what could steer a terminal its Python escape."""
-    return _UNFIT.sub(lambda match: ascii(match[0])[1:-1], " ".join(text.split()))
+    # Here, as all formats come with it, which no --help needs.
+    from converters.controls import escaped
+
+    return escaped(" ".join(text.split()))
 
 
 def printable_json(text: str) -> str:
     """JSON with the same characters written as JSON escapes; a parser reads the same values."""
-    return _UNFIT.sub(lambda match: json.dumps(match[0])[1:-1], text)
+    from converters.controls import CONTROLS
+
+    return CONTROLS.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 def columns(text: str) -> int:

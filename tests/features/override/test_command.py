@@ -5,9 +5,11 @@ import threading
 from pathlib import Path
 
 import pytest
+from support import write_run
 
 import trecexam
 from trecexam.cli.main import run
+from trecexam.errors import TrecexamError
 from trecexam.scores import Cover
 
 ANN = ["--who", "ann", "--why", "read it"]
@@ -195,6 +197,72 @@ def test_a_bad_line_of_overrides_is_named_and_the_rest_counts(graded: Path) -> N
     assert human_states(graded)[-2:] == [("ann", "not pooled"), ("ann", "counts")]
 
 
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"q1\tq1-d01\t\t1\tann\ta\0b", "a NUL byte"),
+        (b"q1\tq1-d01\t\t1\tann\tcaf\xe9", "not UTF-8 (byte 21)"),
+    ],
+)
+def test_a_line_with_bytes_that_are_no_text_costs_itself_alone_and_more_can_be_added(
+    graded: Path, line: bytes, reason: str
+) -> None:
+    """One NUL took everybody's ratings out of the scores, and refused all new ones."""
+    (query_id, doc_id), machine = next(iter(labels(graded).items()))
+    rating = (machine + 1) % 6
+    good = f"{query_id}\t{doc_id}\t\t{rating}\tann\tgood\n".encode()
+    (graded / "overrides.tsv").write_bytes(
+        b"query_id\tdoc_id\titem_id\trating\twho\twhy\n" + line + b"\n" + good
+    )
+    assert run(["watch", str(graded), "--once"]) == 1
+    assert labels(graded)[query_id, doc_id] == rating
+    rejected = (graded / "out/rejected.tsv").read_text().splitlines()[1:]
+    assert [row.split("\t")[:2] for row in rejected] == [["overrides.tsv", "2"]]
+    assert reason in rejected[0]
+    give(graded, "--query", query_id, "--doc", doc_id, "--rating", str((machine + 2) % 6), *ANN)
+    assert run(["watch", str(graded), "--once"]) == 1
+    assert labels(graded)[query_id, doc_id] == (machine + 2) % 6
+
+
+@pytest.mark.parametrize("field", ["who", "why"])
+@pytest.mark.parametrize(
+    "control", ["\0", "\x1b", "\x1c", "\x7f", "\x9b", "\u202e", "\u2066", "\u2028", "\udc80"]
+)
+def test_a_control_character_in_a_name_or_a_reason_is_refused(
+    graded: Path, capsys: pytest.CaptureFixture[str], field: str, control: str
+) -> None:
+    said = {"who": "ann", "why": "read it", field: f"w{control}"}
+    with trecexam.open_track(graded) as track, pytest.raises(TrecexamError) as caught:
+        track.override("q1", "q1-d00", 1, **said)
+    assert f"a control character, U+{ord(control):04X}, in 'w" in str(caught.value)
+    assert str(caught.value).isprintable()
+    words = [part for name, value in said.items() for part in (f"--{name}", value)]
+    capsys.readouterr()
+    give(graded, "--query", "q1", "--doc", "q1-d00", "--rating", "1", *words, status=2)
+    assert "a control character" in capsys.readouterr().err
+    assert not (graded / "overrides.tsv").exists()
+
+
+def test_a_name_and_a_reason_have_a_length(graded: Path) -> None:
+    with trecexam.open_track(graded) as track:
+        assert track.override("q1", "q1-d00", 1, who="a" * 200, why="b" * 500).written
+        with pytest.raises(TrecexamError, match="a reason has 501 characters, and may have 500"):
+            track.override("q1", "q1-d00", 2, who="a", why="b" * 501)
+        with pytest.raises(TrecexamError, match="a name has 201 characters, and may have 200"):
+            track.override("q1", "q1-d00", 2, who="a" * 201, why="b")
+    assert len((graded / "overrides.tsv").read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize(("sign", "reason"), [("\x1b", "U\\+001B"), ("\u00a0", "not be read back")])
+def test_a_passage_whose_id_cannot_stand_in_overrides_is_not_rated(
+    graded: Path, sign: str, reason: str
+) -> None:
+    write_run(graded / "runs" / "odd.run", {"q1": [f"q1{sign}d99"]})
+    with trecexam.open_track(graded) as track, pytest.raises(TrecexamError, match=reason):
+        track.override("q1", f"q1{sign}d99", 1, who="ann", why="b")
+    assert not (graded / "overrides.tsv").exists()
+
+
 def test_equal_passages_of_a_query_share_a_persons_rating(graded: Path) -> None:
     with trecexam.open_track(graded) as track:
         (query_id, doc_id), machine = next(iter(labels(graded).items()))
@@ -286,7 +354,7 @@ def test_overrides_that_cannot_be_read_are_never_written_over(graded: Path) -> N
         (b'"query_id"\t"doc_id"\t"rating"\t"who"\t"why"\r\n', ":1: the header line lacks query_id"),
         (b"query_id,doc_id,item_id,rating,who,why\n", ":1: the header line lacks query_id"),
         (b"query_id\tdoc_id\trating\n", ":1: the header line lacks who, why"),
-        (b"query_id\tdoc_id\trating\twho\twhy\nq1\tq1-d00\t1\tann\ta\0b\n", ":2: a NUL byte"),
+        (b"query_id\tdoc_id\trating\twho\twhy\0\nq1\tq1-d00\t1\tann\tb\n", ":1: a NUL byte"),
         (b"query_id\tdoc_id\trating\twho\twhy\rq1\tq1-d00\t1\tann\tread\r", "CR alone"),
     ],
 )

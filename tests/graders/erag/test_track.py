@@ -24,6 +24,7 @@ from support import ROOT
 
 import trecexam
 from trecexam.cli.main import run
+from trecexam.daemon import Daemon
 from trecexam.errors import GraderError, LockedError
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders.server import exchange
@@ -90,7 +91,47 @@ def test_the_model_sees_query_and_document_and_no_gold_output(tmp_path: Path, se
     assert not any("x y z" in prompt for prompt in prompts)
 
 
-def test_another_metric_or_mended_gold_outputs_run_no_model(tmp_path: Path, server: Scripted) -> None:
+LEAVES_A_TRACE = "from pathlib import Path\nPath(__file__).with_name('ran').touch()\n"
+
+
+@pytest.mark.parametrize("option", ["--once", "--estimate", "--poll"])
+def test_watch_runs_no_code_that_came_with_the_track_unless_it_is_trusted(
+    tmp_path: Path, server: Scripted, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    root = erag_track(tmp_path / "track", server.url, metric="mine:metric")
+    (root / "mine.py").write_text(LEAVES_A_TRACE)
+    capsys.readouterr()
+    assert run(["watch", str(root), option]) == 2
+    said = capsys.readouterr().err
+    assert "`metric` in [grader] is code that came with the track, mine.py" in said
+    assert "--trust-code" in said
+    assert said.count("\n") == 1
+    assert not (root / "ran").exists()
+
+
+def test_a_daemon_does_not_take_up_code_that_is_put_into_the_track_meanwhile(
+    tmp_path: Path, server: Scripted
+) -> None:
+    root = erag_track(tmp_path / "track", server.url, metric="em")
+    lines: list[str] = []
+
+    def meanwhile(why: str) -> None:
+        if "mine.py" in why:
+            daemon.stop()
+        elif not (root / "mine.py").exists():
+            (root / "mine.py").write_text(LEAVES_A_TRACE)
+            setting(root, '"em"', '"mine:metric"')
+            daemon.look()
+
+    daemon = Daemon(root, poll=True, settle=0, log=lines.append, trust_code=False, look_ended=meanwhile)
+    daemon.run()
+    assert any("--trust-code" in line for line in lines)
+    assert not (root / "ran").exists()
+
+
+def test_another_metric_or_mended_gold_outputs_run_no_model(
+    tmp_path: Path, server: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
     root = erag_track(tmp_path / "track", server.url, metric="em")
     assert run(["watch", str(root), "--once"]) == 0
     asked = len(server.bodies)
@@ -109,9 +150,10 @@ def test_another_metric_or_mended_gold_outputs_run_no_model(tmp_path: Path, serv
     assert "q1 0 d2 5" in (root / "out" / "rubric.qrels").read_text()
     (root / "mine.py").write_text("def metric(output, gold):\n    return 0.5\n")
     setting(root, '"f1"', '"mine:metric"')
-    assert run(["watch", str(root), "--once"]) == 0
+    assert run(["watch", str(root), "--once", "--trust-code"]) == 0
     assert "q1 0 d2 3" in (root / "out" / "rubric.qrels").read_text()
     (root / "mine.py").write_text("def metric(output, gold):\n    return 0.1 if output else 1 / 0\n")
+    monkeypatch.setenv("TRECEXAM_TRUST_CODE", "1")
     assert run(["watch", str(root), "--once"]) == 0
     assert "q1 0 d2 1" in (root / "out" / "rubric.qrels").read_text()
     assert "ZeroDivisionError" in files(root / "out" / "erag")["unlabelled.tsv"].decode()

@@ -16,6 +16,8 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scripted_server import KEY, Exchange, serving
 from support import ask
 
@@ -517,6 +519,26 @@ def test_a_key_of_odd_characters_is_hidden_in_every_form(
     monkeypatch.setenv("TEST_KEY", key)
     secret = Secret.from_environment("TEST_KEY")
     assert secret.hidden(f"key={form(key)} ").replace('"', "") == f"key={HIDDEN} "
+
+
+@given(st.text(st.sampled_from("abcXYZ019-_.+/=$"), min_size=8, max_size=60), st.data())
+def test_no_eight_characters_at_the_end_of_a_key_are_shown_in_any_case(key: str, data: st.DataObject) -> None:
+    secret = Secret(key)
+    tail = key[-data.draw(st.integers(8, len(key))) :]
+    for shown in (tail, tail.upper(), tail.lower(), tail.swapcase()):
+        hidden = secret.hidden(f"bad key ****{shown} ")
+        assert hidden == f"bad key ****{HIDDEN} " or shown.lower() not in hidden.lower()
+        assert secret.hidden(f"<{shown}>").startswith(f"<{HIDDEN}")
+
+
+def test_a_servers_error_does_not_repeat_the_end_of_the_key(
+    track: MakeTrack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(lambda exchange: exchange.fail(400, f"wrong key ...{KEY[-10:].upper()}")) as server:
+        assert run(["watch", str(track(server.url, retries=0)), "--once"]) != 0
+    said = capsys.readouterr().err
+    assert "wrong key" in said
+    assert KEY[-8:].lower() not in said.lower()
 
 
 def test_words_that_only_look_like_a_key_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

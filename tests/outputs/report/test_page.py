@@ -220,6 +220,24 @@ def test_without_official_judgments_the_page_says_so(small_track: Path) -> None:
     assert "unjudged" not in said["holes"]
 
 
+@pytest.mark.parametrize("content", ["", "a b\n", None])
+@pytest.mark.parametrize("ranked", [False, True])
+def test_judgments_that_cannot_be_read_are_named_without_a_place_of_this_machine(
+    small_track: Path, content: str | None, ranked: bool
+) -> None:
+    (small_track / "qrels.txt").unlink()
+    if content is not None:
+        (small_track / "qrels.txt").write_text(content)
+    if ranked:
+        (small_track / "official_leaderboard.json").write_text('{"run0": 1, "run1": 2, "run2": 3}')
+    update(small_track, HashGrader())
+    text = (small_track / "out" / "report.html").read_text()
+    said = "no official judgments" if content is None else "official judgments were not taken"
+    assert said in text.lower()
+    for path in (small_track / "out").rglob("*"):
+        assert path.is_dir() or str(small_track).encode() not in path.read_bytes(), path
+
+
 def test_judgments_of_other_queries_are_named(small_track: Path) -> None:
     (small_track / "qrels.txt").write_text("other 0 d 1\n")
     update(small_track)

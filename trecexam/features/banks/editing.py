@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from converters.bank_editing import edits_of, items_of, new_id, with_item, with_
 from converters.bank_lines import scan_bank
 from converters.errors import ConversionError
 from converters.ir_dataset import dataset_queries
+from converters.lines import open_input
 from converters.nuggets import IMPORTANCES
 from converters.records import Item
 from trecexam.bank.facets import item_by_query, lines_by_query
@@ -25,6 +25,7 @@ from trecexam.files import atomic as files
 from trecexam.files.exclusive_lock import exclusive_lock
 from trecexam.files.track_lock import TrackLock
 from trecexam.line.overrides import digest_of
+from trecexam.line.typed_text import MAX_ITEM, MAX_WHO, MAX_WHY, refuse_controls, typed
 from trecexam.track import TrackFolder
 
 KINDS = ("question", "nugget")
@@ -111,6 +112,7 @@ def add_item(
 
     def change(bank: _Bank) -> tuple[Path, bytes, str]:
         everything = _all(bank)
+        refuse_controls("an id", query_id)
         if all(item.query_id != query_id for item in everything):
             _check_query(folder, query_id, everything)
         _refuse_twice(everything, Item(query_id, "", text, kind))
@@ -259,7 +261,8 @@ def _read(folder: TrackFolder) -> _Bank:
 
 def _content(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        with open_input(path) as file:
+            return file.read()
     except OSError as error:
         raise TrecexamError(f"cannot be read: {error.strerror}", path=path) from None
 
@@ -355,24 +358,14 @@ def _findings(folder: TrackFolder, query_id: str) -> list[BankFinding]:
 
 
 def _note(who: str, why: str) -> dict[str, str]:
-    who, why = " ".join(who.split()), " ".join(why.split())
+    who, why = typed("a name", who, MAX_WHO), typed("a reason", why, MAX_WHY)
     if not who:
         raise TrecexamError("a change of the bank needs a name (who)")
-    for what in (who, why):
-        _plain(what)
     return {"who": who, "when": datetime.now(UTC).isoformat(timespec="seconds"), "why": why}
 
 
 def _text(text: str) -> str:
-    text = " ".join(text.split())
+    text = typed("an item", text, MAX_ITEM)
     if not text:
         raise TrecexamError("the item has no text")
-    _plain(text)
     return text
-
-
-def _plain(text: str) -> None:
-    """Refuses what cannot stand in a file, or is not seen there."""
-    bad = next((sign for sign in text if unicodedata.category(sign) in ("Cc", "Cs")), None)
-    if bad is not None:
-        raise TrecexamError(f"a control character, U+{ord(bad):04X}, in {text[:40]!a}")

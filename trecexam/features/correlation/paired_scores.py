@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
 from trecexam.line.evaluation import official_values, rubric_values
-from trecexam.line.official import LEADERBOARD
+from trecexam.line.official import LEADERBOARD, shown_error
 from trecexam.line.official import official_judgments as official_of
 from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, measure
 from trecexam.scores.rank_correlation.ranks import Floats, official_means
@@ -170,7 +170,7 @@ def remarks(track: LoadedTrack, pairs: Sequence[PairedScores]) -> tuple[str, ...
     if track.official is not None and any(scores.official_measure != LEADERBOARD for scores in pairs):
         lines.append(_compared(track))
         lines += official_of(track).warnings()
-    lines += [str(error) for error in _refused(track)]
+    lines += [shown_error(track.folder, error) for error in _refused(track)]
     lines += _unmatched_judgments(track)
     ranked = _ranked(track)
     out = [run for run in track.runs if run not in ranked]

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from converters.fields import warn_of_comments
 from trecexam.features.fill.sources import merged_qrels, sources_table
 from trecexam.files import atomic as files
 from trecexam.line.official import Official
@@ -124,6 +125,7 @@ class Filled:
         Raises:
             TrecexamError: they cannot be written; the old ones are as they were.
         """
+        warn_of_comments(row.qrel.query_id for row in self.rows)
         contents = {sources: to_tsv(self.sources).encode(), output: self.qrels}
         return files.replace_together(
             {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
 from trecexam.features.holes.arithmetic import Holes, PoolHoles, holes_of_runs, is_among, pool_holes, total
-from trecexam.line.official import Official, official_judgments, read_official
+from trecexam.line.official import Official, official_judgments, read_official, shown_error
 from trecexam.line.pool import pool_with_ranks
 from trecexam.tables.table import Table
 
@@ -150,7 +150,8 @@ def _judgments(track: LoadedTrack, qrels: Path | None) -> tuple[Official | None,
     try:
         judgments = official_judgments(track) if qrels is None else read_official(qrels)
     except TrecexamError as error:
-        return None, (f"{error}; until then only ungraded passages are counted",)
+        reason = shown_error(track.folder, error)
+        return None, (f"{reason}; until then only ungraded passages are counted",)
     queries = track.bank.query_ids
     no_overlap = judgments.explain_no_overlap(track.ranked_passages())
     notes = [f"{line}; Judged counts them as judged, as ir_measures does" for line in judgments.warnings()]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from converters.errors import ConversionError
+from converters.lines import open_input
 from converters.overrides import read_overrides, with_override
 from converters.records import HumanRating, Item
 from trecexam.bank.model import Bank, passage_digest
@@ -20,6 +21,7 @@ from trecexam.files import atomic as files
 from trecexam.files.exclusive_lock import exclusive_lock
 from trecexam.line.overrides import COUNTS, Overrides, digest_of, resolve
 from trecexam.line.rejected import rejected_rows
+from trecexam.line.typed_text import MAX_WHO, MAX_WHY, refuse_controls, typed
 from trecexam.scores.labels import labels
 from trecexam.tables.table import Table
 
@@ -101,7 +103,8 @@ def override(
 
     Raises:
         RatingConflictError: another rating counts by now than the one that was seen; nothing was written.
-        TrecexamError: the query, passage or item is not in the track, or the rating not on the scale.
+        TrecexamError: the query, passage or item is not in the track, or the rating not on the scale; a
+            name or a reason is missing, too long (200 and 500 characters), or has a control character.
     """
     bank = track.bank
     live, retired = bank.items.get(query_id, ()), bank.retired.get(query_id, ())
@@ -131,10 +134,12 @@ def take(
         The rating; what counted until now; whether anything was written: not where the same person said just
         that before.
     """
-    who, why = " ".join(who.split()), " ".join(why.split())
+    who, why = typed("a name", who, MAX_WHO), typed("a reason", why, MAX_WHY)
     if not who or not why:
         raise TrecexamError(f"a rating needs {'a reason (why)' if who else 'a name (who)'}")
     rated_item = _checked(folder, query, doc_id, item, rating)
+    for each_id in (query.query_id, doc_id, rated_item.item_id if rated_item else ""):
+        refuse_controls("an id in overrides.tsv", each_id)
     text = query.texts[doc_id]
     row = HumanRating(
         query.query_id,
@@ -269,7 +274,8 @@ def _added(path: Path, row: HumanRating) -> bytes:
         TrecexamError: the file cannot be read as it is, so that no line of it counts; it has to be mended.
     """
     try:
-        content = path.read_bytes()
+        with open_input(path) as file:
+            content = file.read()
     except FileNotFoundError:
         if not Path(os.path.realpath(path)).parent.is_dir():
             raise TrecexamError("is a link into a folder that is not there", path=path) from None

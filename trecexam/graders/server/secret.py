@@ -21,6 +21,8 @@ _SHORTEST = 5
 _NO_WORD = 8
 #: Servers repeat a key's beginning ("sk-abcd****"): so much is hidden where a word begins, and anywhere.
 _BEGINNING, _LONG_BEGINNING = 6, 12
+#: And its end: tails of so many characters are hidden.
+_TAIL = 8
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,8 @@ class Secret:
         return {"Authorization": f"Bearer {self._key}"} if self._key else {}
 
     def hidden(self, text: str) -> str:
-        """The text without the key, as it is or encoded, also where just its beginning stands in it."""
+        """The text without the key, as it is or encoded, in any case; also where just its beginning or its
+        end stands in it."""
         return self._pattern.sub(HIDDEN, text) if self._key else text
 
     @cached_property
@@ -75,10 +78,12 @@ class Secret:
             base64.b64encode(key.encode()).decode().rstrip("="),
             base64.urlsafe_b64encode(key.encode()).decode().rstrip("="),
         }
+        if len(key) >= _NO_WORD:
+            forms |= {form[start:] for form in tuple(forms) for start in range(len(form) - _TAIL + 1)}
         whole = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
         if len(key) < _NO_WORD:
-            return re.compile(rf"(?<![A-Za-z0-9])(?:{whole})(?![A-Za-z0-9])")
+            return re.compile(rf"(?<![A-Za-z0-9])(?:{whole})(?![A-Za-z0-9])", re.IGNORECASE)
         if len(key) < 2 * _BEGINNING:
-            return re.compile(rf"(?:{whole})=*")
+            return re.compile(rf"(?:{whole})=*", re.IGNORECASE)
         begun = rf"(?<![A-Za-z0-9]){re.escape(key[:_BEGINNING])}|{re.escape(key[:_LONG_BEGINNING])}"
-        return re.compile(rf"(?:{whole}|{begun})[^\s\"',;<>]*")
+        return re.compile(rf"(?:{whole}|{begun})[^\s\"',;<>]*", re.IGNORECASE)

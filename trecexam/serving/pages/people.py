@@ -8,6 +8,7 @@ from starlette.routing import Route
 
 from trecexam.errors import RatingConflictError, TrecexamError
 from trecexam.features.override.overriding import seen_token, take
+from trecexam.line.typed_text import MAX_WHO, typed
 from trecexam.serving import urls
 from trecexam.serving.judging import Key
 from trecexam.serving.pages import judge
@@ -26,10 +27,15 @@ WITHDRAWN = "withdrawn"
 
 
 def who(request: Request) -> Response:
-    """Asks who is there; with a form, remembers it."""
+    """Asks who is there; with a form, remembers it.
+
+    Raises:
+        TrecexamError: what the form has can be no name.
+    """
     if request.method == "POST":
         form = form_of(request)
-        return remember(go(request, urls.local(form.get("back", ""))), form.get("who", ""))
+        name = typed("a name", form.get("who", ""), MAX_WHO)
+        return remember(go(request, urls.local(form.get("back", ""))), name)
     return render(
         request, "who.html", who=who_of(request), back=urls.local(request.query_params.get("back", ""))
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from converters.bank_lines import BankLine, scan_bank
+from converters.lines import open_input
 from converters.records import Item
 from converters.subtopics import read_subtopics
 from trecexam.bank.lines import lines_of, replaceable
@@ -98,8 +99,8 @@ def _readable(path: Path) -> tuple[BankLine, ...]:
 
 
 def _is_blank(path: Path) -> bool:
-    with suppress(OSError):
-        return not path.read_bytes().strip()
+    with suppress(OSError), open_input(path) as file:
+        return not file.read().strip()
     return False
 
 

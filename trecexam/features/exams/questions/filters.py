@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from converters.exam import ExamQuestion
+from converters.lines import open_input
 from trecexam.bank.likeness import words
 from trecexam.config.exams import FILTERS, ExamSection, FilterName
 from trecexam.errors import TrecexamError
@@ -117,7 +118,8 @@ def read_patterns(path: Path) -> list[re.Pattern[str]]:
         TrecexamError: it cannot be read, or has none, or one is not valid; with its line.
     """
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        with open_input(path) as file:
+            lines = file.read().decode("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise TrecexamError(f"these patterns cannot be read: {error}", path=path) from None
     patterns = []

@@ -1,0 +1,65 @@
+"""Puts each kind of irregular file in the place of one input of a track, and updates.
+
+python tests/faults/irregular_child.py TRACK NAME
+
+Writes a line of JSON to stdout before and after each kind: where it hangs, the last one says at which.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import shutil
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path[:0] = [
+    str(Path(__file__).resolve().parents[1] / "helpers"),
+    str(Path(__file__).resolve().parents[2]),
+]
+
+from trecexam.cli.main import run  # noqa: E402
+from trecexam.tables.plots import canvas  # noqa: E402
+from trecexam.tables.plots.model import Drawing  # noqa: E402
+
+
+def bind(path: Path) -> None:
+    os.chdir(path.parent)  # the address of a socket has 107 characters at most
+    socket.socket(socket.AF_UNIX).bind(path.name)
+
+
+KINDS: dict[str, Callable[[Path], None]] = {
+    "pipe": os.mkfifo,
+    "socket": bind,
+    "device": lambda path: path.symlink_to("/dev/zero"),
+    "folder": Path.mkdir,
+    "link": lambda path: path.symlink_to("not-there"),
+}
+
+
+def say(**values: object) -> None:
+    print(json.dumps(values), flush=True)
+
+
+if __name__ == "__main__":
+    canvas._drawn = lambda plot: Drawing(b"<svg/>", b"not drawn")  # type: ignore[assignment]
+    root, name = Path(sys.argv[1]).absolute(), sys.argv[2]
+    content = (root / name).read_bytes()
+    for kind, make in KINDS.items():
+        say(begins=kind)
+        (root / name).unlink()
+        make(root / name)
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            status = run(["watch", str(root), "--once"])
+        rejected = root / "out" / "rejected.tsv"
+        say(kind=kind, status=status, said=said.getvalue(), rejected=rejected.read_text())
+        if (root / name).is_dir():
+            shutil.rmtree(root / name)
+        else:
+            (root / name).unlink()
+        (root / name).write_bytes(content)

@@ -1,0 +1,167 @@
+"""Pipes, sockets, devices, folders and links to nothing in place of inputs: each is named, none hangs."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support import RECORDED, ROOT
+
+from converters.errors import StoppedError
+from converters.lines import iter_lines, stoppable
+from trecexam.cli.main import run
+
+#: Seconds after which an update hangs.
+PATIENCE = 100
+CHILD = ROOT / "tests" / "faults" / "irregular_child.py"
+OFFICIAL = '{"run0": 1, "run1": 2, "run2": 3}'
+HEADER = "query_id\tdoc_id\titem_id\trating\twho\twhy\n"
+NAMES = (
+    "queries.tsv",
+    "passages.jsonl",
+    "qrels.txt",
+    "official_leaderboard.json",
+    "overrides.tsv",
+    "bank.questions.jsonl",
+    "grades.jsonl",
+    "trecexam.toml",
+    "runs/run1.run",
+)
+#: Without these there is nothing to update.
+NEEDED = ("bank.questions.jsonl", "grades.jsonl", "trecexam.toml")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_input_that_is_no_file_is_named_at_once(graded: Path, name: str) -> None:
+    (graded / "overrides.tsv").write_text(HEADER)
+    (graded / "official_leaderboard.json").write_text(OFFICIAL)
+    child = subprocess.Popen(
+        [sys.executable, str(CHILD), str(graded), name], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    try:
+        output, errors = child.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        output, _ = child.communicate()
+        pytest.fail(f"hangs: {output.decode().splitlines()[-1]}")
+    lines = [json.loads(line) for line in output.splitlines()]
+    assert child.returncode == 0, errors.decode()
+    results = [line for line in lines if "kind" in line]
+    assert [line["kind"] for line in results] == ["pipe", "socket", "device", "folder", "link"]
+    for line in results:
+        if name == "runs/run1.run" and line["kind"] == "folder":
+            # Runs may lie in sub-folders.
+            assert line["status"] == 0, line
+            continue
+        assert line["status"] == (2 if name in NEEDED else 1), line
+        assert Path(name).name in line["said"], line
+        assert "Traceback" not in line["said"], line
+        if name not in NEEDED:
+            assert any(row.startswith(f"{name}\t") for row in line["rejected"].splitlines()), line
+
+
+def test_a_device_that_never_ends_is_refused_as_passages(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = RECORDED.replace("[track]", '[track]\npassages = "/dev/zero"')
+    (graded / "trecexam.toml").write_text(settings)
+    done = subprocess.run(
+        [sys.executable, "-m", "trecexam", "watch", str(graded), "--once"],
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "/dev/zero: is a pipe or a device" in done.stderr
+
+
+def test_a_link_to_nothing_in_runs_is_said_and_noticed_when_it_is_the_only_change(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    (graded / "runs" / "run1.run").rename(graded / "away.run")
+    (graded / "runs" / "run1.run").symlink_to(graded / "gone.run")
+    assert run(["watch", str(graded), "--once"]) == 1
+    assert "not taken: runs/run1.run: is a link to a file that is not there" in capsys.readouterr().err
+    (graded / "runs" / "other.run").symlink_to("nowhere")
+    assert run(["watch", str(graded), "--once"]) == 1
+    assert (
+        "not taken: runs/other.run: is a link to a file that is not there: nowhere" in capsys.readouterr().err
+    )
+    (graded / "away.run").rename(graded / "gone.run")
+    (graded / "runs" / "other.run").unlink()
+    assert run(["watch", str(graded), "--once"]) == 0
+    assert len((graded / "out" / "leaderboard.tsv").read_text().splitlines()) == 4
+
+
+def test_files_that_editors_and_copies_leave_in_runs_are_not_named(graded: Path) -> None:
+    (graded / "runs" / ".#run1.run").symlink_to("ann@host.123")
+    (graded / "runs" / "x.part").symlink_to("nowhere")
+    os.mkfifo(graded / "runs" / ".pipe")
+    assert run(["watch", str(graded), "--once"]) == 0
+
+
+def test_reading_a_large_file_ends_when_it_is_asked_to(tmp_path: Path) -> None:
+    path = tmp_path / "large"
+    path.write_bytes(b"a b c\n" * 6_000_000)
+    lines = iter_lines(path)
+    with stoppable(lambda: True):
+        next(lines)
+    read: list[bytes] = []
+    with pytest.raises(StoppedError):
+        read.extend(line for _, line in lines)
+    assert 0 < len(read) < 5_000_000
+    with stoppable(lambda: False):
+        assert sum(1 for _ in iter_lines(path)) == 6_000_000
+
+
+def slow_update(root: Path) -> subprocess.Popen[bytes]:
+    """An update that reads a file of a terabyte, most of it holes, once it is at it."""
+    with (root / "passages.jsonl").open("r+b") as file:
+        file.truncate(1 << 40)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "trecexam", "watch", str(root), "--once"], stderr=subprocess.PIPE
+    )
+    time.sleep(4)
+    assert child.poll() is None
+    return child
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_ends_an_update_that_reads_a_file_without_end(
+    graded: Path, number: signal.Signals, status: int
+) -> None:
+    before = {path.name: path.read_bytes() for path in (graded / "out").glob("*.tsv")}
+    child = slow_update(graded)
+    try:
+        child.send_signal(number)
+        assert child.wait(20) == status
+    finally:
+        child.kill()
+        child.communicate()
+    assert {path.name: path.read_bytes() for path in (graded / "out").glob("*.tsv")} == before
+
+
+def test_a_second_sigterm_ends_at_once_what_does_not_look(tmp_path: Path) -> None:
+    code = (
+        "import time, signal\nfrom trecexam.cli.signals import signals\n"
+        "with signals(lambda: None):\n    print('here', flush=True)\n    time.sleep(50)\n    time.sleep(50)\n"
+    )
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        assert child.stdout is not None
+        child.stdout.readline()
+        # As `timeout` does, to the process and to its group.
+        child.send_signal(signal.SIGTERM)
+        child.send_signal(signal.SIGTERM)
+        time.sleep(1)
+        assert child.poll() is None
+        child.send_signal(signal.SIGTERM)
+        assert child.wait(10) == 143
+    finally:
+        child.kill()
+        child.communicate()

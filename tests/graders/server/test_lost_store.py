@@ -1,0 +1,140 @@
+"""A store that is gone while out/ is there: cells that were paid for once are not paid for again unasked."""
+
+from __future__ import annotations
+
+import os
+import pty
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from scripted_server import KEY, Exchange, serving
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.daemon import Daemon
+from trecexam.errors import StoreError
+
+MakeTrack = Callable[..., Path]
+ASK = "cells that were graded once"
+
+
+def lose_store(root: Path) -> None:
+    for path in (root / ".trecexam").glob("grades.sqlite*"):
+        path.unlink()
+
+
+def outputs(root: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (root / "out").iterdir() if path.is_file()}
+
+
+def test_a_lost_store_is_said_with_the_number_of_cells_and_nobody_is_asked_again(
+    track: MakeTrack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(Exchange.say) as server:
+        root = track(server.url)
+        assert run(["watch", str(root), "--once"]) == 0
+        asked, before = len(server.bodies), outputs(root)
+        with trecexam.open_track(root) as opened:
+            graded = opened.counts().ok
+            assert opened.lost_grades() == 0
+        for lose in (lose_store, lambda root: shutil.rmtree(root / ".trecexam")):
+            lose(root)
+            capsys.readouterr()
+            assert run(["watch", str(root), "--once"]) == 2
+            said = capsys.readouterr().err
+            assert f"the {graded} {ASK} would be graded again, which costs" in said
+            assert "--regrade" in said
+            assert said.count("\n") == 1
+            assert len(server.bodies) == asked
+            assert outputs(root) == before
+            assert not (root / ".trecexam" / "grades.sqlite").exists()
+        with trecexam.open_track(root) as opened:
+            assert opened.lost_grades() == graded
+            with pytest.raises(StoreError):
+                opened.update()
+        assert run(["watch", str(root), "--once", "--regrade"]) == 0
+        assert len(server.bodies) == 2 * asked
+        assert run(["watch", str(root), "--once"]) == 0
+        assert len(server.bodies) == 2 * asked
+
+
+def test_a_store_that_is_put_back_is_taken_without_a_word(track: MakeTrack, tmp_path: Path) -> None:
+    with serving(Exchange.say) as server:
+        root = track(server.url)
+        assert run(["watch", str(root), "--once"]) == 0
+        asked = len(server.bodies)
+        shutil.copy(root / ".trecexam" / "grades.sqlite", tmp_path / "kept")
+        lose_store(root)
+        assert run(["watch", str(root), "--once"]) == 2
+        shutil.copy(tmp_path / "kept", root / ".trecexam" / "grades.sqlite")
+        assert run(["watch", str(root), "--once"]) == 0
+        assert len(server.bodies) == asked
+
+
+def test_another_grader_grades_what_it_never_graded(track: MakeTrack) -> None:
+    with serving(Exchange.say) as server:
+        root = track(server.url)
+        assert run(["watch", str(root), "--once"]) == 0
+        asked = len(server.bodies)
+        lose_store(root)
+        path = root / "trecexam.toml"
+        path.write_text(path.read_text().replace('model = "', 'model = "other-'))
+        assert run(["watch", str(root), "--once"]) == 0
+        assert len(server.bodies) == 2 * asked
+
+
+def test_where_grading_costs_nothing_a_lost_store_is_made_again(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = outputs(graded)
+    lose_store(graded)
+    capsys.readouterr()
+    assert run(["watch", str(graded), "--once"]) == 0
+    assert "144 cells graded" in capsys.readouterr().err
+    assert (graded / ".trecexam" / "grades.sqlite").exists()
+    assert outputs(graded) == before
+    assert run(["watch", str(graded), "--once"]) == 0
+    assert "nothing new" in capsys.readouterr().err
+
+
+def test_a_daemon_says_it_and_waits(track: MakeTrack) -> None:
+    with serving(Exchange.say) as server:
+        root = track(server.url)
+        assert run(["watch", str(root), "--once"]) == 0
+        asked = len(server.bodies)
+        lose_store(root)
+        lines: list[str] = []
+        daemon = Daemon(root, poll=True, settle=0, log=lines.append, look_ended=lambda why: daemon.stop())
+        daemon.run()
+        assert any(ASK in line and "cannot go on" in line for line in lines)
+        assert len(server.bodies) == asked
+
+
+@pytest.mark.parametrize(("answer", "status"), [("y\n", 0), ("n\n", 2)])
+def test_a_person_at_a_terminal_is_asked(track: MakeTrack, answer: str, status: int) -> None:
+    with serving(Exchange.say) as server:
+        root = track(server.url)
+        assert run(["watch", str(root), "--once"]) == 0
+        asked = len(server.bodies)
+        lose_store(root)
+        mine, theirs = pty.openpty()
+        try:
+            os.write(mine, answer.encode())
+            done = subprocess.run(
+                [sys.executable, "-m", "trecexam", "watch", str(root), "--once"],
+                stdin=theirs,
+                capture_output=True,
+                timeout=100,
+                check=False,
+                env={**os.environ, "TEST_KEY": KEY},
+            )
+        finally:
+            os.close(mine)
+            os.close(theirs)
+        assert done.returncode == status, done.stderr.decode()
+        assert b"cells again" in done.stderr
+        assert len(server.bodies) == asked * (2 if status == 0 else 1)

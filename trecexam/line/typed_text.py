@@ -1,0 +1,39 @@
+"""What people type into a track: names, reasons, the texts of items. It is looked at by others, in files."""
+
+from __future__ import annotations
+
+from converters.controls import CONTROLS
+from trecexam.errors import TrecexamError
+
+#: The most characters of a name, a reason, an item's text.
+MAX_WHO, MAX_WHY, MAX_ITEM = 200, 500, 2_000
+
+
+def typed(what: str, text: str, most: int) -> str:
+    """The text with single blanks for its white space, line ends too.
+
+    Args:
+        what: it is, for the message.
+
+    Raises:
+        TrecexamError: it has a control character (C0, C1, one for the direction of writing), or more than
+            `most` characters.
+    """
+    line = " ".join(text.split())
+    refuse_controls(what, text.translate(dict.fromkeys(b"\t\n\r", " ")))
+    if len(line) > most:
+        raise TrecexamError(f"{what} has {len(line):,} characters, and may have {most:,}: shorten it")
+    return line
+
+
+def refuse_controls(what: str, text: str) -> None:
+    """Refuses what cannot stand in a file, is not seen there, or shows the rest in another order.
+
+    Raises:
+        TrecexamError: there is such a character.
+    """
+    control = CONTROLS.search(text) or ("\n" if "\n" in text else None)
+    if control:
+        raise TrecexamError(
+            f"a control character, U+{ord(control[0]):04X}, in {text[:40]!a}: {what} has none"
+        )
