@@ -45,6 +45,7 @@ def update(
     ungraded = tuple(left_out(track)) if outcome.complete else ()
     rejected = rejected_rows(track, ungraded)
     written = outputs.write(track, rejected, loader.grading.usage(), complete=outcome.complete)
+    loader.keep_codes(track)
     if outcome.complete:
         outputs.remember(seen, len(track.runs), track.counts, rejected)
     return Update(
