@@ -15,8 +15,8 @@ from trecexam.scores.ties import TIE_DECIMALS
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: How many (run, run, leaderboard) cells are worked on at once: as many as the processor's cache holds, but not
-#: less than 64 leaderboards, which cost more one by one, unless these are some 20 MB.
+#: How many (run, run, leaderboard) cells are worked on at once: as many as the processor's cache holds, but
+#: not less than 64 leaderboards, which cost more one by one, unless these are some 20 MB.
 _CELLS, _MOST = 1 << 20, 1 << 22
 
 
@@ -88,7 +88,7 @@ def _step(n: int) -> int:
 
 def over_others(cells: NDArray[np.int8]) -> Ints:
     """Sums over the first run of cells of -1, 0 and 1, shape (n, n_columns)."""
-    # Bytes are added several times as fast as numbers that they would have to be made; 127 at once fit into one.
+    # Bytes are added several times as fast as what they would have to be made; 127 sum to one at most.
     sums = np.zeros(cells.shape[1:], np.int64)
     for start in range(0, len(cells), 127):
         sums += cells[start : start + 127].sum(axis=0, dtype=np.int8)
