@@ -109,13 +109,11 @@ def check_run(
     unknown: dict[bytes, int] = {}
     tag: tuple[bytes, int] | None = None
     mixed: tuple[bytes, int] | None = None
-    comments = False
     for number, line in _lines(path, findings):
         columns = line.split()
         if not columns:
             continue
         if columns[0].startswith(b"#"):
-            comments = True
             _comment(findings, number, len(columns) >= 6, (9,))
             continue
         if len(columns) < 6:
@@ -141,9 +139,10 @@ def check_run(
         reason = f"run id {shown(mixed[0])}, before it {shown(tag[0])}; trec_eval takes the last line's"
         findings.add("mixed run ids", mixed[1], "warning", reason)
     if not by_topic:
-        _nothing(findings, comments)
+        _nothing(findings)
+    evaluated = None if judged is None else {topic.encode() for topic in judged}
     for topic_id, topic in by_topic.items():
-        _look_at_ranking(findings, topic_id, topic)
+        _look_at_ranking(findings, topic_id, topic, evaluated is None or topic_id in evaluated)
     firsts = {topic_id: topic.lines[0] for topic_id, topic in by_topic.items()}
     _look_for_unknown(findings, firsts, topics, unknown, docs)
     if judged is not None:
@@ -187,7 +186,7 @@ def check_qrels(
             "comment", comment, "fatal", "a comment at the end: trec_eval 10 reads on after it", (10,)
         )
     if not by_topic:
-        _nothing(findings, comment is not None)
+        _nothing(findings)
     for topic_id, judged in by_topic.items():
         _look_at_judgments(findings, topic_id, judged)
     firsts = {topic_id: judged.lines[0] for topic_id, judged in by_topic.items()}
@@ -206,7 +205,7 @@ def _lines(path: Path, findings: PreflightFindings) -> Iterator[tuple[int, bytes
     except ConversionError as error:
         if error.line is None:
             raise
-        findings.add("unreadable", error.line, "fatal", error.reason)
+        findings.add("unreadable", error.line, "fatal", f"{error.reason}; trec_eval may go on in silence")
 
 
 def _comment(findings: PreflightFindings, line: int, enough: bool, versions: tuple[int, ...]) -> None:
@@ -227,9 +226,9 @@ def _malformed(line: bytes, columns: list[bytes]) -> str:
     return f"has {counted(columns)}; trec_eval wants exactly four: topic 0 docno label{mac}"
 
 
-def _nothing(findings: PreflightFindings, comments: bool) -> None:
-    if not findings.fatal():
-        findings.add("empty", None, "fatal", "no lines to evaluate in it", (10,) if comments else VERSIONS)
+def _nothing(findings: PreflightFindings) -> None:
+    if versions := tuple(version for version in VERSIONS if version not in findings.stopped()):
+        findings.add("empty", None, "fatal", "no lines to evaluate in it", versions)
 
 
 def _look_at_line(findings: PreflightFindings, number: int, line: bytes, topic: bytes, doc: bytes) -> None:
@@ -281,7 +280,7 @@ def _label(findings: PreflightFindings, number: int, text: bytes) -> int:
     return label
 
 
-def _look_at_ranking(findings: PreflightFindings, topic_id: bytes, topic: RunTopic) -> None:
+def _look_at_ranking(findings: PreflightFindings, topic_id: bytes, topic: RunTopic, evaluated: bool) -> None:
     import numpy as np
 
     name = f"topic {shown(topic_id)}"
@@ -311,7 +310,11 @@ def _look_at_ranking(findings: PreflightFindings, topic_id: bytes, topic: RunTop
     docs = topic.doc_ids()
     for place, first in repeated(docs):
         reason = f"docno {shown(docs[place])} stands twice for {name} (first on line {topic.lines[first]})"
-        findings.add("duplicate", topic.lines[place], "fatal", reason)
+        if evaluated:
+            findings.add("duplicate", topic.lines[place], "fatal", reason)
+        else:
+            reason += "; the qrels do not have the topic, so trec_eval does not look"
+            findings.add("duplicate", topic.lines[place], "warning", reason)
 
 
 def _against_ranks(scores: NDArray[np.float64], ranks: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -326,7 +329,10 @@ def _against_ranks(scores: NDArray[np.float64], ranks: NDArray[np.int64]) -> NDA
 def _look_at_judgments(findings: PreflightFindings, topic_id: bytes, topic: QrelsTopic) -> None:
     name = f"topic {shown(topic_id)}"
     if max(topic.labels) < 0:
-        reason = f"the highest label of {name} is {max(topic.labels)}: the evaluation stops there"
+        reason = (
+            f"the highest label of {name} is {max(topic.labels)}: trec_eval stops there, or goes on with "
+            "memory that it never set"
+        )
         findings.add("only negative labels", topic.lines[0], "fatal", reason)
     docs = topic.doc_ids()
     places = repeated(docs)

@@ -88,8 +88,9 @@ class PreflightFindings:
         if count <= LISTED:
             self._listed.append(Finding(line, severity, versions, kind, reason))
 
-    def fatal(self) -> bool:
-        return any(severity == "fatal" for _, severity, _ in self._counts)
+    def stopped(self) -> set[int]:
+        """The versions that have something fatal."""
+        return {version for _, severity, of in self._counts if severity == "fatal" for version in of}
 
     def all(self) -> tuple[Finding, ...]:
         """By line, what is about the whole file first, the counts of what is not listed last."""

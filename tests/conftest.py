@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import real_trec_eval
 from support import RECORDED, SHARED, HashGrader, make_small_track
 
 import trecexam
@@ -75,6 +76,12 @@ def dl19() -> Path:
     if not folder.is_dir():
         pytest.skip("the folder ../shared/dl19 with TREC DL 2019 data is not here")
     return folder
+
+
+@pytest.fixture(params=(9, 10), ids=("9.0.8", "10.0-rc3"))
+def trec_eval(request: pytest.FixtureRequest) -> real_trec_eval.TrecEval:
+    """NIST's program, in both versions; skipped with the reason where it cannot be built."""
+    return real_trec_eval.build(request.param)
 
 
 @pytest.fixture(autouse=True)

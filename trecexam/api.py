@@ -116,7 +116,7 @@ class Track:
         """Display name of each run -> its file."""
         return self._loader.load().run_files
 
-    def said(self) -> dict[str, Any]:
+    def override_summary(self) -> dict[str, Any]:
         """How many cells and passages people rated in place of the grader, and who did."""
         return self._loader.load().override_summary()
 

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from trecexam.errors import GraderError
+from trecexam.errors import GraderError, did_you_mean
 
 if TYPE_CHECKING:
     import jinja2
 
 File = TypeVar("File", bound=BaseModel)
+Prompt = TypeVar("Prompt")
 _SLOT = re.compile(r"\{([A-Za-z_]\w*)\}")
 
 
@@ -60,8 +61,8 @@ def slots(template: str, *, jinja: bool) -> frozenset[str]:
         return frozenset(_SLOT.findall(template))
     from jinja2 import Environment, meta
 
-    found: set[str] = meta.find_undeclared_variables(Environment(autoescape=False).parse(template))
-    return frozenset(found)
+    names: set[str] = meta.find_undeclared_variables(Environment(autoescape=False).parse(template))
+    return frozenset(names)
 
 
 @cache
@@ -108,8 +109,8 @@ def read_prompt_file(path: Path, form: type[File]) -> tuple[File, bool]:
     try:
         return form.model_validate({"template": text} if jinja else tomllib.loads(text)), jinja
     except tomllib.TOMLDecodeError as error:
-        found = re.search(r"\(at line (\d+)", str(error))
-        line = int(found[1]) if found else len(text.splitlines())
+        place = re.search(r"\(at line (\d+)", str(error))
+        line = int(place[1]) if place else len(text.splitlines())
         raise GraderError(f"this prompt is not valid TOML: {error}", path=path, line=line) from None
     except ValidationError as error:
         first = error.errors()[0]
@@ -125,18 +126,18 @@ def checked_slots(template: str, path: Path, known: Sequence[str], *, jinja: boo
         GraderError: it is not valid, or has a slot that is not among `known`.
     """
     try:
-        found = slots(template, jinja=jinja)
+        slots_used = slots(template, jinja=jinja)
     except Exception as error:
         line = getattr(error, "lineno", None)
         raise GraderError(f"this prompt is not valid Jinja: {error}", path=path, line=line) from None
     if not jinja and (double := re.search(r"\{\{\s*([A-Za-z_]+)\s*\}\}", template)):
         right = double[1] if double[1] in known else known[-1]
         raise GraderError(f"double braces are Jinja's: write {{{right}}}, or name the file .jinja", path=path)
-    unknown = sorted(found - set(known))
+    unknown = sorted(slots_used - set(known))
     if unknown:
         own = "" if jinja else " (braces of your own: write the prompt as a .jinja file)"
         raise GraderError(f"unknown slot '{unknown[0]}'; a prompt has {', '.join(known)}{own}", path=path)
-    return found
+    return slots_used
 
 
 def read_own_prompt(
@@ -161,3 +162,15 @@ def read_own_prompt(
     name = file.name or path.stem
     digest = sha256(template.encode()).hexdigest()[:12]
     return OwnPrompt(file, name, f"{name} sha256:{digest}", template, jinja)
+
+
+def published_prompt(name: str, prompts: Mapping[str, Prompt]) -> Prompt:
+    """The prompt of that name.
+
+    Raises:
+        GraderError: there is none; the message names the nearest.
+    """
+    if name not in prompts:
+        hint = did_you_mean(name, prompts, f"known are {', '.join(prompts)}")
+        raise GraderError(f"no prompt '{name}'; {hint} (your own goes into a .toml or .jinja file)")
+    return prompts[name]

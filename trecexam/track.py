@@ -119,8 +119,8 @@ class TrackFolder:
         """
         patterns = self.config.track.bank
         if patterns is None:
-            found = {path for pattern in BANK_PATTERNS for path in self.root.glob(pattern)}
-            if not found and not optional:
+            paths = {path for pattern in BANK_PATTERNS for path in self.root.glob(pattern)}
+            if not paths and not optional:
                 judged = self.config.grader.name == "ragval"
                 raise TrackError(
                     "no questions with their knowledge blocks: put bank.<name>.jsonl here, one line a "
@@ -131,7 +131,7 @@ class TrackFolder:
                     f"have a language model write one: trecexam bank generate {self.root}",
                     path=self.root,
                 )
-            return tuple(sorted(found))
+            return tuple(sorted(paths))
         files: list[Path] = []
         for pattern in patterns:
             glob = any(c in pattern for c in "*?[")

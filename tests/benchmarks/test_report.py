@@ -11,7 +11,7 @@ import pytest
 from big_track import make_big_track
 
 import trecexam
-from trecexam.outputs.report import gather
+from trecexam.outputs import outputs
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.plots]
 
@@ -20,14 +20,14 @@ def test_it_is_written_in_ten_seconds_and_stays_below_five_megabytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = make_big_track(tmp_path / "track")
-    real, took = gather.report_files, []
+    real, took = outputs.report_files, []
 
     def timed(*given: Any) -> Iterator[tuple[str, bytes]]:
         began = time.perf_counter()
         yield from list(real(*given))
         took.append(time.perf_counter() - began)
 
-    monkeypatch.setattr(gather, "report_files", timed)
+    monkeypatch.setattr(outputs, "report_files", timed)
     with trecexam.open_track(root) as track:
         track.update()
     size = (root / "out" / "report.html").stat().st_size

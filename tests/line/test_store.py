@@ -19,7 +19,8 @@ def test_a_grade_is_found_again_after_reopening(tmp_path: Path) -> None:
         store.add(grader, [GradeRow(item, passage, 4, "ok", "4.", (0.0, 0.1, 0.1, 0.1, 0.6, 0.1))])
     with GradeStore(path) as store:
         assert store.grader_id(b"g") == grader
-        assert store.grades(grader, item) == [(passage, 4, "ok")]
+        (grades,) = store.grade_columns(grader, [item])
+        assert (grades.passage_ids.tolist(), grades.codes.tolist()) == ([passage], [4])
         assert store.answers(grader, item)[passage].answer == "4."
         assert store.answers(grader, item)[passage].probabilities == (0.0, 0.1, 0.1, 0.1, 0.6, 0.1)
 
@@ -35,7 +36,7 @@ def test_graders_do_not_see_each_others_grades(tmp_path: Path) -> None:
     with GradeStore(tmp_path / "s") as store:
         one, two = store.add_grader(b"1", "{}"), store.add_grader(b"2", "{}")
         store.add(one, [GradeRow(1, 1, 3, "ok", "3")])
-        assert store.grades(two, 1) == []
+        assert list(store.grade_columns(two, [1])) == []
         assert (store.count(one), store.count(two), store.count()) == (1, 0, 1)
 
 
@@ -86,7 +87,9 @@ def test_a_full_disk_loses_the_batch_and_nothing_else(tmp_path: Path) -> None:
         assert store.count() == 1
         store.add(1, [GradeRow(1, 2, 4, "ok", "4")])
     with GradeStore(path) as store:
-        assert sorted(store.grades(1, 1)) == [(1, 3, "ok"), (2, 4, "ok")]
+        (grades,) = store.grade_columns(1, [1])
+        rated = dict(zip(grades.passage_ids.tolist(), grades.codes.tolist(), strict=True))
+        assert rated == {1: 3, 2: 4}
 
 
 def test_readers_see_the_last_commit_while_a_writer_is_in_a_batch(tmp_path: Path) -> None:

@@ -22,7 +22,6 @@ from trecexam.line.inputs import InputReader, TrackInputs
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.output_files import OutputFiles
 from trecexam.outputs import outputs
-from trecexam.outputs.report import gather
 
 CELLS = {"rubric.qrels", "rubric.subtopics.qrels"}
 RUNS = {"leaderboard.tsv", "leaderboard.json", "per_query.tsv", "holes.tsv"}
@@ -62,9 +61,8 @@ def recording(
 
         return dataclasses.replace(group, make=make)
 
-    spies = {group: spied(group) for group in outputs.FEATURES}
-    monkeypatch.setattr(outputs, "FEATURES", tuple(spies.values()))
-    monkeypatch.setattr(outputs, "FIRST", tuple(spies[group] for group in outputs.FIRST))
+    features = [dataclasses.replace(each, files=tuple(map(spied, each.files))) for each in outputs.FEATURES]
+    monkeypatch.setattr(outputs, "FEATURES", tuple(features))
     return made
 
 
@@ -194,13 +192,13 @@ def test_the_leaderboard_is_in_place_before_anything_else_is_made(
         with (out / "leaderboard.tsv").open(newline="") as file:
             standing[name] = {row["run"] for row in csv.DictReader(file, delimiter="\t")}
 
-    made, report_files = recording(monkeypatch, look), gather.report_files
+    made, report_files = recording(monkeypatch, look), outputs.report_files
 
     def report(*arguments: Any) -> Iterable[tuple[str, bytes]]:
         look("report.html")
         return report_files(*arguments)
 
-    monkeypatch.setattr(gather, "report_files", report)
+    monkeypatch.setattr(outputs, "report_files", report)
     new_run(small_track)
     update(small_track, HashGrader(version=2))
     assert set(made[:2]) == {"leaderboard.tsv", "leaderboard.json"}
@@ -223,9 +221,9 @@ def spied(group):
         made.extend(contents)
         return contents
     return dataclasses.replace(group, make=make)
-spies = {group: spied(group) for group in outputs.FEATURES}
-outputs.FEATURES = tuple(spies.values())
-outputs.FIRST = tuple(spies[group] for group in outputs.FIRST)
+outputs.FEATURES = tuple(
+    dataclasses.replace(each, files=tuple(map(spied, each.files))) for each in outputs.FEATURES
+)
 with trecexam.open_track(sys.argv[1], grader=HashGrader()) as track:
     written = [path.name for path in track.update().written if path.parent.name == "out"]
 print(json.dumps([made, written]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -18,10 +17,7 @@ from trecexam.files import atomic as files
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
-    from converters.errors import ConversionError
     from converters.preflight import Change, Finding
-    from converters.records import Qrel
-    from trecexam.track import TrackFolder
 
 HEADER = ("line", "severity", "trec_eval", "reason")
 
@@ -64,7 +60,13 @@ def check(
     kind = kind or preflight.kind_of(file)
     if output is not None:
         _refuse(file, output)
-    known = {} if track is None else _known(_folder(track))
+    known: dict[str, Any] = {}
+    if track is not None:
+        # Behind these is pydantic, which --help, and the check of a file alone, must not wait for.
+        from trecexam.line.track_ids import track_ids
+        from trecexam.track import TrackFolder
+
+        known = track_ids(TrackFolder.open(track))._asdict()
     if kind == "run":
         findings = preflight.check_run(file, **known)
     else:
@@ -116,48 +118,6 @@ def _fix(file: Path, kind: str, version: int, output: Path) -> tuple[Change, ...
         )
     files.replace(output, buffer.getvalue())
     return changes
-
-
-def _folder(track: Path) -> TrackFolder:
-    # Behind it is pydantic, which --help, and the check of a file alone, must not wait for.
-    from trecexam.track import TrackFolder
-
-    return TrackFolder.open(track)
-
-
-def _known(folder: TrackFolder) -> dict[str, Any]:
-    """What `check_run` is told of a track: its topics, docnos and judged topics, each where it has any."""
-    import converters
-    from converters.bank import read_bank
-    from converters.ir_dataset import dataset_qrels, dataset_queries
-
-    topics = {item.query_id for path in folder.bank(optional=True) for item in read_bank(path, _pass)}
-    queries, official, passages = folder.queries(), folder.qrels(), folder.passages()
-    rubric, dataset = folder.out / "rubric.qrels", folder.config.track.dataset
-    if queries is not None:
-        topics |= {query.query_id for query in converters.read(queries, "queries")}
-    elif dataset is not None:
-        topics |= {query.query_id for query in dataset_queries(dataset)}
-    rows: Iterable[Qrel] = ()
-    if official is not None:
-        rows = converters.read(official, "qrels")
-    elif dataset is not None:
-        rows = dataset_qrels(dataset)
-    elif rubric.exists():
-        rows = converters.read(rubric, "qrels")
-    judged = dict.fromkeys(row.query_id for row in rows)
-    docs: Iterable[str] | None = None if passages is None else _doc_ids(passages)
-    return {"topics": topics.union(judged) or None, "docs": docs, "judged": judged or None}
-
-
-def _pass(error: ConversionError) -> None:
-    """Blank items are the track's business."""
-
-
-def _doc_ids(passages: Path) -> Iterator[str]:
-    import converters
-
-    return (passage.doc_id for passage in converters.read(passages, "passages"))
 
 
 def _json(

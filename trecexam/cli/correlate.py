@@ -96,7 +96,7 @@ def correlate(
         if shown is None:
             raise opened.nothing_to_compare()
         say_what_is_missing(opened)
-        human_ratings = opened.said()
+        human_ratings = opened.override_summary()
     value = shown.as_json()
     if isinstance(value, dict):
         value["human_ratings"] = human_ratings

@@ -10,7 +10,7 @@ import click
 import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import json_option, track_argument
-from trecexam.cli.signals import signals
+from trecexam.cli.signals import exit_status, signals
 from trecexam.tables.table import Table
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
@@ -141,7 +141,7 @@ def erag(
             )
         _say(opened, done, output)
     if not done.complete:
-        return 128 + caught[0] if caught else 1
+        return exit_status(caught, 1)
     show.table(done.means(), as_json=as_json, json_value=done.as_json() if as_json else None)
     return 1 if done.rejected or done.refused or done.failed else 0
 

@@ -113,8 +113,8 @@ def _say_holes(holes: HolesToFill) -> None:
 def _say_filled(filled: Filled, output: Path, sources: Path) -> None:
     if filled.graded:
         _say(f"graded {filled.graded:,} cells")
-    said_before = filled.found.rule_notes if filled.found.missing else ()
-    _say(*(note for note in filled.notes if note not in said_before), f"labels: {filled.rule}")
+    noted_before = filled.found.rule_notes if filled.found.missing else ()
+    _say(*(note for note in filled.notes if note not in noted_before), f"labels: {filled.rule}")
     if filled.partly:
         _say(f"{filled.partly:,} passages have no rating on some items, which count as not reached")
     if filled.no_text:

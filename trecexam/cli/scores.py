@@ -51,7 +51,7 @@ def leaderboard(
         board = opened.leaderboard(measures or None, official=official)
         files = {name: opened.folder.shown(path) for name, path in opened.run_files().items()}
         # Nothing of the grades, the grader's or people's, is in the official judgments.
-        human_ratings = NOBODY if official else opened.said()
+        human_ratings = NOBODY if official else opened.override_summary()
         if not official:
             say_what_is_missing(opened)
     if not board.rows:

@@ -8,6 +8,7 @@ import click
 
 from trecexam.cli.options import track_argument
 from trecexam.errors import TrecexamError
+from trecexam.serving import missing_packages
 
 
 @click.command(epilog="Example: trecexam serve mytrack --open")
@@ -29,8 +30,6 @@ def serve(track: Path, host: str, port: int, token: str | None, open_browser: bo
     It is at http://127.0.0.1:8377 until Ctrl-C. On a machine that others use too, give it a token: everybody
     there can reach that address.
     """
-    from trecexam.serving import missing_packages
-
     missing = missing_packages()
     if missing:
         raise TrecexamError(f"`trecexam serve` {missing}")

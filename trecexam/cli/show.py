@@ -65,7 +65,7 @@ def _encodable(text: str) -> str:
 
 def human(track: Track) -> None:
     """Says how much of what is shown people rated, if they did."""
-    summary = track.said()
+    summary = track.override_summary()
     if summary["who"]:
         click.echo(
             f"a person's rating stands in place of the grader's in {summary['cells']:,} cells and for "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
@@ -25,3 +25,8 @@ def signals(stop: Callable[[], object]) -> Iterator[list[int]]:
     finally:
         for number, previous in old.items():
             signal.signal(number, previous)
+
+
+def exit_status(caught: Sequence[int], status: int) -> int:
+    """The exit status of a command: as a shell has it of the first signal that stopped it, else `status`."""
+    return 128 + caught[0] if caught else status

@@ -111,7 +111,7 @@ def grading(
                 show.lines(verification.grading_tsv(queries, top))
             case "json":
                 values = [verification.grading_json(query, top) for query in queries]
-                show.json_value({"human_ratings": opened.said(), "queries": values})
+                show.json_value({"human_ratings": opened.override_summary(), "queries": values})
 
 
 @verify.command(epilog="Example: trecexam verify grid mytrack -q q1")
@@ -147,7 +147,7 @@ def grid(
         )
         _note_judgments(opened)
         show.human(opened)
-        human_ratings = opened.said()
+        human_ratings = opened.override_summary()
     match _shape(shape, as_json):
         case "text":
             show.lines(verification_text.grid_lines(grids, show.width(), top=top))
@@ -188,7 +188,7 @@ def missing(
             query_ids=query_ids or None, min_rating=min_rating, min_relevant=min_relevant
         )
         show.human(opened)
-        human_ratings = opened.said()
+        human_ratings = opened.override_summary()
     coverage = [passages for _, passages in missed_relevant.queries]
     _note_unjudged(missed_relevant.unjudged)
     chosen = _shape(shape, as_json)
@@ -254,7 +254,7 @@ def spurious(
             order=order,
         )
         show.human(opened)
-        human_ratings = opened.said()
+        human_ratings = opened.override_summary()
     _note_unjudged(ranking.unjudged)
     match _shape(shape, as_json):
         case "text":

@@ -10,7 +10,7 @@ import click
 import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import track_argument
-from trecexam.cli.signals import signals
+from trecexam.cli.signals import exit_status, signals
 from trecexam.tables.table import Table
 
 
@@ -93,6 +93,4 @@ def _once(root: Path) -> int:
         click.echo(describe(update), err=True)
     else:
         click.echo(f"nothing new; {track.folder.out} is up to date", err=True)
-    if caught:
-        return 128 + caught[0]
-    return 1 if update.rejected or update.why else 0
+    return exit_status(caught, 1 if update.rejected or update.why else 0)

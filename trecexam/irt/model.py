@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
 
 Floats = NDArray[np.float64]
 
@@ -52,6 +51,9 @@ def logits(theta: Floats, a: Floats, b: Floats) -> Floats:
 
 def cells(theta: Floats, a: Floats, b: Floats, c: Floats) -> Cells:
     """`Cells` of every examinee with every item."""
+    # Who asks a track anything else does not wait for it.
+    from scipy.special import expit
+
     z = logits(theta, a, b)
     s = expit(z)
     np.negative(z, out=z)

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from trecexam.line.loaded import LoadedTrack
     from trecexam.track import TrackFolder
 
+#: Why there are no scores yet.
+NO_RUNS = "No runs yet: drop some into the track's folder for runs."
+
 
 def without_text(
     folder: TrackFolder, inputs: TrackInputs, known: Collection[str], depth: int

@@ -116,6 +116,11 @@ def leaderboard(
     )
 
 
+def own_leaderboard(track: LoadedTrack) -> Leaderboard:
+    """The leaderboard by the track's own measures."""
+    return track.derived("leaderboard", ("cells", "people", "runs", "settings"), lambda: leaderboard(track))
+
+
 def _printed(measures: Iterable[Measure]) -> list[str]:
     """The measures' names; one that was named twice stands there once."""
     return list(dict.fromkeys(map(str, measures)))

@@ -7,8 +7,11 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from trecexam.graders.base import identity_json
 from trecexam.graders.prompts import published
+from trecexam.scores.chances import RATINGS, Opinions
 from trecexam.scores.ratings import MAX_RATING, MISSING, QueryRatings
 
 if TYPE_CHECKING:
@@ -23,10 +26,6 @@ def grader_probabilities(track: LoadedTrack, queries: Sequence[QueryRatings]) ->
         track: a loaded one.
         queries: ratings of the track's queries, with people's in place of the grader's.
     """
-    import numpy as np
-
-    from trecexam.scores.chances import RATINGS, Opinions
-
     graders = _others(track)
     for q in queries:
         doc_at = {doc_id: place for place, doc_id in enumerate(q.doc_ids)}
@@ -54,8 +53,6 @@ def grader_probabilities(track: LoadedTrack, queries: Sequence[QueryRatings]) ->
 
 def _ratings(track: LoadedTrack, graders: Sequence[int], cells: Sequence[Mapping[str, Any]]) -> Any:
     """What each of these graders said of cells of one item, shape (n_graders, n_cells); -1 where nothing."""
-    import numpy as np
-
     store = track.grades.store
     item = store.item_ids([bytes.fromhex(cells[0]["item_sha256"])])[0]
     passages = store.passage_ids([bytes.fromhex(row["passage_sha256"]) for row in cells])
@@ -63,8 +60,10 @@ def _ratings(track: LoadedTrack, graders: Sequence[int], cells: Sequence[Mapping
     for place, grader in enumerate(graders):
         if item is None:
             continue
-        rated = {passage: rating for passage, rating, _ in store.grades(grader, item) if rating is not None}
-        ratings[place] = [MISSING if passage is None else rated.get(passage, MISSING) for passage in passages]
+        for grades in store.grade_columns(grader, [item]):
+            codes = dict(zip(grades.passage_ids.tolist(), grades.codes.tolist(), strict=True))
+            given = [MISSING if passage is None else codes.get(passage, MISSING) for passage in passages]
+            ratings[place] = [max(code, MISSING) for code in given]
     return ratings
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from trecexam.bank.model import Bank
 from trecexam.config import TrackConfig
 from trecexam.errors import ConfigError, TrecexamError
+from trecexam.scores.measures import COVER, measure
+from trecexam.scores.weights import EQUAL
 
 
 def check_measures(config: TrackConfig, path: Path) -> None:
@@ -19,8 +21,6 @@ def check_measures(config: TrackConfig, path: Path) -> None:
     Raises:
         ConfigError: with the reason.
     """
-    from trecexam.scores.evaluate import measure
-
     for key, names in (
         ("measures", config.measures()),
         ("official_measures", config.official_measures()),
@@ -43,19 +43,16 @@ def check_importance(names: Iterable[str], bank: Bank, files: Sequence[Path]) ->
     Raises:
         TrecexamError: with the reason.
     """
-    from trecexam.scores.measures import COVER, measure
-    from trecexam.scores.weights import EQUAL
-
-    for one in map(measure, names):
-        if one.NAME not in COVER or one["weights"] == EQUAL:
+    for each in map(measure, names):
+        if each.NAME not in COVER or each["weights"] == EQUAL:
             continue
-        vital = one["weights"] == "vital"
+        vital = each["weights"] == "vital"
         if not (bank.n_vital if vital else bank.has_importance):
             needed, write = (
                 ("a vital item", '"vital"') if vital else ("items with an importance", '"vital" or "okay"')
             )
             raise TrecexamError(
-                f'{one} needs {needed}, and the grader asks about none: write "importance": {write} beside '
+                f'{each} needs {needed}, and the grader asks about none: write "importance": {write} beside '
                 "items in the bank, or take the measure away",
                 path=files[0] if len(files) == 1 else None,
             )

@@ -1,4 +1,4 @@
-"""What a feature declares of its files in out/: which they are, what they hang on, and how they are made."""
+"""What a feature declares of itself: its files in out/, and what it adds to the report."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from trecexam.line.loaded import LoadedTrack, Part
+from trecexam.tables.section import ExtraFiles, FeatureReport
 
 
 @dataclass(frozen=True)
@@ -16,8 +17,42 @@ class OutputFiles:
         names: all that there may be, by their names in out/.
         parts: the parts of a track that they are made from; where these are the same, so are the files.
         make: gives the contents of those that apply to a loaded track.
+        first: whether they are written before all others are made: what somebody who drops a run waits for.
     """
 
     names: tuple[str, ...]
     parts: tuple[Part, ...]
     make: Callable[[LoadedTrack], Mapping[str, bytes]]
+    first: bool = False
+
+
+@dataclass(frozen=True)
+class ExtraOutputs:
+    """Files of a grader's items that have scores of their own, in a folder of out/.
+
+    Attributes:
+        kind: of these items.
+        folder: in out/; it may have one of plots.
+        make: gives the files, and what stands at the head of the report's page.
+    """
+
+    kind: str
+    folder: str
+    make: Callable[[LoadedTrack], ExtraFiles]
+
+
+@dataclass(frozen=True)
+class Feature:
+    """What a feature has in out/.
+
+    Attributes:
+        files: beside the report.
+        report: gives what it adds to the report of a loaded track; None for nothing.
+        plots: the names of all plots that `report` may give.
+        extra: files of items that have scores of their own.
+    """
+
+    files: tuple[OutputFiles, ...] = ()
+    report: Callable[[LoadedTrack], FeatureReport] | None = None
+    plots: tuple[str, ...] = ()
+    extra: ExtraOutputs | None = None

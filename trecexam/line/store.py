@@ -185,14 +185,6 @@ class GradeStore(StoreConnection):
             )
             return deleted.rowcount
 
-    def grades(self, grader_id: int, item_id: int) -> list[tuple[int, int | None, str]]:
-        """(passage id, rating, status) of every grade that this grader gave on this item."""
-        with self._errors():
-            return self._db.execute(
-                "SELECT passage_id, rating, status FROM grade WHERE grader_id = ? AND item_id = ?",
-                (grader_id, item_id),
-            ).fetchall()
-
     def grade_columns(self, grader_id: int, item_ids: Sequence[int]) -> Iterator[ItemGrades]:
         """The grades that this grader gave on these items, item by item; items without any are left out."""
         # SQLite joins an item's numbers in C; a million rows as Python tuples take several times as long.

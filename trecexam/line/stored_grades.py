@@ -67,7 +67,7 @@ class StoredGrades:
         digests = [[asked_digest(item) for item in items] for _, items in cells]
         flat = [digest for of_query in digests for digest in of_query]
         rows = dict(zip(flat, self.store.item_ids(flat), strict=True))
-        wanted = sorted({row for row in rows.values() if row is not None})
+        row_numbers = sorted({row for row in rows.values() if row is not None})
         places: dict[int, list[tuple[int, int]]] = {}
         for place, of_query in enumerate(digests):
             for column, digest in enumerate(of_query):
@@ -76,7 +76,7 @@ class StoredGrades:
                     places.setdefault(row, []).append((place, column))
         # What was read of an answer when it was stored is looked at only where it holds still.
         columns = self.store.grade_columns if self._read is None else self.store.answer_columns
-        for grades in columns(grader_id, wanted):
+        for grades in columns(grader_id, row_numbers):
             for place, column in places.get(grades.item_id, ()):
                 codes = self._codes_of(cells[place][1][column], grades)
                 matrices[place][:, column] = _looked_up(passages[place], grades.passage_ids, codes)

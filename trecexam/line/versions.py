@@ -9,10 +9,10 @@ def versions() -> dict[str, str | None]:
     """Package -> version, None where it is not installed."""
     from importlib.metadata import PackageNotFoundError, version
 
-    found: dict[str, str | None] = {"trecexam": __version__}
+    versions_there: dict[str, str | None] = {"trecexam": __version__}
     for package in ("ir_measures", "pytrec_eval-terrier", "pyndeval", "scipy", "numpy"):
         try:
-            found[package] = version(package)
+            versions_there[package] = version(package)
         except PackageNotFoundError:
-            found[package] = None
-    return found
+            versions_there[package] = None
+    return versions_there

@@ -10,50 +10,26 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trecexam.features.agreement import outputs as agreement
-from trecexam.features.agreement.outputs import own_agreement
-from trecexam.features.correlation import outputs as correlation
-from trecexam.features.correlation.outputs import own_comparison, own_outliers
-from trecexam.features.exporting import outputs as exporting
 from trecexam.features.history.history import History
-from trecexam.features.holes import outputs as holes
-from trecexam.features.holes.outputs import own_holes
-from trecexam.features.leaderboard import outputs as leaderboard
-from trecexam.features.override import outputs as override
-from trecexam.features.override.outputs import own_ratings
 from trecexam.files import atomic as files
 from trecexam.files.stamps import Rejected, stamp
-from trecexam.line import evaluation
-from trecexam.line.output_files import OutputFiles
 from trecexam.line.sheets import Counts
 from trecexam.line.versions import versions
-from trecexam.outputs.extra_outputs import FOLDERS, made_beside, written_beside
+from trecexam.outputs.features import FEATURES
+from trecexam.outputs.report.contents import UpdateFacts
+from trecexam.outputs.report.gather import report_files
+from trecexam.tables.plots.drawings import FOLDER as PLOTS
+from trecexam.tables.plots.drawings import KINDS
+from trecexam.tables.section import ExtraFiles
 from trecexam.tables.table import Table, to_json, to_tsv
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from trecexam.line.loaded import LoadedTrack
 
-#: Every feature's files in out/, in the order of the manifest.
-FEATURES: tuple[OutputFiles, ...] = (
-    *exporting.OUTPUTS,
-    *leaderboard.OUTPUTS,
-    correlation.CORRELATION,
-    *agreement.OUTPUTS,
-    *override.OUTPUTS,
-    *holes.OUTPUTS,
-    correlation.SWAPS,
-    correlation.OUTLIERS,
-)
-#: Written before all others are made: what somebody who drops a run waits for.
-FIRST = leaderboard.OUTPUTS
 REJECTED = "rejected.tsv"
 MANIFEST = "manifest.json"
 PAGE = "report.html"
-#: The report's folder, and what of it is ours: a file that somebody else put there stays.
-PLOTS = "plots"
-_PLOTS = ("leaderboard", "scatter", "thresholds", "coverage", "grades", "grades_by_item", "items")
-REPORT = (PAGE, *(f"{PLOTS}/{name}.{kind}" for name in _PLOTS for kind in ("svg", "png", "tsv")))
 
 
 class _Made(NamedTuple):
@@ -96,13 +72,14 @@ class Outputs:
             TrecexamError: a file cannot be written; it and those after it are as they were.
         """
         out = self.folder.out
-        folders = (out, *(out / name for name in (PLOTS, *FOLDERS)))
+        folders = self._folders()
         for folder in folders:
             files.sweep(folder)
         # Before anything is replaced: a history that cannot be written leaves the outputs as they were.
         noted = self.history.note(track) if complete else None
         earlier, made, written = self._made_earlier(), dict[str, _Made](), list[Path]()
-        for group in (*FIRST, *(group for group in FEATURES if group not in FIRST)):
+        groups = [group for feature in FEATURES for group in feature.files]
+        for group in sorted(groups, key=lambda group: not group.first):
             key = group.names[0]
             token = [track.part_digests[part] for part in group.parts]
             known = earlier.get(key)
@@ -111,12 +88,13 @@ class Outputs:
                 written += self._put(contents)
                 known = _Made(token, {name: files.sha256(content) for name, content in contents.items()})
             made[key] = known
-        hashes = {name: digest for group in FEATURES for name, digest in made[group.names[0]].hashes.items()}
+        hashes = {name: digest for group in groups for name, digest in made[group.names[0]].hashes.items()}
         contents = dict(self._others(track, rejected, complete=complete))
         written += self._put(contents)
         hashes |= {name: files.sha256(content) for name, content in contents.items()}
-        optional = (name for group in FEATURES for name in group.names)
-        for name in (*optional, *REPORT, *sorted(written_beside(out / MANIFEST))):
+        optional = (name for group in groups for name in group.names)
+        plots = (f"{PLOTS}/{name}.{kind}" for feature in FEATURES for name in feature.plots for kind in KINDS)
+        for name in (*optional, PAGE, *plots, *sorted(_extra_written(out / MANIFEST))):
             if name not in hashes:
                 files.remove(out / name)
         for folder in reversed(folders[1:]):
@@ -179,14 +157,17 @@ class Outputs:
 
     def _stamps(self) -> dict[str, list[int]]:
         # A folder's stamp changes with what else is put there, so of the history it is the log's that counts.
-        out = self.folder.out
-        folders = (out, *(out / name for name in (PLOTS, *FOLDERS)))
-        found = [path for folder in folders for path in sorted(folder.glob("[!.]*"))]
+        paths = [path for folder in self._folders() for path in sorted(folder.glob("[!.]*"))]
         stamps = {
-            path.relative_to(out).as_posix(): stamp(path)
-            for path in (*(path for path in found if path.is_file()), self.history.log_path)
+            path.relative_to(self.folder.out).as_posix(): stamp(path)
+            for path in (*(path for path in paths if path.is_file()), self.history.log_path)
         }
         return {name: list(value) for name, value in stamps.items() if value is not None}
+
+    def _folders(self) -> tuple[Path, ...]:
+        """out/, and those of its folders in which files are ours; what somebody else put there stays."""
+        out = self.folder.out
+        return (out, *(out / name for name in (PLOTS, *_extra_folders())))
 
     def _others(
         self, track: LoadedTrack, rejected: Sequence[Rejected], *, complete: bool
@@ -194,26 +175,11 @@ class Outputs:
         """What hangs on more than the parts of the track: what was rejected, and the report on all."""
         refused = Table(("file", "line", "reason"), tuple(tuple(row) for row in rejected))
         yield REJECTED, to_tsv(refused).encode()
-        extra = made_beside(track)
+        extra = _extra_files(track)
         yield from extra.files.items()
         if track.config.report.write:
-            from trecexam.outputs.report.findings import Findings
-            from trecexam.outputs.report.gather import report_files
-
-            findings = Findings(
-                evaluation.leaderboard(track),
-                own_comparison(track),
-                own_outliers(track),
-                own_agreement(track),
-                own_holes(track),
-                own_ratings(track),
-                refused,
-                track.counts,
-                complete,
-                _versions(),
-                extra.section,
-            )
-            yield from report_files(track, findings)
+            facts = UpdateFacts(refused, complete, _versions(), extra.section)
+            yield from report_files(track, FEATURES, facts)
 
     def _manifest(
         self,
@@ -242,6 +208,32 @@ class Outputs:
             "outputs": hashes,
             "versions": _versions(),
         }
+
+
+def _extra_folders() -> tuple[str, ...]:
+    """The folders of items that have scores of their own; each may have one of plots."""
+    folders = (feature.extra.folder for feature in FEATURES if feature.extra is not None)
+    return tuple(place for folder in folders for place in (folder, f"{folder}/{PLOTS}"))
+
+
+def _extra_files(track: LoadedTrack) -> ExtraFiles:
+    """The files of the grader's items, where these have scores of their own, by their names in out/."""
+    for feature in FEATURES:
+        if feature.extra is not None and feature.extra.kind in track.traits.item_kinds:
+            made = feature.extra.make(track)
+            contents = {f"{feature.extra.folder}/{name}": content for name, content in made.files.items()}
+            return ExtraFiles(contents, made.section)
+    return ExtraFiles({})
+
+
+def _extra_written(manifest: Path) -> frozenset[str]:
+    """The names of those that the last update wrote, by its manifest; empty where there is none."""
+    folders = tuple(f"{folder}/" for folder in _extra_folders())
+    try:
+        outputs = json.loads(manifest.read_bytes())["outputs"]
+        return frozenset(name for name in outputs if name.startswith(folders))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return frozenset()
 
 
 def _versions() -> dict[str, str | None]:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
+from trecexam.features.judge_next.arithmetic.next_judgments import ranked
 from trecexam.features.judge_next.judge_next import Level, Search
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.loader import opened
@@ -362,8 +363,6 @@ def _ordered(query_ids: Collection[str], known: Collection[str]) -> list[str]:
 
 
 def _query_looks(search: Search, query_ids: list[str], track: LoadedTrack) -> Iterator[QueryLooked]:
-    from trecexam.features.judge_next.arithmetic.next_judgments import ranked
-
     for look in search.looks(query_ids):
         items = track.bank.items[look.query_id]
         rows = tuple(

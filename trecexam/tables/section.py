@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from trecexam.tables.excerpt import Excerpt
 from trecexam.tables.plots.model import Drawing, Plot
@@ -16,6 +17,33 @@ class Picture:
 
     plot: Plot
     drawing: Drawing
+
+
+@dataclass(frozen=True, eq=False)
+class ReportPart:
+    """A section of the report's page, or a part of one that another feature begins.
+
+    Attributes:
+        section: the section's name on the page; parts of one section stand below each other.
+        html: a template with what stands in it. It has the macros of outputs/page/macros.html, and
+            `pictures`: those of the feature's plots, by name.
+        values: what the template shows, by the names that it has for them.
+        title: the section's heading; "" where another part begins it.
+        link: what the list of sections calls it; "" for `title`.
+    """
+
+    section: str
+    html: Path
+    values: Mapping[str, Any]
+    title: str = ""
+    link: str = ""
+
+
+class FeatureReport(NamedTuple):
+    """What a feature adds to the report of a track: parts of the page, and the plots in them."""
+
+    parts: tuple[ReportPart, ...]
+    plots: tuple[Plot, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -41,7 +69,7 @@ class ReportSection:
 
 
 class ExtraFiles(NamedTuple):
-    """What a maker gives: files by their names in its folder, and its part of the report's page."""
+    """Files by their names in the folder of such items, and what stands at the head of the page."""
 
     files: Mapping[str, bytes]
     section: ReportSection | None = None

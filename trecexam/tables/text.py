@@ -29,3 +29,8 @@ def shorten_list(names: Collection[str], most: int = 5, quote: str = "'", *, dot
     if len(names) <= most:
         return shown
     return f"{shown}, ..." if dots else f"{shown} and {len(names) - most:,} more"
+
+
+def sentence(reason: str) -> str:
+    """A reason as a sentence."""
+    return reason[:1].upper() + reason[1:].rstrip(".") + "."

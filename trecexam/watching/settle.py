@@ -50,8 +50,8 @@ class Settler:
                 del self._since[path]
             else:
                 waiting[path] = left
-        for gone in self._done.keys() - stamps.keys():
-            del self._done[gone]
-        for gone in self._since.keys() - stamps.keys():
-            del self._since[gone]
+        for removed in self._done.keys() - stamps.keys():
+            del self._done[removed]
+        for removed in self._since.keys() - stamps.keys():
+            del self._since[removed]
         return waiting

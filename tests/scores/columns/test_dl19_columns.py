@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import tarfile
+import re
 from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
 import pytest
 from column_cases import by_ir_measures
-from support import SHARED
+from real_trec_eval import TrecEval
 
 from converters.records import Qrel
 from converters.rubric_jsonl import read_graded_pool
@@ -88,23 +85,9 @@ def test_rubric_values_are_those_of_ir_measures_to_the_last_bit(
         ], run.name
 
 
-@pytest.fixture(scope="module")
-def trec_eval(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program trec_eval 9.0.8, built from NIST's source."""
-    source = SHARED / "trec_eval" / "trec_eval-9.0.8.tar.gz"
-    if not source.is_file():
-        pytest.skip("the source ../shared/trec_eval/trec_eval-9.0.8.tar.gz is not here")
-    if not (shutil.which("make") and shutil.which("cc")):
-        pytest.skip("there is no C compiler, or no make")
-    folder = tmp_path_factory.mktemp("trec_eval")
-    with tarfile.open(source) as archive:
-        archive.extractall(folder, filter="data")
-    built = folder / "trec_eval-9.0.8"
-    subprocess.run(["make"], cwd=built, check=True, capture_output=True, env=dict(os.environ))
-    return built / "trec_eval"
-
-
-def test_values_are_what_the_program_trec_eval_prints(dl19: Path, trec_eval: Path, qrels: list[Qrel]) -> None:
+def test_values_are_what_the_program_trec_eval_prints(
+    dl19: Path, trec_eval: TrecEval, qrels: list[Qrel]
+) -> None:
     names = {
         "map": "AP(rel=2)", "map_cut_100": "AP(rel=2)@100", "P_10": "P(rel=2)@10",
         "recall_1000": "R(rel=2)@1000",
@@ -112,18 +95,12 @@ def test_values_are_what_the_program_trec_eval_prints(dl19: Path, trec_eval: Pat
         "success_5": "Success(rel=2)@5", "set_P": "SetP(rel=2)", "set_recall": "SetR(rel=2)",
         "num_ret": "NumRet", "num_rel_ret": "NumRet(rel=2)",
     }  # fmt: skip
-    options = [part for name in names for part in ("-m", name.replace("_cut_", "_cut.").replace("_1", ".1"))]
-    options = [part.replace("success_5", "success.5") for part in options]
+    cut = re.compile(r"_(?=\d)")
     judged = Judged.from_qrels(qrels)
     evaluator = ColumnEvaluator([measure(name) for name in names.values()], judged)
     for path in sorted((dl19 / "runs").iterdir())[::4]:
-        done = subprocess.run(
-            [trec_eval, "-q", "-l", "2", *options, dl19 / "qrels.txt", path],
-            check=True, capture_output=True, text=True,
-        )  # fmt: skip
-        printed = {
-            (query_id, name): text for name, query_id, text in map(str.split, done.stdout.splitlines())
-        }
+        asked = [cut.sub(".", name) for name in names]
+        printed = trec_eval.evaluate(dl19 / "qrels.txt", path, asked, "-c", "-l", "2").values
         values = dict(zip(judged.query_ids, evaluator.values(read_run(path)).tolist(), strict=True))
         compared = 0
         for (query_id, name), text in printed.items():

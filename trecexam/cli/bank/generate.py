@@ -9,6 +9,7 @@ import click
 
 import trecexam
 from trecexam.cli.options import track_argument
+from trecexam.cli.signals import exit_status
 from trecexam.cli.working import show_estimate, used, working
 from trecexam.tables.terminal import printable
 
@@ -83,9 +84,7 @@ def generate(
                 stop=work.stop,
             )
     _say(made)
-    if work.caught:
-        return 128 + work.caught[0]
-    return 0 if made.complete else 1
+    return exit_status(work.caught, 0 if made.complete else 1)
 
 
 def _say(made: Generated) -> None:
@@ -100,9 +99,9 @@ def _say(made: Generated) -> None:
         what = "nothing is missing" if made.complete else "no new items"
         click.echo(f"{what}; {made.output} is as it was", err=True)
         return
-    gone = f", in place of {made.replaced:,}" if made.replaced else ""
+    replaced = f", in place of {made.replaced:,}" if made.replaced else ""
     click.echo(
-        f"{made.items:,} items of {made.queries:,} queries{gone}: {made.output}; edit it in any editor, then "
-        "look at it with `trecexam bank check`",
+        f"{made.items:,} items of {made.queries:,} queries{replaced}: {made.output}; edit it in any editor, "
+        "then look at it with `trecexam bank check`",
         err=True,
     )

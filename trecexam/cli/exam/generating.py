@@ -9,6 +9,7 @@ import click
 
 import trecexam
 from trecexam.cli.options import track_argument
+from trecexam.cli.signals import exit_status
 from trecexam.cli.working import show_estimate, used, working
 from trecexam.tables.terminal import printable
 
@@ -85,9 +86,7 @@ def generating(
                 stop=work.stop,
             )
     _say(made)
-    if work.caught:
-        return 128 + work.caught[0]
-    return 0 if made.complete and made.questions else 1
+    return exit_status(work.caught, 0 if made.complete and made.questions else 1)
 
 
 def _say(made: GeneratedExam) -> None:

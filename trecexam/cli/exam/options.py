@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from trecexam.irt.settings import FREE, PRIORS, Settings
+
 if TYPE_CHECKING:
     from trecexam.irt.settings import ModelName, Settings
 
@@ -138,8 +140,6 @@ def settings_of(
     Raises:
         click.UsageError: they cannot be read, or are impossible.
     """
-    from trecexam.irt.settings import FREE, PRIORS, Settings
-
     name: ModelName = model or ("2pl" if track else "3pl")
     distributions: dict[str, tuple[float, float]] = {}
     if track if priors is None else priors:

@@ -10,7 +10,7 @@ from click.core import ParameterSource
 
 from trecexam.cli import show
 from trecexam.cli.options import json_option
-from trecexam.cli.signals import signals
+from trecexam.cli.signals import exit_status, signals
 from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def scoring(
     click.echo(
         f"next: trecexam exam fit {output}/matrix.tsv -o DIR --components {output}/components.tsv", err=True
     )
-    return 128 + caught[0] if caught else status
+    return exit_status(caught, status)
 
 
 def _check(by: str, base_url: str | None) -> None:

@@ -9,6 +9,7 @@ import click
 
 import trecexam
 from trecexam.cli.options import track_argument
+from trecexam.cli.signals import exit_status
 from trecexam.cli.working import show_estimate, used, working
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
@@ -48,9 +49,7 @@ def answering(track: Path, closed_book: bool, oracle: bool, estimate: bool) -> i
     if made.why:
         click.echo(f"ended early: {made.why}", err=True)
     used(made.used, made.cost)
-    if work.caught:
-        return 128 + work.caught[0]
-    return 0 if made.complete else 1
+    return exit_status(work.caught, 0 if made.complete else 1)
 
 
 def _say(made: BoundAnswers) -> None:

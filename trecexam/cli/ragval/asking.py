@@ -9,6 +9,7 @@ import click
 
 import trecexam
 from trecexam.cli.options import track_argument
+from trecexam.cli.signals import exit_status
 from trecexam.cli.working import not_taken, show_estimate, used, working
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
@@ -92,10 +93,8 @@ def asking(
                 stop=work.stop,
             )
     _say(made)
-    if work.caught:
-        return 128 + work.caught[0]
     whole = made.complete and not made.plan.rejected
-    return 0 if whole and (made.questions or made.plan.there) else 1
+    return exit_status(work.caught, 0 if whole and (made.questions or made.plan.there) else 1)
 
 
 def _say(made: Questions) -> None:

@@ -10,6 +10,7 @@ import click
 from converters.dates import span
 from trecexam.cli import show
 from trecexam.cli.options import json_option
+from trecexam.cli.signals import exit_status
 from trecexam.cli.working import not_taken, show_estimate, used, working
 from trecexam.features.ragval.knowledge.choosing import Conditions, Where
 from trecexam.files.track_lock import TrackLock
@@ -118,10 +119,8 @@ def filtering(
     write_filtered(filtered, output, settings)
     _say(filtered, output)
     show.table(filtered.table(), as_json=as_json, json_value=filtered.stats() if as_json else None)
-    if caught:
-        return 128 + caught[0]
     whole = filtered.knowing is None or not (filtered.knowing.why or filtered.knowing.unwritten)
-    return 0 if filtered.n_kept and whole and not filtered.rejected else 1
+    return exit_status(caught, 0 if filtered.n_kept and whole and not filtered.rejected else 1)
 
 
 def _conditions(after: str | None, before: str | None, field: str, where: tuple[str, ...]) -> Conditions:

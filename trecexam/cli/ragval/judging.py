@@ -10,7 +10,7 @@ import click
 import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import json_option, track_argument
-from trecexam.cli.signals import signals
+from trecexam.cli.signals import exit_status, signals
 from trecexam.cli.working import used
 from trecexam.tables.table import Table
 from trecexam.tables.terminal import printable
@@ -64,9 +64,7 @@ def judging(
         _say(made, opened.folder.out / "ragval")
     if made.report is not None:
         show.table(made.report.table(), as_json=as_json, json_value=made.report.json() if as_json else None)
-    if caught:
-        return 128 + caught[0]
-    return 0 if made.complete and made.report is not None and not made.rejected else 1
+    return exit_status(caught, 0 if made.complete and made.report is not None and not made.rejected else 1)
 
 
 def _model(model: str | None, base_url: str | None, key_env: str | None) -> dict[str, str] | None:

@@ -1,12 +1,14 @@
-"""agreement.tsv."""
+"""agreement.tsv, and how far labels agree with judgments in the report."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from trecexam.features.agreement.agreement import Agreements, agreements_if_any
 from trecexam.line.loaded import LoadedTrack, Part
-from trecexam.line.output_files import OutputFiles
+from trecexam.line.output_files import Feature, OutputFiles
+from trecexam.tables.section import FeatureReport, ReportPart
 from trecexam.tables.table import to_tsv
 
 _PARTS: tuple[Part, ...] = ("cells", "people", "official", "settings")
@@ -22,4 +24,32 @@ def _agreement(track: LoadedTrack) -> Mapping[str, bytes]:
     return {} if agreed is None else {"agreement.tsv": to_tsv(agreed.table()).encode()}
 
 
-OUTPUTS = (OutputFiles(("agreement.tsv",), _PARTS, _agreement),)
+def agreement_report(track: LoadedTrack) -> FeatureReport:
+    """The end of the section "official"."""
+    agreements = own_agreement(track)
+    if agreements is None:
+        none = track.official is None
+        why = "No official judgments." if none else "No passage has both an automatic label and a judgment."
+        values: dict[str, object] = {"crosstabs": (), "why": why}
+    else:
+        tables = {table.name: table for table in agreements.found[0].tables}
+        values = {"crosstabs": (tables["graded"], tables["binary"]), "lines": tuple(_lines(agreements))}
+    return FeatureReport((ReportPart("official", Path(__file__).with_name("section.html"), values),))
+
+
+def _lines(agreements: Agreements) -> list[str]:
+    lines = [
+        f"{agreements.n_both:,} passages of {agreements.n_queries:,} queries have both a label of "
+        f"{agreements.grader} and a judgment in {agreements.source}; {agreements.n_label_only:,} have only a "
+        f"label, {agreements.n_judgment_only:,} only a judgment. People's ratings are left out."
+    ]
+    kappa = next(table.kappa for table in agreements.found[0].tables if table.name == "binary")
+    if kappa.value == kappa.value:
+        lines.append(
+            f"Cohen's kappa of the binary labels is {kappa.value:.2f} (95% interval {kappa.low:.2f} to "
+            f"{kappa.high:.2f}, queries kept together)."
+        )
+    return lines
+
+
+AGREEMENT = Feature((OutputFiles(("agreement.tsv",), _PARTS, _agreement),), agreement_report)

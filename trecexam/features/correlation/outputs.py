@@ -1,8 +1,9 @@
-"""How the automatic leaderboard agrees with the official one, in out/."""
+"""How the automatic leaderboard agrees with the official one, in out/ and in the report."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from trecexam.features.correlation.comparison import (
     LeaderboardComparison,
@@ -12,10 +13,32 @@ from trecexam.features.correlation.comparison import (
     outlying,
     swapped,
 )
+from trecexam.features.correlation.paired_scores import nothing_to_compare
+from trecexam.features.correlation.plots import official_plots
+from trecexam.line.diagnostics import NO_RUNS
 from trecexam.line.loaded import EVERYTHING, LoadedTrack
-from trecexam.line.output_files import OutputFiles
+from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.line.rejected import not_computable
+from trecexam.tables.excerpt import excerpt
+from trecexam.tables.plots.model import Plot
+from trecexam.tables.section import FeatureReport, ReportPart
 from trecexam.tables.table import to_json, to_tsv
+from trecexam.tables.text import sentence
+
+#: Rows that the page shows; the file has the rest.
+_ROWS = 50
+#: Columns of the table, and what the page calls them.
+_COLUMNS = {
+    "measure": "automatic",
+    "official_measure": "official",
+    "n_runs": "runs",
+    "kendall_tau": "Kendall's tau",
+    "kendall_tau.low": "low",
+    "kendall_tau.high": "high",
+    "spearman_rho": "Spearman's rho",
+    "tau_ap": "tau_AP",
+    "rbo": "RBO",
+}
 
 
 def own_comparison(track: LoadedTrack) -> LeaderboardComparison | None:
@@ -58,6 +81,32 @@ def _outliers(track: LoadedTrack) -> Mapping[str, bytes]:
     return {} if outliers is None else {"outliers.tsv": to_tsv(outliers.table()).encode()}
 
 
-CORRELATION = OutputFiles(("correlation.tsv", "correlation.json"), EVERYTHING, _correlation)
-SWAPS = OutputFiles(("swaps.tsv",), EVERYTHING, _swaps)
-OUTLIERS = OutputFiles(("outliers.tsv",), EVERYTHING, _outliers)
+def correlation_report(track: LoadedTrack) -> FeatureReport:
+    """The head of the section "official", and its plots where there is something to compare."""
+    comparison, outliers = own_comparison(track), own_outliers(track)
+    plots: tuple[Plot, ...] = ()
+    values: dict[str, object] = {"why": None}
+    if comparison is not None and outliers is not None:
+        plots = tuple(official_plots(track, comparison, outliers).values())
+        values["correlation"] = excerpt(comparison.table(), _ROWS, "correlation.tsv", _COLUMNS)
+        values["remarks"] = tuple(map(sentence, comparison.remarks))
+    elif track.runs:
+        values["why"] = sentence(not_computable(track) or nothing_to_compare(track).reason)
+    else:
+        values["why"] = NO_RUNS
+    html = Path(__file__).with_name("section.html")
+    part = ReportPart("official", html, values, "Automatic against official", "Official side")
+    return FeatureReport((part,), plots)
+
+
+CORRELATION = Feature(
+    (OutputFiles(("correlation.tsv", "correlation.json"), EVERYTHING, _correlation),),
+    correlation_report,
+    ("scatter", "thresholds"),
+)
+DISAGREEMENTS = Feature(
+    (
+        OutputFiles(("swaps.tsv",), EVERYTHING, _swaps),
+        OutputFiles(("outliers.tsv",), EVERYTHING, _outliers),
+    )
+)

@@ -8,6 +8,7 @@ from trecexam.features.erag.evaluation import Evaluation, evaluated
 from trecexam.features.erag.labels import from_grades
 from trecexam.features.erag.runs import counted_queries, lists
 from trecexam.graders.erag.grader import DEFAULT_METRIC
+from trecexam.line.output_files import ExtraOutputs, Feature
 from trecexam.tables.excerpt import excerpt
 from trecexam.tables.section import ExtraFiles, ReportSection
 from trecexam.tables.text import plural
@@ -48,3 +49,6 @@ def _section(evaluation: Evaluation) -> ReportSection:
         excerpt(evaluation.means(), _ROWS, "erag/scores.tsv"),
         {},
     )
+
+
+ERAG = Feature(extra=ExtraOutputs("gold", "erag", made))

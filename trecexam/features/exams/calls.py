@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError
+from trecexam.features.exams.fitting import improved
 from trecexam.features.exams.generating import ExamPlan, GeneratedExam, exam_prompts, generate, plan_exam
 from trecexam.features.exams.questions.prompts import load_prompt, published
+from trecexam.features.exams.responses import LabelFiles, from_track
+from trecexam.features.exams.rubric import default_settings, fit_track
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders.base import Estimate
 from trecexam.graders.writing import Writer, create_writer
@@ -100,9 +103,6 @@ def _making(
     return todo, writer, KeptAnswers(folder.state / "generated.jsonl", writer.identity)
 
 
-# Behind a fit is scipy, which no other call of a track needs to wait for.
-
-
 def fit_exam(
     track: LoadedTrack,
     settings: Settings | None = None,
@@ -124,9 +124,6 @@ def fit_exam(
     Raises:
         TrecexamError, ConversionError: nothing is graded, or no model can be fitted.
     """
-    from trecexam.features.exams.responses import LabelFiles
-    from trecexam.features.exams.rubric import fit_track
-
     return fit_track(track, settings, LabelFiles(components, groups), min_rating=min_rating, depth=depth)
 
 
@@ -153,10 +150,6 @@ def improve_exam(
     Raises:
         TrecexamError: as `fit_exam`.
     """
-    from trecexam.features.exams.fitting import improved
-    from trecexam.features.exams.responses import LabelFiles, from_track
-    from trecexam.features.exams.rubric import default_settings
-
     return improved(
         from_track(track, LabelFiles(components, groups), min_rating=min_rating, depth=depth),
         settings or default_settings(),

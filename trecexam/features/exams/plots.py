@@ -11,7 +11,7 @@ import numpy as np
 
 from trecexam.features.exams.tables import abilities_table, components_table, information_curves
 from trecexam.irt.exam import Z_95
-from trecexam.irt.information import GRID
+from trecexam.irt.information import GRID, exam_information
 from trecexam.irt.model import probability
 from trecexam.tables.plots.model import Plot
 from trecexam.tables.plots.style import (
@@ -154,8 +154,6 @@ def groups_plot(fitted: FittedExam, grouping: str) -> Plot:
 
 def steps_plot(improvement: Improvement) -> Plot:
     """The mean item's information at every step of an improvement."""
-    from trecexam.irt.information import exam_information
-
     shown = {}
     for number, step in enumerate(improvement.steps):
         f = step.fit

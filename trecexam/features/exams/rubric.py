@@ -5,14 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from trecexam.errors import TrecexamError
 from trecexam.features.correlation.tables import correlation_table
 from trecexam.features.exams.fitting import fitted
 from trecexam.features.exams.responses import LabelFiles, from_track, item_names
 from trecexam.irt.exam import FittedExam
+from trecexam.irt.fitting import constant
 from trecexam.irt.settings import Settings
 from trecexam.line.evaluation import official_values
-from trecexam.line.official import LEADERBOARD
+from trecexam.line.official import LEADERBOARD, official_judgments
+from trecexam.scores.correlation import correlate
+from trecexam.scores.evaluate import measure
 from trecexam.tables.table import Table
 from trecexam.tables.text import shorten_list
 
@@ -42,7 +47,8 @@ class TrackExam:
     def correlations(self) -> Table:
         """One row a pair; no intervals, as an ability has no values per query."""
         return correlation_table(
-            [((ours, theirs), one) for ours, theirs, one in self.official], ("measure", "official_measure")
+            [((ours, theirs), correlation) for ours, theirs, correlation in self.official],
+            ("measure", "official_measure"),
         )
 
     def matrix(self) -> Table:
@@ -77,10 +83,10 @@ def fit_track(
     Raises:
         TrecexamError, ConversionError: nothing is graded, or no model can be fitted.
     """
-    found = fitted(
+    fitted_exam = fitted(
         from_track(track, labels, min_rating=min_rating, depth=depth), settings or default_settings()
     )
-    return TrackExam(found, tuple(_against_official(track, found)))
+    return TrackExam(fitted_exam, tuple(_against_official(track, fitted_exam)))
 
 
 def discriminations(track: LoadedTrack, min_rating: int | None = None) -> Mapping[tuple[str, str], float]:
@@ -88,35 +94,27 @@ def discriminations(track: LoadedTrack, min_rating: int | None = None) -> Mappin
 
     Items that all or none of the runs cover have none.
     """
-    from trecexam.irt.fitting import constant
-
     if len(track.runs) < LEAST_RUNS:
         return {}
     try:
-        found = fitted(from_track(track, min_rating=min_rating), default_settings())
+        fitted_exam = fitted(from_track(track, min_rating=min_rating), default_settings())
     except TrecexamError:
         # All runs alike, or a single item: then none is known, which an empty column says.
         return {}
-    same = constant(found.exam.values)
+    same = constant(fitted_exam.exam.values)
     known = {
         name: a
-        for name, a, alike in zip(found.exam.items, found.fit.a.tolist(), same, strict=True)
+        for name, a, alike in zip(fitted_exam.exam.items, fitted_exam.fit.a.tolist(), same, strict=True)
         if not alike
     }
     names = item_names(track.bank)
     return {key: known[name] for key, name in names.items() if name in known}
 
 
-def _against_official(track: LoadedTrack, found: FittedExam) -> Iterator[tuple[str, str, Correlation]]:
-    import numpy as np
-
-    from trecexam.line.official import official_judgments
-    from trecexam.scores.correlation import correlate
-    from trecexam.scores.evaluate import measure
-
+def _against_official(track: LoadedTrack, fitted_exam: FittedExam) -> Iterator[tuple[str, str, Correlation]]:
     ours = {
-        name: dict(zip(found.exam.examinees, values.tolist(), strict=True))
-        for name, values in (("theta", found.fit.theta), ("accuracy", found.fit.accuracy))
+        name: dict(zip(fitted_exam.exam.examinees, values.tolist(), strict=True))
+        for name, values in (("theta", fitted_exam.fit.theta), ("accuracy", fitted_exam.fit.accuracy))
     }
     sides: dict[str, dict[str, float]] = {}
     if track.official is not None:
@@ -124,13 +122,13 @@ def _against_official(track: LoadedTrack, found: FittedExam) -> Iterator[tuple[s
         both = [query_id for query_id in track.bank.query_ids if query_id in queries]
         if both:
             values = official_values(track, None, set(both))
-            for name in (str(measure(one)) for one in track.config.official_measures()):
+            for name in (str(measure(text)) for text in track.config.official_measures()):
                 means = values.matrix(name, None, both).mean(axis=1)
                 sides[name] = dict(zip(values.runs, means.tolist(), strict=True))
     if track.official_ranks is not None:
         sides[LEADERBOARD] = {run: -rank for run, rank in track.official_ranks.items()}
     for theirs, worth in sides.items():
-        runs = [run for run in found.exam.examinees if run in worth]
+        runs = [run for run in fitted_exam.exam.examinees if run in worth]
         if len(runs) < 2:
             continue
         for name, mine in ours.items():
@@ -143,5 +141,9 @@ def _against_official(track: LoadedTrack, found: FittedExam) -> Iterator[tuple[s
 
 def official_remark(exam: TrackExam) -> str | None:
     """How the abilities agree with the first official measure and the official leaderboard, in words."""
-    found = [f"{one.kendall_tau:.3f} with {theirs}" for ours, theirs, one in exam.official if ours == "theta"]
-    return f"Kendall's tau of abilities: {shorten_list(found, 4, quote='')}" if found else None
+    taus = [
+        f"{correlation.kendall_tau:.3f} with {theirs}"
+        for ours, theirs, correlation in exam.official
+        if ours == "theta"
+    ]
+    return f"Kendall's tau of abilities: {shorten_list(taus, 4, quote='')}" if taus else None

@@ -175,13 +175,13 @@ def information_json(fitted: FittedExam) -> Mapping[str, float]:
 
 def information_line(fitted: FittedExam) -> str:
     """How far the 2PL form of the information is off, in words."""
-    found = information_json(fitted)
-    line = f"information at the mean ability {found['theta']:.2f}: {found['test']:.2f}"
+    information = information_json(fitted)
+    line = f"information at the mean ability {information['theta']:.2f}: {information['test']:.2f}"
     if not fitted.fit.c.any():
         return line + " (without guessing the released a^2 p (1 - p) is the same)"
-    more = found["test.compat"] / found["test"] - 1 if found["test"] else math.inf
+    more = information["test.compat"] / information["test"] - 1 if information["test"] else math.inf
     return (
-        line + f"; the released a^2 p (1 - p), which ignores guessing, has {found['test.compat']:.2f} "
+        line + f"; the released a^2 p (1 - p), which ignores guessing, has {information['test.compat']:.2f} "
         f"({more:+.0%})"
     )
 

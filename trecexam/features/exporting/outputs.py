@@ -8,7 +8,7 @@ import numpy as np
 
 from converters.trec_qrels import qrels_lines
 from trecexam.line.loaded import LoadedTrack
-from trecexam.line.output_files import OutputFiles
+from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import QueryRatings
 
@@ -45,7 +45,9 @@ def _subtopics(track: LoadedTrack) -> Mapping[str, bytes]:
     return {SUBTOPICS: b"".join(subtopic_lines(track.ratings(), track.config.scores.min_rating))}
 
 
-OUTPUTS = (
-    OutputFiles((LABELS,), ("cells", "settings"), _labels),
-    OutputFiles((SUBTOPICS,), ("cells", "settings"), _subtopics),
+EXPORTING = Feature(
+    (
+        OutputFiles((LABELS,), ("cells", "settings"), _labels),
+        OutputFiles((SUBTOPICS,), ("cells", "settings"), _subtopics),
+    )
 )

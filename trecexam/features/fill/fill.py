@@ -83,7 +83,7 @@ def find_holes(
 
 def fill(
     loader: TrackLoader,
-    found: HolesToFill,
+    to_fill: HolesToFill,
     *,
     output: Path | str | None = None,
     sources: Path | str | None = None,
@@ -95,7 +95,7 @@ def fill(
     may be read-only or watched.
 
     Args:
-        found: what `find_holes` gave.
+        to_fill: what `find_holes` gave.
         output: where the merged qrels are written; None writes nothing.
         sources: where it is written who said each line; None for `output` with ".sources.tsv" after it.
 
@@ -106,19 +106,19 @@ def fill(
     if output is not None:
         output = Path(output)
         sources = sources_beside(output) if sources is None else Path(sources)
-        check_outputs(loader.inputs.stamps(), found, output, sources)
+        check_outputs(loader.inputs.stamps(), to_fill, output, sources)
     graded = 0
-    if found.missing:
+    if to_fill.missing:
         with TrackLock(loader.folder.lock_path):
             loader.open_to_write()
-            track = loader.load(depth=found.pool_depth)
-            track, outcome = loader.grade(track, progress, only=found.holes)
+            track = loader.load(depth=to_fill.pool_depth)
+            track, outcome = loader.grade(track, progress, only=to_fill.holes)
             if outcome.why:
                 raise GraderError(outcome.why)
             graded = outcome.cells
     else:
-        track = loader.load(depth=found.pool_depth)
-    filled = merged(track, found, graded)
+        track = loader.load(depth=to_fill.pool_depth)
+    filled = merged(track, to_fill, graded)
     if isinstance(output, Path) and isinstance(sources, Path):
         filled.write(output, sources)
     return filled

@@ -1,18 +1,27 @@
-"""The leaderboard in out/, and the values behind it."""
+"""The leaderboard in out/ and in the report, and the values behind it."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from pathlib import Path
 
+from trecexam.features.leaderboard.plot import leaderboard_plot
 from trecexam.features.leaderboard.tables import leaderboard_json, leaderboard_table, per_query_table
-from trecexam.line.evaluation import leaderboard, rubric_values
+from trecexam.line.diagnostics import NO_RUNS
+from trecexam.line.evaluation import own_leaderboard, rubric_values
 from trecexam.line.loaded import LoadedTrack
-from trecexam.line.output_files import OutputFiles
+from trecexam.line.output_files import Feature, OutputFiles
+from trecexam.scores.leaderboard import Score, interval
+from trecexam.tables.section import FeatureReport, ReportPart
 from trecexam.tables.table import to_json, to_tsv
+
+#: Runs that the page lists.
+_RUNS = 200
 
 
 def _leaderboard(track: LoadedTrack) -> Mapping[str, bytes]:
-    board = leaderboard(track)
+    board = own_leaderboard(track)
     shown = {name: track.folder.shown(path) for name, path in track.run_files.items()}
     as_json = leaderboard_json(board, shown, track.override_summary())
     return {
@@ -26,9 +35,35 @@ def _per_query(track: LoadedTrack) -> Mapping[str, bytes]:
     return {"per_query.tsv": to_tsv(per_query_table(values, values.measures)).encode()}
 
 
-OUTPUTS = (
-    OutputFiles(
-        ("leaderboard.tsv", "leaderboard.json"), ("cells", "people", "runs", "settings"), _leaderboard
+def leaderboard_report(track: LoadedTrack) -> FeatureReport:
+    """The section "leaderboard", and its plot where there are runs."""
+    board = own_leaderboard(track)
+    values = {
+        "board": board if board.rows else None,
+        "spread": _spread,
+        "most_runs": _RUNS,
+        "why": NO_RUNS,
+    }
+    part = ReportPart("leaderboard", Path(__file__).with_name("section.html"), values, "Leaderboard")
+    return FeatureReport((part,), (leaderboard_plot(board),) if board.rows else ())
+
+
+def _spread(score: Score, n: int) -> str:
+    """The 95% interval of a mean over n queries; "" where there is none."""
+    low, high = interval(score, n)
+    return "" if math.isnan(low) else f"{low:.3f} to {high:.3f}"
+
+
+LEADERBOARD = Feature(
+    (
+        OutputFiles(
+            ("leaderboard.tsv", "leaderboard.json"),
+            ("cells", "people", "runs", "settings"),
+            _leaderboard,
+            first=True,
+        ),
+        OutputFiles(("per_query.tsv",), ("cells", "runs", "settings"), _per_query, first=True),
     ),
-    OutputFiles(("per_query.tsv",), ("cells", "runs", "settings"), _per_query),
+    leaderboard_report,
+    ("leaderboard",),
 )

@@ -1,13 +1,19 @@
-"""human.tsv."""
+"""human.tsv, and people's ratings in the report."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from trecexam.features.override.overriding import human_table
 from trecexam.line.loaded import EVERYTHING, LoadedTrack
-from trecexam.line.output_files import OutputFiles
+from trecexam.line.output_files import Feature, OutputFiles
+from trecexam.tables.excerpt import excerpt
+from trecexam.tables.section import FeatureReport, ReportPart
 from trecexam.tables.table import Table, to_tsv
+
+#: Rows that the page shows; the file has the rest.
+_ROWS = 50
 
 
 def own_ratings(track: LoadedTrack) -> Table | None:
@@ -20,4 +26,11 @@ def _human(track: LoadedTrack) -> Mapping[str, bytes]:
     return {} if table is None else {"human.tsv": to_tsv(table).encode()}
 
 
-OUTPUTS = (OutputFiles(("human.tsv",), EVERYTHING, _human),)
+def override_report(track: LoadedTrack) -> FeatureReport:
+    """The end of the section "grades"."""
+    table = own_ratings(track)
+    values = {"ratings": None if table is None else excerpt(table, _ROWS, "human.tsv")}
+    return FeatureReport((ReportPart("grades", Path(__file__).with_name("section.html"), values),))
+
+
+OVERRIDE = Feature((OutputFiles(("human.tsv",), EVERYTHING, _human),), override_report)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from converters.ragval import write_judged
 from trecexam.features.ragval.judged import FOLDER, JudgedAnswers, judged
 from trecexam.features.ragval.reporting import RagvalReport, files_of, report_of
+from trecexam.line.output_files import ExtraOutputs, Feature
 from trecexam.tables.excerpt import excerpt
 from trecexam.tables.plots.drawings import Drawings
 from trecexam.tables.section import ExtraFiles, Picture, ReportSection
@@ -57,3 +58,6 @@ def _section(answers: JudgedAnswers, report: RagvalReport, pictures: dict[str, P
         excerpt(report.table(), _ROWS, f"{FOLDER}/report.tsv"),
         pictures,
     )
+
+
+RAGVAL = Feature(extra=ExtraOutputs("truthfulness", FOLDER, made))

@@ -114,7 +114,7 @@ def histogram_plot(systems: Sequence[System]) -> Plot:
     """
     left = len(systems) - _HISTOGRAMS
     some = f" The {_HISTOGRAMS} best of {len(systems)} systems are drawn." if left > 0 else ""
-    full = [one.histogram()[-1] / len(one.scores) for one in systems]
+    full = [system.histogram()[-1] / len(system.scores) for system in systems]
     return Plot(
         "histogram",
         "Sum of truthfulness and relevance",
@@ -175,8 +175,8 @@ def _draw_sweep(figure: Figure, plot: Plot) -> None:
     for axes, name in zip(drawn, SCORES, strict=True):
         columns = [header.index(name + end) for end in ("", ".low", ".high")]
         _bound_lines(axes, plot, name, upright=False)
-        for number, one in enumerate(series):
-            own = [row for row in rows if str(row[3]) == one]
+        for number, name_of_series in enumerate(series):
+            own = [row for row in rows if str(row[3]) == name_of_series]
             x = _numbers([row[0] for row in own])
             mean, low, high = (_numbers([row[n] for row in own]) for n in columns)
             colour = _COLOURS[number % len(_COLOURS)]
@@ -194,7 +194,7 @@ def _draw_sweep(figure: Figure, plot: Plot) -> None:
                 color=colour,
                 markersize=4,
                 linewidth=1.2,
-                label=short(one) or "_",
+                label=short(name_of_series) or "_",
                 transform=place,
             )
         axes.set_ylim(*_limits(name))
@@ -239,16 +239,16 @@ def _limits(name: str) -> tuple[float, float]:
 
 
 def _bounds(baseline: System | None, oracle: System | None) -> dict[str, Value]:
-    found: dict[str, Value] = {}
+    bounds: dict[str, Value] = {}
     for kind, system in (("baseline", baseline), ("oracle", oracle)):
         if system is not None and len(system.scores):
-            found[kind] = system.run_id
-            found |= {f"{kind} {name}": system.mean(name).mean for name in SCORES}
-    return found
+            bounds[kind] = system.run_id
+            bounds |= {f"{kind} {name}": system.mean(name).mean for name in SCORES}
+    return bounds
 
 
 def _bounds_said(baseline: System | None, oracle: System | None) -> str:
-    said = [
+    lines = [
         f"the {line} line is {cut(system.run_id, 40)}, the {kind}"
         for line, kind, system in (
             ("dashed orange", "baseline", baseline),
@@ -256,7 +256,7 @@ def _bounds_said(baseline: System | None, oracle: System | None) -> str:
         )
         if system is not None and len(system.scores)
     ]
-    text = "; ".join(said)
+    text = "; ".join(lines)
     return f" {text[0].upper()}{text[1:]}." if text else ""
 
 

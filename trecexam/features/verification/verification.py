@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError, did_you_mean
+from trecexam.features.exams.rubric import discriminations
 from trecexam.features.verification.arithmetic import (
     GradedCell,
     GradedItem,
@@ -185,8 +186,6 @@ def spurious(
     Raises:
         TrecexamError: as `verify_missing`.
     """
-    from trecexam.features.exams.rubric import discriminations
-
     threshold = resolve_min_rating(track, min_rating)
     relevant = track.config.scores.min_relevant if min_relevant is None else min_relevant
     queries, judgments = _judged(track, query_ids, item_ids)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trecexam.errors import GraderError, did_you_mean
+from trecexam.errors import GraderError
 from trecexam.graders.prompts.custom import load_prompt
 from trecexam.graders.prompts.model import Prompt
 from trecexam.graders.prompts.parsing import Reading
 from trecexam.graders.prompts.published import published
+from trecexam.templates import published_prompt
 from trecexam.track import PROMPT_SUFFIXES
 
 #: Asked where the track names no prompt: the paper's self-rating of each kind of item.
@@ -28,8 +29,4 @@ def named(name: str, root: Path) -> Prompt:
         if not path.is_file():
             raise GraderError("no such prompt file; see `prompt` in [grader] of trecexam.toml", path=path)
         return load_prompt(path)
-    prompt = published().get(name)
-    if prompt is None:
-        hint = did_you_mean(name, published(), f"known are {', '.join(published())}")
-        raise GraderError(f"no prompt '{name}'; {hint} (your own goes into a .toml or .jinja file)")
-    return prompt
+    return published_prompt(name, published())

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from trecexam.outputs.page.model import Report
-from trecexam.scores.leaderboard import Score, interval
+from trecexam.outputs.page.model import PagePart, Report
 from trecexam.tables.excerpt import shown
 from trecexam.tables.terminal import cut, printable
 
@@ -17,25 +16,52 @@ if TYPE_CHECKING:
     import jinja2
     from markupsafe import Markup
 
-_HERE = Path(__file__).parent
-#: Runs of the leaderboard that the page lists.
-RUNS = 200
+HERE = Path(__file__).parent
+
+
+class _Section(NamedTuple):
+    name: str
+    title: str
+    link: str
+    content: Markup
 
 
 def render(report: Report) -> bytes:
     """The page."""
-    text = _template().render(report=report, style=(_HERE / "report.css").read_text(encoding="utf-8"))
+    style = (HERE / "report.css").read_text(encoding="utf-8")
+    text = _template(HERE / "report.html").render(
+        report=report, sections=tuple(_sections(report)), style=style
+    )
     # What slipped through as half a character is written as its escape.
-    return (text + "\n").encode("utf-8", "backslashreplace")
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _sections(report: Report) -> Iterator[_Section]:
+    from markupsafe import Markup
+
+    sections: dict[str, list[PagePart]] = {}
+    for part in report.parts:
+        sections.setdefault(part.part.section, []).append(part)
+    for name, parts in sections.items():
+        # Its own templates, in which jinja2 escaped all values.
+        content = Markup(
+            "".join(_template(part.html).render(part.values, pictures=pictures) for part, pictures in parts)
+        )
+        first = parts[0].part
+        yield _Section(name, first.title, first.link or first.title, content)
 
 
 @cache
-def _template() -> jinja2.Template:
+def _environment() -> jinja2.Environment:
     import jinja2
     from markupsafe import Markup
 
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
     environment.filters |= {
         "cut": cut,
@@ -43,11 +69,16 @@ def _template() -> jinja2.Template:
         "shown": shown,
         # The SVG is our own, in which matplotlib escaped all names.
         "svg": lambda content: Markup(content.decode()),
-        "spread": _spread,
         "said": _said,
     }
-    environment.globals["most_runs"] = RUNS
-    return environment.from_string((_HERE / "report.html").read_text(encoding="utf-8"))
+    macros = environment.from_string((HERE / "macros.html").read_text(encoding="utf-8")).module
+    environment.globals |= {name: getattr(macros, name) for name in ("empty", "picture", "table")}
+    return environment
+
+
+@cache
+def _template(path: Path) -> jinja2.Template:
+    return _environment().from_string(path.read_text(encoding="utf-8"))
 
 
 def _said(line: str, width: int) -> Markup:
@@ -55,9 +86,3 @@ def _said(line: str, width: int) -> Markup:
     from markupsafe import Markup, escape
 
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(cut(line, width)))))
-
-
-def _spread(score: Score, n: int) -> str:
-    """The 95% interval of a mean over n queries; "" where there is none."""
-    low, high = interval(score, n)
-    return "" if math.isnan(low) else f"{low:.3f} to {high:.3f}"

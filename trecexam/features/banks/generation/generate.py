@@ -143,14 +143,14 @@ def _write(plan: BankPlan, new: Mapping[ItemRequest, Sequence[Item]]) -> tuple[b
     rows = [(item, request.query_text) for request, items in new.items() for item in items]
     if not rows:
         return False, 0
-    gone: set[int] = set()
+    replaced_lines: set[int] = set()
     places: dict[str, int] = {}
     for request, items in new.items():
         replaced = plan.replaced_lines.get((request.query_id, request.facet_id), ())
         if items and replaced:
-            gone.update(replaced)
+            replaced_lines.update(replaced)
             places.setdefault(request.query_id, replaced[0])
     check_unchanged(plan.output, plan.content)
     # A link stays a link.
     path = Path(os.path.realpath(plan.output))
-    return replace_file(path, merged(plan.content, gone, rows, places)), len(gone)
+    return replace_file(path, merged(plan.content, replaced_lines, rows, places)), len(replaced_lines)

@@ -63,11 +63,11 @@ def plan_bank(
     if again:
         keys = {(request.query_id, request.facet_id) for request in requests}
         replaced = _replaced_lines(files.get(target, ()), lines_of(content), prompt, keys)
-    gone = {(target, number) for numbers in replaced.values() for number in numbers}
+    replaced_lines = {(target, number) for numbers in replaced.values() for number in numbers}
     kept: dict[str, list[Item]] = {}
     for path, lines in files.items():
         for line in lines:
-            if (path, line.number) not in gone:
+            if (path, line.number) not in replaced_lines:
                 for item in line.items:
                     kept.setdefault(item.query_id, []).append(item)
     if not again:

@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from trecexam.errors import GraderError, did_you_mean
-from trecexam.templates import TemplateFile, filled, read_own_prompt, slots
+from trecexam.errors import GraderError
+from trecexam.templates import TemplateFile, filled, published_prompt, read_own_prompt, slots
 from trecexam.track import PROMPT_SUFFIXES
 
 #: What a template may name. `query_text`, `query` and `query_title` are the same: the query's text.
@@ -114,11 +114,7 @@ def named(name: str, root: Path) -> ItemPrompt:
         if path is None:
             raise GraderError("no such prompt file", path=name)
         return load_prompt(path)
-    prompt = published().get(name)
-    if prompt is None:
-        hint = did_you_mean(name, published(), f"known are {', '.join(published())}")
-        raise GraderError(f"no prompt '{name}'; {hint} (your own goes into a .toml or .jinja file)")
-    return prompt
+    return published_prompt(name, published())
 
 
 def load_prompt(path: Path) -> ItemPrompt:

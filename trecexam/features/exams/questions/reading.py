@@ -226,13 +226,13 @@ def _claims(tail: str) -> Iterator[int]:
         yield LETTERS.index(claim[1])
 
 
-def _place(said: str, choices: Sequence[str]) -> int | None:
+def _place(answer: str, choices: Sequence[str]) -> int | None:
     """The candidate that an answer means."""
     texts = [folded(choice) for choice in choices]
-    whole = folded(said)
+    whole = folded(answer)
     if texts.count(whole) == 1:
         return texts.index(whole)
-    letter = _LETTER.match(said)
+    letter = _LETTER.match(answer)
     if letter is None:
         return None
     place = "ABCD1234".index(letter[1].upper()) % 4

@@ -6,10 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from trecexam.bank.changes import BankChange
 from trecexam.features.history.arithmetic.board import BoardChange
 from trecexam.features.history.arithmetic.labels import ItemChange, LabelChange
 from trecexam.features.history.arithmetic.leaderboard_snapshot import LeaderboardSnapshot
+from trecexam.scores.rank_correlation.ranks import Ranks
+from trecexam.scores.rank_correlation.tau import kendall_tau
 from trecexam.scores.ties import TIE_DECIMALS
 
 
@@ -94,11 +98,6 @@ class BankDiff:
 
 def tau_of(before: LeaderboardSnapshot, after: LeaderboardSnapshot) -> float:
     """Kendall's tau-b of two leaderboards by their first measure, over the runs on both; NaN if undefined."""
-    import numpy as np
-
-    from trecexam.scores.rank_correlation.ranks import Ranks
-    from trecexam.scores.rank_correlation.tau import kendall_tau
-
     shared = sorted(before.runs.keys() & after.runs.keys())
     if len(shared) < 2:
         return math.nan

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trecexam.features.history.arithmetic.labels import LabelChange
+from trecexam.scores.measures import COVER, DIVERSITY, measure
+from trecexam.scores.weights import EQUAL
 
 #: Measures for which a passage is relevant or not, from the label `rel` on, whatever else its label is.
 _BINARY = frozenset(("P", "AP", "R", "RR", "Rprec", "Success", "SetP", "SetR", "SetF", "SetAP", "IPrec"))
@@ -48,9 +50,6 @@ def counting(name: str, min_rating: int, depth: int) -> Counting:
     Raises:
         ValueError: it is no measure's name.
     """
-    from trecexam.scores.measures import COVER, DIVERSITY, measure
-    from trecexam.scores.weights import EQUAL
-
     parsed = measure(name)
     takes = parsed.SUPPORTED_PARAMS
     local = parsed.NAME in _LOCAL and "cutoff" in parsed.params and parsed["cutoff"] <= depth

@@ -1,0 +1,144 @@
+"""Own modules that are imported inside functions: only where a heavy library is behind them."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from support import ROOT
+
+OURS = ("trecexam", "converters")
+#: What takes long to import, the longest first. Not a library, but a fifth of the time of `--help`,
+#: are the file formats: to the command line `converters` is heavy, too.
+HEAVY = ("torch", "scipy", "jinja2", "starlette", "ir_measures", "pyarrow", "numpy", "pydantic", "converters")
+#: Behind the library: the modules that import one of ours inside a function so as not to wait for it.
+PERMITTED = {
+    "torch": {"trecexam.graders.causal", "trecexam.graders.continuations", "trecexam.graders.seq2seq"},
+    "jinja2": {"trecexam.cli.serve"},
+    "ir_measures": {
+        "trecexam",
+        "trecexam.cli.bank.diff",
+        "trecexam.cli.exam.fit",
+        "trecexam.cli.history",
+        "trecexam.cli.watch",
+    },
+    "pyarrow": {"trecexam.cli.show"},
+    "numpy": {"trecexam", "trecexam.cli.exam.fit", "trecexam.cli.exam.improve", "trecexam.cli.scores"},
+    "pydantic": {
+        "trecexam",
+        "trecexam.cli.bank.check",
+        "trecexam.cli.check",
+        "trecexam.cli.exam.filtering",
+        "trecexam.cli.exam.options",
+        "trecexam.cli.exam.scoring",
+        "trecexam.cli.graders",
+        "trecexam.cli.init",
+        "trecexam.cli.ragval.asking",
+        "trecexam.cli.ragval.filtering",
+        "trecexam.cli.ragval.judging",
+    },
+    "converters": {
+        "trecexam.cli.bank.check",
+        "trecexam.cli.check",
+        "trecexam.cli.convert",
+        "trecexam.cli.exam.scoring",
+        "trecexam.cli.export",
+        "trecexam.cli.main",
+    },
+}
+
+
+class InnerImport(NamedTuple):
+    """An import of one of our modules inside a function."""
+
+    importer: str
+    line: int
+    imported: str
+
+
+class Imports(NamedTuple):
+    """What a module imports when it is imported, and what not before a function is called."""
+
+    at_once: set[str]
+    later: list[tuple[int, str]]
+
+
+def _module(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {_module(path): path for top in OURS for path in sorted((ROOT / top).rglob("*.py"))}
+
+
+def _named(node: ast.Import | ast.ImportFrom) -> set[str]:
+    """The modules of ours that an import names, and the libraries."""
+    names = [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        names = [str(node.module), *(f"{node.module}.{name}" for name in names)]
+    if names[0].partition(".")[0] not in OURS:
+        return {names[0].partition(".")[0]}
+    ours = {name for name in names if name in MODULES}
+    # The package that they lie in is imported with them.
+    return {name for name in ours if not any(other.startswith(f"{name}.") for other in ours)}
+
+
+def _imports(node: ast.AST, found: Imports, *, inner: bool = False) -> Imports:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import | ast.ImportFrom):
+            if inner:
+                found.later.extend((child.lineno, name) for name in sorted(_named(child)))
+            else:
+                found.at_once.update(_named(child))
+        elif not (isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"):
+            _imports(child, found, inner=inner or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef))
+    return found
+
+
+@cache
+def _imports_of(module: str) -> Imports:
+    return _imports(ast.parse(MODULES[module].read_text()), Imports(set(), []))
+
+
+@cache
+def _loaded(module: str) -> frozenset[str]:
+    """All that is imported when this module is, with the packages that it and the others lie in."""
+    loaded, waiting = set(), [module]
+    while waiting:
+        name = waiting.pop()
+        if name not in loaded:
+            loaded.add(name)
+            waiting += [name.rpartition(".")[0]] if "." in name else []
+            waiting += _imports_of(name).at_once if name in MODULES else ()
+    return frozenset(loaded)
+
+
+def _inner_imports() -> Iterator[InnerImport]:
+    for module in MODULES:
+        for line, name in _imports_of(module).later:
+            if name in MODULES:
+                yield InnerImport(module, line, name)
+
+
+def _hidden(inner: InnerImport) -> str | None:
+    """The heaviest library that an import keeps from being loaded with its module."""
+    behind = _loaded(inner.imported) - _loaded(inner.importer)
+    formats = inner.importer.startswith("trecexam.cli.")
+    return next((name for name in HEAVY if name in behind and (name != "converters" or formats)), None)
+
+
+def test_an_own_module_is_imported_inside_a_function_only_to_keep_a_heavy_library_out() -> None:
+    permitted: dict[str, set[str]] = defaultdict(set)
+    needless = []
+    for inner in _inner_imports():
+        library = _hidden(inner)
+        if library is None:
+            needless.append(f"{inner.importer}:{inner.line} imports {inner.imported}")
+        else:
+            permitted[library].add(inner.importer)
+    assert not needless, "nothing heavy is behind these: import them at the top"
+    assert permitted == PERMITTED

@@ -1,0 +1,132 @@
+"""Coverage, grades and item quality in the report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from trecexam.features.items.coverage_plot import coverage_plot
+from trecexam.features.items.grades_plot import grades_by_item_plot, grades_plot
+from trecexam.features.items.items_plot import ItemSummary, items_plot, items_table
+from trecexam.features.items.quality import Quality, quality
+from trecexam.line.diagnostics import NO_RUNS, nothing_graded
+from trecexam.line.evaluation import own_leaderboard
+from trecexam.line.loaded import LoadedTrack
+from trecexam.line.output_files import Feature
+from trecexam.tables.excerpt import Excerpt, excerpt
+from trecexam.tables.plots.model import Plot
+from trecexam.tables.section import FeatureReport, ReportPart
+from trecexam.tables.text import sentence
+
+#: Items that the page shows of each list; the file has the rest.
+_ITEMS = 20
+#: Columns of the table, and what the page calls them.
+_COLUMNS = {
+    "query_id": "query",
+    "item_id": "item id",
+    "text": "item",
+    "mean_rating": "mean rating",
+    "share_reaching": "share reaching",
+    "runs_covering": "runs covering",
+    "discrimination": "discrimination",
+    "unparsed": "unparsed",
+}
+#: Half of what is to be expected of an item before anything is known of it.
+_WEAK = 0.5
+
+
+@dataclass(frozen=True)
+class ItemList:
+    """Items of the bank of which the same is to be said.
+
+    Attributes:
+        title: what.
+        note: what it means.
+        items: the first of them.
+    """
+
+    title: str
+    note: str
+    items: Excerpt
+
+
+def items_report(track: LoadedTrack) -> FeatureReport:
+    """The sections "coverage", "grades" and "items", with the plots that apply."""
+    scores, depth = track.config.scores, track.config.track.depth
+    plots: list[Plot] = []
+    why_no_grades = why_no_ratings = NO_RUNS
+    lists: tuple[ItemList, ...] = ()
+    runs = [row.run for row in own_leaderboard(track).rows]
+    if runs:
+        bank = quality(track, runs)
+        why_no_grades = why_no_ratings = sentence(nothing_graded(track))
+        total = bank.grades.sum(axis=0)
+        if total.sum():
+            names = [(item.query_id, item.item_id) for item in bank.live]
+            plots += (grades_plot(total), grades_by_item_plot(names, bank.grades))
+            why_no_grades = ""
+        if any(item.rated for item in bank.live):
+            plots += (
+                coverage_plot(runs, bank.covered, scores.min_rating, depth),
+                items_plot(bank.items, scores.min_rating, depth),
+            )
+            lists = tuple(_lists(bank))
+    room = Path(__file__).parent
+    return FeatureReport(
+        (
+            ReportPart("coverage", room / "coverage.html", {"why": why_no_ratings}, "Coverage"),
+            ReportPart("grades", room / "grades.html", {"why": why_no_grades}, "Grades"),
+            ReportPart(
+                "items", room / "items.html", {"why": why_no_ratings, "lists": lists}, "Item quality", "Items"
+            ),
+        ),
+        tuple(plots),
+    )
+
+
+def _lists(bank: Quality) -> Iterator[ItemList]:
+    """Items that an organizer should look at."""
+    live = bank.live
+    hard = sorted((i for i in live if i.covering == 0), key=lambda i: (_number(i.mean_rating), i.query_id))
+    easy = sorted(
+        (i for i in live if i.covering == i.n_runs), key=lambda i: (-_number(i.mean_rating), i.query_id)
+    )
+    weak = sorted((i for i in live if i.discrimination < _WEAK), key=lambda i: (i.discrimination, i.query_id))
+    unread = sorted((i for i in live if i.unparsed), key=lambda i: (-i.unparsed, i.query_id))
+    retired = [i for i in bank.items if i.retired]
+    vital = [i for i in hard if i.importance == "vital"]
+    for title, note, items in (
+        (
+            "Covered by no run",
+            "Too hard, about something no run finds, or not to be answered from a passage.",
+            hard,
+        ),
+        ("Vital, and covered by no run", "What an answer must have, and none has.", vital),
+        ("Covered by all runs", "These tell no runs apart.", easy),
+        (
+            "Tell runs apart badly",
+            "Able runs cover these hardly more often than others: the item's discrimination in `trecexam "
+            f"exam fit` is below {_WEAK:g}.",
+            weak,
+        ),
+        (
+            "With answers that could not be read",
+            "Unparsed or refused; `trecexam verify grading` shows them.",
+            unread,
+        ),
+        ("Retired", "No longer asked about; their grades are kept.", retired),
+    ):
+        if items:
+            yield ItemList(title, note, _excerpt(items))
+
+
+def _excerpt(items: Sequence[ItemSummary]) -> Excerpt:
+    return excerpt(items_table(items), _ITEMS, "plots/items.tsv", _COLUMNS)
+
+
+def _number(value: float) -> float:
+    return value if value == value else -1.0
+
+
+ITEMS = Feature(report=items_report, plots=("coverage", "grades", "grades_by_item", "items"))

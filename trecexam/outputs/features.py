@@ -1,0 +1,28 @@
+"""Every feature that has files in out/ or a part of the report."""
+
+from __future__ import annotations
+
+from trecexam.features.agreement.outputs import AGREEMENT
+from trecexam.features.correlation.outputs import CORRELATION, DISAGREEMENTS
+from trecexam.features.erag.extra_outputs import ERAG
+from trecexam.features.exporting.outputs import EXPORTING
+from trecexam.features.holes.outputs import HOLES
+from trecexam.features.items.outputs import ITEMS
+from trecexam.features.leaderboard.outputs import LEADERBOARD
+from trecexam.features.override.outputs import OVERRIDE
+from trecexam.features.ragval.extra_outputs import RAGVAL
+from trecexam.line.output_files import Feature
+
+#: In the order of the manifest, and of the sections of the report.
+FEATURES: tuple[Feature, ...] = (
+    EXPORTING,
+    LEADERBOARD,
+    CORRELATION,
+    AGREEMENT,
+    ITEMS,
+    OVERRIDE,
+    HOLES,
+    DISAGREEMENTS,
+    ERAG,
+    RAGVAL,
+)
