@@ -16,7 +16,7 @@ import trecexam
 from trecexam.graders.base import identity_digest
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.loader import TrackLoader
-from trecexam.line.store import GradeRow, GradeStore
+from trecexam.line.store import GradeStore
 from trecexam.track import TrackFolder
 
 
@@ -54,9 +54,8 @@ def change_grade(root: Path) -> None:
     with GradeStore(root / ".trecexam" / "grades.sqlite") as store:
         grader = store.grader_id(identity_digest(HashGrader().identity))
         assert grader is not None
-        item, rows = next((item, rows) for item in range(1, 99) if (rows := store.grades(grader, item)))
-        passage, rating, _ = rows[0]
-        store.add(grader, [GradeRow(item, passage, 5 - (rating or 0), "ok", "changed")])
+        grade = next(row for item in range(1, 99) for row in store.answers(grader, item).values())
+        store.add(grader, [grade._replace(rating=5 - (grade.rating or 0), answer="changed")])
 
 
 def refuse_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
