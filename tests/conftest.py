@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 import real_trec_eval
 from support import RECORDED, SHARED, HashGrader, make_small_track
@@ -16,6 +17,10 @@ from support import RECORDED, SHARED, HashGrader, make_small_track
 import trecexam
 from trecexam.cli.main import run
 from trecexam.tables.plots.model import Drawing
+
+# A machine that has other work to do is slow, not wrong.
+hypothesis.settings.register_profile("trecexam", deadline=None)
+hypothesis.settings.load_profile("trecexam")
 
 #: What takes longest begins first, so that one process is not left alone with it at the end.
 LONGEST = ("tests/graders/cluster", "tests/test_docs.py", "tests/faults", "tests/features", "tests/graders")

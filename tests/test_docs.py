@@ -175,7 +175,7 @@ def test_every_command_on_the_page_runs(page: Path, desk: Path) -> None:
                 continue
             words = command(line)
             if "graded.jsonl.gz" in words:
-                record(desk)
+                record(desk, judged="--pool-judged" in words)
                 shutil.rmtree(desk / "mytrack")
             if words[3:5] == ["watch", "mytrack"] and "--once" not in words:
                 watch_until_written(words, desk)
@@ -223,10 +223,15 @@ def prepare(desk: Path) -> None:
             copy_grades(desk / "grades.sqlite", desk / "mytrack" / ".trecexam" / "grades.sqlite")
 
 
-def record(desk: Path) -> None:
-    """graded.jsonl.gz, made from what the track has been graded with so far."""
-    words = command("trecexam export grades mytrack -o grades.jsonl")
-    subprocess.run(words, cwd=desk, check=True, capture_output=True, env=environment())
+def record(desk: Path, *, judged: bool) -> None:
+    """graded.jsonl.gz, made from what the track has been graded with so far, and judged passages."""
+    config = desk / "mytrack" / "trecexam.toml"
+    lines = ["trecexam export grades mytrack -o grades.jsonl"]
+    if judged:
+        config.write_text(config.read_text().replace("# pool_judged = false", "pool_judged = true"))
+        lines.insert(0, "trecexam watch mytrack --once")
+    for line in lines:
+        subprocess.run(command(line), cwd=desk, check=True, capture_output=True, env=environment())
     (desk / "graded.jsonl.gz").write_bytes(gzip.compress((desk / "grades.jsonl").read_bytes()))
 
 

@@ -15,15 +15,18 @@ from trecexam.features.banks.diff import bank_diff
 from trecexam.features.banks.generation.calls import estimate_bank, generate_bank
 from trecexam.features.correlation.comparison import compare, outlying, swapped
 from trecexam.features.correlation.paired_scores import nothing_to_compare
+from trecexam.features.correlation.representative import representative
 from trecexam.features.erag.calls import erag, estimate_erag
 from trecexam.features.exams import calls as exams
 from trecexam.features.exporting import exports
+from trecexam.features.exporting.facets import without_facet
 from trecexam.features.exporting.pooled import pooled_passages
 from trecexam.features.fill import fill as filling
 from trecexam.features.fill.simulation import simulate_removal, simulate_runs
 from trecexam.features.history.history import history, history_entry
 from trecexam.features.holes.holes import holes_report
 from trecexam.features.judge_next.judge_next import next_judgments
+from trecexam.features.leaderboard.overall import overall_leaderboard
 from trecexam.features.leaderboard.readings import difference
 from trecexam.features.override import overriding
 from trecexam.features.ragval import calls as ragval
@@ -33,6 +36,7 @@ from trecexam.files.track_lock import TrackLock, holder
 from trecexam.graders.base import identity_digest
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.grading import Progress
+from trecexam.line.judged_pool import count_judged_outside
 from trecexam.line.loader import TrackLoader
 from trecexam.line.rejected import rejected_rows
 from trecexam.line.sheets import Counts
@@ -146,15 +150,21 @@ class Track:
             **(self._loader.grading.usage() or {"total": {}})["total"],
             "stored_grades": self._loader.store.count(),
             "rated_by": ", ".join(track.override_summary()["who"]) or None,
+            **({"judged_only_passages": track.n_judged_only} if track.config.track.pool_judged else {}),
             "official_judgments": 0 if track.official is None else len(track.official),
             "rejected": len(rejected_rows(track)),
         }
 
+    judged_outside_pool = on_folder(count_judged_outside)
+
     # Scores and exports.
 
     leaderboard = on_loaded(leaderboard)
+    overall_leaderboard = on_loaded(overall_leaderboard)
     compare_readings = on_loaded(difference)
     qrels = on_loaded(exports.qrels)
+    qrels_frame = on_loaded(exports.qrels_frame)
+    items_without_facet = on_loaded(without_facet)
     subtopics = on_loaded(exports.subtopics)
     grades = on_loaded(exports.grades)
     pool = on_loaded(pooled_passages)
@@ -164,6 +174,7 @@ class Track:
     correlate = on_loaded(compare)
     swaps = on_loaded(swapped)
     outliers = on_loaded(outlying)
+    representative = on_loaded(representative)
     nothing_to_compare = on_loaded(nothing_to_compare)
     agreement = on_loaded(agreements)
 

@@ -272,6 +272,47 @@ def test_init_never_overwrites(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert not (made / "runs").exists()
 
 
+def judged_track(tmp_path: Path, *options: str, bank: bool = True) -> list[str]:
+    """Arguments of an `init` with runs of three ranks: nine of each query's twelve judged passages."""
+    source = make_small_track(tmp_path / "source")
+    for path in (source / "runs").iterdir():
+        rows = [line for line in path.read_text().splitlines(keepends=True) if int(line.split()[3]) <= 3]
+        path.write_text("".join(rows))
+    with (source / "qrels.txt").open("a") as qrels:
+        qrels.write("of-no-bank 0 q1-d01 2\n")
+    with_bank = ("--bank", source / "bank.questions.jsonl") if bank else ("--queries", source / "queries.tsv")
+    files = (*with_bank, "--passages", source / "passages.jsonl", "--qrels", source / "qrels.txt")
+    return ["init", str(tmp_path / "made"), *map(str, files), "--runs", str(source / "runs"), *options]
+
+
+@pytest.mark.parametrize("bank", [True, False])
+@pytest.mark.parametrize("grader", ["seq2seq", "openai", "recorded"])
+def test_init_says_how_many_judged_passages_are_outside_of_the_pool(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], grader: str, bank: bool
+) -> None:
+    assert run(judged_track(tmp_path, "--grader", grader, bank=bank)) == 0
+    said = "9 judged passages are outside of the runs' first 20; --pool-judged grades them too\n"
+    assert said in capsys.readouterr().err
+    assert load_config(tmp_path / "made" / "trecexam.toml").track.pool_judged is False
+
+
+def test_init_with_pool_judged_sets_it_and_says_no_more(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(judged_track(tmp_path, "--pool-judged")) == 0
+    assert "outside" not in capsys.readouterr().err
+    assert load_config(tmp_path / "made" / "trecexam.toml").track.pool_judged is True
+
+
+def test_init_with_a_bank_that_cannot_be_read_says_nothing_of_the_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = judged_track(tmp_path)
+    (tmp_path / "source" / "bank.questions.jsonl").write_text("{\n")
+    assert run(arguments) == 0
+    assert "outside" not in capsys.readouterr().err
+
+
 def test_init_without_files_makes_an_empty_track_that_says_what_it_needs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -103,9 +103,7 @@ def test_counts_over_all_judged_passages_are_as_they_were(graded: Graded) -> Non
     ]
 
 
-@pytest.fixture(scope="module")
-def track(dl19: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("agreement") / "track"
+def made(dl19: Path, root: Path, *options: str) -> Path:
     files = {
         "--queries": "queries.tsv",
         "--bank": "bank.questions.jsonl.gz",
@@ -115,9 +113,52 @@ def track(dl19: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         "--recorded": "graded.flan-t5-large.jsonl.gz",
     }
     arguments = [part for option, name in files.items() for part in (option, dl19 / name)]
-    assert run(["init", str(root), *map(str, arguments)]) == 0
+    assert run(["init", str(root), *map(str, arguments), *options]) == 0
     assert run(["watch", str(root), "--once"]) == 0
     return root
+
+
+@pytest.fixture(scope="module")
+def track(dl19: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made(dl19, tmp_path_factory.mktemp("agreement") / "track")
+
+
+@pytest.fixture(scope="module")
+def all_judged(dl19: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made(dl19, tmp_path_factory.mktemp("all-judged") / "track", "--pool-judged")
+
+
+def test_with_pool_judged_every_recorded_passage_gets_a_label(all_judged: Path, graded: Graded) -> None:
+    lines = (all_judged / "out/rubric.qrels").read_text().splitlines()
+    rated = {(q, doc_id): int(label) for q, _, doc_id, label in map(str.split, lines)}
+    assert len(rated) == 4339
+    assert rated == {place: max(ratings) for place, (ratings, _) in graded.items()}
+    assert (all_judged / "out/rejected.tsv").read_text().splitlines() == ["file\tline\treason"]
+
+
+def test_with_pool_judged_the_command_gives_the_tables_of_the_workbench(
+    all_judged: Path, graded: Graded, tmp_path: Path
+) -> None:
+    target = tmp_path / "a.tsv"
+    options = ["--min-answers", "2", "--min-relevant", "2", "-o", str(target)]
+    assert run(["agreement", str(all_judged), *options]) == 0
+    with target.open(newline="") as file:
+        cells = [
+            row
+            for row in csv.DictReader(file, delimiter="\t")
+            if "all" not in (row["label"], row["judgment"])
+        ]
+    wholes = {
+        "graded": ([{5}, {4}, {3}, {2}, {1}, {0}], [{3}, {2}, {1}, {0}], [0, 0, 1, 1, 1, 3]),
+        "merged": ([{5, 4}, {3, 2, 1}, {0}], [{3}, {2}, {0, 1}], [0, 1, 2]),
+        "binary": ([{4, 5}, {0, 1, 2, 3}], [{2, 3}, {0, 1}], [0, 1]),
+    }
+    for name, (rows, columns, paired) in wholes.items():
+        counts, kappas = published(graded, 2, rows, columns, paired)
+        of_table = [cell for cell in cells if cell["table"] == name]
+        assert [int(cell["count"]) for cell in of_table] == [count for row in counts for count in row]
+        # A row's kappa stands at the judgment that it is paired with.
+        assert [float(cell["kappa"]) for cell in of_table if cell["kappa"]] == pytest.approx(kappas, abs=1e-6)
 
 
 def test_the_track_counts_its_pool(track: Path, graded: Graded, tmp_path: Path) -> None:

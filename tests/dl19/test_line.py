@@ -253,6 +253,57 @@ def test_the_37th_run_evaluates_only_what_its_labels_touch(dl19: Path, track: Pa
         assert (root / "out" / name).read_bytes() == (track / "out" / name).read_bytes()
 
 
+@pytest.fixture(scope="module")
+def all_judged(track: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same track with all judged passages in the pool."""
+    root = tmp_path_factory.mktemp("judged") / "track"
+    shutil.copytree(track, root)
+    config = (root / "trecexam.toml").read_text()
+    (root / "trecexam.toml").write_text(config.replace("# pool_judged = false", "pool_judged = true"))
+    assert run(["watch", str(root), "--once"]) == 0
+    return root
+
+
+def test_judged_passages_change_denominators_and_no_measure_on_ranks(
+    track: Path, all_judged: Path, dl19: Path, rankings: Rankings
+) -> None:
+    recorded: dict[str, dict[str, dict[str, int]]] = {}
+    with gzip.open(dl19 / "graded.flan-t5-large.jsonl.gz", "rt") as file:
+        for query_id, paragraphs in map(json.loads, file):
+            for paragraph in paragraphs:
+                grades = paragraph["exam_grades"][0]["self_ratings"]
+                recorded.setdefault(query_id, {})[paragraph["paragraph_id"]] = {
+                    r["question_id"]: r["self_rating"] for r in grades
+                }
+    names = ("before", "now")
+    values = {
+        name: {
+            (r["run"], r["query_id"], r["measure"]): float(r["value"])
+            for r in rows(root / "out" / "per_query.tsv")
+        }
+        for name, root in zip(names, (track, all_judged), strict=True)
+    }
+    assert values["before"].keys() == values["now"].keys()
+    changed = {key[2] for key, value in values["now"].items() if value != values["before"][key]}
+    assert changed == {"nDCG@20", "AP(rel=4)", "nCover(rel=4)@20", "alpha_nDCG@20"}
+    for run_name, by_query in rankings.items():
+        for query_id, graded in recorded.items():
+            ranking = by_query.get(query_id, [])
+            reached = {item for d in ranking[:20] for item, r in graded.get(d, {}).items() if r >= 4}
+            possible = {item for d in graded for item, rating in graded[d].items() if rating >= 4}
+            relevant = {d for d, ratings in graded.items() if max(ratings.values()) >= 4}
+            n_cover = len(reached) / len(possible) if possible else 0
+            precisions = [
+                len(relevant.intersection(ranking[:rank])) / rank
+                for rank, d in enumerate(ranking, 1)
+                if d in relevant
+            ]
+            place = run_name, query_id
+            assert values["now"][*place, "nCover(rel=4)@20"] == pytest.approx(n_cover, abs=1e-6)
+            average_precision = sum(precisions) / len(relevant) if relevant else 0
+            assert values["now"][*place, "AP(rel=4)"] == pytest.approx(average_precision, abs=1e-6)
+
+
 @pytest.mark.slow
 def test_embedding_agrees_with_the_official_judgments(dl19: Path, tmp_path: Path) -> None:
     from trecexam.graders.weights import offline_folder

@@ -108,12 +108,6 @@ def test_rows_without_ratings_take_iterations_as_items() -> None:
         assert per_query(Cover(rel=5) @ 2, qrels, run) == {"q": 1 / 3}
     run_frame = Frame([("q", "a", 1.0)], ("query_id", "doc_id", "score"))
     assert per_query(Cover @ 1, frame, run_frame) == {"q": 1 / 3}
-    one_item = {"q": {"a": 5, "b": 0}}
-    assert per_query(Cover @ 1, one_item, run) == {"q": 0}
-    assert per_query(Cover @ 2, one_item, run) == {"q": 1}
-    without = Frame([("q", "a", 5), ("q", "b", 4), ("q", "c", 0)], ("query_id", "doc_id", "relevance"))
-    assert per_query(Cover(rel=5) @ 2, without, run) == {"q": 1}
-    assert per_query(Cover(rel=5) @ 1, without, run) == {"q": 0}
 
 
 def test_rating_rows_and_subtopic_rows_give_the_same(
@@ -157,7 +151,7 @@ def test_order_is_the_one_of_pytrec_eval() -> None:
         scores = {d: float(1 + rng.integers(0, 3) * 1e-8 + rng.integers(0, 2)) for d in doc_ids}
         top = trec_order(scores)[0]
         assert per_query(P @ 1, {"q": {top: 1}}, {"q": scores}) == {"q": 1.0}
-        assert per_query(Cover(rel=1) @ 1, {"q": {top: 1}}, {"q": scores}) == {"q": 1.0}
+        assert per_query(Cover(rel=1) @ 1, [Qrel("q", top, 1, "item")], {"q": scores}) == {"q": 1.0}
 
 
 def test_kernel() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from served import client_of
 from starlette.testclient import TestClient
-from support import hashed_rating, make_small_track, write_run
+from support import RECORDED, hashed_rating, make_small_track, write_run
 
 import trecexam
 from trecexam.serving import urls
@@ -324,3 +324,17 @@ class TestThereIsNothingYet:
         assert "qrels.txt" in client.get("/disagreements").text
         assert "qrels.txt" in client.get(urls.disagreements(show="items")).text
         assert "official" not in client.get("/").text
+
+
+def test_a_judged_passage_that_no_run_has_is_shown_with_its_judgment_and_without_a_rank(track: Path) -> None:
+    (track / "trecexam.toml").write_text(RECORDED.replace("depth = 8", "depth = 3\npool_judged = true"))
+    with trecexam.open_track(track) as opened:
+        opened.update()
+    with client_of(track) as client:
+        html = client.get(urls.query("q1")).text
+        assert "Passages in the first 3 ranks of the runs, and judged ones that no run has there;" in html
+        assert html.count(urls.passage("q1", "q1-d")) == 12
+        page = client.get(urls.passage("q1", "q1-d11")).text
+        assert "No run has it in its first ranks now." in page
+        assert "passage 11 about q1" in page
+        assert client.get("/disagreements").status_code == client.get("/holes").status_code == 200

@@ -65,7 +65,9 @@ def agreement(
 
     Graded, merged and binary tables over the passages that have both labels, with 95% intervals that take
     the passages of a query as dependent. A row's kappa is that of its label against the judgment that it
-    is paired with. Published tables for TREC DL 2019 are those of --min-answers 2 --min-relevant 2.
+    is paired with. Published tables for TREC DL 2019 are those of --min-answers 2 --min-relevant 2 on a track
+    with `pool_judged = true` in [track] (`init --pool-judged`): they are over all judged passages, while
+    by default only those in the runs' first ranks have a label.
     """
     if as_json and as_latex:
         raise click.UsageError("--json or --latex, not both")
@@ -94,7 +96,7 @@ def _say_what_counts(agreements: Agreements) -> None:
         f"{agreements.n_judgment_only:,} only a judgment",
         err=True,
     )
-    for line in agreements.warnings:
+    for line in (*agreements.warnings, *filter(None, [agreements.unpooled_note])):
         click.echo(line, err=True)
     if agreements.left_out["who"]:
         click.echo(

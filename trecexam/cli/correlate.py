@@ -14,6 +14,7 @@ from trecexam.cli.scores import bad_measures, say_what_is_missing
 
 if TYPE_CHECKING:
     from trecexam.features.correlation.comparison import LeaderboardComparison, Outliers, SwappedPairs
+    from trecexam.features.correlation.representative import RepresentativeQueries
 
 
 @click.command(epilog="Example: trecexam correlate mytrack -m 'P(rel=4)@20' --official-measure nDCG@10")
@@ -46,6 +47,14 @@ if TYPE_CHECKING:
     help="Print the N (10) runs that sit furthest from the diagonal. Stands after TRACK where N is left out.",
 )
 @click.option(
+    "--representative",
+    is_flag=False,
+    flag_value=10,
+    type=click.IntRange(min=1),
+    metavar="[N]",
+    help="Print N (10) queries that order the runs as all do. Stands after TRACK where N is left out.",
+)
+@click.option(
     "--rbo-p",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     metavar="P",
@@ -61,6 +70,7 @@ def correlate(
     per_query: bool,
     swaps: bool,
     outliers: int | None,
+    representative: int | None,
     rbo_p: float | None,
     as_json: bool,
 ) -> None:
@@ -78,16 +88,27 @@ def correlate(
     places the run too high.
 
     --swaps and --outliers are of the first measure of each side unless measures are given.
+
+    --representative: queries chosen one after the other, so that the leaderboard on them is nearest to that
+    on all queries, by Kendall's tau, on the grades (first measure unless given) and with --official-measure
+    on the judgments. They fit the runs that are here: .chosen_half is tau where they are chosen on half of
+    the runs, .other_half that of the same queries on the other half, .random_queries that of random ones.
     """
-    if sum((per_query, swaps, outliers is not None)) > 1:
-        raise click.UsageError("--per-query, --swaps and --outliers are three tables; ask for one")
+    if sum((per_query, swaps, outliers is not None, representative is not None)) > 1:
+        raise click.UsageError(
+            "--per-query, --swaps, --outliers and --representative are four tables; ask for one"
+        )
+    if representative is not None and (min_ratings or thresholds or rbo_p is not None):
+        raise click.UsageError("--representative goes with none of --min-rating, --thresholds and --rbo-p")
     if rbo_p is not None and (swaps or outliers):
         raise click.UsageError("--rbo-p is about the correlations; --swaps and --outliers have none")
     with trecexam.open_track(track) as opened, bad_measures():
         chosen = measures or None, official_measures or None
         ratings = sorted({*min_ratings, *(opened.thresholds() if thresholds else ())})
-        shown: LeaderboardComparison | SwappedPairs | Outliers | None
-        if swaps:
+        shown: LeaderboardComparison | SwappedPairs | Outliers | RepresentativeQueries | None
+        if representative is not None:
+            shown = opened.representative(*chosen, most=representative)
+        elif swaps:
             shown = opened.swaps(*chosen, min_ratings=ratings)
         elif outliers is not None:
             shown = opened.outliers(*chosen, min_ratings=ratings, most=outliers)

@@ -55,6 +55,13 @@ min_rating_option = click.option(
     help="Items a passage must reach [default: the track's, 1].",
 )
 @click.option("--binary", is_flag=True, help="Label 1 for passages that reach enough items, 0 for the rest.")
+@click.option(
+    "--by",
+    type=click.Choice(["query", "facet"]),
+    default="query",
+    show_default=True,
+    help="Labels of each query, or of each of its facets, by the facet's items, as query/facet.",
+)
 def qrels(
     track: Path,
     output: Path | None,
@@ -62,11 +69,15 @@ def qrels(
     min_rating: int | None,
     min_answers: int | None,
     binary: bool,
+    by: Literal["query", "facet"],
 ) -> None:
     """Rubric-Qrels of TRACK, as trec_eval takes them."""
     with trecexam.open_track(track) as opened:
-        rows = opened.qrels(label=label, min_rating=min_rating, min_answers=min_answers, binary=binary)
+        rows = opened.qrels(label=label, min_rating=min_rating, min_answers=min_answers, binary=binary, by=by)
         _write_qrels(rows, output)
+        left_out = opened.items_without_facet() if by == "facet" else 0
+        if left_out:
+            click.echo(f"{left_out:,} items have no facet, and are left out", err=True)
         show.human(opened)
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+import trecexam
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -39,6 +43,7 @@ class InitOptions:
     ray: str | None
     prompt: str | None
     metric: str | None
+    pool_judged: bool
     link: bool
 
 
@@ -84,20 +89,42 @@ class InitOptions:
 @click.option(
     "--metric", metavar="NAME", help="Of --grader erag: em, f1, rouge-l, accuracy or module:function."
 )
+@click.option(
+    "--pool-judged",
+    is_flag=True,
+    help="Pool, grade and label the judged passages that have a text, too; they stand in no run.",
+)
 @click.option("--link", is_flag=True, help="Link the files instead of copying them.")
 def init(track: Path, **given: Any) -> None:
     """Make the folder TRACK: the given files, a drop folder runs/, and a commented trecexam.toml."""
     # Behind it is pydantic, which --help must not wait for.
     from trecexam.scaffold import make_track
 
-    made = make_track(track, _sources(InitOptions(**given)))
+    options = InitOptions(**given)
+    made = make_track(track, _sources(options))
     if made:
         click.echo(
             f"made {track} with {len(made)} files; settings are in {track / 'trecexam.toml'}", err=True
         )
     else:
         click.echo(f"{track} is as it should be; nothing to do", err=True)
+    if options.qrels and not options.pool_judged:
+        _say_judged_outside(track)
     click.echo(f"next: trecexam watch {track} --once", err=True)
+
+
+def _say_judged_outside(root: Path) -> None:
+    """Says how many judged passages are not pooled, as far as the folder has what tells."""
+    from converters.errors import ConversionError
+
+    with suppress(trecexam.TrecexamError, ConversionError), trecexam.open_track(root) as track:
+        outside, depth = track.judged_outside_pool(), track.folder.config.track.depth
+        if outside:
+            click.echo(
+                f"{plural(outside, 'judged passage')} {'is' if outside == 1 else 'are'} outside of the runs' "
+                f"first {depth}; --pool-judged grades {'it' if outside == 1 else 'them'} too",
+                err=True,
+            )
 
 
 def _sources(options: InitOptions) -> Sources:
@@ -126,7 +153,11 @@ def _sources(options: InitOptions) -> Sources:
         _model(options),
         _prompt(options),
         link=options.link,
-        settings={"grader": settings, "ray": cluster},
+        settings={
+            "track": {"pool_judged": True} if options.pool_judged else {},
+            "grader": settings,
+            "ray": cluster,
+        },
     )
 
 

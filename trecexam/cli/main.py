@@ -17,6 +17,7 @@ COMMANDS = {
     "watch": ("trecexam.cli.watch", "watch", "Grade what is new and keep out/ up to date."),
     "status": ("trecexam.cli.status", "status", "What the track holds and how far grading is."),
     "leaderboard": ("trecexam.cli.scores", "leaderboard", "Runs, best first."),
+    "evaluate": ("trecexam.cli.scores", "evaluate", "Run files on a qrels file, Cover too; needs no track."),
     "correlate": (
         "trecexam.cli.correlate",
         "correlate",

@@ -28,15 +28,30 @@ NOBODY = {"cells": 0, "passages": 0, "who": []}
     type=click.Choice(["workbench"]),
     help="Print what changes where answers are read as the workbench's released code does.",
 )
+@click.option(
+    "--overall",
+    is_flag=True,
+    help="Also the row _overall_, Cover of the whole pool, and the official leaderboard's ranks.",
+)
 @json_option
 def leaderboard(
-    track: Path, measures: tuple[str, ...], official: bool, compat: str | None, as_json: bool
+    track: Path,
+    measures: tuple[str, ...],
+    official: bool,
+    compat: str | None,
+    overall: bool,
+    as_json: bool,
 ) -> None:
     """Runs of TRACK, best first by the first measure, with standard errors.
 
     Uses the grades that are there; `trecexam watch` makes them. Means are over all queries of the bank (with
     --official: of the official judgments), as trec_eval -c.
+
+    --overall: _overall_ is what all pooled passages reach together, whatever the measure's cutoff; only
+    Cover and nCover have it. The last column is the official rank, where TRACK has an official leaderboard.
     """
+    if overall and (official or compat is not None):
+        raise click.UsageError("--overall is about the grades; it goes with neither --official nor --compat")
     if compat is not None:
         if official:
             raise click.UsageError("--compat is about the grades; --official uses none")
@@ -48,7 +63,8 @@ def leaderboard(
         show.table(difference.table, as_json=as_json)
         return
     with trecexam.open_track(track) as opened, bad_measures():
-        board = opened.leaderboard(measures or None, official=official)
+        whole = opened.overall_leaderboard(measures or None) if overall else None
+        board = whole.board if whole else opened.leaderboard(measures or None, official=official)
         files = {name: opened.folder.shown(path) for name, path in opened.run_files().items()}
         # Nothing of the grades, the grader's or people's, is in the official judgments.
         human_ratings = NOBODY if official else opened.override_summary()
@@ -59,11 +75,51 @@ def leaderboard(
     # Behind it is numpy, which --help must not wait for.
     from trecexam.features.leaderboard import tables as results
 
-    show.table(
-        results.leaderboard_table(board),
-        as_json=as_json,
-        json_value=results.leaderboard_json(board, files, human_ratings) if as_json else None,
-    )
+    value = results.leaderboard_json(board, files, human_ratings) if as_json else None
+    if whole:
+        show.table(whole.table(), as_json=as_json, json_value=value and whole.as_json(value))
+    else:
+        show.table(results.leaderboard_table(board), as_json=as_json, json_value=value)
+
+
+@click.command(
+    epilog="Example: trecexam evaluate mytrack/out/rubric.subtopics.qrels my.run -m 'Cover(rel=1)@20'"
+)
+@click.argument("qrels", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="QRELS")
+@click.argument(
+    "runs",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    nargs=-1,
+    required=True,
+    metavar="RUN...",
+)
+@measure_option
+@click.option("--per-query", is_flag=True, help="One row a run, query and measure, instead of means.")
+@json_option
+def evaluate(
+    qrels: Path, runs: tuple[Path, ...], measures: tuple[str, ...], per_query: bool, as_json: bool
+) -> int:
+    """Run files on a qrels file, as the `ir_measures` command does it, with Cover; no track is needed.
+
+    Cover and nCover need qrels whose second column is the item, with every item of a query:
+    out/rubric.subtopics.qrels of a track, with rel=1, or `trecexam export subtopics --min-rating N`. Where a
+    passage stands several times for a query, measures that know no items take its best label. Means are over
+    all queries of QRELS, as trec_eval -c.
+    """
+    if not measures:
+        raise click.UsageError("which measures? Name at least one with -m, as -m nDCG@10")
+    from trecexam.features.leaderboard import tables as results
+    from trecexam.features.leaderboard.files import evaluate_files
+
+    done = evaluate_files(qrels, runs, measures)
+    for line in (*done.rejected, *done.remarks):
+        click.echo(line, err=True)
+    if per_query:
+        show.table(results.per_query_table(done.values, done.values.measures), as_json=as_json)
+    else:
+        shown = results.leaderboard_json(done.board, done.files, NOBODY) if as_json else None
+        show.table(results.leaderboard_table(done.board), as_json=as_json, json_value=shown)
+    return 1 if done.rejected else 0
 
 
 def say_what_is_missing(track: Track) -> None:

@@ -56,7 +56,17 @@ class TrackSection(Section):
         description="What of a generated response is graded: its own text in passages, the passages that it "
         "cites, or both.",
     )
+    facets: bool = Field(
+        False,
+        description="The bank's query ids are query/facet, as of TREC CAR: its items are of the query, what "
+        "stands before the first /. `trecexam export qrels --by facet` gives labels by facet.",
+    )
     depth: int = Field(20, ge=1, description="Passages of each run and query that enter the pool (ranks).")
+    pool_judged: bool = Field(
+        False,
+        description="Pool the passages that the official judgments have, too, where they have a text: they "
+        "are graded and labelled, and stand in no run.",
+    )
     min_text: int = Field(1, ge=1, description="Passages with fewer characters than this are not graded.")
 
 

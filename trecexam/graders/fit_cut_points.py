@@ -10,6 +10,7 @@ from pathlib import Path
 
 import converters
 from trecexam.bank import Bank
+from trecexam.bank.facets import item_by_query
 from trecexam.graders.cut_points import CUT_POINTS, link
 from trecexam.graders.embedding import create_embedding
 from trecexam.track import TrackFolder
@@ -21,7 +22,8 @@ def fit(root: Path) -> tuple[float, ...]:
     passages, qrels = track.passages(), track.qrels()
     if passages is None or qrels is None:
         raise SystemExit(f"fit_cut_points: {root}: needs passages and official judgments as files")
-    bank = Bank.from_items(item for path in track.bank() for item in converters.read(path, "bank"))
+    everything = [item for path in track.bank() for item in converters.read(path, "bank")]
+    bank = Bank.from_items(map(item_by_query, everything) if track.config.track.facets else everything)
     judged: dict[str, dict[str, int]] = {}
     for qrel in converters.read(qrels, "qrels"):
         judged.setdefault(qrel.query_id, {})[qrel.doc_id] = qrel.relevance

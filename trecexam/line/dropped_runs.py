@@ -151,7 +151,9 @@ class DroppedRuns:
         line = self._files.get("line " + unknown[0], path, partial(_first_line, query_id=unknown[0]))
         shown = shorten_list(unknown, dots=True)
         if len(unknown) == len(run.query_ids):
-            rejected.append(Rejected(self.folder.shown(path), line, f"{NO_QUERY}: {shown}"))
+            of_facets = any(query_id.partition("/")[0] in run for query_id in bank.items)
+            hint = "; the bank's are query/facet: set facets = true in [track]" if of_facets else ""
+            rejected.append(Rejected(self.folder.shown(path), line, f"{NO_QUERY}: {shown}{hint}"))
             return False
         some = f"{len(unknown)} of its {len(run.query_ids)} queries"
         rejected.append(

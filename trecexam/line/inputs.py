@@ -20,6 +20,7 @@ from converters.records import HumanRating, Item, Qrel
 from converters.run import Run
 from trecexam.bank import Bank
 from trecexam.bank.asked import QUERY, asked
+from trecexam.bank.facets import item_by_query
 from trecexam.errors import TrackError
 from trecexam.files.cache import FileCache
 from trecexam.files.stamps import Rejected, Stamp, stamp
@@ -221,6 +222,10 @@ class InputReader:
             items += here
             queries.update(texts)
             rejected += (Rejected(shown, error.line, error.reason) for error in blank)
+        if self.folder.config.track.facets:
+            items = [item_by_query(item) for item in items]
+            # The text of a facet is none of its query.
+            queries = {item.query_id: queries[item.query_id] for item in items if item.query_id in queries}
         return Bank.from_items(items), queries
 
     def _human(self, rejected: list[Rejected]) -> tuple[tuple[int, HumanRating], ...]:

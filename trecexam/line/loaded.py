@@ -46,7 +46,8 @@ class LoadedTrack(TrackInputs):
         config: its settings, on the scale of its grader.
         grader: who answers; nothing here runs it.
         depth: how many ranks of each run are pooled.
-        pool: query_id -> its first passages in the runs; every query of the bank is there.
+        pool: query_id -> its first passages in the runs and, with `pool_judged`, its judged ones; every query
+            of the bank is there.
         texts: doc_id -> text of the pooled passages, as far as there are texts.
         sheets: query_id -> its cells and their grades; every query of the bank is there.
         overrides: people's ratings, and what became of each line of them.
@@ -118,6 +119,15 @@ class LoadedTrack(TrackInputs):
     def counts(self) -> Counts:
         """The cells of the pool by what became of them."""
         return count_cells(self.sheets.values())
+
+    @property
+    def n_judged_only(self) -> int:
+        """How many pooled passages no run has in its first ranks: they are pooled since they are judged."""
+        return sum(of_query.n_judged_only for of_query in self.pool.values())
+
+    def ranked_passages(self) -> dict[str, tuple[str, ...]]:
+        """query_id -> the pooled passages that runs have in their first ranks."""
+        return {query_id: of_query.ranked for query_id, of_query in self.pool.items()}
 
     def ratings(
         self, query_ids: Sequence[str] | None = None, *, human: bool = True

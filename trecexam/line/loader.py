@@ -21,6 +21,7 @@ from trecexam.line.derived import DerivedValues
 from trecexam.line.diagnostics import without_text
 from trecexam.line.grading import Graded, Grading, Progress
 from trecexam.line.inputs import InputReader, TrackInputs
+from trecexam.line.judged_pool import judged_outside, judged_without_text
 from trecexam.line.kept_codes import KeptCodes
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.measures import check_importance, check_measures
@@ -155,9 +156,21 @@ class TrackLoader:
         depth = depth or self.config.track.depth
         pooled = pool_with_ranks(tuple(inputs.runs.values()), inputs.bank.query_ids, depth)
         doc_ids = {doc_id for of_query in pooled.values() for doc_id in of_query.doc_ids}
-        texts, bad_passages = self._texts_of(doc_ids, inputs)
+        # Where the runs that are meant are said, nothing but what they have is.
+        with_judged = self.config.track.pool_judged and select_runs is None
+        outside = judged_outside(inputs, pooled) if with_judged else {}
+        texts, bad_passages = self._texts_of(doc_ids, set[str]().union(*outside.values()), inputs)
         lost = doc_ids - texts.keys()
         no_text = tuple(without_text(self.folder, inputs, texts, depth)) if lost else ()
+        gradable = {
+            query_id: {doc_id for doc_id in judged if self._is_gradable(texts.get(doc_id))}
+            for query_id, judged in outside.items()
+        }
+        no_text = (*no_text, *judged_without_text(self.folder, outside, gradable))
+        pooled = {
+            query_id: of_query.with_judged(gradable.get(query_id, ()))
+            for query_id, of_query in pooled.items()
+        }
         shown, best = self.folder.shown(self.folder.overrides()), self.traits.scale.max_rating
         docs_of = {query_id: of_query.doc_ids for query_id, of_query in pooled.items()}
         overrides = resolve(inputs.human, shown, inputs.bank, docs_of, texts, best)
@@ -266,20 +279,32 @@ class TrackLoader:
         grader_id = StoredGrades(self.store, self.grader).grader_id
         return 0 if grader_id is None else self.store.forget(grader_id, "error")
 
+    def _is_gradable(self, text: str | None) -> bool:
+        return text is not None and len(text) >= self.config.track.min_text
+
     def _texts_of(
-        self, doc_ids: Collection[str], inputs: TrackInputs
+        self, doc_ids: Collection[str], judged: Collection[str], inputs: TrackInputs
     ) -> tuple[Mapping[str, str], tuple[Rejected, ...]]:
         """The texts of these documents, as far as there are, and the passage lines not taken.
 
+        Args:
+            doc_ids: of the runs.
+            judged: others, for which alone the track need not have passages.
+
         Raises:
-            TrackError: some are not those of generated responses, and the track has no passages at all.
+            TrackError: some of the runs' are not those of generated responses, and the track has no passages
+                at all.
         """
         own = inputs.own_texts
         others = set(doc_ids) - own.keys()
+        whole_answers = self.inputs.whole_answers
+        wanted = others
+        if judged and self._texts.has_source and not whole_answers:
+            wanted = others | (set(judged) - own.keys())
         # Where all that was dropped was refused, that is the news, and not the missing passages.
-        if not others and (doc_ids or inputs.rejected or self.inputs.whole_answers):
+        if not wanted and (doc_ids or inputs.rejected or whole_answers):
             return own, ()
-        texts, rejected = self._texts.of(others)
+        texts, rejected = self._texts.of(wanted)
         return {**texts, **own}, rejected
 
     def _sheets_of(
@@ -291,14 +316,10 @@ class TrackLoader:
         overrides: Overrides,
     ) -> dict[str, GradeSheet]:
         """The cells of every query; only where passages, texts or items changed grades are looked up."""
-        min_text = self.config.track.min_text
         sheets: dict[str, GradeSheet] = {}
         new: dict[str, tuple[tuple[str, ...], tuple[str | None, ...]]] = {}
         for query_id, doc_ids in pooled.items():
-            gradable = tuple(
-                text if text is not None and len(text) >= min_text else None
-                for text in map(texts.get, doc_ids)
-            )
+            gradable = tuple(text if self._is_gradable(text) else None for text in map(texts.get, doc_ids))
             known, human = self._sheets.get(query_id), overrides.queries.get(query_id)
             if known and (known.doc_ids, known.texts, known.items) == (
                 doc_ids,

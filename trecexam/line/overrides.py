@@ -17,9 +17,9 @@ RETIRED = "retired"
 class Decision(NamedTuple):
     """A line of overrides.tsv, and what became of it.
 
-    `state` is "counts"; "replaced" by a later line; "withdrawn", as the person said; "not pooled", where no
-    run has the passage in its first ranks now; "retired", where the item is, or all items of the query;
-    or "refused", with a row in rejected.tsv.
+    `state` is "counts"; "replaced" by a later line; "withdrawn", as the person said; "not pooled", where the
+    passage is not in the pool now; "retired", where the item is, or all items of the query; or "refused",
+    with a row in rejected.tsv.
     """
 
     line: int

@@ -1,8 +1,12 @@
-"""Which (query, passage) pairs are in the pool, and at which ranks of which run each of them stands."""
+"""Which (query, passage) pairs are in the pool, and at which ranks of which run each of them stands.
+
+The pool is the first ranks of all runs and, where `[track] pool_judged` says so, "all passages in official
+judgments" beside them (the pool of the Rubric papers): these stand at no rank.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,16 +19,40 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class PooledQuery:
-    """The first passages of all runs for one query.
+    """The first passages of all runs for one query, and judged ones beside them.
 
     Attributes:
         doc_ids: the pooled passages, sorted.
         ranks: int32 of shape (runs, depth): the place among `doc_ids` of the passage at each rank; -1
             beyond the end of a run's ranking.
+        n_judged_only: how many passages stand at none of these ranks: they are pooled since they are judged.
     """
 
     doc_ids: tuple[str, ...]
     ranks: NDArray[np.int32]
+    n_judged_only: int = 0
+
+    @property
+    def ranked(self) -> tuple[str, ...]:
+        """The passages at these ranks, sorted."""
+        import numpy as np
+
+        if not self.n_judged_only:
+            return self.doc_ids
+        return tuple(self.doc_ids[at] for at in np.unique(self.ranks[self.ranks >= 0]).tolist())
+
+    def with_judged(self, doc_ids: Collection[str]) -> PooledQuery:
+        """The same ranks in a pool that has these passages, too."""
+        import numpy as np
+
+        judged_only = set(doc_ids).difference(self.doc_ids)
+        if not judged_only:
+            return self
+        every = tuple(sorted(judged_only.union(self.doc_ids)))
+        row = {doc_id: at for at, doc_id in enumerate(every)}
+        # The last one is for rank -1.
+        row_now = np.array([*map(row.__getitem__, self.doc_ids), -1], np.int32)
+        return PooledQuery(every, row_now[self.ranks], self.n_judged_only + len(judged_only))
 
 
 def pool(runs: Iterable[Run], query_ids: Iterable[str], depth: int) -> Mapping[str, tuple[str, ...]]:

@@ -25,6 +25,13 @@ class Texts:
         self._texts_stamp: object = None
         self._texts_rejected: tuple[Rejected, ...] = ()
 
+    @property
+    def has_source(self) -> bool:
+        """Whether the track has any file or dataset that texts may be in."""
+        folder = self.folder
+        dataset = folder.config.track.dataset
+        return not (folder.passages() is None and dataset is None and folder.recorded() is None)
+
     def of(self, doc_ids: Iterable[str]) -> tuple[Mapping[str, str], tuple[Rejected, ...]]:
         """The texts of these documents, as far as the track has them, and the passage lines not taken.
 

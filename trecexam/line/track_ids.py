@@ -10,6 +10,7 @@ from converters.bank import read_bank
 from converters.errors import ConversionError
 from converters.ir_dataset import dataset_qrels, dataset_queries
 from converters.records import Qrel
+from trecexam.bank.facets import item_by_query
 from trecexam.track import TrackFolder
 
 
@@ -29,7 +30,9 @@ class TrackIds(NamedTuple):
 
 def track_ids(folder: TrackFolder) -> TrackIds:
     """The ids in a track's files; nothing of it is graded or computed."""
-    topics = {item.query_id for path in folder.bank(optional=True) for item in read_bank(path, _pass)}
+    items = [item for path in folder.bank(optional=True) for item in read_bank(path, _pass)]
+    by_query = item_by_query if folder.config.track.facets else lambda item: item
+    topics = {by_query(item).query_id for item in items}
     queries, official, passages = folder.queries(), folder.qrels(), folder.passages()
     rubric, dataset = folder.out / "rubric.qrels", folder.config.track.dataset
     if queries is not None:

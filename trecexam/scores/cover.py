@@ -17,10 +17,11 @@ import ir_measures
 import numpy as np
 from ir_measures import Measure, Metric, ParamInfo, measures, providers
 from ir_measures.providers import base as provider_base
-from ir_measures.util import TYPE_QREL, TYPE_RUN, QrelsConverter, RunConverter
+from ir_measures.util import TYPE_QREL, TYPE_RUN, RunConverter
 from numpy.typing import NDArray
 
 from trecexam.scores.cover_kernel import best_ratings, credit, shares, trec_order
+from trecexam.scores.from_rows import QueryJudgments, rows_of, tables, together
 from trecexam.scores.weights import EQUAL, WEIGHTS, item_weights
 
 DEFAULT_REL = 4
@@ -92,11 +93,15 @@ class _Cover(_CoverBase):
 
     Qrels, by what they are:
 
-    - rows that carry `ratings` (`trecexam.scores.RubricQrel`): the items are those of the test bank. They
-      alone carry the items' importance, without which all weights but equal ones are refused;
+    - rows that carry `ratings` (`trecexam.scores.RubricQrel`), and data frames with a row for each passage
+      and item (`Track.qrels_frame`): the items are those of the test bank. They alone carry the items'
+      importance, without which all weights but equal ones are refused;
     - other rows with the item as iteration and the rating as relevance: the items are the distinct
-      iterations among the query's rows. A data frame's column `iteration` is the same;
-    - rows or a dict without iterations: one item, the passage's label.
+      iterations among the query's rows, which have to name every item of the query. A data frame's column
+      `iteration` is the same. Rows of 0 and 1 (`rubric.subtopics.qrels`) say which items a passage reaches:
+      `rel` must be 1;
+    - rows that name no item (iteration 0, Q0 or none) and dicts have labels of passages alone, from which
+      Cover cannot be computed: ValueError.
 
     Source: `trecexam.scores.cover_kernel.cover_values`.
     """
@@ -123,36 +128,12 @@ class _nCover(_CoverBase):  # noqa: N801
 class _ItemTable:
     """One query's ratings: a row for each passage of the qrels, a column for each item."""
 
-    def __init__(self, rows: list[Any]) -> None:
-        self.ratings: NDArray[np.int64]
-        self.importances: tuple[str, ...] | None = None
+    def __init__(self, of_query: QueryJudgments) -> None:
+        self.ratings = of_query.ratings
+        self.importances = of_query.importances
         self._weights: dict[str, NDArray[np.float64]] = {}
         self._pooled: dict[tuple[int, int | None, str], tuple[float, float]] = {}
-        carried = {row.doc_id: row.ratings for row in rows if hasattr(row, "ratings")}
-        if carried:
-            if not all(hasattr(row, "ratings") for row in rows):
-                raise ValueError(f"qrels of query {rows[0].query_id!r}: only some rows carry item ratings")
-            if len(set(map(len, carried.values()))) > 1:
-                raise ValueError(f"qrels of query {rows[0].query_id!r}: rows carry unequally many ratings")
-            self.ratings = np.array(list(carried.values()), np.int64).reshape(len(carried), -1)
-            self.importances = getattr(rows[0], "importances", None)
-            if any(getattr(row, "importances", None) != self.importances for row in rows):
-                raise ValueError(f"qrels of query {rows[0].query_id!r}: rows differ in the items' importance")
-            if self.importances is not None and len(self.importances) != self.ratings.shape[1]:
-                raise ValueError(
-                    f"qrels of query {rows[0].query_id!r}: rows carry {self.ratings.shape[1]} ratings and "
-                    f"{len(self.importances)} importances"
-                )
-            self._row = {doc_id: number for number, doc_id in enumerate(carried)}
-            return
-        self._row = {}
-        column: dict[str, int] = {}
-        for row in rows:
-            self._row.setdefault(row.doc_id, len(self._row))
-            column.setdefault(getattr(row, "iteration", "0"), len(column))
-        self.ratings = np.full((len(self._row), len(column)), -1, np.int64)
-        for row in rows:
-            self.ratings[self._row[row.doc_id], column[getattr(row, "iteration", "0")]] = row.relevance
+        self.doc_ids = {doc_id: number for number, doc_id in enumerate(of_query.doc_ids)}
 
     def weights(self, name: str) -> NDArray[np.float64] | None:
         """The items' weights; None for equal ones."""
@@ -174,15 +155,18 @@ class _ItemTable:
 
     def rows(self, ranking: Iterable[str]) -> NDArray[np.intp]:
         """The passages' row numbers; -1 for one that the qrels don't have."""
-        return np.array([self._row.get(doc_id, -1) for doc_id in ranking], np.intp)
+        return np.array([self.doc_ids.get(doc_id, -1) for doc_id in ranking], np.intp)
 
 
 class CoverEvaluator(providers.Evaluator):
     """Cover and nCover of runs on fixed qrels."""
 
-    def __init__(self, measures: Iterable[Measure], tables: dict[str, _ItemTable]) -> None:
+    def __init__(self, measures: Iterable[Measure], made: Iterable[QueryJudgments]) -> None:
+        made = list(made)
+        tables = {of_query.query_id: _ItemTable(of_query) for of_query in made}
         super().__init__(list(measures), tables.keys())
         self._tables = tables
+        item_rows = together([of_query.item_rows for of_query in made])
         self._by_parameters: dict[tuple[int, int | None, int | None, str], list[Measure]] = defaultdict(list)
         unknown = any(table.importances is None for table in tables.values())
         for metric in self.measures:
@@ -191,20 +175,39 @@ class CoverEvaluator(providers.Evaluator):
                     f"{metric} needs the importance of items, and these qrels carry none: give rows of "
                     "trecexam (`Track.qrels`, RubricQrel) of a bank whose items have it"
                 )
+            item_rows.check(metric)
             cutoff = metric.params.get("cutoff")
             self._by_parameters[metric["rel"], cutoff, metric["partial"], metric["weights"]].append(metric)
         self._cutoffs = {cutoff for _, cutoff, _, _ in self._by_parameters}
 
     def _iter_calc(self, run: TYPE_RUN) -> Iterator[Metric]:
         scores = RunConverter(run).as_dict_of_dict()  # type: ignore[no-untyped-call]
+        _check_kinds("query_id", scores, self._tables)
         for query_id, table in self._tables.items():
-            ranking = table.rows(trec_order(scores.get(query_id, {})))
+            of_query = scores.get(query_id, {})
+            _check_kinds("doc_id", of_query, table.doc_ids)
+            ranking = table.rows(trec_order(of_query))
             best = {cutoff: best_ratings(table.ratings, ranking, cutoff) for cutoff in self._cutoffs}
             for (rel, cutoff, partial, weights), metrics in self._by_parameters.items():
                 covered = credit(best[cutoff], rel, partial, table.weights(weights))
                 values = shares(covered, *table.pooled(rel, partial, weights))
                 for metric in metrics:
                     yield Metric(query_id, metric, values.cover if metric.NAME == "Cover" else values.ncover)
+
+
+def _check_kinds(column: str, of_run: Iterable[Any], of_qrels: Iterable[Any]) -> None:
+    """Refuses ids that are numbers on one side alone, as data frames make them: none would be the same.
+
+    Raises:
+        ValueError: with the first of each.
+    """
+    for ours, theirs in zip(of_run, of_qrels, strict=False):
+        if isinstance(ours, str) != isinstance(theirs, str):
+            raise ValueError(
+                f"{column} {ours!r} of the run and {theirs!r} of the qrels: one is text and one is not; read "
+                "both as text (in pandas, dtype=str)"
+            )
+        return
 
 
 class CoverProvider(providers.Provider):
@@ -217,12 +220,7 @@ class CoverProvider(providers.Provider):
     ]
 
     def _evaluator(self, measures: Iterable[Measure], qrels: TYPE_QREL) -> CoverEvaluator:
-        rows: dict[str, list[Any]] = defaultdict(list)
-        for row in QrelsConverter(qrels).as_namedtuple_iter():  # type: ignore[no-untyped-call]
-            rows[row.query_id].append(row)
-        return CoverEvaluator(
-            measures, {query_id: _ItemTable(of_query) for query_id, of_query in rows.items()}
-        )
+        return CoverEvaluator(measures, tables(rows_of(qrels)))
 
     def qrel_inputs(self, measures: Iterable[Measure]) -> list[str]:
         """The columns that qrels need."""

@@ -138,25 +138,44 @@ def label_qrels(
             )
 
 
+def naming(ratings: NDArray[np.integer], rated: NDArray[np.bool_]) -> NDArray[np.integer]:
+    """The ratings, with a 0 of the first rated passage on each item that no passage is rated on.
+
+    Rows that are made of them name every item of the query, so that Cover can be computed from them.
+
+    Args:
+        ratings, rated: of one query, as `QueryRatings` has them.
+    """
+    nameless = ~(ratings >= 0).any(axis=0)
+    if not nameless.any() or not rated.any():
+        return ratings
+    named = ratings.copy()
+    named[rated.argmax(), nameless] = 0
+    return named
+
+
 def subtopic_qrels(q: QueryRatings, min_rating: int = 4) -> Iterator[Qrel]:
     """Diversity qrels as ndeval reads them: the iteration is the item's index, counted from 1.
 
     The relevance is 1 where the passage is rated min_rating or better on the item, else 0; there is a
-    row only where there is a rating. Rows are in the order of the items, then of the passages.
+    row only where there is a rating, and one for an item that no passage is rated on (`naming`). Rows are
+    in the order of the items, then of the passages.
     """
-    items, docs = np.nonzero(q.ratings.T >= 0)
+    items, docs = np.nonzero(naming(q.ratings, q.rated).T >= 0)
     for item, doc in zip(items.tolist(), docs.tolist(), strict=True):
-        yield Qrel(q.query_id, q.doc_ids[doc], int(q.ratings[doc, item] >= min_rating), str(item + 1))
+        reached = q.ratings[doc, item] >= max(min_rating, 0)
+        yield Qrel(q.query_id, q.doc_ids[doc], int(reached), str(item + 1))
 
 
 def rating_qrels(q: QueryRatings) -> Iterator[Qrel]:
     """Every rating as a qrels row: the iteration is the item's index from 1, the relevance the rating.
 
-    From these rows Cover(rel=t), and the diversity measures with rel=t, can be computed for any t.
+    From these rows Cover(rel=t), and the diversity measures with rel=t, can be computed for any t: an item
+    that no passage is rated on has a row, too (`naming`).
     A passage's rows rise in rating: where a measure that knows no subtopics, like nDCG, meets the same
     passage several times, `ir_measures` keeps the last row, which is the passage's best rating.
     """
-    for doc_id, ratings in zip(q.doc_ids, q.ratings, strict=True):
+    for doc_id, ratings in zip(q.doc_ids, naming(q.ratings, q.rated), strict=True):
         for item in np.argsort(ratings, kind="stable").tolist():
             if ratings[item] >= 0:
                 yield Qrel(q.query_id, doc_id, int(ratings[item]), str(item + 1))

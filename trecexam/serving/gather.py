@@ -243,6 +243,7 @@ def _view(
         store=str(folder.store_path),
         settings=ViewSettings(
             config.track.depth,
+            config.track.pool_judged,
             scores.label,
             scores.min_rating,
             scores.min_answers,

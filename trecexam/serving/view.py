@@ -27,11 +27,13 @@ class ViewSettings:
     """The settings of the track that decide what counts.
 
     Attributes:
+        pool_judged: whether judged passages are pooled that no run has in its first `depth` ranks.
         max_rating: the best rating on the grader's scale, 0..max_rating.
         min_relevant: the official judgment from which on a passage is relevant.
     """
 
     depth: int
+    pool_judged: bool
     label: Literal["max", "count"]
     min_rating: int
     min_answers: int

@@ -181,6 +181,19 @@ def test_it_says_what_does_not_count(graded: Path, capsys: pytest.CaptureFixture
     assert f"{len(pooled & {first})} have only a label, {alone} only a judgment" in text
 
 
+def test_it_says_how_many_judged_passages_are_not_pooled_until_they_are(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (graded / "qrels.txt").open("a") as qrels:
+        qrels.write("q1 0 never 2\nq1 0 negative -1\nq9 0 d 1\n")
+    note = "1 judged passage outside of the runs' first ranks; published tables have them"
+    assert note in err(capsys, "agreement", graded, status=0)
+    assert run(["watch", str(graded), "--once"]) == 0
+    assert note.replace("'", "&#39;") in (graded / "out" / "report.html").read_text()
+    (graded / "trecexam.toml").write_text(RECORDED.replace("[track]", "[track]\npool_judged = true"))
+    assert "published tables" not in err(capsys, "agreement", graded, status=0)
+
+
 def test_negative_judgments_are_left_out_and_counted(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,9 +11,10 @@ from trecexam.errors import TrecexamError
 from trecexam.features.agreement.arithmetic import Agreement, Thresholds, agreement, pair
 from trecexam.features.agreement.tables import agreement_json, agreement_table
 from trecexam.line.diagnostics import nothing_graded
-from trecexam.line.official import official_judgments
+from trecexam.line.official import Official, official_judgments
 from trecexam.scores.labels import labels
 from trecexam.tables.table import Table
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.line.loaded import LoadedTrack
@@ -36,6 +37,8 @@ class Agreements:
         n_queries: queries with passages that have both labels.
         n_both: passages that have both; only these count.
         n_label_only, n_judgment_only: passages of the bank's queries that have only the one.
+        n_unpooled: judged passages of the bank's queries that are graded with `[track] pool_judged` alone;
+            0 where that is set.
         left_out: people's ratings, which do not count here: `cells`, `passages`, and `who`.
         found: one for each choice, min_answers within min_rating.
     """
@@ -47,8 +50,19 @@ class Agreements:
     n_both: int
     n_label_only: int
     n_judgment_only: int
+    n_unpooled: int
     left_out: Mapping[str, Any]
     found: tuple[Agreement, ...]
+
+    @property
+    def unpooled_note(self) -> str | None:
+        """What tells published tables from these; None where all judged passages are pooled."""
+        if not self.n_unpooled:
+            return None
+        return (
+            f"without a label are {plural(self.n_unpooled, 'judged passage')} outside of the runs' first "
+            "ranks; published tables have them: `pool_judged = true` in [track] grades them too"
+        )
 
     def table(self) -> Table:
         """A row for each cell and sum of each table."""
@@ -120,6 +134,7 @@ def agreements(
         len(pairs.query),
         pairs.n_label_only,
         pairs.n_judgment_only,
+        0 if track.config.track.pool_judged else _n_unpooled(judged, ratings),
         track.override_summary(),
         tuple(compared),
     )
@@ -139,6 +154,10 @@ def _refuse_beyond(choices: Sequence[Thresholds], best: int) -> None:
     for choice in choices:
         if choice.min_rating > best:
             raise TrecexamError(f"min_rating {choice.min_rating}: the grader rates 0..{best}")
+
+
+def _n_unpooled(judged: Official, ratings: Sequence[QueryRatings]) -> int:
+    return sum(len(judged.judged.get(q.query_id, {}).keys() - set(q.doc_ids)) for q in ratings)
 
 
 def _why_none(track: LoadedTrack, ratings: Sequence[QueryRatings]) -> str:

@@ -10,6 +10,7 @@ from trecexam.line.loaded import LoadedTrack, Part
 from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.tables.section import FeatureReport, ReportPart
 from trecexam.tables.table import to_tsv
+from trecexam.tables.text import sentence
 
 _PARTS: tuple[Part, ...] = ("cells", "people", "official", "settings")
 
@@ -49,6 +50,8 @@ def _lines(agreements: Agreements) -> list[str]:
             f"Cohen's kappa of the binary labels is {kappa.value:.2f} (95% interval {kappa.low:.2f} to "
             f"{kappa.high:.2f}, queries kept together)."
         )
+    if agreements.unpooled_note:
+        lines.append(sentence(agreements.unpooled_note))
     return lines
 
 

@@ -9,6 +9,7 @@ import converters
 from converters.bank_lines import BankLine, scan_bank
 from converters.ir_dataset import dataset_queries
 from converters.lines import open_bytes
+from trecexam.bank.facets import lines_by_query
 from trecexam.errors import TrecexamError
 from trecexam.features.banks.checks import Checked, check_lines
 from trecexam.files.stamps import sniffed
@@ -51,12 +52,13 @@ def check_track(folder: TrackFolder, *, max_words: int | None = None) -> Checked
     expected = {} if queries is None else dict.fromkeys(texts, folder.shown(queries))
     if queries is None and folder.config.track.dataset is not None:
         texts = {query.query_id: query.text for query in dataset_queries(folder.config.track.dataset)}
-    return check_lines(_lines(files), texts, expected, max_words)
+    lines = _lines(files, facets=folder.config.track.facets)
+    return check_lines(lines, texts, expected, max_words)
 
 
-def _lines(files: Sequence[tuple[str, Path]]) -> Iterator[tuple[str, BankLine]]:
+def _lines(files: Sequence[tuple[str, Path]], *, facets: bool = False) -> Iterator[tuple[str, BankLine]]:
     for shown, path in files:
         with open_bytes(path):
             # One that is missing or closed to us is no finding: nothing can be said of it.
             pass
-        yield from ((shown, line) for line in scan_bank(path))
+        yield from ((shown, line) for line in lines_by_query(scan_bank(path), facets=facets))

@@ -18,6 +18,7 @@ from converters.errors import ConversionError
 from converters.ir_dataset import dataset_queries
 from converters.nuggets import IMPORTANCES
 from converters.records import Item
+from trecexam.bank.facets import item_by_query, lines_by_query
 from trecexam.errors import ItemConflictError, TrecexamError, did_you_mean
 from trecexam.features.banks.checks import BankFinding, check_lines
 from trecexam.files import atomic as files
@@ -186,9 +187,11 @@ def edits(folder: TrackFolder, query_id: str) -> dict[str, list[dict[str, Any]]]
     Raises:
         TrecexamError, ConversionError: the bank cannot be read.
     """
+    bank = _read(folder)
     edits_by_item: dict[str, list[dict[str, Any]]] = {}
-    for path in folder.bank():
-        edits_by_item.update(edits_of(_content(path), path, query_id))
+    for path, content in bank.contents.items():
+        for in_file in _ids_in_files(folder, bank, query_id):
+            edits_by_item.update(edits_of(content, path, in_file))
     return edits_by_item
 
 
@@ -199,7 +202,8 @@ def items_to_edit(folder: TrackFolder, query_id: str) -> tuple[ToEdit, ...]:
         TrecexamError: the bank cannot be read, or neither it nor the track's queries know the query.
     """
     bank = _read(folder)
-    if all(item.query_id != query_id for item in _all(bank)):
+    ids = _ids_in_files(folder, bank, query_id)
+    if all(item.query_id not in ids for item in _all(bank)):
         _check_query(folder, query_id, _all(bank))
     noted = edits(folder, query_id)
     checked = _findings(folder, query_id)
@@ -212,8 +216,16 @@ def items_to_edit(folder: TrackFolder, query_id: str) -> tuple[ToEdit, ...]:
         )
         for path, items in bank.items.items()
         for item in items
-        if item.query_id == query_id
+        if item.query_id in ids
     )
+
+
+def _ids_in_files(folder: TrackFolder, bank: _Bank, query_id: str) -> dict[str, None]:
+    """The query ids that a query's items have in the files: its own, and query/facet with `facets`."""
+    ids = {query_id: None}
+    if folder.config.track.facets:
+        ids.update((each.query_id, None) for each in _all(bank) if item_by_query(each).query_id == query_id)
+    return ids
 
 
 def _change(
@@ -226,7 +238,8 @@ def _change(
         # A link stays a link.
         written = content != bank.contents[path] and files.replace(Path(os.path.realpath(path)), content)
         item = next(item for item in items_of(content, path) if item.item_id == changed)
-        return Edited(item, before and before[1], path, written, _warnings(folder, item))
+        of_query = item_by_query(item) if folder.config.track.facets else item
+        return Edited(item, before and before[1], path, written, _warnings(folder, of_query))
 
 
 @contextmanager
@@ -331,7 +344,7 @@ def _findings(folder: TrackFolder, query_id: str) -> list[BankFinding]:
     lines = [
         (folder.shown(path), line)
         for path in folder.bank()
-        for line in scan_bank(path)
+        for line in lines_by_query(scan_bank(path), facets=folder.config.track.facets)
         if line.query_id == query_id
     ]
     try:

@@ -262,8 +262,7 @@ def _refused(track: LoadedTrack) -> Iterator[TrecexamError]:
 def _unmatched_judgments(track: LoadedTrack) -> Iterator[str]:
     """Official judgments and leaderboards that have nothing in common with what is here."""
     if track.official is not None:
-        pooled = {query_id: sheet.doc_ids for query_id, sheet in track.sheets.items()}
-        reason = official_of(track).explain_no_overlap(pooled)
+        reason = official_of(track).explain_no_overlap(track.ranked_passages())
         if reason:
             yield reason
     if track.official_ranks is not None and not _ranked(track):

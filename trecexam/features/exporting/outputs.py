@@ -9,7 +9,7 @@ import numpy as np
 from converters.trec_qrels import qrels_lines
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.output_files import Feature, OutputFiles
-from trecexam.scores.labels import labels
+from trecexam.scores.labels import labels, naming
 from trecexam.scores.ratings import QueryRatings
 
 LABELS, SUBTOPICS = "rubric.qrels", "rubric.subtopics.qrels"
@@ -30,9 +30,10 @@ def subtopic_lines(queries: Iterable[QueryRatings], min_rating: int) -> Iterator
     """The rows of `trecexam.scores.labels.subtopic_qrels` as lines, sorted by query, item and document."""
     for q in queries:
         doc_ids = np.array(q.doc_ids, object)
-        reached = (q.ratings >= min_rating).astype(np.int8)
+        reached = (q.ratings >= max(min_rating, 0)).astype(np.int8)
+        has_row = naming(q.ratings, q.rated) >= 0
         for item in range(q.n_items):
-            rated = q.ratings[:, item] >= 0
+            rated = has_row[:, item]
             docs: list[str] = doc_ids[rated].tolist()
             yield qrels_lines(q.query_id, str(item + 1), docs, reached[rated, item].tolist())
 

@@ -124,7 +124,7 @@ def _simulation(
         simulation = Simulation(rankings, judgments.labels, automatic, names, rule)
     except ValueError as error:
         raise TrecexamError(str(error)) from None
-    apart = judgments.explain_no_overlap({q.query_id: q.doc_ids for q in ratings})
+    apart = judgments.explain_no_overlap(track.ranked_passages())
     return simulation, _notes(track, simulation, judgments, apart)
 
 

@@ -93,17 +93,23 @@ def _reached(ratings: Any, min_rating: int) -> Iterator[int]:
 
 
 def origin_of(track: LoadedTrack) -> SnapshotOrigin:
-    """What can move the leaderboard. The official judgments cannot, nor can files that were not taken."""
-    folder = track.folder
-    others = (folder.config_path, folder.qrels(), folder.official_leaderboard(), *folder.run_files())
+    """What can move the leaderboard: no files that were not taken, and the official judgments only where
+    their passages are pooled.
+    """
+    folder, qrels = track.folder, track.folder.qrels()
+    others = (folder.config_path, qrels, folder.official_leaderboard(), *folder.run_files())
     idle = {folder.shown(path) for path in others if path is not None} | {CONFIG_NAME}
     idle -= {folder.shown(path) for path in track.run_files.values()}
     config = track.config.model_dump(mode="json", exclude={"watch", "report", "generator"})
     settings = {
         f"[{name}] {key}": value for name, section in config.items() for key, value in section.items()
     }
+    inputs = {printable(name): digest for name, digest in track.digests.items() if name not in idle}
+    if qrels is not None:
+        shown = folder.shown(qrels)
+        inputs[printable(shown)] = track.digests.get(shown, "") if track.config.track.pool_judged else ""
     return SnapshotOrigin(
-        {printable(name): digest for name, digest in track.digests.items() if name not in idle},
+        inputs,
         {name: value for name, value in settings.items() if name not in _IDLE},
         json.loads(identity_json(track.grader.identity)),
         versions(),

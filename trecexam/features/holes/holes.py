@@ -151,7 +151,7 @@ def _judgments(track: LoadedTrack, qrels: Path | None) -> tuple[Official | None,
     except TrecexamError as error:
         return None, (f"{error}; until then only ungraded passages are counted",)
     queries = track.bank.query_ids
-    no_overlap = judgments.explain_no_overlap({q.query_id: q.doc_ids for q in track.ratings()})
+    no_overlap = judgments.explain_no_overlap(track.ranked_passages())
     notes = [f"{line}; Judged counts them as judged, as ir_measures does" for line in judgments.warnings()]
     notes += [no_overlap] if no_overlap else []
     unknown = sum(query_id not in judgments.labels for query_id in queries)

@@ -147,7 +147,7 @@ class RelevantPassages:
         missed: those that are rated and reach none; best judgment first, then worst rating.
         unrated: pooled ones with a text but no rating: not graded, or no answer could be read.
         without_text: pooled ones that cannot be graded for lack of a text.
-        outside: those that no run has in the pool.
+        outside: those that are not in the pool.
     """
 
     query_id: str

@@ -108,6 +108,9 @@ def _provenance(track: LoadedTrack, facts: UpdateFacts) -> dict[str, Any]:
     if scores.min_answers > 1:
         label += f", min_answers {scores.min_answers}"
     judged = len({qrel.query_id for qrel in track.official or ()})
+    pooled = f"the first {track.config.track.depth} of each run and query"
+    if track.config.track.pool_judged:
+        pooled += f", and {track.n_judged_only:,} judged passages that are not among them"
     rows = {
         "Grader": " ".join(str(identity[key]) for key in ("grader", "model") if identity.get(key)),
         "Grader identity, sha256": identity_digest(identity).hex(),
@@ -115,7 +118,7 @@ def _provenance(track: LoadedTrack, facts: UpdateFacts) -> dict[str, Any]:
         f'policy "{scores.unparsed}": an unparsed answer {_POLICY[scores.unparsed]}',
         "Human ratings": human,
         "Label": f"{label}; items are reached from rating {scores.min_rating} on",
-        "Pool": f"the first {track.config.track.depth} of each run and query",
+        "Pool": pooled,
         "Test bank": f"{len(track.bank):,} items, {track.bank.n_retired:,} retired",
         "Official judgments": f"{len(track.official):,} of {judged:,} queries" if track.official else "none",
     }

@@ -13,8 +13,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow.compute import SetLookupOptions
 
-from trecexam.scores.columns.from_rows import QueryJudgments, tables
 from trecexam.scores.columns.rubric_labels import UNJUDGED, rubric_labels
+from trecexam.scores.from_rows import ItemRows, QueryJudgments, tables
 from trecexam.scores.labels import LabelRule
 from trecexam.scores.ratings import QueryRatings
 
@@ -44,6 +44,8 @@ class Judged:
         importances: of each query "vital", "okay" or "" for each item, or None; None where no query has any.
         min_rating: the rating that alpha_nDCG(rel=1) takes for 1, as `subtopic_qrels` does; None where
             ratings are labels of subtopics, which alpha_nDCG compares with its `rel`.
+        item_rows: of each query what its rows say of items, where they carry no ratings of them; Cover is
+            refused where that is too little.
     """
 
     query_ids: tuple[str, ...]
@@ -53,6 +55,7 @@ class Judged:
     ratings: tuple[NDArray[np.integer], ...] | None = None
     importances: tuple[tuple[str, ...] | None, ...] | None = None
     min_rating: int | None = None
+    item_rows: tuple[ItemRows, ...] = ()
 
     @classmethod
     def from_qrels(cls, rows: Iterable[_Row], query_ids: Iterable[str] = ()) -> Judged:
@@ -93,6 +96,7 @@ class Judged:
                 rubric_labels(q, rule, min_rating, min_answers),
                 q.ratings,
                 q.importances,
+                ItemRows(),
             )
             for q in queries
         ]
@@ -109,6 +113,7 @@ class Judged:
             np.concatenate([np.empty(0, np.int32), *(table.labels for table in made)]),
             tuple(table.ratings for table in made),
             importances if any(each is not None for each in importances) else None,
+            item_rows=tuple(table.item_rows for table in made),
         )
 
     def select(self, query_ids: Iterable[str]) -> Judged:
@@ -119,9 +124,8 @@ class Judged:
         for query_id in chosen:
             i = place.get(query_id)
             if i is None:
-                made.append(
-                    QueryJudgments(query_id, (), np.empty(0, np.int32), np.empty((0, 0), np.int8), None)
-                )
+                nothing = np.empty((0, 0), np.int8)
+                made.append(QueryJudgments(query_id, (), np.empty(0, np.int32), nothing, None, ItemRows()))
                 continue
             span = slice(int(self.offsets[i]), int(self.offsets[i + 1]))
             made.append(
@@ -131,6 +135,7 @@ class Judged:
                     self.labels[span],
                     np.empty((0, 0), np.int8) if self.ratings is None else self.ratings[i],
                     None if self.importances is None else self.importances[i],
+                    self.item_rows[i] if self.item_rows else ItemRows(),
                 )
             )
         selected = replace(Judged._from_tables(made), min_rating=self.min_rating)

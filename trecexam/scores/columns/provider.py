@@ -13,12 +13,13 @@ from typing import Any
 
 import ir_measures
 from ir_measures import Measure, Metric, measures, providers
-from ir_measures.util import TYPE_QREL, TYPE_RUN, QrelsConverter, RunConverter
+from ir_measures.util import TYPE_QREL, TYPE_RUN, RunConverter
 
 from converters.run import Run
 from trecexam.scores.columns.evaluator import ColumnEvaluator, supported
 from trecexam.scores.columns.judged import Judged
 from trecexam.scores.columns.measures import MODULES
+from trecexam.scores.from_rows import rows_of
 
 _DIVERSITY = "alpha_nDCG"
 
@@ -56,7 +57,7 @@ class ColumnsProvider(providers.Provider):
     def _evaluator(self, measures: Iterable[Measure], qrels: TYPE_QREL) -> ColumnsEvaluator:
         chosen = list(dict.fromkeys(measures))
         query_ids = qrels.keys() if isinstance(qrels, dict) else ()
-        rows = list(QrelsConverter(qrels).as_namedtuple_iter())  # type: ignore[no-untyped-call]
+        rows = rows_of(qrels)
         if any(hasattr(row, "ratings") for row in rows):
             for measure in chosen:
                 if measure.NAME == _DIVERSITY:

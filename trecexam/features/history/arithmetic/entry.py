@@ -27,7 +27,7 @@ class SnapshotOrigin:
     """What a leaderboard is made from.
 
     Attributes:
-        inputs: file -> sha256 (hex).
+        inputs: file -> sha256 (hex); "" where it is there and its content cannot matter.
         settings: "[section] key" -> value.
         grader: the grader's identity.
         versions: package -> version.
@@ -100,12 +100,12 @@ class Entry:
 
 def origin_change(before: SnapshotOrigin, after: SnapshotOrigin) -> OriginChange:
     """What changed from one to the other."""
-    added = sorted(after.inputs.keys() - before.inputs.keys())
-    removed = sorted(before.inputs.keys() - after.inputs.keys())
+    added = sorted(name for name in after.inputs.keys() - before.inputs.keys() if after.inputs[name])
+    removed = sorted(name for name in before.inputs.keys() - after.inputs.keys() if before.inputs[name])
     edited = sorted(
         name
         for name in before.inputs.keys() & after.inputs.keys()
-        if before.inputs[name] != after.inputs[name]
+        if before.inputs[name] and after.inputs[name] and before.inputs[name] != after.inputs[name]
     )
     renamed = []
     for name in removed:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from trecexam.scores.columns.judged import Judged
+from trecexam.scores.columns.judged import UNJUDGED, Judged
+from trecexam.scores.labels import naming
 
 
 def reached_items(judged: Judged, rel: int, alpha: float) -> NDArray[np.bool_]:
@@ -31,7 +32,8 @@ def reached_items(judged: Judged, rel: int, alpha: float) -> NDArray[np.bool_]:
 
 def _order(judged: Judged, *, by_item: bool) -> NDArray[np.intp]:
     """The items by their first rows: query by query, within it item by item or else passage by passage."""
-    rated = judged.items[:-1] >= 0
+    ratings = _with_named_items(judged)
+    rated = ratings >= 0
     n_items = rated.shape[1]
     first_doc = rated.argmax(axis=0) if len(rated) else np.zeros(n_items, np.intp)
     first_query = np.append(judged.query_of_row, 0)[first_doc]
@@ -39,4 +41,15 @@ def _order(judged: Judged, *, by_item: bool) -> NDArray[np.intp]:
     if by_item:
         return np.lexsort((np.arange(n_items), first_query, never))
     # The rows of one passage rise in rating.
-    return np.lexsort((np.arange(n_items), judged.items[first_doc, np.arange(n_items)], first_doc, never))
+    first_rating = np.append(ratings, judged.items[-1:], axis=0)[first_doc, np.arange(n_items)]
+    return np.lexsort((np.arange(n_items), first_rating, first_doc, never))
+
+
+def _with_named_items(judged: Judged) -> NDArray[np.integer]:
+    """The ratings of all passages, as rows that name every item have them."""
+    ratings = judged.items[:-1].copy()
+    rated = judged.labels != UNJUDGED
+    for i, n_items in enumerate(judged.n_items.tolist()):
+        of_query = slice(int(judged.offsets[i]), int(judged.offsets[i + 1])), slice(n_items)
+        ratings[of_query] = naming(ratings[of_query], rated[of_query[0]])
+    return ratings

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from trecexam.scores.columns.judged import UNJUDGED, Judged
 from trecexam.scores.columns.measures.base import Computation, Values, considered, ratio
 from trecexam.scores.columns.ranked import Hits
+from trecexam.scores.from_rows import together
 from trecexam.scores.weights import EQUAL, item_weights
 
 PARAMETERS = frozenset(("cutoff", "rel", "partial", "weights"))
@@ -50,6 +51,7 @@ def computation(measure: Measure, judged: Judged) -> Computation:
     """
     rel, partial = measure["rel"], measure["partial"]
     items, weights = judged.items, _weights(measure, judged)
+    together(judged.item_rows).check(measure)
     if measure.NAME == "Cover":
         whole = judged.n_items.astype(np.float64) if weights is None else weights.sum(axis=1)
     else:

@@ -1,0 +1,162 @@
+"""`trecexam correlate --representative`: which few queries order the runs as all do."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import kendalltau
+from support import RECORDED, HashGrader, make_small_track, write_run
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.features.correlation.representative import choose_queries, split_half
+
+
+def talk(capsys: pytest.CaptureFixture[str], *words: object, status: int = 0) -> tuple[str, str]:
+    capsys.readouterr()
+    assert run(["correlate", *map(str, words)]) == status
+    done = capsys.readouterr()
+    return done.out, done.err
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    header, *lines = [line.split("\t") for line in text.splitlines()]
+    return [dict(zip(header, line, strict=True)) for line in lines]
+
+
+def tau(values: np.ndarray, queries: list[int]) -> float:
+    """Of the leaderboard on these queries with that on all, by scipy; -1 where one of them ties all runs."""
+    few, everything = values[:, queries].mean(axis=1).round(12), values.mean(axis=1).round(12)
+    if len(set(few)) == 1 or len(set(everything)) == 1:
+        return -1.0
+    return float(kendalltau(few, everything).statistic)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_each_query_is_the_best_to_add(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, 5, (7, 9)) / 4 + np.arange(7)[:, None] / 9
+    chosen, taus = choose_queries(values, 6)
+    assert len(set(chosen)) == 6
+    for n, (query, reached) in enumerate(zip(chosen, taus, strict=True)):
+        before = list(chosen[:n])
+        possible = {other: tau(values, [*before, other]) for other in range(9) if other not in before}
+        best = max(possible.values())
+        assert reached == pytest.approx(best)
+        # Of equally good ones it is the first.
+        assert query == min(other for other, value in possible.items() if value == pytest.approx(best))
+    chosen, taus = choose_queries(values, 50)
+    assert sorted(chosen) == list(range(9))
+    assert taus[-1] == pytest.approx(1)
+
+
+def test_queries_that_tie_all_runs_are_the_last_to_be_chosen() -> None:
+    values = np.array([[0.5, 0.1, 0.5], [0.5, 0.2, 0.5], [0.5, 0.3, 0.5]])
+    chosen, taus = choose_queries(values, 3)
+    assert chosen[0] == 1
+    assert taus == [1, 1, 1]
+    assert np.isnan(choose_queries(np.ones((3, 2)), 1)[1][0])
+
+
+def test_noise_is_fitted_on_one_half_and_worth_little_on_the_other() -> None:
+    rng = np.random.default_rng(4)
+    noise = rng.random((30, 40))
+    fitted, other, drawn = split_half(noise, 3)
+    assert fitted.shape == other.shape == drawn.shape == (3,)
+    assert (fitted - other > 0.2).all(), "choosing among 40 queries of noise fits the runs"
+    assert (abs(other - drawn) < 0.1).all(), "and is worth no more than queries drawn at random"
+    # Where all queries order the runs alike, nothing is lost.
+    alike = np.arange(10)[:, None] + rng.random((10, 6)) / 4
+    for figures in split_half(alike, 2):
+        assert figures == pytest.approx(1)
+    again = split_half(noise, 3)
+    assert [figures.tolist() for figures in again] == [fitted.tolist(), other.tolist(), drawn.tolist()]
+    assert all(np.isnan(figures).all() for figures in split_half(noise[:3], 2))
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Path:
+    root = make_small_track(tmp_path / "track", queries=6)
+    for number in range(3, 9):
+        ranking = {f"q{q}": [f"q{q}-d{(d * 5 + number * q) % 12:02}" for d in range(12)] for q in range(1, 7)}
+        write_run(root / "runs" / f"run{number}.run", ranking)
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        track.update()
+        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in track.grades()))
+    (root / "trecexam.toml").write_text(RECORDED)
+    assert run(["watch", str(root), "--once"]) == 0
+    return root
+
+
+def test_the_table_says_what_few_queries_are_worth(many: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = talk(capsys, many, "-m", "nDCG@8", "--representative", "4")
+    table = rows(out)
+    with trecexam.open_track(many) as track:
+        names = [row.run for row in track.leaderboard(["nDCG@8"]).rows]
+        # The same by hand, from the values query by query.
+        capsys.readouterr()
+        found = track.representative(["nDCG@8"], most=4)
+    assert [row["query_id"] for row in table] == [row["query_id"] for row in found.table().records()]
+    assert [int(row["n_queries"]) for row in table] == [1, 2, 3, 4]
+    assert {row["measure"] for row in table} == {"nDCG@8"}
+    runs = map(str, (many / "runs").glob("*.run"))
+    words = [str(many / "out" / "rubric.qrels"), *runs, "-m", "nDCG@8", "--per-query", "--json"]
+    assert run(["evaluate", *words]) == 0
+    by_query = json.loads(capsys.readouterr().out)
+    queries = sorted({row["query_id"] for row in by_query})
+    values = np.zeros((len(names), len(queries)))
+    for row in by_query:
+        values[names.index(row["run"]), queries.index(row["query_id"])] = row["value"]
+    for n, row in enumerate(table, 1):
+        chosen = [queries.index(each["query_id"]) for each in table[:n]]
+        assert float(row["kendall_tau"]) == pytest.approx(tau(values, chosen), abs=1e-5)
+        assert -1 <= float(row["kendall_tau.other_half"]) <= float(row["kendall_tau.chosen_half"]) <= 1
+    assert "chosen to fit these 9 runs" in err
+    assert "4 queries" in err
+
+
+def test_official_measures_and_json(many: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, _ = talk(
+        capsys, many, "-m", "P@5", "--official-measure", "nDCG@10", "--json", "--representative", "2"
+    )
+    table = json.loads(out)
+    assert [(row["measure"], row["n_queries"]) for row in table] == [
+        ("P@5", 1), ("P@5", 2), ("nDCG@10 (official)", 1), ("nDCG@10 (official)", 2),
+    ]  # fmt: skip
+
+
+def test_it_needs_no_official_judgments_and_more_than_three_runs_for_halves(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (graded / "qrels.txt").unlink()
+    out, err = talk(capsys, graded, "--representative")
+    table = rows(out)
+    assert [row["n_queries"] for row in table] == ["1", "2", "3"]
+    assert {row["kendall_tau.other_half"] for row in table} == {""}
+    assert "too few runs" in err
+    for path in (graded / "runs").glob("*.run"):
+        path.unlink()
+    assert "no runs to compare yet" in talk(capsys, graded, "--representative", status=2)[1]
+
+
+@pytest.mark.parametrize(
+    "others", [["--swaps"], ["--per-query"], ["--thresholds"], ["--min-rating", "4"], ["--rbo-p", "0.5"]]
+)
+def test_it_is_a_table_of_its_own(
+    graded: Path, capsys: pytest.CaptureFixture[str], others: list[str]
+) -> None:
+    assert "--representative" in talk(capsys, graded, *others, "--representative", "2", status=2)[1]
+
+
+def test_halves_are_all_different() -> None:
+    from trecexam.features.correlation.representative import halves
+
+    parts = list(itertools.islice(halves(9, 20), 40))
+    assert len(parts) == 40
+    for chosen, other in parts:
+        assert sorted([*chosen, *other]) == list(range(9))
+        assert {len(chosen), len(other)} == {4, 5}

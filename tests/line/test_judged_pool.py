@@ -1,0 +1,333 @@
+"""Judged passages in the pool: graded and labelled, and at no rank of any run."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import ir_measures
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import HashGrader, hashed_rating, make_small_track
+
+import trecexam
+from trecexam.features.exams.responses import from_track
+from trecexam.features.judge_next.judge_next import next_judgments
+from trecexam.line.loader import opened
+from trecexam.line.pool import PooledQuery
+
+ON = "[track]\ndepth = 3\npool_judged = true\n"
+OFF = "[track]\ndepth = 3\n"
+QUERIES = ("q1", "q2", "q3")
+#: A passage that no run has at all, one without a text, one with an empty text.
+ALONE, LOST, EMPTY = "only-judged", "no-text", "empty-text"
+#: Measures that look at ranks alone, and those that divide by what there is to be retrieved.
+RANKED = ("P(rel=4)@3", "P(rel=3)@2", "RR(rel=4)@3", "Success(rel=4)@3", "Cover(rel=4)@3", "NumRet")
+DIVIDED = ("nCover(rel=4)@3", "AP(rel=4)", "nDCG@3", "R(rel=4)@3", "Rprec(rel=4)")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Three runs of ten passages, pooled to depth 3: of twelve judged passages a query three are outside."""
+    root = make_small_track(tmp_path / "track", config=ON)
+    with (root / "passages.jsonl").open("a") as passages:
+        passages.write(json.dumps({"docid": ALONE, "text": "what nobody retrieves"}) + "\n")
+        passages.write(json.dumps({"docid": EMPTY, "text": ""}) + "\n")
+    with (root / "qrels.txt").open("a") as qrels:
+        qrels.write(f"q1 0 {ALONE} 3\nq1 0 {LOST} 2\nq2 0 {EMPTY} 1\n")
+        # Of no query of the bank; and not judged, as trec_eval reads it.
+        qrels.write(f"q9 0 q1-d01 3\nq2 0 {ALONE} -1\n")
+    return root
+
+
+def update(root: Path, grader: HashGrader | None = None) -> HashGrader:
+    grader = grader or HashGrader()
+    with trecexam.open_track(root, grader=grader) as track:
+        track.update()
+    return grader
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def labelled(root: Path) -> set[tuple[str, str]]:
+    return {tuple(line.split()[::2]) for line in (root / "out" / "rubric.qrels").read_text().splitlines()}  # type: ignore[misc]
+
+
+def values(root: Path, measures: tuple[str, ...]) -> Mapping[str, list[float]]:
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        board = track.leaderboard(list(measures))
+    return {row.run: [score.mean for score in row.scores] for row in board.rows}
+
+
+RANKING = st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=6)
+
+
+@given(st.lists(RANKING, max_size=4), st.sets(st.sampled_from("abcdefghxyz")))
+def test_judged_passages_join_a_pool_whose_ranks_name_the_same_passages(
+    rankings: list[list[str]], judged: set[str]
+) -> None:
+    doc_ids = tuple(sorted({doc_id for ranking in rankings for doc_id in ranking}))
+    ranks = np.full((len(rankings), max(map(len, rankings), default=0)), -1, np.int32)
+    for row, ranking in enumerate(rankings):
+        ranks[row, : len(ranking)] = [doc_ids.index(doc_id) for doc_id in ranking]
+    pooled = PooledQuery(doc_ids, ranks).with_judged(judged)
+    assert pooled.doc_ids == tuple(sorted({*doc_ids, *judged}))
+    assert pooled.n_judged_only == len(judged - set(doc_ids))
+    assert pooled.ranks.dtype == np.int32
+    assert [[pooled.doc_ids[at] for at in row if at >= 0] for row in pooled.ranks] == rankings
+
+
+def test_judged_passages_with_a_text_are_graded_and_labelled_and_off_by_default_they_are_not(
+    root: Path,
+) -> None:
+    grader = update(root)
+    every = {(q, f"{q}-d{d:02}") for q in QUERIES for d in range(12)}
+    assert labelled(root) == every | {("q1", ALONE)}
+    assert {(cell.query_id, cell.doc_id) for cell in grader.asked} == labelled(root)
+    (root / "trecexam.toml").write_text(OFF)
+    assert not update(root).asked
+    assert labelled(root) == {(q, f"{q}-d{d:02}") for q in QUERIES for d in range(9)}
+
+
+def test_judged_passages_without_a_text_are_counted_in_a_line(root: Path) -> None:
+    update(root)
+    assert [row for row in table(root / "out" / "rejected.tsv") if row["file"] == "qrels.txt"] == [
+        {
+            "file": "qrels.txt",
+            "line": "",
+            "reason": "2 of 12 judged passages outside of the runs' first ranks have no text to grade and "
+            f"are not pooled, '{LOST}' of query 'q1' among them",
+        }
+    ]
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        assert track.counts().no_text == 0
+        assert track.counts().missing == 0
+        assert track.status()["judged_only_passages"] == 10
+    assert (
+        "the first 3 of each run and query, and 10 judged passages that are not among them"
+        in (root / "out" / "report.html").read_text()
+    )
+
+
+def test_ranked_measures_keep_their_values_and_denominators_count_judged_passages(root: Path) -> None:
+    update(root)
+    ranked, divided = values(root, RANKED), values(root, DIVIDED)
+    graded = {q: {d: best_of(q, d) for p, d in labelled(root) if p == q} for q in QUERIES}
+    brute = {name: brute_force(root, name, graded) for name in ranked}
+    (root / "trecexam.toml").write_text(OFF)
+    assert values(root, RANKED) == ranked
+    before = values(root, DIVIDED)
+    for place, measure in enumerate(DIVIDED[:2]):
+        assert any(before[name][place] != divided[name][place] for name in before), measure
+    for name, (n_cover, average_precision) in brute.items():
+        assert divided[name][0] == pytest.approx(n_cover)
+        assert divided[name][1] == pytest.approx(average_precision)
+
+
+def text_of(doc_id: str) -> str:
+    return "what nobody retrieves" if doc_id == ALONE else f"passage {int(doc_id[-2:])} about {doc_id[:2]}"
+
+
+def ratings_of(query_id: str, doc_id: str) -> list[int]:
+    return [hashed_rating(text_of(doc_id), f"question {i} of {query_id}?") for i in range(4)]
+
+
+def best_of(query_id: str, doc_id: str) -> int:
+    return max(ratings_of(query_id, doc_id))
+
+
+def brute_force(root: Path, run: str, graded: Mapping[str, Mapping[str, int]]) -> tuple[float, float]:
+    """nCover(rel=4)@3 and AP(rel=4), means over the queries, over all labelled passages."""
+    ranking: dict[str, list[str]] = {}
+    for line in (root / "runs" / f"{run}.run").read_text().splitlines():
+        query_id, _, doc_id, *_ = line.split()
+        ranking.setdefault(query_id, []).append(doc_id)
+    n_cover, average_precision = [], []
+    for q in QUERIES:
+        reached = {d: {i for i, rating in enumerate(ratings_of(q, d)) if rating >= 4} for d in graded[q]}
+        whole: set[int] = set().union(*reached.values())
+        n_cover.append(len(set().union(*(reached[d] for d in ranking[q][:3]))) / len(whole))
+        relevant = {d for d, label in graded[q].items() if label >= 4}
+        precisions = [
+            len(relevant.intersection(ranking[q][:rank])) / rank
+            for rank, d in enumerate(ranking[q], 1)
+            if d in relevant
+        ]
+        average_precision.append(sum(precisions) / len(relevant))
+    return float(np.mean(n_cover)), float(np.mean(average_precision))
+
+
+def test_the_leaderboard_is_that_of_ir_measures_on_the_written_qrels(root: Path) -> None:
+    update(root)
+    names = ("AP(rel=4)", "nDCG@3", "P(rel=4)@3", "R(rel=4)@3")
+    measures = [ir_measures.parse_measure(name) for name in names]
+    qrels = list(ir_measures.read_trec_qrels(str(root / "out" / "rubric.qrels")))
+    for name, means in values(root, names).items():
+        run = list(ir_measures.read_trec_run(str(root / "runs" / f"{name}.run")))
+        expected = ir_measures.calc_aggregate(measures, qrels, run)
+        assert means == pytest.approx([expected[measure] for measure in measures])
+
+
+def test_a_changed_file_of_judgments_grades_only_what_is_new(root: Path) -> None:
+    update(root)
+    with (root / "passages.jsonl").open("a") as passages:
+        passages.write(json.dumps({"docid": "late", "text": "judged late"}) + "\n")
+    assert not update(root).asked
+    with (root / "qrels.txt").open("a") as qrels:
+        qrels.write("q2 0 late 2\n")
+    assert {(cell.query_id, cell.doc_id) for cell in update(root).asked} == {("q2", "late")}
+    assert ("q2", "late") in labelled(root)
+
+
+def test_grades_stay_where_the_option_goes_and_comes_again(root: Path) -> None:
+    update(root)
+    before = (root / "out" / "rubric.qrels").read_bytes()
+    for config in (OFF, ON):
+        (root / "trecexam.toml").write_text(config)
+        assert not update(root).asked
+    assert (root / "out" / "rubric.qrels").read_bytes() == before
+
+
+def test_the_estimate_counts_them_before_anything_is_asked(root: Path) -> None:
+    grader = HashGrader()
+    with trecexam.open_track(root, grader=grader) as track:
+        assert track.estimate().cells == (3 * 12 + 1) * 4
+        assert track.judged_outside_pool() == 12
+    assert not grader.asked
+    (root / "trecexam.toml").write_text(OFF)
+    with trecexam.open_track(root, grader=grader) as track:
+        assert track.estimate().cells == 3 * 9 * 4
+        assert track.judged_outside_pool() == 12
+
+
+def test_a_judged_passage_is_no_hole_and_in_no_runs_counts(root: Path) -> None:
+    (root / "qrels.txt").write_text((root / "qrels.txt").read_text().replace("q3 0 q3-d01", "q3 0 q3-d99"))
+    update(root)
+    holes = (root / "out" / "holes.tsv").read_bytes()
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        to_fill = track.find_holes()
+        assert to_fill.holes == {"q3": ("q3-d01",)}
+        assert to_fill.pooled == 27
+        deep = track.holes([3, 8])
+    (root / "trecexam.toml").write_text(OFF)
+    update(root)
+    assert (root / "out" / "holes.tsv").read_bytes() == holes
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        assert track.find_holes().holes == to_fill.holes
+        # Deeper than the pool a judged passage has a grade now, and had none.
+        assert sum(row.holes.ungraded for row in deep.sums() if row.depth == 8) < sum(
+            row.holes.ungraded for row in track.holes([3, 8]).sums() if row.depth == 8
+        )
+
+
+def test_agreement_and_the_rule_of_fill_and_verify_see_them(root: Path) -> None:
+    update(root)
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        agreed, rule = track.agreement(), track.find_holes().rule
+        outside = sum(found.outside for _, found in track.verify_missing().queries)
+    # What has no text is only judged.
+    assert (agreed.n_both, agreed.n_label_only, agreed.n_judgment_only) == (37, 0, 2)
+    assert rule.n_both == 37
+    assert outside == 2
+    (root / "trecexam.toml").write_text(OFF)
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        agreed, rule = track.agreement(), track.find_holes().rule
+    assert (agreed.n_both, agreed.n_label_only, agreed.n_judgment_only) == (27, 0, 12)
+    assert rule.n_both == 27
+
+
+def test_the_exported_pool_has_them_without_a_rank(root: Path) -> None:
+    update(root)
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        pool = {(passage.query_id, passage.doc_id): passage for passage in track.pool()}
+    assert set(pool) == labelled(root)
+    alone = pool["q1", ALONE]
+    assert alone.text == "what nobody retrieves"
+    assert not alone.rankings
+    assert [judgment.relevance for judgment in alone.judgments] == [3]
+
+
+def test_the_history_names_the_judgments_where_these_move_the_leaderboard(root: Path) -> None:
+    update(root)
+    (root / "qrels.txt").write_text("".join((root / "qrels.txt").read_text().splitlines(True)[:9]))
+    update(root)
+    causes = [row["cause"] for row in table(root / "out" / "history" / "log.tsv")]
+    assert causes[-1] == "qrels.txt edited"
+    for config, change in ((OFF, "True -> False"), (ON, "False -> True")):
+        (root / "trecexam.toml").write_text(config.replace("depth = 3", "depth = 2"))
+        update(root)
+        cause = table(root / "out" / "history" / "log.tsv")[-1]["cause"]
+        assert f"[track] pool_judged {change}" in cause
+        assert "qrels.txt" not in cause
+
+
+def test_judgments_of_other_passages_than_the_runs_are_said_to_be_so_though_they_are_pooled(
+    root: Path,
+) -> None:
+    for path in (root / "runs").iterdir():
+        path.write_text(path.read_text().replace("-d", "-D"))
+    update(root)
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        assert track.agreement().n_both == 37
+        assert any("are document ids written in another form?" in note for note in track.holes().notes)
+        compared = track.correlate()
+        assert compared is not None
+        assert any("are document ids written in another form?" in remark for remark in compared.remarks)
+
+
+def test_a_persons_rating_of_a_judged_passage_counts(root: Path) -> None:
+    update(root)
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        track.override("q1", ALONE, 5, who="ann", why="says it all")
+        track.update()
+        label = {(row.query_id, row.doc_id): row.relevance for row in track.qrels()}
+    assert label["q1", ALONE] == 5
+
+
+def test_runs_are_looked_at_as_before_by_exams_and_by_what_to_judge_next(root: Path) -> None:
+    update(root)
+    config = '[scores]\nmeasures = ["Cover(rel=4)@3"]\n'
+    responses, suggested = [], []
+    for settings in (ON, OFF):
+        (root / "trecexam.toml").write_text(settings + config)
+        with opened(root, HashGrader()) as loader:
+            track = loader.load()
+            responses.append(from_track(track).exam.values)
+            suggested.append(next_judgments(track).rows)
+            by_ideal = next_judgments(track, "nCover(rel=4)@3").rows
+        alone = [row.suggestion for row in by_ideal if row.suggestion.doc_id == ALONE]
+        assert all(suggestion.runs == 0 for suggestion in alone)
+    assert np.array_equal(*responses, equal_nan=True)
+    assert suggested[0] == suggested[1]
+
+
+def test_where_runs_are_chosen_nothing_but_what_they_have_is_pooled(root: Path) -> None:
+    with opened(root, HashGrader()) as loader:
+        assert loader.load().n_judged_only == 10
+        assert loader.load(select_runs=lambda inputs: inputs).n_judged_only == 0
+
+
+def test_unreadable_judgments_leave_the_runs_pool(root: Path) -> None:
+    update(root)
+    (root / "qrels.txt").write_text("q1 0\n")
+    assert not update(root).asked
+    assert labelled(root) == {(q, f"{q}-d{d:02}") for q in QUERIES for d in range(9)}
+
+
+def test_a_track_of_generated_responses_needs_no_passages_for_them(root: Path) -> None:
+    (root / "passages.jsonl").unlink()
+    for path in (root / "runs").iterdir():
+        path.unlink()
+    (root / "runs" / "rag.jsonl").write_text(
+        json.dumps({"query_id": "q1", "run_id": "rag", "response": "An answer."}) + "\n"
+    )
+    update(root)
+    assert {doc_id for _, doc_id in labelled(root)} == {"rag/q1/1"}
+    assert "39 of 39 judged passages" in (root / "out" / "rejected.tsv").read_text()

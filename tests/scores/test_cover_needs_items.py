@@ -1,0 +1,203 @@
+"""Cover of qrels in every form that ir_measures takes: exact where they name the items, refused where not."""
+
+from __future__ import annotations
+
+import gzip
+from collections import namedtuple
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import ir_measures
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ir_measures import Measure, Qrel, nDCG
+from ir_measures.util import CalcResults
+
+from trecexam.scores import Cover, nCover
+from trecexam.scores.columns import ColumnEvaluator, Judged, provider
+from trecexam.scores.labels import label_qrels, rating_qrels, subtopic_qrels
+from trecexam.scores.ratings import QueryRatings
+
+RUN = {"q1": {"b": 2.0, "a": 1.0}, "q2": {"a": 1.0}}
+LABELS = [Qrel("q1", "a", 5), Qrel("q1", "b", 4), Qrel("q2", "a", 0)]
+
+#: Each way in which ir_measures evaluates: a function of measure, qrels and run.
+Way = Callable[[Measure, Any, Any], Any]
+WAYS: dict[str, Way] = {
+    "calc_aggregate": lambda m, qrels, run: ir_measures.calc_aggregate([m], qrels, run),
+    "beside another measure": lambda m, qrels, run: ir_measures.calc_aggregate([nDCG @ 10, m], qrels, run),
+    "calc": lambda m, qrels, run: ir_measures.calc([m], qrels, run),
+    "iter_calc": lambda m, qrels, run: list(ir_measures.iter_calc([m], qrels, run)),
+    "evaluator": lambda m, qrels, run: ir_measures.evaluator([m], qrels).calc_aggregate(run),
+    "the measure itself": lambda m, qrels, run: m.calc_aggregate(qrels, run),
+    "the provider": lambda m, qrels, run: ir_measures.providers.registry["trecexam"].calc([m], qrels, run),
+    "the columns' provider": lambda m, qrels, run: provider.calc_aggregate([m], qrels, run),
+}
+NoIteration = namedtuple("NoIteration", ("query_id", "doc_id", "relevance"))
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize("measure", [Cover(rel=4) @ 20, nCover(rel=1), Cover @ 1])
+def test_labels_without_items_are_refused_by_every_way(way: Way, measure: Measure) -> None:
+    forms: list[Any] = [
+        LABELS,
+        iter(LABELS),
+        (row for row in LABELS),
+        {"q1": {"a": 5, "b": 4}, "q2": {"a": 0}},
+        [NoIteration(*row[:3]) for row in LABELS],
+        [row._replace(iteration="Q0") for row in LABELS],
+    ]
+    for qrels in forms:
+        with pytest.raises(ValueError, match=r"query 'q1'.*track\.qrels\(\).*rubric\.subtopics\.qrels"):
+            way(measure, qrels, RUN)
+
+
+def test_the_refusal_names_the_measure_and_a_row_that_names_no_item() -> None:
+    named = [Qrel("q0", "a", 1, "1"), Qrel("q0", "a", 0, "2")]
+    with pytest.raises(ValueError, match=r"^Cover\(rel=1\)@20 needs .* qrels of query 'q1' .*iteration 0"):
+        ir_measures.calc_aggregate([Cover(rel=1) @ 20], [*named, *LABELS], RUN)
+    # Of one query, too, labels beside items would be an item more.
+    with pytest.raises(ValueError, match="query 'q0'"):
+        ir_measures.calc_aggregate([Cover(rel=1)], [*named, Qrel("q0", "a", 5)], RUN)
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_a_file_of_labels_is_refused_and_its_other_measures_are_computed(tmp_path: Path, suffix: str) -> None:
+    text = "".join(f"{q} 0 {d} {label}\n" for q, d, label, _ in LABELS).encode()
+    path = tmp_path / f"rubric.qrels{suffix}"
+    path.write_bytes(gzip.compress(text) if suffix else text)
+    with pytest.raises(ValueError, match="needs the rating of each item"):
+        ir_measures.calc_aggregate([Cover(rel=4) @ 20], ir_measures.read_trec_qrels(str(path)), RUN)
+    values = ir_measures.calc_aggregate([nDCG @ 10], ir_measures.read_trec_qrels(str(path)), RUN)
+    assert values[nDCG @ 10] > 0
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize(
+    ("measure", "instead"),
+    [
+        (Cover(rel=4) @ 20, r"Cover\(rel=1\)@20"),
+        (nCover(rel=2), r"nCover\(rel=1\)"),
+        (Cover(rel=2, partial=1) @ 5, r"Cover\(rel=1\)@5"),
+    ],
+)
+def test_a_rating_is_not_looked_for_in_rows_of_0_and_1(way: Way, measure: Measure, instead: str) -> None:
+    rows = [Qrel("q1", "a", 1, "1"), Qrel("q1", "b", 0, "2"), Qrel("q2", "a", 0, "1")]
+    for qrels in (rows, iter(rows)):
+        with pytest.raises(ValueError, match=rf"0 or 1.*{instead}.*--min-rating.*track\.qrels\(\)"):
+            way(measure, qrels, RUN)
+    assert value_of(way(Cover(rel=1) @ 20, rows, RUN)) == 0.25
+
+
+def value_of(result: Any) -> float:
+    if isinstance(result, CalcResults):
+        result = result.aggregated
+    if isinstance(result, dict):
+        result = next(value for measure, value in result.items() if measure.NAME == "Cover")
+    return result if isinstance(result, float) else sum(m.value for m in result) / len(result)
+
+
+def test_columns_are_as_strict_as_the_provider() -> None:
+    with pytest.raises(ValueError, match="query 'q1'"):
+        ColumnEvaluator([Cover @ 5], Judged.from_qrels(LABELS))
+    judged = Judged.from_qrels([Qrel("q1", "a", 1, "1"), Qrel("q2", "a", 1)])
+    with pytest.raises(ValueError, match="query 'q2'"):
+        ColumnEvaluator([Cover @ 5], judged.select(["q1", "q2"]))
+    ColumnEvaluator([nDCG @ 5], judged)
+    zeros = Judged.from_qrels([Qrel("q1", "a", 0, "1")])
+    with pytest.raises(ValueError, match="0 or 1"):
+        ColumnEvaluator([Cover(rel=2)], zeros)
+    assert ColumnEvaluator([Cover(rel=1)], zeros).measures == (Cover(rel=1),)
+    # What is wrong with a query that is not chosen is no reason.
+    assert ColumnEvaluator([Cover(rel=1)], judged.select(["q1"])).judged.query_ids == ("q1",)
+
+
+def test_ids_that_are_numbers_on_one_side_alone_are_refused() -> None:
+    rows = [Qrel("1", "7", 1, "1")]
+    for run in ({1: {"7": 1.0}}, {"1": {7: 1.0}}):
+        with pytest.raises(ValueError, match="as text"):
+            ir_measures.calc_aggregate([Cover(rel=1) @ 5], rows, run)
+    numbers = [Qrel(1, 7, 1, "1")]  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="as text"):
+        ir_measures.calc_aggregate([Cover(rel=1) @ 5], numbers, {"1": {"7": 1.0}})
+    assert ir_measures.calc_aggregate([Cover(rel=1) @ 5], numbers, {1: {7: 1.0}}) == {Cover(rel=1) @ 5: 1}
+
+
+@st.composite
+def _queries(draw: st.DrawFn) -> list[QueryRatings]:
+    made = []
+    for number in range(draw(st.integers(1, 3))):
+        n_docs, n_items = draw(st.integers(1, 4)), draw(st.integers(1, 4))
+        cells = draw(st.lists(st.integers(-1, 5), min_size=n_docs * n_items, max_size=n_docs * n_items))
+        docs = tuple(f"d{doc}" for doc in range(n_docs))
+        human = draw(st.dictionaries(st.sampled_from(docs), st.integers(0, 5), max_size=1))
+        ratings = np.array(cells, np.int8).reshape(n_docs, n_items)
+        made.append(QueryRatings(f"q{number}", docs, n_items, ratings, human))
+    return made
+
+
+@settings(deadline=None)
+@given(
+    queries=_queries(),
+    order=st.permutations([f"d{doc}" for doc in range(5)]),
+    min_rating=st.integers(1, 5),
+    cutoff=st.sampled_from((None, 1, 2, 20)),
+)
+def test_rows_of_items_give_what_the_ratings_give(
+    queries: list[QueryRatings], order: list[str], min_rating: int, cutoff: int | None
+) -> None:
+    run = {q.query_id: {doc_id: float(-rank) for rank, doc_id in enumerate(order)} for q in queries}
+
+    def covers(rel: int, rows: list[Any]) -> dict[tuple[str, str | None], float]:
+        both = [
+            measure if cutoff is None else measure @ cutoff for measure in (Cover(rel=rel), nCover(rel=rel))
+        ]
+        return {(m.query_id, m.measure.NAME): m.value for m in ir_measures.iter_calc(both, rows, run)}
+
+    expected = covers(min_rating, list(label_qrels(queries)))
+    assert covers(1, [row for q in queries for row in subtopic_qrels(q, min_rating)]) == expected
+    ratings = [row for q in queries for row in rating_qrels(q)]
+    if max((row.relevance for row in ratings), default=0) > 1:
+        assert covers(min_rating, ratings) == expected
+
+
+def test_an_item_that_no_passage_is_rated_on_is_named_by_one_row_of_0() -> None:
+    ratings = np.array([[-1, -1, -1], [5, -1, 0], [-1, -1, 4]], np.int8)
+    q = QueryRatings("q", ("a", "b", "c"), 3, ratings)
+    assert [tuple(row) for row in subtopic_qrels(q)] == [
+        ("q", "b", 1, "1"), ("q", "b", 0, "2"), ("q", "b", 0, "3"), ("q", "c", 1, "3"),
+    ]  # fmt: skip
+    assert ("q", "b", 0, "2") in [tuple(row) for row in rating_qrels(q)]
+    covered = ir_measures.calc_aggregate([Cover(rel=1) @ 9], subtopic_qrels(q), {"q": {"b": 2.0, "c": 1.0}})
+    assert covered == {Cover(rel=1) @ 9: 2 / 3}
+    unrated = QueryRatings("q", ("a",), 2, np.full((1, 2), -1, np.int8))
+    assert list(subtopic_qrels(unrated)) == list(rating_qrels(unrated)) == []
+
+
+def _frames() -> Iterator[Any]:
+    pandas = pytest.importorskip("pandas")
+    yield pandas.DataFrame(LABELS)
+    yield pandas.DataFrame(LABELS)[["query_id", "doc_id", "relevance"]]
+    for nothing in (0, 0.0, None, float("nan"), ""):
+        yield pandas.DataFrame(LABELS).assign(iteration=nothing)
+
+
+def test_frames_of_labels_are_refused() -> None:
+    for frame in _frames():
+        for way in WAYS.values():
+            with pytest.raises(ValueError, match="needs the rating of each item"):
+                way(Cover(rel=4) @ 20, frame, RUN)
+        assert ir_measures.calc_aggregate([nDCG @ 10], frame, RUN)[nDCG @ 10] > 0
+
+
+def test_frames_whose_iteration_is_a_number_name_items() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(
+        [("q1", "a", 1, 1), ("q1", "b", 0, 2), ("q2", "a", 0, 1)],
+        columns=["query_id", "doc_id", "relevance", "iteration"],
+    )
+    for way in WAYS.values():
+        assert value_of(way(Cover(rel=1) @ 20, frame, RUN)) == 0.25

@@ -1,0 +1,110 @@
+"""Runs evaluated on a qrels file, without a track."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import converters
+from trecexam.errors import TrecexamError
+from trecexam.line.measure_names import names_of
+from trecexam.line.run_names import name_runs
+from trecexam.scores.columns.evaluator import ColumnEvaluator, supported
+from trecexam.scores.columns.judged import Judged
+from trecexam.scores.evaluate import OfficialJudgments, measure
+from trecexam.scores.leaderboard import Leaderboard, leaderboard
+from trecexam.scores.measures import DIVERSITY
+from trecexam.scores.values import MeasureValues
+from trecexam.tables.text import shorten_list
+
+if TYPE_CHECKING:
+    from trecexam.line.measure_names import MeasureLike
+
+
+@dataclass(frozen=True)
+class EvaluatedFiles:
+    """Runs on a qrels file.
+
+    Attributes:
+        board: their means over all queries of the qrels, best first.
+        values: their values, query by query.
+        files: run -> its file.
+        rejected: why a run was not taken, a line each.
+        remarks: what else people ought to know, a line each.
+    """
+
+    board: Leaderboard
+    values: MeasureValues
+    files: Mapping[str, str]
+    rejected: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+
+def evaluate_files(qrels: Path, runs: Sequence[Path], measures: Sequence[MeasureLike]) -> EvaluatedFiles:
+    """Run files on a qrels file.
+
+    Where a passage is judged several times for a query, once for each item or subtopic, Cover, nCover and the
+    diversity measures take all its rows, and the others its best label.
+
+    Args:
+        measures: at least one; the first orders the runs.
+
+    Raises:
+        ConversionError: the qrels, or all runs, cannot be read.
+        TrecexamError: a measure cannot be computed on these qrels.
+    """
+    rows = tuple(converters.read(qrels, "qrels"))
+    query_ids = tuple(dict.fromkeys(row.query_id for row in rows))
+    taken, rejected = _read(runs)
+    try:
+        computed = [measure(name) for name in names_of(measures) or ()]
+        on_columns = [each for each in computed if supported(each) and each.NAME not in DIVERSITY]
+        others = [each for each in computed if each not in on_columns]
+        columns = ColumnEvaluator(on_columns, Judged.from_qrels(rows, query_ids))
+        rest = OfficialJudgments(rows).evaluator(others, query_ids) if others else None
+    except ValueError as error:
+        raise TrecexamError(str(error), path=qrels) from None
+    names = list(dict.fromkeys(map(str, computed)))
+    array = np.zeros((len(taken), len(query_ids), len(names)))
+    for of_run, run in zip(array, taken.values(), strict=True):
+        of_run[:, [names.index(str(each)) for each in on_columns]] = columns.values(run)
+        if rest is not None:
+            by_query = rest({q: run.ranking(q) for q in query_ids})
+            for each in others:
+                of_run[:, names.index(str(each))] = [by_query[q][str(each)] for q in query_ids]
+    run_names = _names(taken)
+    values = MeasureValues(tuple(run_names.values()), query_ids, tuple(names), array)
+    answered = {run_names[path]: [q for q in query_ids if q in run] for path, run in taken.items()}
+    remarks = tuple(
+        f"{path}: none of its queries ({shorten_list(list(run.query_ids), 2, dots=True)}) is in {qrels}"
+        for path, run in taken.items()
+        if not answered[run_names[path]]
+    )
+    board = leaderboard(values, names, query_ids, answered)
+    return EvaluatedFiles(board, values, {run_names[path]: str(path) for path in taken}, rejected, remarks)
+
+
+def _read(paths: Sequence[Path]) -> tuple[dict[Path, converters.Run], tuple[str, ...]]:
+    """The runs that can be read, and why the others cannot."""
+    runs: dict[Path, converters.Run] = {}
+    errors = []
+    for path in dict.fromkeys(paths):
+        try:
+            runs[path] = converters.read(path, "run")
+        except converters.ConversionError as error:
+            errors.append(error)
+    if not runs and errors:
+        raise errors[0]
+    return runs, tuple(map(str, errors))
+
+
+def _names(runs: Mapping[Path, converters.Run]) -> dict[Path, str]:
+    """What each run is called, as in a drop folder that has them all."""
+    folder = Path(os.path.commonpath([path.absolute().parent for path in runs]))
+    names = name_runs({path.absolute(): run.name for path, run in runs.items()}, folder)
+    return {path: names[path.absolute()] for path in runs}

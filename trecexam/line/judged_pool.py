@@ -1,0 +1,76 @@
+"""The judged passages that no run has in its first ranks: what `[track] pool_judged` adds to the pool."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from converters.gold import KIND as GOLD
+from trecexam.bank.asked import QUERY
+from trecexam.files.stamps import Rejected
+from trecexam.line.inputs import InputReader
+from trecexam.line.pool import PooledQuery, pool_with_ranks
+
+if TYPE_CHECKING:
+    from trecexam.line.inputs import TrackInputs
+    from trecexam.track import TrackFolder
+
+#: query_id -> doc_ids
+Passages = Mapping[str, Collection[str]]
+
+
+def judged_outside(inputs: TrackInputs, pooled: Mapping[str, PooledQuery]) -> dict[str, set[str]]:
+    """The passages that the official judgments have for queries of the pool, and the pool does not.
+
+    One with a negative label is not judged, as trec_eval has it.
+
+    Returns:
+        query_id -> doc_ids; only queries that have some.
+    """
+    outside: dict[str, set[str]] = {}
+    for row in inputs.official or ():
+        if row.relevance >= 0 and row.query_id in pooled:
+            outside.setdefault(row.query_id, set()).add(row.doc_id)
+    for query_id, doc_ids in outside.items():
+        doc_ids.difference_update(pooled[query_id].doc_ids)
+    return {query_id: doc_ids for query_id, doc_ids in outside.items() if doc_ids}
+
+
+def judged_without_text(folder: TrackFolder, outside: Passages, gradable: Passages) -> Iterator[Rejected]:
+    """A row that counts the judged passages that are not pooled, where there are such.
+
+    Args:
+        outside: as `judged_outside` gives them.
+        gradable: those of them that have a text.
+    """
+    lost = [
+        (query_id, doc_id)
+        for query_id, doc_ids in outside.items()
+        for doc_id in sorted(doc_ids)
+        if doc_id not in gradable[query_id]
+    ]
+    if lost:
+        file = folder.qrels()
+        query_id, doc_id = lost[0]
+        yield Rejected(
+            str(folder.config.track.dataset) if file is None else folder.shown(file),
+            None,
+            f"{len(lost):,} of {sum(map(len, outside.values())):,} judged passages outside of the runs' "
+            f"first ranks have no text to grade and are not pooled, '{doc_id}' of query '{query_id}' among "
+            "them",
+        )
+
+
+def count_judged_outside(folder: TrackFolder) -> int:
+    """How many judged passages of the bank's queries no run has in its first `depth` ranks; makes no grader.
+
+    Without a bank all queries with a text count. Passages without a text are counted, as none is read.
+
+    Raises:
+        TrecexamError, ConversionError: the bank, or a file that the settings name, is missing or unreadable.
+    """
+    kinds = ("question", "nugget", GOLD) if folder.bank(optional=True) else (QUERY,)
+    inputs = InputReader(folder, kinds).read()
+    runs = tuple(inputs.runs.values())
+    pooled = pool_with_ranks(runs, inputs.bank.query_ids, folder.config.track.depth)
+    return sum(map(len, judged_outside(inputs, pooled).values()))

@@ -1,0 +1,194 @@
+"""Qrels rows -> one table a query: its passages, their labels, and their labels on each item."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from ir_measures import Measure
+from ir_measures.util import QrelsConverter
+from numpy.typing import NDArray
+
+from trecexam.scores.labels import RubricQrel
+
+#: What the second column of plain qrels holds, and what data frames make of none.
+_NO_ITEM = frozenset(("0", "Q0", "", "0.0", "nan", "None", "<NA>"))
+#: What a row of `Track.qrels_frame` has: a passage's rating on one item.
+_RATED = frozenset(("query_id", "doc_id", "item_id", "rating"))
+
+
+class QueryJudgments(NamedTuple):
+    """One query's judgments; the fields are those of `Judged`, of this query alone.
+
+    `item_rows` is what its rows say of items.
+    """
+
+    query_id: str
+    doc_ids: Any
+    labels: NDArray[np.int32]
+    ratings: NDArray[np.integer]
+    importances: tuple[str, ...] | None
+    item_rows: ItemRows
+
+
+class ItemRows(NamedTuple):
+    """What qrels rows that carry no item ratings say of items, as far as Cover needs it.
+
+    Attributes:
+        unnamed: a query with a row that names no item; None where there is none.
+        greatest: the greatest label of the rows that name an item; None where there are none.
+    """
+
+    unnamed: str | None = None
+    greatest: int | None = None
+
+    def check(self, measure: Measure) -> None:
+        """Refuses a Cover or nCover that would be wrong on these rows.
+
+        Raises:
+            ValueError: a row names no item; or the rows say 0 or 1 of each item, and `rel` asks for more.
+        """
+        if self.unnamed is not None:
+            raise ValueError(
+                f"{measure} needs the rating of each item, and the qrels of query {self.unnamed!r} have rows "
+                "that name no item (iteration 0, Q0 or none): pass track.qrels() or track.qrels_frame() of "
+                "trecexam, or, with rel=1, rows whose iteration is the item (out/rubric.subtopics.qrels)"
+            )
+        if self.greatest is not None and self.greatest <= 1 < measure["rel"]:
+            kept = {key: value for key, value in measure.params.items() if key != "partial"}
+            raise ValueError(
+                f"{measure}: these qrels say 0 or 1 of each item, reached or not, and no rating: ask for "
+                f"{type(measure)(**{**kept, 'rel': 1})}, of rows made with that rating (trecexam export "
+                "subtopics --min-rating), or pass track.qrels() of trecexam"
+            )
+
+
+def together(each: Collection[ItemRows]) -> ItemRows:
+    """What the rows of all these queries say of items."""
+    return ItemRows(
+        next((rows.unnamed for rows in each if rows.unnamed is not None), None),
+        max((rows.greatest for rows in each if rows.greatest is not None), default=None),
+    )
+
+
+def rows_of(qrels: Any) -> list[Any]:
+    """Qrels in any form that ir_measures takes, or as `Track.qrels_frame` has them, as rows.
+
+    Rows of one passage and item each, with `item_id` and `rating`, become one `RubricQrel` a passage.
+
+    Raises:
+        ValueError: they are no qrels; or a passage has two ratings on an item, or no row for one of the
+            query's items, as in a frame of which rows were left out.
+    """
+    # Of a frame, ir_measures keeps four columns alone.
+    columns = getattr(qrels, "columns", ())
+    if hasattr(qrels, "itertuples") and set(columns) >= _RATED:
+        missing = {name: value for name, value in (("rating", -1), ("importance", "")) if name in columns}
+        return _passages(qrels.fillna(missing).itertuples(index=False))
+    rows = list(QrelsConverter(qrels).as_namedtuple_iter())  # type: ignore[no-untyped-call]
+    if rows and set(getattr(rows[0], "_fields", ())) >= _RATED:
+        return _passages(rows)
+    return rows
+
+
+def _passages(rows: Iterable[Any]) -> list[RubricQrel]:
+    """One row a passage, of rows of a passage and an item."""
+    importances: dict[str, dict[str, str | None]] = {}
+    ratings: dict[tuple[str, str], dict[str, int]] = {}
+    labels: dict[tuple[str, str], int] = {}
+    for row in rows:
+        if not hasattr(row, "label") and not hasattr(row, "relevance"):
+            raise ValueError(
+                "these qrels have ratings of items and no label of passages: add a column `label`"
+            )
+        passage = row.query_id, row.doc_id
+        importances.setdefault(row.query_id, {})[row.item_id] = getattr(row, "importance", None)
+        rating = int(row.rating)
+        if ratings.setdefault(passage, {}).setdefault(row.item_id, rating) != rating:
+            raise ValueError(
+                f"qrels of query {row.query_id!r}: passage {row.doc_id!r} has two ratings on item "
+                f"{row.item_id!r}"
+            )
+        labels[passage] = int(row.label if hasattr(row, "label") else row.relevance)
+    for (query_id, doc_id), of_passage in ratings.items():
+        missing = next((item for item in importances[query_id] if item not in of_passage), None)
+        if missing is not None:
+            raise ValueError(
+                f"qrels of query {query_id!r}: no row for passage {doc_id!r} and item {missing!r}; Cover "
+                "needs one for each passage and item, with the rating -1 where there is none"
+            )
+    return [
+        RubricQrel(
+            *passage,
+            labels[passage],
+            ratings=tuple(map(of_passage.__getitem__, importances[passage[0]])),
+            importances=_importances(importances[passage[0]].values()),
+        )
+        for passage, of_passage in ratings.items()
+    ]
+
+
+def _importances(of_items: Iterable[str | None]) -> tuple[str, ...] | None:
+    named = tuple(each for each in of_items if each is not None)
+    return named or None
+
+
+def tables(rows: Iterable[Any], query_ids: Iterable[str] = ()) -> list[QueryJudgments]:
+    """A table for each query, the given ones first, then in the order of their first rows.
+
+    The items of a query are its rows' iterations, in the order in which these appear first among all
+    rows, which is the order in which pyndeval adds up gains.
+
+    Raises:
+        ValueError: of one query only some rows carry ratings, or unequally many, or rows differ in the
+            items' importance.
+    """
+    by_query: dict[str, list[Any]] = {query_id: [] for query_id in query_ids}
+    subtopics: dict[str, int] = {}
+    for row in rows:
+        by_query.setdefault(row.query_id, []).append(row)
+        subtopics.setdefault(getattr(row, "iteration", "0"), len(subtopics))
+    return [_table(query_id, of_query, subtopics) for query_id, of_query in by_query.items()]
+
+
+def _table(query_id: str, rows: Sequence[Any], subtopics: dict[str, int]) -> QueryJudgments:
+    best: dict[str, int] = {}
+    for row in rows:
+        best[row.doc_id] = max(row.relevance, best.get(row.doc_id, row.relevance))
+    doc_ids = sorted(best)
+    labels = np.array([best[doc_id] for doc_id in doc_ids], np.int32)
+    place = {doc_id: i for i, doc_id in enumerate(doc_ids)}
+    if any(hasattr(row, "ratings") for row in rows):
+        return QueryJudgments(query_id, doc_ids, labels, *_carried(query_id, rows, place), ItemRows())
+    names = sorted({getattr(row, "iteration", "0") for row in rows}, key=subtopics.__getitem__)
+    column = {name: i for i, name in enumerate(names)}
+    ratings = np.full((len(doc_ids), len(names)), -1, np.int32)
+    for row in rows:
+        cell = place[row.doc_id], column[getattr(row, "iteration", "0")]
+        ratings[cell] = max(ratings[cell], row.relevance)
+    unnamed = any(str(name) in _NO_ITEM for name in names)
+    item_rows = ItemRows(query_id if unnamed else None, int(labels.max()) if rows else None)
+    return QueryJudgments(query_id, doc_ids, labels, ratings, None, item_rows)
+
+
+def _carried(
+    query_id: str, rows: Sequence[Any], place: dict[str, int]
+) -> tuple[NDArray[np.integer], tuple[str, ...] | None]:
+    """The ratings that rows carry, and the importances of the items."""
+    if not all(hasattr(row, "ratings") for row in rows):
+        raise ValueError(f"qrels of query {query_id!r}: only some rows carry item ratings")
+    n_items = len(rows[0].ratings)
+    importances: tuple[str, ...] | None = getattr(rows[0], "importances", None)
+    if any(len(row.ratings) != n_items for row in rows):
+        raise ValueError(f"qrels of query {query_id!r}: rows carry unequally many ratings")
+    if any(getattr(row, "importances", None) != importances for row in rows):
+        raise ValueError(f"qrels of query {query_id!r}: rows differ in the items' importance")
+    if importances is not None and len(importances) != n_items:
+        raise ValueError(
+            f"qrels of query {query_id!r}: rows carry {n_items} ratings and {len(importances)} importances"
+        )
+    ratings = np.full((len(place), n_items), -1, np.int8)
+    for row in rows:
+        ratings[place[row.doc_id]] = row.ratings
+    return ratings, importances
