@@ -78,6 +78,11 @@ NOTES = """
   again; that of A1-grade gives six probabilities with each answer, as that of `track_size.py`.
 - trec_eval is built by its own Makefile, without optimization (`-O2` takes a tenth off). It scores one set
   of judgments; an update of A scores two.
+- "what remained" and "before, same hour" (bfc5945): one run of each, while seven others kept both cores busy
+  (load 5 to 12), which adds a quarter or so to CPU seconds: compare these two with each other.
+- From C to D ("what remained": 3.3 times the pooled passages, 2.2 the grades, 6.7 the runs x queries) costs
+  grew: first update 3.4 times, one run more in a fresh process 3.5, in a warm one 3.8 (until leaderboard.tsv
+  4.8), `leaderboard` 3.4, memory 3.0. Nothing grows faster than runs x queries.
 - E: wall seconds are a median, with the fastest and the slowest; CPU seconds are all that the daemon takes
   for that run, until it rests again.
 """

@@ -89,6 +89,17 @@ class InputReader:
 
     def stamps(self, bank_files: Sequence[Path] | None = None) -> dict[Path, Stamp]:
         """The stamp of every input file that is there now; `bank_files` are in place of the track's own."""
+        paths = self._paths(bank_files)
+        return {path: current for path in paths if (current := stamp(path)) is not None}
+
+    def state(self) -> list[tuple[Path, Stamp | None]]:
+        """Equal at two moments exactly when reading gives the same: links to what is not there count, too."""
+        official = self.folder.qrels()
+        beside = [sources_beside(official)] if official else []
+        return [(path, stamp(path)) for path in (*self._paths(), *beside)]
+
+    def _paths(self, bank_files: Sequence[Path] | None = None) -> list[Path]:
+        """Every file that is looked for, but the passages of a dataset."""
         folder = self.folder
         optional = (
             folder.queries(),
@@ -100,13 +111,12 @@ class InputReader:
             folder.metric(),
             folder.overrides(),
         )
-        paths = [
+        return [
             *(folder.bank(optional=self._bankless) if bank_files is None else bank_files),
             *(p for p in optional if p is not None),
             *folder.run_files(),
             folder.config_path,
         ]
-        return {path: current for path in paths if (current := stamp(path)) is not None}
 
     def counting(self, hold: Collection[Path]) -> dict[Path, Stamp]:
         """The stamps of what counts of each input file.

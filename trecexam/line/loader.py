@@ -9,16 +9,20 @@ from functools import cached_property
 from pathlib import Path
 from uuid import uuid4
 
+from converters.gold import KIND as GOLD
 from trecexam.bank import Bank
 from trecexam.config import TrackConfig
-from trecexam.files.stamps import Rejected
+from trecexam.files.stamps import Rejected, stamp
 from trecexam.graders import Grader, create
+from trecexam.graders.base import identity_json
+from trecexam.graders.registry import BUILT_IN
 from trecexam.graders.traits import GraderTraits, traits_of
 from trecexam.line.derived import DerivedValues
 from trecexam.line.diagnostics import without_text
 from trecexam.line.grading import Graded, Grading, Progress
 from trecexam.line.inputs import InputReader, TrackInputs
 from trecexam.line.judged_pool import judged_outside, judged_without_text
+from trecexam.line.kept_codes import KeptCodes
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.measures import check_importance, check_measures
 from trecexam.line.overrides import Overrides, resolve
@@ -29,6 +33,7 @@ from trecexam.line.stored_grades import StoredGrades
 from trecexam.line.texts import Texts
 from trecexam.line.value_cache import EvaluatedMeasures
 from trecexam.track import TrackFolder
+from trecexam.version import __version__
 
 #: How often inputs are read where some are replaced meanwhile.
 _READINGS = 3
@@ -54,6 +59,8 @@ class TrackLoader:
         self._evaluated = EvaluatedMeasures()
         self._kept = DerivedValues()
         self._texts: Texts = share_with[0]._texts if share_with else Texts(folder)
+        #: The track as it was loaded last, and the state of its inputs.
+        self._last: tuple[object, LoadedTrack] | None = None
 
     def __enter__(self) -> TrackLoader:
         return self
@@ -65,7 +72,7 @@ class TrackLoader:
         """Closes the store; what was loaded can say no raw answers any more."""
         if self._store is not None:
             self._store.close()
-        self._store, self._sheets = None, {}
+        self._store, self._sheets, self._last = None, {}, None
 
     @cached_property
     def config(self) -> TrackConfig:
@@ -129,7 +136,7 @@ class TrackLoader:
         bank_files: Sequence[Path] | None = None,
         select_runs: Callable[[TrackInputs], TrackInputs] | None = None,
     ) -> LoadedTrack:
-        """The track as it is now; grades nothing.
+        """The track as it is now; grades nothing. Where no input changed, it is the one of the last call.
 
         Args:
             hold: run files that are being written now.
@@ -140,6 +147,25 @@ class TrackLoader:
         Raises:
             TrecexamError, ConversionError: the bank or the passages are missing or unreadable.
         """
+        if hold or depth or bank_files is not None or select_runs is not None:
+            return self._load(hold, depth, bank_files, select_runs)
+        state = self.inputs.state()
+        if self._last is None or self._last[0] != state:
+            # Before another one is made, so that no two are in memory.
+            self._last = None
+            track = self._load()
+            if state == self.inputs.state():
+                self._last = state, track
+            return track
+        return self._last[1]
+
+    def _load(
+        self,
+        hold: Collection[Path] = (),
+        depth: int | None = None,
+        bank_files: Sequence[Path] | None = None,
+        select_runs: Callable[[TrackInputs], TrackInputs] | None = None,
+    ) -> LoadedTrack:
         check_measures(self.config, self.folder.config_path)
         inputs, digests = self._read(hold, bank_files)
         if select_runs is not None:
@@ -169,7 +195,7 @@ class TrackLoader:
         shown, best = self.folder.shown(self.folder.overrides()), self.traits.scale.max_rating
         docs_of = {query_id: of_query.doc_ids for query_id, of_query in pooled.items()}
         overrides = resolve(inputs.human, shown, inputs.bank, docs_of, keys, best)
-        grades = StoredGrades(self.store, self.grader)
+        grades = StoredGrades(self.store, self.grader, self._kept_codes)
         self._sheets = self._sheets_of(grades, inputs.bank, docs_of, keys, overrides)
         return LoadedTrack(
             **{field.name: getattr(inputs, field.name) for field in fields(TrackInputs)},
@@ -220,7 +246,11 @@ class TrackLoader:
             if (codes != sheet.codes).any()
         }
         self._sheets = {query_id: changed.get(query_id, sheet) for query_id, sheet in track.sheets.items()}
-        return replace(track, sheets=self._sheets, grades=grades)
+        fresh = replace(track, sheets=self._sheets, grades=grades)
+        # What else was loaded before may lack these grades.
+        is_last = self._last is not None and self._last[1] is track
+        self._last = (self._last[0], fresh) if self._last is not None and is_last else None
+        return fresh
 
     @cached_property
     def grading(self) -> Grading:
@@ -241,9 +271,32 @@ class TrackLoader:
         outcome = self.grading.run(track, progress, stop, only)
         return self.refreshed(track), outcome
 
+    @cached_property
+    def _kept_codes(self) -> KeptCodes | None:
+        """Codes as they were read last; None where what is read may be another thing tomorrow."""
+        traits, config = self.traits, self.folder.config.grader
+        # What of a model's words is a rating is decided by code: that of others has no version that we know.
+        own = self._given_grader is None and config.name in BUILT_IN and GOLD not in traits.item_kinds
+        if traits.free_text and not own:
+            return None
+        prompt = self.folder.prompt()
+        reader = [
+            __version__,
+            identity_json(self.grader.identity),
+            config.model_dump(mode="json"),
+            prompt and stamp(prompt),
+        ]
+        return KeptCodes(self.folder.state / "codes", reader)
+
+    def keep_codes(self, track: LoadedTrack) -> None:
+        """Keeps the codes of a loaded track for the next process, where its store is open to write."""
+        if self._kept_codes is not None and self.store.write:
+            kept = {sheet.token: sheet.codes for sheet in track.sheets.values()}
+            self._kept_codes.write(self.store.at_rest(settle=True), kept)
+
     def forget_errors(self) -> int:
         """Drops the grader's answers with the status "error"; how many. The track must be loaded again."""
-        self._sheets = {}
+        self._sheets, self._last = {}, None
         grader_id = StoredGrades(self.store, self.grader).grader_id
         return 0 if grader_id is None else self.store.forget(grader_id, "error")
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from converters.records import Item
 from trecexam.bank.model import asked_digest, item_digest
+from trecexam.line.kept_codes import cells_token
 from trecexam.line.overrides import QueryOverrides
 from trecexam.scores.ratings import QueryRatings
 
@@ -66,6 +67,11 @@ class GradeSheet:
         content.update(self.codes.tobytes())
         content.update(repr(self.overrides and self.overrides.token).encode(errors="surrogatepass"))
         return content.digest()
+
+    @cached_property
+    def token(self) -> bytes:
+        """See `cells_token`."""
+        return cells_token(self.texts, self.items)
 
     @property
     def without_text(self) -> frozenset[str]:

@@ -10,6 +10,7 @@ from typing import Self
 from urllib.parse import quote
 
 from trecexam.errors import StoreError
+from trecexam.files.stamps import Stamp, stamp
 
 #: Applied in order to a store of a lower `user_version`; never edited once released, only added to.
 MIGRATIONS: tuple[str, ...] = (
@@ -38,6 +39,11 @@ MIGRATIONS: tuple[str, ...] = (
     );
     """,
 )
+
+
+def _size(path: Path) -> int:
+    status = stamp(path)
+    return 0 if status is None else status.size
 
 
 class StoreConnection:
@@ -110,6 +116,20 @@ class StoreConnection:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+    def at_rest(self, *, settle: bool = False) -> Stamp | None:
+        """The file's stamp where all that is stored lies in it; None while what came last is in its WAL.
+
+        Args:
+            settle: have it put into the file first, where nobody reads it right now.
+        """
+        wal = self.path.with_name(f"{self.path.name}-wal")
+        if settle and self.write and _size(wal):
+            with self._errors():
+                self._db.execute("PRAGMA busy_timeout = 0")
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                self._db.execute(f"PRAGMA busy_timeout = {round(1000 * self._patience)}")
+        return None if _size(wal) else stamp(self.path)
 
     def changes(self) -> int:
         """Another number whenever another connection changed the file since the last call."""

@@ -14,6 +14,7 @@ from trecexam.errors import TrecexamError
 from trecexam.graders import Grader
 from trecexam.graders.base import identity_digest
 from trecexam.graders.traits import traits_of
+from trecexam.line.kept_codes import KeptCodes, cells_token
 from trecexam.line.sheets import CODES, ERROR, MISSING, UNPARSED, GradeSheet
 from trecexam.line.store import GradeRow, GradeStore, ItemGrades
 from trecexam.scores.ratings import MAX_RATING
@@ -30,8 +31,10 @@ class StoredGrades:
     Free text that a model wrote stays as it is stored; what it means follows the prompt's parser.
     """
 
-    def __init__(self, store: GradeStore, grader: Grader) -> None:
+    def __init__(self, store: GradeStore, grader: Grader, kept: KeptCodes | None = None) -> None:
+        """Args: kept: the codes as they were read last, where they may be taken from there."""
         self.store = store
+        self._kept = kept
         self._grader = grader
         self._identity = grader.identity
         traits = traits_of(grader)
@@ -48,6 +51,14 @@ class StoredGrades:
         Args:
             cells: the texts and the items of each query.
         """
+        kept = self._kept.read(self.store.at_rest()) if self._kept and cells else {}
+        known = [kept.get(cells_token(*of_query)) if kept else None for of_query in cells]
+        new = iter(
+            self._codes([of_query for of_query, codes in zip(cells, known, strict=True) if codes is None])
+        )
+        return [next(new) if codes is None else codes for codes in known]
+
+    def _codes(self, cells: Sequence[tuple[Sequence[str | None], Sequence[Item]]]) -> list[Codes]:
         matrices = [np.full((len(texts), len(items)), MISSING, np.int8) for texts, items in cells]
         grader_id = self.grader_id
         if grader_id is None or not cells:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import hashlib
 import json
 from collections.abc import Callable, Collection
@@ -65,9 +67,17 @@ def update(
     track, outcome = loader.grade(track, progress, stop)
     ungraded = tuple(left_out(track)) if outcome.complete else ()
     rejected = rejected_rows(track, ungraded)
-    written = outputs.write(track, rejected, loader.grading.usage(), complete=outcome.complete)
+    # Behind it is numpy's BLAS, whose threads take more time to wait for one another than to multiply.
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1, user_api="blas"):
+        written = outputs.write(track, rejected, loader.grading.usage(), complete=outcome.complete)
+    loader.keep_codes(track)
     if outcome.complete:
         outputs.remember(seen, len(track.runs), track.counts, rejected)
+    with contextlib.suppress(OSError, AttributeError):
+        # What was freed goes back to the system (glibc): a daemon may rest for hours.
+        ctypes.CDLL(None).malloc_trim(0)
     return Update(
         True,
         outcome.cells,

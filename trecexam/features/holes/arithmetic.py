@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 Key = TypeVar("Key")
 
 
-@dataclass(frozen=True)
-class Holes:
+class Holes(NamedTuple):
     """The holes in the first ranks of one ranking, or of several together.
 
     Attributes:

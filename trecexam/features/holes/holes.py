@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trecexam.errors import TrecexamError
 from trecexam.features.holes.arithmetic import Holes, PoolHoles, holes_of_runs, is_among, pool_holes, total
@@ -23,8 +23,7 @@ ALL = "all"
 _NAMED = 3
 
 
-@dataclass(frozen=True)
-class HolesRow:
+class HolesRow(NamedTuple):
     """The holes of one run in the first `depth` ranks, for one query or, as `all`, over all of the bank."""
 
     run: str

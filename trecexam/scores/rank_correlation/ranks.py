@@ -15,8 +15,9 @@ from trecexam.scores.ties import TIE_DECIMALS
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: How many (run, run, leaderboard) cells are worked on at once: some 20 MB.
-_CELLS = 1 << 22
+#: How many (run, run, leaderboard) cells are worked on at once: as many as the processor's cache holds, but
+#: not less than 64 leaderboards, which cost more one by one, unless these are some 20 MB.
+_CELLS, _MOST = 1 << 20, 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,11 +38,10 @@ class Ranks:
     @classmethod
     def of(cls, scores: Floats) -> Ranks:
         """The rankings of scores of shape (n, n_columns); only equal scores are ties."""
-        rows, columns = scores[:, None], scores[None, :]
-        signs = (rows > columns).view(np.int8) - (rows < columns).view(np.int8)
-        tied = over_others((signs == 0).view(np.int8))
-        above = (len(scores) - tied + over_others(signs)) // 2
-        return cls(signs, above, tied)
+        better = (scores[:, None] > scores[None, :]).view(np.int8)
+        above = over_others(better)
+        tied = len(scores) - above - over_others(better.swapaxes(0, 1))
+        return cls(better - better.swapaxes(0, 1), above, tied)
 
     @property
     def mean_ranks(self) -> Floats:
@@ -65,7 +65,7 @@ def ranked(a: Floats, b: Floats) -> Iterator[tuple[slice, Ranks, Ranks]]:
         Which columns, and their rankings in a and in b; a single column's stay a single column.
     """
     n_columns = max(a.shape[1], b.shape[1])
-    step = max(1, _CELLS // max(1, a.shape[0] ** 2))
+    step = _step(len(a))
     single = [Ranks.of(side) if side.shape[1] == 1 else None for side in (a, b)]
     for start in range(0, n_columns, step):
         part = slice(start, min(start + step, n_columns))
@@ -75,15 +75,23 @@ def ranked(a: Floats, b: Floats) -> Iterator[tuple[slice, Ranks, Ranks]]:
 
 def rankings(scores: Floats) -> Iterator[tuple[slice, Ranks]]:
     """The rankings of columns of scores, so many columns at a time, as `ranked` gives those of two sides."""
-    step = max(1, _CELLS // max(1, scores.shape[0] ** 2))
+    step = _step(len(scores))
     for start in range(0, scores.shape[1], step):
         part = slice(start, min(start + step, scores.shape[1]))
         yield part, Ranks.of(scores[:, part])
 
 
+def _step(n: int) -> int:
+    """How many leaderboards of n runs are worked on at once."""
+    return max(1, min(64, _MOST // max(1, n**2)), _CELLS // max(1, n**2))
+
+
 def over_others(cells: NDArray[np.int8]) -> Ints:
-    """Sums over the first run, shape (n, n_columns); fast, as this axis is the one numpy adds row by row."""
-    sums: Ints = cells.sum(axis=0, dtype=np.int32).astype(np.int64)
+    """Sums over the first run of cells of -1, 0 and 1, shape (n, n_columns)."""
+    # Bytes are added several times as fast as what they would have to be made; 127 sum to one at most.
+    sums = np.zeros(cells.shape[1:], np.int64)
+    for start in range(0, len(cells), 127):
+        sums += cells[start : start + 127].sum(axis=0, dtype=np.int8)
     return sums
 
 

@@ -64,9 +64,14 @@ def _drawn(plot: Plot) -> Drawing:
 
 
 def _saved(figure: Figure, kind: str) -> bytes:
-    buffer = io.BytesIO()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    buffer, canvas = io.BytesIO(), FigureCanvasAgg(figure) if kind == "png" else FigureCanvasSVG(figure)
+    # As `figure.savefig`, which draws everything once more before, to no end.
+    figure.dpi = _DPI
     metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
-    figure.savefig(buffer, format=kind, dpi=_DPI, metadata=metadata)
+    getattr(canvas, f"print_{kind}")(buffer, metadata=metadata)
     return buffer.getvalue()
 
 

@@ -1,0 +1,178 @@
+"""Codes kept for the next process, the track for the next call: never another answer than a new reading."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import HashGrader, make_small_track, write_run
+
+import trecexam
+from trecexam.graders.base import identity_digest
+from trecexam.line.evaluation import leaderboard
+from trecexam.line.loader import TrackLoader
+from trecexam.line.store import GradeStore
+from trecexam.track import TrackFolder
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A track whose grades are stored and whose codes are kept."""
+    root = make_small_track(tmp_path / "track")
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        track.update()
+    assert codes_of(root).exists()
+    return root
+
+
+def codes_of(root: Path) -> Path:
+    return root / ".trecexam" / "codes"
+
+
+def values(root: Path) -> Any:
+    """What a fresh process makes of the track."""
+    with TrackLoader(TrackFolder.open(root), HashGrader()) as loader:
+        track = loader.load()
+        return leaderboard(track), {
+            q: (sheet.doc_ids, sheet.codes.tolist()) for q, sheet in track.sheets.items()
+        }
+
+
+def read_anew(root: Path) -> Any:
+    """The same without what is kept."""
+    codes_of(root).unlink(missing_ok=True)
+    return values(root)
+
+
+def change_grade(root: Path) -> None:
+    """One stored rating is another one now."""
+    with GradeStore(root / ".trecexam" / "grades.sqlite") as store:
+        grader = store.grader_id(identity_digest(HashGrader().identity))
+        assert grader is not None
+        grade = next(row for item in range(1, 99) for row in store.answers(grader, item).values())
+        store.add(grader, [grade._replace(rating=5 - (grade.rating or 0), answer="changed")])
+
+
+def refuse_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(*args: Any) -> Any:
+        raise AssertionError("grades were read of the store")
+
+    for name in ("grade_columns", "answer_columns", "passage_ids"):
+        monkeypatch.setattr(GradeStore, name, read)
+
+
+def test_a_fresh_process_reads_no_grade_of_a_store_that_is_as_the_last_update_left_it(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = values(root)
+    with monkeypatch.context() as patched:
+        refuse_to_read(patched)
+        assert values(root) == expected
+    assert read_anew(root) == expected
+
+
+def other_text(root: Path) -> None:
+    path = root / "passages.jsonl"
+    path.write_text(path.read_text().replace("passage 3 about q1", "other words"))
+
+
+def other_item(root: Path) -> None:
+    path = root / "bank.questions.jsonl"
+    path.write_text(path.read_text().replace("question 1 of q2?", "another question?"))
+
+
+def another_run(root: Path) -> None:
+    write_run(root / "runs" / "late.run", {"q1": ["q1-d11", "q1-d10"], "q3": ["q3-d00"]})
+
+
+def no_passages(root: Path) -> None:
+    (root / "passages.jsonl").write_text(json.dumps({"docid": "x", "text": "of nothing here"}) + "\n")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [change_grade, other_text, other_item, another_run, no_passages],
+    ids=lambda change: change.__name__,
+)
+def test_what_changed_since_is_seen(root: Path, change: Callable[[Path], None]) -> None:
+    before = values(root)
+    change(root)
+    after = values(root)
+    assert after == read_anew(root)
+    assert after != before
+
+
+def test_a_grade_that_lies_in_the_log_of_a_store_that_is_open_is_seen(root: Path) -> None:
+    before = values(root)
+    with GradeStore(root / ".trecexam" / "grades.sqlite") as store:
+        change_grade(root)
+        assert store.at_rest() is None
+        after = values(root)
+        assert after != before
+        assert store.at_rest(settle=True) is not None
+        assert values(root) == after
+    assert after == read_anew(root)
+
+
+def test_an_update_that_grades_keeps_its_codes_though_its_store_stays_open(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        other_text(root)
+        assert track.update().graded
+        expected = track.leaderboard()
+        with monkeypatch.context() as patched:
+            refuse_to_read(patched)
+            assert values(root)[0] == expected
+    # Nothing that closing does makes them another store's.
+    refuse_to_read(monkeypatch)
+    assert values(root)[0] == expected
+
+
+def test_another_grader_has_codes_of_its_own(root: Path) -> None:
+    with trecexam.open_track(root, grader=HashGrader(version=2)) as track:
+        assert track.counts().ok == 0
+
+
+def test_damaged_codes_are_read_of_the_store_again(root: Path) -> None:
+    expected, whole, rng = values(root), codes_of(root).read_bytes(), random.Random(0)
+    for _ in range(30):
+        place = rng.randrange(len(whole))
+        changed = bytes([whole[place] ^ (1 << rng.randrange(8))])
+        codes_of(root).write_bytes(whole[:place] + rng.choice([b"", changed + whole[place + 1 :]]))
+        assert values(root) == expected
+
+
+def test_who_only_reads_a_track_keeps_nothing(root: Path) -> None:
+    codes_of(root).unlink()
+    values(root)
+    assert not codes_of(root).exists()
+
+
+def test_a_track_is_loaded_once_while_none_of_its_files_changes(root: Path) -> None:
+    with TrackLoader(TrackFolder.open(root), HashGrader()) as loader:
+        first = loader.load()
+        assert loader.load() is first
+        other_text(root)
+        second = loader.load()
+        assert second is not first
+        assert "other words" in second.texts.values()
+        (root / "official_leaderboard.json").symlink_to(root / "nowhere")
+        third = loader.load()
+        assert any(row.file == "official_leaderboard.json" for row in third.rejected)
+        os.utime(root / "qrels.txt", ns=(1, 1))
+        assert loader.load() is not third
+
+
+def test_grades_that_come_for_another_pool_are_in_the_next_track(tmp_path: Path) -> None:
+    root = make_small_track(tmp_path / "track")
+    with TrackLoader(TrackFolder.open(root), HashGrader()) as loader:
+        loader.open_to_write()
+        assert loader.load().counts.ok == 0
+        loader.grade(loader.load(depth=9))
+        assert loader.load().counts.missing == 0

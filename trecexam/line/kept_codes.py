@@ -1,0 +1,92 @@
+"""The codes of a track's cells as the last update left them, beside the store: read in place of the store's
+millions of rows while that is as it was. What lies here can be removed at any time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from converters.records import Item
+from trecexam.bank.model import asked_digest, item_digest
+from trecexam.errors import TrecexamError
+from trecexam.files.atomic import replace
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from trecexam.files.stamps import Stamp
+
+    Codes = NDArray[np.int8]
+
+
+#: Bytes at the head of the file by which damage is known.
+_CHECK = 16
+
+
+def cells_token(texts: Sequence[str | None], items: Sequence[Item]) -> bytes:
+    """Another one whenever other cells are meant: 16 bytes of blake2b."""
+    content = hashlib.blake2b(digest_size=16)
+    lengths = [-1 if text is None else len(text) for text in texts]
+    content.update(np.array([len(texts), *lengths], np.int64).tobytes())
+    content.update("".join(text or "" for text in texts).encode(errors="surrogatepass"))
+    for item in items:
+        content.update(asked_digest(item) + item_digest(item))
+    return content.digest()
+
+
+class KeptCodes:
+    """The file of one track."""
+
+    def __init__(self, path: Path, reader: Any) -> None:
+        """Args: reader: JSON-ready; another one whenever the same stored answers may be read otherwise."""
+        self._path = path
+        self._reader = json.dumps(reader)
+
+    def read(self, store: Stamp | None) -> Mapping[bytes, Codes]:
+        """`cells_token` -> codes; {} where the store changed since, or its answers are read otherwise.
+
+        Args:
+            store: see `GradeStore.at_rest`.
+        """
+        try:
+            check, content = (raw := self._path.read_bytes())[:_CHECK], raw[_CHECK:]
+        except OSError:
+            return {}
+        if store is None or check != _check(content):
+            # Being written to, or a damaged disk.
+            return {}
+        head, _, cells = content.partition(b"\n")
+        about = json.loads(head)
+        if about["of"] != self._of(store):
+            return {}
+        codes, shapes = np.frombuffer(cells, np.int8), about["shapes"].items()
+        ends = np.cumsum([rows * columns for _, (rows, columns) in shapes])
+        parts = np.split(codes, ends[:-1])
+        return {
+            bytes.fromhex(token): part.reshape(shape)
+            for (token, shape), part in zip(shapes, parts, strict=True)
+        }
+
+    def write(self, store: Stamp | None, kept: Mapping[bytes, Codes]) -> None:
+        """Keeps codes that are those of the store; where they cannot be written, it is read again."""
+        if store is None or not kept:
+            return
+        shapes = {token.hex(): codes.shape for token, codes in kept.items()}
+        about = {"of": self._of(store), "shapes": shapes}
+        content = json.dumps(about).encode() + b"\n" + b"".join(codes.tobytes() for codes in kept.values())
+        with contextlib.suppress(TrecexamError):
+            replace(self._path, _check(content) + content)
+
+    def _of(self, store: Stamp) -> str:
+        return hashlib.sha256(json.dumps([self._reader, store]).encode()).hexdigest()
+
+
+def _check(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=_CHECK).digest()
