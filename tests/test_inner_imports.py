@@ -50,6 +50,7 @@ PERMITTED = {
         "trecexam.cli.export",
         "trecexam.cli.init",
         "trecexam.cli.main",
+        "trecexam.tables.terminal",
     },
 }
 
@@ -129,7 +130,7 @@ def _inner_imports() -> Iterator[InnerImport]:
 def _hidden(inner: InnerImport) -> str | None:
     """The heaviest library that an import keeps from being loaded with its module."""
     behind = _loaded(inner.imported) - _loaded(inner.importer)
-    formats = inner.importer.startswith("trecexam.cli.")
+    formats = inner.importer.startswith(("trecexam.cli.", "trecexam.tables.terminal"))
     return next((name for name in HEAVY if name in behind and (name != "converters" or formats)), None)
 
 
