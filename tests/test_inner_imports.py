@@ -41,6 +41,7 @@ PERMITTED = {
         "trecexam.cli.ragval.asking",
         "trecexam.cli.ragval.filtering",
         "trecexam.cli.ragval.judging",
+        "trecexam.cli.watch",
     },
     "converters": {
         "trecexam.cli.bank.check",
