@@ -134,6 +134,9 @@ class Track:
         """How many cells and passages people rated in place of the grader, and who did."""
         return self._loader.load().override_summary()
 
+    #: The older name of `override_summary`.
+    said = override_summary
+
     def counts(self) -> Counts:
         """The cells of the pool by what became of them."""
         return self._loader.load().counts
