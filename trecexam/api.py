@@ -27,6 +27,7 @@ from trecexam.features.fill.simulation import simulate_removal, simulate_runs
 from trecexam.features.history.history import history, history_entry
 from trecexam.features.holes.holes import holes_report
 from trecexam.features.judge_next.judge_next import next_judgments
+from trecexam.features.leaderboard.differences import differences
 from trecexam.features.leaderboard.overall import overall_leaderboard
 from trecexam.features.leaderboard.readings import difference
 from trecexam.features.override import overriding
@@ -174,6 +175,7 @@ class Track:
 
     leaderboard = on_loaded(leaderboard)
     overall_leaderboard = on_loaded(overall_leaderboard)
+    differences = on_loaded(differences)
     compare_readings = on_loaded(difference)
     qrels = on_loaded(exports.qrels)
     qrels_frame = on_loaded(exports.qrels_frame)

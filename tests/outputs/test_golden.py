@@ -27,6 +27,8 @@ NAMES = (
     "leaderboard.tsv",
     "leaderboard.json",
     "per_query.tsv",
+    "differences.tsv",
+    "groups.tsv",
     "correlation.tsv",
     "correlation.json",
     "swaps.tsv",

@@ -45,7 +45,7 @@ def test_every_pooled_cell_is_graded_once_and_every_output_is_written(
     assert len(set(asked)) == len(asked) == done.graded == done.counts.ok
     assert set(outputs(small_track)) == {
         "rubric.qrels", "rubric.subtopics.qrels", "leaderboard.tsv", "leaderboard.json", "per_query.tsv",
-        "correlation.tsv", "correlation.json", "swaps.tsv", "outliers.tsv",
+        "differences.tsv", "groups.tsv", "correlation.tsv", "correlation.json", "swaps.tsv", "outliers.tsv",
         "agreement.tsv", "holes.tsv",
         "rejected.tsv", "report.html", "manifest.json",
     }  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 #: What `Track.said` gives where nobody rated anything.
 NOBODY = {"cells": 0, "passages": 0, "who": []}
+#: Those of `trecexam.features.leaderboard.differences`, behind which is numpy.
+TESTS = ("t", "randomisation")
+CORRECTIONS = ("holm", "bonferroni", "fdr_bh", "fdr_by", "none")
 
 
 @click.command(epilog="Example: trecexam leaderboard mytrack -m 'Cover(rel=4)@20' -m nDCG@10")
@@ -33,6 +36,24 @@ NOBODY = {"cells": 0, "passages": 0, "who": []}
     is_flag=True,
     help="Also the row _overall_, Cover of the whole pool, and the official leaderboard's ranks.",
 )
+@click.option("--groups", is_flag=True, help="Also letters: runs that share one do not differ significantly.")
+@click.option(
+    "--baseline", metavar="RUN", help="Also each run's difference from RUN, effect size and p value."
+)
+@click.option("--pairs", is_flag=True, help="Print the compared pairs of runs, a line a measure and pair.")
+@click.option("--test", type=click.Choice(TESTS), help="Paired, over queries [default: t].")
+@click.option(
+    "--correction",
+    type=click.Choice(CORRECTIONS),
+    help="Of p values, over all comparisons by a measure [default: holm].",
+)
+@click.option("--alpha", type=float, help="Corrected p values below it are significant [default: 0.05].")
+@click.option(
+    "--permutations",
+    type=click.IntRange(1),
+    help="Of the randomisation test [default: 10,000, or 50 a comparison where that is more].",
+)
+@click.option("--seed", type=click.IntRange(0), help="Of its random numbers [default: 0].")
 @json_option
 def leaderboard(
     track: Path,
@@ -40,7 +61,11 @@ def leaderboard(
     official: bool,
     compat: str | None,
     overall: bool,
+    groups: bool,
+    baseline: str | None,
+    pairs: bool,
     as_json: bool,
+    **how: Any,
 ) -> None:
     """Runs of TRACK, best first by the first measure, with standard errors.
 
@@ -49,7 +74,20 @@ def leaderboard(
 
     --overall: _overall_ is what all pooled passages reach together, whatever the measure's cutoff; only
     Cover and nCover have it. The last column is the official rank, where TRACK has an official leaderboard.
+
+    --groups compares all pairs of runs by the first measure, --baseline each run with RUN by each measure, in
+    the columns of PyTerrier's pt.Experiment(baseline=...): queries on which a run is better (+) or worse (-),
+    p-value, reject, p-value corrected; before them the difference of the means and its effect size (Cohen's
+    d_z). --pairs prints the comparisons in the shape of out/differences.tsv.
     """
+    tested = groups or pairs or baseline is not None
+    how = {name: value for name, value in how.items() if value is not None}
+    if how and not tested:
+        raise click.UsageError(f"--{next(iter(how))} goes with --groups, --baseline or --pairs")
+    if tested and (overall or compat is not None):
+        raise click.UsageError("--groups, --baseline and --pairs go with neither --overall nor --compat")
+    if groups and (pairs or baseline is not None):
+        raise click.UsageError("--groups goes with neither --baseline nor --pairs: ask for one")
     if overall and (official or compat is not None):
         raise click.UsageError("--overall is about the grades; it goes with neither --official nor --compat")
     if compat is not None:
@@ -65,6 +103,11 @@ def leaderboard(
     with trecexam.open_track(track) as opened, bad_measures():
         whole = opened.overall_leaderboard(measures or None) if overall else None
         board = whole.board if whole else opened.leaderboard(measures or None, official=official)
+        compared = None
+        if tested:
+            by = board.measures[:1] if groups else board.measures
+            compared = opened.differences(by, baseline=baseline, official=official, **how)
+            click.echo(compared.words, err=True)
         files = {name: opened.folder.shown(path) for name, path in opened.run_files().items()}
         # Nothing of the grades, the grader's or people's, is in the official judgments.
         human_ratings = NOBODY if official else opened.override_summary()
@@ -78,7 +121,11 @@ def leaderboard(
     from trecexam.features.leaderboard import tables as results
 
     value = results.leaderboard_json(board, files, human_ratings) if as_json else None
-    if whole:
+    if compared:
+        table = compared.table() if pairs else compared.beside(results.leaderboard_table(board))
+        as_shown = compared.as_json(value) if value and not pairs else None
+        show.table(table, as_json=as_json, json_value=as_shown)
+    elif whole:
         show.table(whole.table(), as_json=as_json, json_value=value and whole.as_json(value))
     else:
         show.table(results.leaderboard_table(board), as_json=as_json, json_value=value)

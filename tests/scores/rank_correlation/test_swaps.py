@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from trecexam.scores.rank_correlation.swaps import SIGNIFICANCE, find_swaps, holm, paired_p
+from trecexam.scores.paired_tests import holm, paired_p
+from trecexam.scores.rank_correlation.swaps import SIGNIFICANCE, find_swaps
 
 
 def test_holm_by_hand() -> None:
@@ -53,7 +54,7 @@ def test_p_values_are_those_of_the_paired_t_test(monkeypatch: pytest.MonkeyPatch
     values = np.random.default_rng(0).integers(0, 20, (7, 12)) / 20
     expected = [stats.ttest_rel(a, b).pvalue for a, b in itertools.combinations(values, 2)]
     assert paired_p(values) == pytest.approx(expected)
-    monkeypatch.setattr("trecexam.scores.rank_correlation.swaps._CELLS", 40)
+    monkeypatch.setattr("trecexam.scores.paired_tests._CELLS", 40)
     assert paired_p(values) == pytest.approx(expected)
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
+from trecexam.features.leaderboard.differences import own_differences
 from trecexam.features.leaderboard.plot import leaderboard_plot
 from trecexam.features.leaderboard.tables import leaderboard_json, leaderboard_table, per_query_table
 from trecexam.line.diagnostics import NO_RUNS
@@ -35,6 +36,14 @@ def _per_query(track: LoadedTrack) -> Mapping[str, bytes]:
     return {"per_query.tsv": to_tsv(per_query_table(values, values.measures)).encode()}
 
 
+def _differences(track: LoadedTrack) -> Mapping[str, bytes]:
+    compared = own_differences(track)
+    return {
+        "differences.tsv": to_tsv(compared.table()).encode(),
+        "groups.tsv": to_tsv(compared.groups_table()).encode(),
+    }
+
+
 def leaderboard_report(track: LoadedTrack) -> FeatureReport:
     """The section "leaderboard", and its plot where there are runs."""
     board = own_leaderboard(track)
@@ -42,6 +51,7 @@ def leaderboard_report(track: LoadedTrack) -> FeatureReport:
         "board": board if board.rows else None,
         "spread": _spread,
         "most_runs": _RUNS,
+        "compared": own_differences(track) if len(board.rows) > 1 else None,
         "why": NO_RUNS,
     }
     part = ReportPart("leaderboard", Path(__file__).with_name("section.html"), values, "Leaderboard")
@@ -63,6 +73,7 @@ LEADERBOARD = Feature(
             first=True,
         ),
         OutputFiles(("per_query.tsv",), ("cells", "runs", "settings"), _per_query, first=True),
+        OutputFiles(("differences.tsv", "groups.tsv"), ("cells", "people", "runs", "settings"), _differences),
     ),
     leaderboard_report,
     ("leaderboard",),

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from converters.ragval import HIGHEST, LOWEST, JudgedAnswer
 from trecexam.scores.leaderboard import interval, score
-from trecexam.scores.rank_correlation.swaps import holm, paired_p
+from trecexam.scores.paired_tests import holm, paired_p
 from trecexam.scores.ties import TIE_DECIMALS
 
 SCORES = ("truthfulness", "relevance", "sum")

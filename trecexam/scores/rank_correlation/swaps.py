@@ -17,16 +17,15 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from trecexam.scores.rank_correlation.ranks import Floats, checked, means, official_means
+from trecexam.scores.paired_tests import holm, paired_p
+from trecexam.scores.rank_correlation.ranks import checked, means, official_means
 from trecexam.scores.ties import TIE_DECIMALS
 
 Verdict = Literal["active", "mixed", "passive"]
 #: A difference is significant where its adjusted p value is below this.
 SIGNIFICANCE = 0.05
-#: How many (pair, query) cells are worked on at once: some 10 MB.
-_CELLS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -134,48 +133,6 @@ def find_swaps(runs: Sequence[str], rubric: ArrayLike, official: ArrayLike) -> S
         tuple(sorted(swaps, key=_weight)),
         {verdict: int((significant[agreed] == count).sum()) for verdict, count in named.items()},
     )
-
-
-def paired_p(values: Floats) -> Floats:
-    """p of the two-sided paired t test over queries, for every pair of runs.
-
-    Args:
-        values: of shape (n_runs, n_queries).
-
-    Returns:
-        In the order of `numpy.triu_indices(n_runs, k=1)`; NaN where no test is possible: one query, or a
-        difference that is the same on every query.
-    """
-    from scipy.special import stdtr
-
-    n_runs, n_queries = values.shape
-    first, second = np.triu_indices(n_runs, k=1)
-    p_values = np.full(len(first), math.nan)
-    if n_queries < 2:
-        return p_values
-    step = max(1, _CELLS // n_queries)
-    for start in range(0, len(first), step):
-        part = slice(start, start + step)
-        differences = np.round(values[first[part]] - values[second[part]], TIE_DECIMALS)
-        varies = np.ptp(differences, axis=1) > 0
-        kept = differences[varies]
-        t = kept.mean(axis=1) / (kept.std(axis=1, ddof=1) / math.sqrt(n_queries))
-        p_values[part][varies] = 2 * stdtr(n_queries - 1, -np.abs(t))
-    return p_values
-
-
-def holm(p: ArrayLike) -> NDArray[np.float64]:
-    """Holm's adjusted p values: the i-th smallest of m times m - i + 1, at least those before it, at most 1.
-
-    A NaN is a hypothesis that is never rejected: it counts among the m, and stays NaN.
-    """
-    values = np.asarray(p, np.float64)
-    order = np.argsort(values, kind="stable")
-    factors = np.arange(len(values), 0, -1)
-    adjusted = np.empty_like(values)
-    # NaN is last, and whatever comes after a NaN in a running maximum is NaN.
-    adjusted[order] = np.minimum(np.maximum.accumulate(values[order] * factors), 1)
-    return adjusted
 
 
 def _weight(swap: Swap) -> tuple[int, float, str, str]:

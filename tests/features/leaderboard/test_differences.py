@@ -1,0 +1,302 @@
+"""`leaderboard --groups`, `--baseline`, `--pairs`, `track.differences` and out/differences.tsv: as scipy."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+import re
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from scipy import stats
+from support import RECORDED, HashGrader, make_small_track, write_run
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.cli.scores import CORRECTIONS, TESTS
+from trecexam.features.leaderboard.differences import Test
+from trecexam.scores.paired_tests import Correction
+
+Row = dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def track(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Nine queries, six runs: one skips queries, two are equal. No test changes it."""
+    root = make_small_track(tmp_path_factory.mktemp("differences") / "track", queries=9)
+    write_run(root / "runs" / "skips.run", {"q1": ["q1-d03", "q1-d00"], "q7": ["q7-d00"]})
+    docs = [3, 1, 8, 4, 5, 2]
+    for name in ("twin-a", "twin-b"):
+        ranking = {f"q{q}": [f"q{q}-d{d:02}" for d in docs] for q in range(1, 10)}
+        write_run(root / "runs" / f"{name}.run", ranking)
+    return update(root)
+
+
+def update(root: Path) -> Path:
+    """The track with the grades of a `HashGrader`, and without a report."""
+    with trecexam.open_track(root, grader=HashGrader()) as opened:
+        (root / "trecexam.toml").write_text("[track]\ndepth = 8\n[report]\nwrite = false\n")
+        opened.update()
+        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in opened.grades()))
+    (root / "trecexam.toml").write_text(RECORDED + "[report]\nwrite = false\n")
+    assert run(["watch", str(root), "--once"]) == 0
+    return root
+
+
+def rows(path: Path) -> list[Row]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def per_query(root: Path, measure: str) -> dict[str, list[float]]:
+    values: dict[str, list[float]] = {}
+    for row in rows(root / "out" / "per_query.tsv"):
+        if row["measure"] == measure:
+            values.setdefault(row["run"], []).append(float(row["value"]))
+    return values
+
+
+def holm_by_hand(p: dict[tuple[str, str], float]) -> dict[tuple[str, str], float]:
+    """Each p times how many are not smaller; not less than those before it."""
+    adjusted, least = {}, 0.0
+    for place, pair in enumerate(sorted(p, key=lambda pair: p[pair])):
+        least = max(least, min(1.0, p[pair] * (len(p) - place)))
+        adjusted[pair] = least
+    return adjusted
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[list[str], list[Row]]:
+    capsys.readouterr()
+    assert run(["leaderboard", *map(str, words)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    return lines[0].split("\t"), list(csv.DictReader(lines, delimiter="\t"))
+
+
+def letters(text: str) -> set[str]:
+    return set(re.findall(r"[a-zA-Z]\d*", text))
+
+
+def test_differences_in_out_are_the_paired_t_tests_of_all_pairs(track: Path) -> None:
+    board = rows(track / "out" / "leaderboard.tsv")
+    measure = list(board[0])[1]
+    values = per_query(track, measure)
+    order = [row["run"] for row in board]
+    pairs = list(itertools.combinations(order, 2))
+    p = {
+        (a, b): float(stats.ttest_rel(values[a], values[b]).pvalue)
+        for a, b in pairs
+        if values[a] != values[b]
+    }
+    assert len(p) == len(pairs) - 1 == 14, "the twins are equal"
+    # The pair without a test counts among them.
+    last = {("", ""): 2.0}
+    holm = holm_by_hand(p | last)
+    table = rows(track / "out" / "differences.tsv")
+    assert list(table[0]) == [
+        "run_a", "run_b", "measure", "difference", "effect_size", "t", "p", "p_corrected", "reject",
+    ]  # fmt: skip
+    assert [(row["run_a"], row["run_b"]) for row in table] == pairs
+    for row, (a, b) in zip(table, pairs, strict=True):
+        assert row["measure"] == measure
+        differences = [x - y for x, y in zip(values[a], values[b], strict=True)]
+        assert float(row["difference"]) == pytest.approx(sum(differences) / 9, abs=1e-6)
+        assert float(row["difference"]) >= 0
+        if (a, b) == ("twin-a", "twin-b"):
+            assert [row[name] for name in ("effect_size", "t", "p", "p_corrected")] == [""] * 4
+            assert row["reject"] == "False"
+            continue
+        expected = stats.ttest_rel(values[a], values[b])
+        assert float(row["t"]) == pytest.approx(expected.statistic, abs=1e-5)
+        assert float(row["effect_size"]) == pytest.approx(expected.statistic / 3, abs=1e-5)
+        assert float(row["p"]) == pytest.approx(p[a, b], abs=1e-6)
+        assert float(row["p_corrected"]) == pytest.approx(holm[a, b], abs=1e-5)
+        assert row["reject"] == str(holm[a, b] < 0.05)
+    assert {row["reject"] for row in table} == {"True", "False"}, "else the test says little"
+
+
+def test_two_runs_share_a_letter_if_they_do_not_differ_significantly(
+    track: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    different = {
+        (row["run_a"], row["run_b"]): row["reject"] for row in rows(track / "out" / "differences.tsv")
+    }
+    groups = {row["run"]: row["group"] for row in rows(track / "out" / "groups.tsv")}
+    for (a, b), rejected in different.items():
+        assert letters(groups[a]).isdisjoint(letters(groups[b])) == (rejected == "True")
+    plain_header, plain = printed(capsys, track)
+    header, shown = printed(capsys, track, "--groups")
+    assert header == ["run", "group", *plain_header[1:]]
+    assert {row["run"]: row.pop("group") for row in shown} == groups
+    assert shown == plain
+
+
+@pytest.mark.parametrize("test", ["t", "randomisation"])
+def test_a_baseline_has_the_columns_and_values_of_pyterriers_experiment(
+    track: Path, capsys: pytest.CaptureFixture[str], test: str
+) -> None:
+    measures = list(rows(track / "out" / "leaderboard.tsv")[0])[1::2][:2]
+    words = [word for name in measures for word in ("-m", name)]
+    plain_header, plain = printed(capsys, track, *words)
+    header, shown = printed(capsys, track, *words, "--baseline", "run1", "--test", test)
+    names = ("difference", "effect size", "+", "-", "p-value", "reject", "p-value corrected")
+    assert header == [*plain_header, *(f"{measure} {name}" for measure in measures for name in names)]
+    assert [{name: row[name] for name in plain_header} for row in shown] == plain
+    for measure in measures:
+        values = per_query(track, measure)
+        p = {}
+        for name, of_run in values.items():
+            sides = of_run, values["run1"]
+            if name != "run1" and test == "t":
+                p[name, "run1"] = float(stats.ttest_rel(*sides).pvalue)
+            elif name != "run1":
+                p[name, "run1"] = float(
+                    stats.permutation_test(
+                        sides, lambda a, b: sum(a) - sum(b), permutation_type="samples", vectorized=False
+                    ).pvalue
+                )
+        holm = holm_by_hand(p)
+        for row in shown:
+            compared = [row[f"{measure} {name}"] for name in names]
+            if row["run"] == "run1":
+                assert compared == [""] * 7
+                continue
+            differences = [a - b for a, b in zip(values[row["run"]], values["run1"], strict=True)]
+            corrected = holm[row["run"], "run1"]
+            assert [float(compared[0]), float(compared[4]), float(compared[6])] == pytest.approx(
+                [sum(differences) / 9, p[row["run"], "run1"], corrected], abs=1e-5
+            )
+            assert compared[2:4] == [
+                str(sum(d > 0 for d in differences)),
+                str(sum(d < 0 for d in differences)),
+            ]
+            assert compared[5] == str(corrected < 0.05)
+
+
+def test_pairs_in_a_pipe_are_the_file_in_out_and_more_on_demand(
+    track: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measures = list(rows(track / "out" / "leaderboard.tsv")[0])[1::2]
+    capsys.readouterr()
+    assert run(["leaderboard", str(track), "--pairs", "-m", measures[0]]) == 0
+    assert capsys.readouterr().out == (track / "out" / "differences.tsv").read_text()
+    _, all_pairs = printed(capsys, track, "--pairs")
+    assert [row["measure"] for row in all_pairs] == [name for name in measures for _ in range(15)]
+    _, uncorrected = printed(capsys, track, "--pairs", "-m", measures[0], "--correction", "none")
+    assert all(row["p"] == row["p_corrected"] for row in uncorrected)
+    _, tenfold = printed(capsys, track, "--pairs", "-m", measures[0], "--correction", "bonferroni")
+    for row in tenfold:
+        if row["p"]:
+            assert float(row["p_corrected"]) == pytest.approx(min(1, 15 * float(row["p"])), abs=1e-4)
+
+
+def test_python_and_json_say_the_same(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with trecexam.open_track(track) as opened:
+        board = opened.leaderboard(["P@3", "nDCG@5"])
+        all_pairs = opened.differences(["P@3", "nDCG@5"], alpha=0.2)
+        baseline = opened.differences(["P@3", "nDCG@5"], baseline="run0", correction="fdr_bh")
+    assert [of.measure for of in all_pairs.measures] == ["P@3", "nDCG@5"]
+    assert all_pairs.measures[0].runs == tuple(row.run for row in board.rows)
+    assert baseline.groups == {}
+    capsys.readouterr()
+    assert run(["leaderboard", str(track), "-m", "P@3", "--groups", "--alpha", "0.2", "--json"]) == 0
+    value = json.loads(capsys.readouterr().out)
+    assert {row["run"]: row["group"] for row in value["runs"]} == all_pairs.groups
+    assert value["differences"] == {
+        "baseline": None, "test": "t", "permutations": None, "correction": "holm", "alpha": 0.2,
+    }  # fmt: skip
+    words = ["-m", "P@3", "-m", "nDCG@5", "--baseline", "run0", "--correction", "fdr_bh", "--json"]
+    assert run(["leaderboard", str(track), *words]) == 0
+    by_run = {row["run"]: row["baseline"] for row in json.loads(capsys.readouterr().out)["runs"]}
+    assert by_run["run0"] == {"P@3": None, "nDCG@5": None}
+    of_measure = baseline.measures[1].of_baseline()
+    assert {name: of["nDCG@5"] for name, of in by_run.items() if name != "run0"} == of_measure
+
+
+def test_the_official_judgments_have_groups_too(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, shown = printed(capsys, track, "--official", "-m", "nDCG@5", "--groups")
+    with trecexam.open_track(track) as opened:
+        groups = opened.differences(["nDCG@5"], official=True).groups
+        assert {row["run"]: row["group"] for row in shown} == groups
+
+
+def test_a_random_test_is_the_same_again_for_its_seed(tmp_path: Path) -> None:
+    root = make_small_track(tmp_path / "track", queries=16)
+    update(root)
+    with trecexam.open_track(root) as opened:
+        p = [
+            opened.differences(["nDCG@5"], test="randomisation", permutations=500, seed=seed).measures[0].p
+            for seed in (1, 1, 2)
+        ]
+    assert p[0].tolist() == p[1].tolist() != p[2].tolist()
+
+
+@pytest.mark.parametrize("runs", [0, 1])
+def test_a_track_of_one_run_or_none_has_nothing_to_compare(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], runs: int
+) -> None:
+    root = make_small_track(tmp_path / "track")
+    for number in range(runs, 3):
+        (root / "runs" / f"run{number}.run").unlink()
+    update(root)
+    assert rows(root / "out" / "differences.tsv") == []
+    _, shown = printed(capsys, root, "--groups")
+    assert [row["group"] for row in shown] == ["a"] * runs
+    _, compared = printed(capsys, root, "--baseline", "run0") if runs else ([], [])
+    assert len(compared) == runs
+    assert {value for row in compared for name, value in row.items() if name.endswith("p-value")} <= {""}
+
+
+def test_one_query_tells_no_runs_apart(tmp_path: Path) -> None:
+    root = make_small_track(tmp_path / "track", queries=1)
+    update(root)
+    assert {row["group"] for row in rows(root / "out" / "groups.tsv")} == {"a"}
+    assert {row["p"] for row in rows(root / "out" / "differences.tsv")} == {""}
+    with trecexam.open_track(root) as opened:
+        assert not opened.differences(test="randomisation").measures[0].reject.any()
+
+
+def test_the_report_shows_groups(graded: Path) -> None:
+    page = (graded / "out" / "report.html").read_text()
+    groups = {row["run"]: row["group"] for row in rows(graded / "out" / "groups.tsv")}
+    assert len(groups) == 3
+    for name, group in groups.items():
+        assert f"<bdi>{name}</bdi></th><td>{group}</td>" in page
+    assert "two-sided paired t test over queries, Holm over all pairs of runs, at 0.05" in page
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--baseline", "nobody"], "there is no run 'nobody' to compare with; the runs are 'run0', 'run1'"),
+        (["--groups", "--baseline", "run0"], "--groups goes with neither --baseline nor --pairs"),
+        (
+            ["--groups", "--overall"],
+            "--groups, --baseline and --pairs go with neither --overall nor --compat",
+        ),
+        (["--test", "t"], "--test goes with --groups, --baseline or --pairs"),
+        (["--groups", "--alpha", "1"], "alpha 1.0 is not between 0 and 1"),
+    ],
+)
+def test_what_cannot_be_compared_is_one_line(
+    track: Path, capsys: pytest.CaptureFixture[str], words: list[str], reason: str
+) -> None:
+    capsys.readouterr()
+    assert run(["leaderboard", str(track), *words]) == 2
+    assert reason in capsys.readouterr().err
+
+
+def test_options_name_all_tests_and_corrections() -> None:
+    assert get_args(Test) == TESTS
+    assert get_args(Correction) == CORRECTIONS
+
+
+def test_python_refuses_what_it_does_not_know(track: Path) -> None:
+    with trecexam.open_track(track) as opened:
+        with pytest.raises(ValueError, match="unknown test 'z'; there are t, randomisation"):
+            opened.differences(test="z")
+        with pytest.raises(ValueError, match="unknown correction 'x'"):
+            opened.differences(correction="x")
+        with pytest.raises(ValueError, match="0 permutations"):
+            opened.differences(permutations=0)

@@ -1,0 +1,298 @@
+"""Which runs of a leaderboard differ significantly: all pairs with groups, or all runs against a baseline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trecexam.errors import TrecexamError
+from trecexam.features.leaderboard.letters import group_letters
+from trecexam.line.evaluation import official_values, rubric_values
+from trecexam.line.measure_names import names_of
+from trecexam.scores.paired_tests import Correction, corrected, paired_t, randomisation_p
+from trecexam.scores.ties import TIE_DECIMALS
+from trecexam.tables.table import Table, Value
+from trecexam.tables.text import shorten_list
+
+if TYPE_CHECKING:
+    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.measure_names import MeasureLike
+
+Test = Literal["t", "randomisation"]
+#: A difference is significant where its corrected p value is below this.
+ALPHA = 0.05
+#: Exchanges that a randomisation test draws: so many, and for each comparison so many that a corrected p
+#: value can be as small as 0.02.
+_LEAST_PERMUTATIONS, _PERMUTATIONS = 10_000, 50
+_CORRECTIONS: Mapping[Correction, str] = {
+    "holm": "Holm",
+    "bonferroni": "Bonferroni",
+    "fdr_bh": "Benjamini-Hochberg",
+    "fdr_by": "Benjamini-Yekutieli",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class MeasureDifferences:
+    """The compared runs by one measure; arrays have an entry a comparison.
+
+    Attributes:
+        measure: as ir_measures prints it.
+        runs: best mean over all queries first; ties by name.
+        first, second: places in `runs` of the two that are compared.
+        better, worse: the number of queries on which the first has the greater, the smaller value.
+        difference: of the means over all queries, the first's less the second's.
+        effect_size: Cohen's d_z; NaN where `t` is.
+        t: of the paired t test; NaN where there is none: one query, or the same difference on every query.
+        p: of the test; NaN where there is none.
+        p_corrected: adjusted over all comparisons by this measure.
+        reject: whether the difference is significant; False where there is no test.
+        groups: run -> its letters, which it shares with those runs that do not differ from it; empty where
+            all runs are compared with a baseline.
+    """
+
+    measure: str
+    runs: tuple[str, ...]
+    first: NDArray[np.intp]
+    second: NDArray[np.intp]
+    better: NDArray[np.intp]
+    worse: NDArray[np.intp]
+    difference: NDArray[np.float64]
+    effect_size: NDArray[np.float64]
+    t: NDArray[np.float64]
+    p: NDArray[np.float64]
+    p_corrected: NDArray[np.float64]
+    reject: NDArray[np.bool_]
+    groups: Mapping[str, str]
+
+    def of_baseline(self) -> dict[str, dict[str, Any]]:
+        """Run -> what pt.Experiment has of it and the baseline, by its names; difference and effect size."""
+        columns = {
+            "difference": self.difference,
+            "effect size": self.effect_size,
+            "+": self.better,
+            "-": self.worse,
+            "p-value": self.p,
+            "reject": self.reject,
+            "p-value corrected": self.p_corrected,
+        }
+        rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+        runs = (self.runs[place] for place in self.first.tolist())
+        return {run: dict(zip(columns, row, strict=True)) for run, row in zip(runs, rows, strict=True)}
+
+
+@dataclass(frozen=True)
+class Differences:
+    """What tells runs apart.
+
+    Attributes:
+        baseline: the run that all others are compared with; None where all pairs are.
+        test, correction: what was computed.
+        alpha: a corrected p value below it is significant.
+        permutations: exchanges of the randomisation test, at most; None for the t test.
+        measures: one or more; `groups` are by the first.
+    """
+
+    baseline: str | None
+    test: Test
+    correction: Correction
+    alpha: float
+    permutations: int | None
+    measures: tuple[MeasureDifferences, ...]
+
+    @property
+    def groups(self) -> Mapping[str, str]:
+        """Run -> its letters, by the first measure."""
+        return self.measures[0].groups
+
+    @property
+    def words(self) -> str:
+        """The test, in words."""
+        name = (
+            "t test"
+            if self.test == "t"
+            else f"randomisation test (at most {self.permutations:,} permutations)"
+        )
+        family = "all pairs of runs" if self.baseline is None else "all comparisons with the baseline"
+        tail = (
+            "uncorrected" if self.correction == "none" else f"{_CORRECTIONS[self.correction]} over {family}"
+        )
+        return f"two-sided paired {name} over queries, {tail}, at {self.alpha:g}"
+
+    def table(self) -> Table:
+        """`run_a run_b measure difference effect_size t p p_corrected reject`, a row a comparison.
+
+        Of all pairs run_a is the better one; of a baseline, it is run_b.
+        """
+        header = ("run_a", "run_b", "measure", "difference", "effect_size", "t", "p", "p_corrected", "reject")
+        rows: list[tuple[Value, ...]] = []
+        for of in self.measures:
+            numbers = (of.difference, of.effect_size, of.t, of.p, of.p_corrected, of.reject)
+            names = ([of.runs[place] for place in side.tolist()] for side in (of.first, of.second))
+            rows += zip(
+                *names, [of.measure] * len(of.first), *(each.tolist() for each in numbers), strict=True
+            )
+        return Table(header, tuple(rows), small=("p", "p_corrected"))
+
+    def groups_table(self) -> Table:
+        """A row a measure and run, best first: `run measure group`."""
+        rows = [(run, of.measure, group) for of in self.measures for run, group in of.groups.items()]
+        return Table(("run", "measure", "group"), tuple(rows))
+
+    def beside(self, board: Table) -> Table:
+        """The leaderboard's table with what is known of each run.
+
+        Of all pairs that is `group`, after `run`; of a baseline, after all others, of each measure what
+        pt.Experiment(baseline=...) shows, after the difference and the effect size: `MEASURE +`, `MEASURE -`
+        (queries on which the run is better, worse), `MEASURE p-value`, `MEASURE reject`, `MEASURE p-value
+        corrected`. They are empty for the baseline itself.
+        """
+        if self.baseline is None:
+            rows = [(row[0], self.groups[str(row[0])], *row[1:]) for row in board.rows]
+            return Table((board.header[0], "group", *board.header[1:]), tuple(rows), small=board.small)
+        header = [*board.header]
+        columns: list[dict[str, Value]] = []
+        for of in self.measures:
+            by_run = of.of_baseline()
+            for name in ("difference", "effect size", "+", "-", "p-value", "reject", "p-value corrected"):
+                header.append(f"{of.measure} {name}")
+                columns.append({run: values[name] for run, values in by_run.items()})
+        rows = [(*row, *(column.get(str(row[0])) for column in columns)) for row in board.rows]
+        return Table(tuple(header), tuple(rows), small=tuple(name for name in header if "p-value" in name))
+
+    def as_json(self, board: dict[str, Any]) -> dict[str, Any]:
+        """The JSON of the leaderboard with `differences`, how they were tested, and with `group` in each run,
+        or, by measure, `baseline`.
+        """
+        how = {
+            "baseline": self.baseline,
+            "test": self.test,
+            "permutations": self.permutations,
+            "correction": self.correction,
+            "alpha": self.alpha,
+        }
+        if self.baseline is None:
+            runs = [{**row, "group": self.groups[row["run"]]} for row in board["runs"]]
+        else:
+            compared = {of.measure: of.of_baseline() for of in self.measures}
+            runs = [
+                {**row, "baseline": {name: by_run.get(row["run"]) for name, by_run in compared.items()}}
+                for row in board["runs"]
+            ]
+        return {**board, "differences": how, "runs": runs}
+
+
+def differences(
+    track: LoadedTrack,
+    measures: Sequence[MeasureLike] | None = None,
+    *,
+    baseline: str | None = None,
+    test: Test = "t",
+    correction: Correction = "holm",
+    alpha: float = ALPHA,
+    official: bool = False,
+    permutations: int | None = None,
+    seed: int = 0,
+) -> Differences:
+    """Which runs differ significantly, by a paired test over queries.
+
+    All queries of the bank count (with `official`: of the judgments); a run that skips one has 0 there,
+    also where `[scores] average` is "answered". p values are corrected over the comparisons by one measure.
+
+    Args:
+        measures: None for the track's own.
+        baseline: the run to compare all others with; None to compare all pairs, and for groups.
+        test: "t", Student's, or "randomisation", Fisher's; `trecexam.scores.paired_tests` has the sources.
+        correction: "holm", "bonferroni", "fdr_bh", "fdr_by" or "none", by the names of pt.Experiment.
+        alpha: a difference is significant where its corrected p value is below it.
+        official: on the official judgments instead of the grades.
+        permutations: of the randomisation test; None for 10,000, or 50 a comparison where that is more.
+        seed: of its random numbers.
+
+    Raises:
+        TrecexamError: there is no such run; or as `Track.leaderboard`.
+        ValueError: an unknown test or correction, an alpha outside of 0 to 1, no permutations; or as
+            `Track.leaderboard`.
+    """
+    if test not in get_args(Test):
+        raise ValueError(f"unknown test '{test}'; there are {', '.join(get_args(Test))}")
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha {alpha} is not between 0 and 1")
+    if permutations is not None and permutations < 1:
+        raise ValueError(f"{permutations} permutations; there must be one at least")
+    names = names_of(measures)
+    values = official_values(track, names) if official else rubric_values(track, names)
+    if baseline is not None and baseline not in values.runs:
+        known = shorten_list(sorted(values.runs), 5, dots=True) or "none"
+        raise TrecexamError(f"there is no run '{baseline}' to compare with; the runs are {known}")
+    n = len(values.runs)
+    comparisons = n * (n - 1) // 2 if baseline is None else n - 1
+    drawn = None
+    if test == "randomisation":
+        drawn = permutations or max(_LEAST_PERMUTATIONS, _PERMUTATIONS * comparisons)
+    compared = tuple(
+        _compared(measure, values.runs, values.matrix(measure), baseline, drawn, seed, correction, alpha)
+        for measure in values.measures
+    )
+    return Differences(baseline, test, correction, alpha, drawn, compared)
+
+
+def own_differences(track: LoadedTrack) -> Differences:
+    """All pairs of runs by the track's first measure."""
+    first = track.config.measures()[:1]
+    return track.derived(
+        "differences", ("cells", "people", "runs", "settings"), lambda: differences(track, first)
+    )
+
+
+def _compared(
+    measure: str,
+    names: Sequence[str],
+    matrix: NDArray[np.float64],
+    baseline: str | None,
+    permutations: int | None,
+    seed: int,
+    correction: Correction,
+    alpha: float,
+) -> MeasureDifferences:
+    """The comparisons by one measure; `matrix` has the shape (runs, queries)."""
+    means = [math.fsum(row) / max(len(row), 1) for row in matrix.tolist()]
+    order = sorted(range(len(names)), key=lambda run: (_descending(means[run]), names[run]))
+    runs, values = tuple(names[run] for run in order), matrix[order]
+    if baseline is None:
+        first, second = np.triu_indices(len(runs), k=1)
+    else:
+        at = runs.index(baseline)
+        first = np.array([place for place in range(len(runs)) if place != at], np.intp)
+        second = np.full(len(first), at, np.intp)
+    tests = paired_t(values, first, second)
+    p = tests.p if permutations is None else randomisation_p(values, first, second, permutations, seed)
+    p_corrected = corrected(p, correction)
+    reject = p_corrected < alpha
+    groups = {}
+    if baseline is None:
+        different = np.zeros((len(runs), len(runs)), np.bool_)
+        different[first, second] = different[second, first] = reject
+        groups = dict(zip(runs, group_letters(different), strict=True))
+    above = _queries_above(values)
+    better, worse = above[first, second], above[second, first]
+    return MeasureDifferences(
+        measure, runs, first, second, better, worse, *tests[:3], p, p_corrected, reject, groups
+    )
+
+
+def _descending(mean: float) -> float:
+    return math.inf if math.isnan(mean) else -round(mean, TIE_DECIMALS)
+
+
+def _queries_above(values: NDArray[np.float64]) -> NDArray[np.intp]:
+    """For each run and each other one, the number of queries on which the first has the greater value."""
+    above = np.zeros((len(values), len(values)), np.intp)
+    for run, row in enumerate(values):
+        above[run] = (row > values).sum(axis=1)
+    return above
