@@ -185,7 +185,14 @@ def test_a_changed_importance_changes_scores_and_no_grade(judged: Path) -> None:
     assert first.graded > 0
     assert (again.changed, again.graded) == (True, 0)
     changed = {name for name in before if before[name] != after[name]}
-    assert changed == {"leaderboard.tsv", "leaderboard.json", "per_query.tsv", "report.html", "manifest.json"}
+    assert changed == {
+        "leaderboard.tsv",
+        "leaderboard.json",
+        "per_query.tsv",
+        "differences.tsv",
+        "report.html",
+        "manifest.json",
+    }
     moved = {
         (row["run"], row["query_id"], row["measure"])
         for old, row in zip(table_of(before["per_query.tsv"]), table_of(after["per_query.tsv"]), strict=True)

@@ -28,6 +28,7 @@ PAGES = [
     "/",
     "/?sort=-m1",
     "/?sort=run&q=run1",
+    "/?baseline=run1&sort=group",
     urls.run("run1"),
     urls.run("run1", sort="-m0"),
     urls.run_query("run1", "q1"),
@@ -338,3 +339,28 @@ def test_a_judged_passage_that_no_run_has_is_shown_with_its_judgment_and_without
         assert "No run has it in its first ranks now." in page
         assert "passage 11 about q1" in page
         assert client.get("/disagreements").status_code == client.get("/holes").status_code == 200
+
+
+def test_the_leaderboard_shows_groups(reading: TestClient, graded: Path) -> None:
+    rows = [line.split("\t") for line in (graded / "out" / "groups.tsv").read_text().splitlines()[1:]]
+    cells = re.findall(r"<bdi>(run\d)</bdi></a>.*?</th>\s*<td>(\w+)</td>", reading.get("/").text)
+    assert cells == [(run, group) for run, _, group in rows]
+    assert "Holm over all pairs of runs" in reading.get("/").text
+
+
+def test_the_leaderboard_compares_with_a_baseline(reading: TestClient, graded: Path) -> None:
+    with trecexam.open_track(graded) as track:
+        compared = track.differences(baseline="run1")
+    html = reading.get("/?baseline=run1").text
+    assert '<option value="run1" selected>' in html
+    shown = re.findall(r"([+-]\d\.\d{3}), p (\d\.\d{3}|–)(?: ([▲▼]))?</small>", html)  # noqa: RUF001
+    expected = []
+    for run in ("run0", "run2"):
+        for of in compared.measures:
+            values = of.of_baseline()[run]
+            p = values["p-value corrected"]
+            mark = ("▲" if values["difference"] > 0 else "▼") if values["reject"] else ""
+            expected.append((f"{values['difference']:+.3f}", "–" if p != p else f"{p:.3f}", mark))  # noqa: RUF001
+    assert sorted(shown) == sorted(expected)
+    assert reading.get("/?baseline=nobody").status_code == 200
+    assert ", p " not in reading.get("/?baseline=nobody").text

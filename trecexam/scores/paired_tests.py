@@ -32,15 +32,18 @@ class PairedT(NamedTuple):
             Cohen, "Statistical Power Analysis for the Behavioral Sciences", 2nd ed. 1988, section 2.3.5.
         t: Student's, d_z times the root of the number of queries.
         p: two-sided, as `scipy.stats.ttest_rel`.
+        better, worse: the number of queries on which the first has the greater, the smaller value.
 
-    All but `difference` are NaN where no test is possible: one query, or a difference that is the same on
-    every query; all are NaN where a value is, or where there is no query.
+    `effect_size`, `t` and `p` are NaN where no test is possible: one query, or a difference that is the same
+    on every query; these and `difference` where a value is NaN, or where there is no query.
     """
 
     difference: Floats
     effect_size: Floats
     t: Floats
     p: Floats
+    better: Ints
+    worse: Ints
 
 
 def paired_t(values: Floats, first: Ints, second: Ints) -> PairedT:
@@ -53,7 +56,8 @@ def paired_t(values: Floats, first: Ints, second: Ints) -> PairedT:
     from scipy.special import stdtr
 
     n_queries = values.shape[1]
-    tests = PairedT(*(np.full(len(first), math.nan) for _ in PairedT._fields))
+    undefined, none = np.full(len(first), math.nan), np.zeros(len(first), np.intp)
+    tests = PairedT(*(undefined.copy() for _ in range(4)), none, none.copy())
     if not n_queries:
         return tests
     step = max(1, _CELLS // n_queries)
@@ -61,6 +65,8 @@ def paired_t(values: Floats, first: Ints, second: Ints) -> PairedT:
         part = slice(start, start + step)
         differences = np.round(values[first[part]] - values[second[part]], TIE_DECIMALS)
         mean = tests.difference[part] = differences.mean(axis=1)
+        tests.better[part] = np.count_nonzero(differences > 0, axis=1)
+        tests.worse[part] = np.count_nonzero(differences < 0, axis=1)
         if n_queries == 1:
             continue
         # Not so of NaN.

@@ -13,6 +13,7 @@ import numpy as np
 from trecexam.errors import TrecexamError
 from trecexam.features.agreement.agreement import agreements_if_any
 from trecexam.features.holes.arithmetic import holes
+from trecexam.features.leaderboard.differences import own_differences
 from trecexam.features.verification import verification
 from trecexam.files.stamps import stamp
 from trecexam.graders.base import identity_digest
@@ -222,7 +223,7 @@ def _view(
 ) -> View:
     config, folder = track.config, track.folder
     scores = config.scores
-    board = leaderboard(track)
+    board, compared = leaderboard(track), own_differences(track)
     official_board = values_on_official = None
     if judgments is not None and config.official_measures():
         try:
@@ -252,6 +253,8 @@ def _view(
         ),
         t=_t(board.n_queries),
         board=board,
+        groups=compared.groups,
+        compared=compared.words,
         official_board=official_board,
         values=_per_query(rubric_values(track), board, track.bank.query_ids),
         official_values=values_on_official,

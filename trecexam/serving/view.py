@@ -235,6 +235,8 @@ class View:
         grader: its name; `grader_digest` is the digest of its identity.
         t: the half of a 95% interval in standard errors, Student's t for the board's number of queries.
         board: runs, best first; `official_board` on the official judgments, None where there are none.
+        groups: run -> the letters that it shares with the runs that do not differ from it significantly by
+            the first measure; `compared` says by which test.
         values, official_values: what the boards are the means of.
         heads: query_id -> what is known of it, in the bank's order; `runs` likewise, sorted by name.
         parts: query_id -> its `Part`; `bank` has what items are found by.
@@ -252,6 +254,8 @@ class View:
     settings: ViewSettings
     t: float
     board: Leaderboard
+    groups: Mapping[str, str]
+    compared: str
     official_board: Leaderboard | None
     values: PerQuery
     official_values: PerQuery | None

@@ -226,7 +226,9 @@ def test_a_random_test_is_the_same_again_for_its_seed(tmp_path: Path) -> None:
     update(root)
     with trecexam.open_track(root) as opened:
         p = [
-            opened.differences(["nDCG@5"], test="randomisation", permutations=500, seed=seed).measures[0].p
+            opened.differences(["nDCG@5"], test="randomisation", permutations=500, seed=seed)
+            .measures[0]
+            .tests.p
             for seed in (1, 1, 2)
         ]
     assert p[0].tolist() == p[1].tolist() != p[2].tolist()

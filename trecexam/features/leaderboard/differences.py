@@ -14,7 +14,7 @@ from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.letters import group_letters
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.measure_names import names_of
-from trecexam.scores.paired_tests import Correction, corrected, paired_t, randomisation_p
+from trecexam.scores.paired_tests import Correction, PairedT, corrected, paired_t, randomisation_p
 from trecexam.scores.ties import TIE_DECIMALS
 from trecexam.tables.table import Table, Value
 from trecexam.tables.text import shorten_list
@@ -45,11 +45,8 @@ class MeasureDifferences:
         measure: as ir_measures prints it.
         runs: best mean over all queries first; ties by name.
         first, second: places in `runs` of the two that are compared.
-        better, worse: the number of queries on which the first has the greater, the smaller value.
-        difference: of the means over all queries, the first's less the second's.
-        effect_size: Cohen's d_z; NaN where `t` is.
-        t: of the paired t test; NaN where there is none: one query, or the same difference on every query.
-        p: of the test; NaN where there is none.
+        tests: difference, effect size, t, p, and queries on which the first is better and worse; with the
+            randomisation test its p, in place of that of t.
         p_corrected: adjusted over all comparisons by this measure.
         reject: whether the difference is significant; False where there is no test.
         groups: run -> its letters, which it shares with those runs that do not differ from it; empty where
@@ -60,12 +57,7 @@ class MeasureDifferences:
     runs: tuple[str, ...]
     first: NDArray[np.intp]
     second: NDArray[np.intp]
-    better: NDArray[np.intp]
-    worse: NDArray[np.intp]
-    difference: NDArray[np.float64]
-    effect_size: NDArray[np.float64]
-    t: NDArray[np.float64]
-    p: NDArray[np.float64]
+    tests: PairedT
     p_corrected: NDArray[np.float64]
     reject: NDArray[np.bool_]
     groups: Mapping[str, str]
@@ -73,11 +65,11 @@ class MeasureDifferences:
     def of_baseline(self) -> dict[str, dict[str, Any]]:
         """Run -> what pt.Experiment has of it and the baseline, by its names; difference and effect size."""
         columns = {
-            "difference": self.difference,
-            "effect size": self.effect_size,
-            "+": self.better,
-            "-": self.worse,
-            "p-value": self.p,
+            "difference": self.tests.difference,
+            "effect size": self.tests.effect_size,
+            "+": self.tests.better,
+            "-": self.tests.worse,
+            "p-value": self.tests.p,
             "reject": self.reject,
             "p-value corrected": self.p_corrected,
         }
@@ -132,7 +124,7 @@ class Differences:
         header = ("run_a", "run_b", "measure", "difference", "effect_size", "t", "p", "p_corrected", "reject")
         rows: list[tuple[Value, ...]] = []
         for of in self.measures:
-            numbers = (of.difference, of.effect_size, of.t, of.p, of.p_corrected, of.reject)
+            numbers = (*of.tests[:4], of.p_corrected, of.reject)
             names = ([of.runs[place] for place in side.tolist()] for side in (of.first, of.second))
             rows += zip(
                 *names, [of.measure] * len(of.first), *(each.tolist() for each in numbers), strict=True
@@ -236,7 +228,7 @@ def differences(
     if test == "randomisation":
         drawn = permutations or max(_LEAST_PERMUTATIONS, _PERMUTATIONS * comparisons)
     compared = tuple(
-        _compared(measure, values.runs, values.matrix(measure), baseline, drawn, seed, correction, alpha)
+        compare(measure, values.runs, values.matrix(measure), baseline, drawn, seed, correction, alpha)
         for measure in values.measures
     )
     return Differences(baseline, test, correction, alpha, drawn, compared)
@@ -250,17 +242,26 @@ def own_differences(track: LoadedTrack) -> Differences:
     )
 
 
-def _compared(
+def compare(
     measure: str,
     names: Sequence[str],
     matrix: NDArray[np.float64],
-    baseline: str | None,
-    permutations: int | None,
-    seed: int,
-    correction: Correction,
-    alpha: float,
+    baseline: str | None = None,
+    permutations: int | None = None,
+    seed: int = 0,
+    correction: Correction = "holm",
+    alpha: float = ALPHA,
 ) -> MeasureDifferences:
-    """The comparisons by one measure; `matrix` has the shape (runs, queries)."""
+    """The comparisons by one measure.
+
+    Args:
+        names: of the runs; `baseline` is among them.
+        matrix: of shape (runs, queries).
+        permutations: of the randomisation test; None for the t test.
+
+    Raises:
+        ValueError: an unknown correction.
+    """
     means = [math.fsum(row) / max(len(row), 1) for row in matrix.tolist()]
     order = sorted(range(len(names)), key=lambda run: (_descending(means[run]), names[run]))
     runs, values = tuple(names[run] for run in order), matrix[order]
@@ -279,20 +280,8 @@ def _compared(
         different = np.zeros((len(runs), len(runs)), np.bool_)
         different[first, second] = different[second, first] = reject
         groups = dict(zip(runs, group_letters(different), strict=True))
-    above = _queries_above(values)
-    better, worse = above[first, second], above[second, first]
-    return MeasureDifferences(
-        measure, runs, first, second, better, worse, *tests[:3], p, p_corrected, reject, groups
-    )
+    return MeasureDifferences(measure, runs, first, second, tests._replace(p=p), p_corrected, reject, groups)
 
 
 def _descending(mean: float) -> float:
     return math.inf if math.isnan(mean) else -round(mean, TIE_DECIMALS)
-
-
-def _queries_above(values: NDArray[np.float64]) -> NDArray[np.intp]:
-    """For each run and each other one, the number of queries on which the first has the greater value."""
-    above = np.zeros((len(values), len(values)), np.intp)
-    for run, row in enumerate(values):
-        above[run] = (row > values).sum(axis=1)
-    return above

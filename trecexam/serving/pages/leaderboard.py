@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.routing import Route
 
+from trecexam.features.leaderboard.differences import compare
 from trecexam.serving.listing import Address, columns, in_order
 from trecexam.serving.rendering import render, view_of
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from trecexam.scores.leaderboard import Leaderboard, Row, Score
+    from trecexam.serving.view import View
 
 
 @dataclass(frozen=True)
@@ -37,9 +39,12 @@ def leaderboard(request: Request) -> Response:
     rows = [
         line for line in standings(view.board, view.official_board) if search_text in line.row.run.casefold()
     ]
+    baseline = address.get("baseline")
+    compared = _compared(view, baseline) if baseline in view.runs else ()
     keys: dict[str, Callable[[LeaderboardLine], Any]] = {
         "rank": lambda line: line.rank,
         "run": lambda line: line.row.run,
+        "group": lambda line: view.groups[line.row.run],
         "official_rank": lambda line: line.official_rank,
         **columns("m", len(measures), lambda line: [score.mean for score in line.row.scores]),
         **columns("o", len(theirs), lambda line: [score.mean for score in line.official]),
@@ -49,8 +54,19 @@ def leaderboard(request: Request) -> Response:
         "leaderboard.html",
         board=view.board,
         theirs=theirs,
+        baseline=baseline if compared else "",
+        compared=compared,
         rows=in_order(rows, address, keys, "rank"),
         n_queries=0 if view.official_board is None else view.official_board.n_queries,
+    )
+
+
+def _compared(view: View, baseline: str) -> tuple[dict[str, dict[str, Any]], ...]:
+    """For each measure, what is known of each run against the baseline."""
+    values = view.values
+    return tuple(
+        compare(measure, values.runs, values.values[:, :, place], baseline).of_baseline()
+        for place, measure in enumerate(values.measures)
     )
 
 
