@@ -217,6 +217,7 @@ class ReportPageSection(Section):
         True, description="Write out/report.html and out/plots/ at each update. false removes them."
     )
     title: str = Field("Evaluation report", description="What stands at the head of the report.")
+    baseline: str | None = Field(None, description="The run that the report compares all others with.")
 
 
 class TrackConfig(Section):

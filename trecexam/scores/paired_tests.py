@@ -56,25 +56,26 @@ def paired_t(values: Floats, first: Ints, second: Ints) -> PairedT:
     from scipy.special import stdtr
 
     n_queries = values.shape[1]
-    undefined, none = np.full(len(first), math.nan), np.zeros(len(first), np.intp)
-    tests = PairedT(*(undefined.copy() for _ in range(4)), none, none.copy())
+    difference, effect_size, t, p = (np.full(len(first), math.nan) for _ in range(4))
+    better, worse = (np.zeros(len(first), np.intp) for _ in range(2))
+    tests = PairedT(difference, effect_size, t, p, better, worse)
     if not n_queries:
         return tests
     step = max(1, _CELLS // n_queries)
     for start in range(0, len(first), step):
         part = slice(start, start + step)
         differences = np.round(values[first[part]] - values[second[part]], TIE_DECIMALS)
-        mean = tests.difference[part] = differences.mean(axis=1)
-        tests.better[part] = np.count_nonzero(differences > 0, axis=1)
-        tests.worse[part] = np.count_nonzero(differences < 0, axis=1)
+        mean = difference[part] = differences.mean(axis=1)
+        better[part] = np.count_nonzero(differences > 0, axis=1)
+        worse[part] = np.count_nonzero(differences < 0, axis=1)
         if n_queries == 1:
             continue
         # Not so of NaN.
         varies = np.ptp(differences, axis=1) > 0
         deviation = differences[varies].std(axis=1, ddof=1)
-        tests.effect_size[part][varies] = mean[varies] / deviation
-        t = tests.t[part][varies] = mean[varies] / (deviation / math.sqrt(n_queries))
-        tests.p[part][varies] = 2 * stdtr(n_queries - 1, -np.abs(t))
+        effect_size[part][varies] = mean[varies] / deviation
+        t[part][varies] = mean[varies] / (deviation / math.sqrt(n_queries))
+        p[part][varies] = 2 * stdtr(n_queries - 1, -np.abs(t[part][varies]))
     return tests
 
 

@@ -268,6 +268,26 @@ def test_the_report_shows_groups(graded: Path) -> None:
     assert "two-sided paired t test over queries, Holm over all pairs of runs, at 0.05" in page
 
 
+def test_the_report_compares_with_the_baseline_that_the_settings_name(graded: Path) -> None:
+    config = graded / "trecexam.toml"
+    settings = config.read_text()
+    config.write_text(settings + '[report]\nbaseline = "run1"\n')
+    assert run(["watch", str(graded), "--once"]) == 0
+    page = (graded / "out" / "report.html").read_text()
+    with trecexam.open_track(graded) as opened:
+        compared = opened.differences(baseline="run1")
+    assert "Below the intervals the difference from <bdi>run1</bdi>" in page
+    assert compared.words in page
+    for of in compared.measures:
+        for values in of.of_baseline().values():
+            p = values["p-value corrected"]
+            assert f"{values['difference']:+.3f}, p {'–' if p != p else f'{p:.3f}'}" in page  # noqa: RUF001
+    config.write_text(settings + '[report]\nbaseline = "<gone>"\n')
+    assert run(["watch", str(graded), "--once"]) == 0
+    page = (graded / "out" / "report.html").read_text()
+    assert "There is no run <bdi>&lt;gone&gt;</bdi>, which <code>[report] baseline</code> names." in page
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
-from trecexam.features.leaderboard.differences import own_differences
+from trecexam.features.leaderboard.differences import differences, own_differences
 from trecexam.features.leaderboard.plot import leaderboard_plot
 from trecexam.features.leaderboard.tables import leaderboard_json, leaderboard_table, per_query_table
 from trecexam.line.diagnostics import NO_RUNS
@@ -47,11 +47,16 @@ def _differences(track: LoadedTrack) -> Mapping[str, bytes]:
 def leaderboard_report(track: LoadedTrack) -> FeatureReport:
     """The section "leaderboard", and its plot where there are runs."""
     board = own_leaderboard(track)
+    named = track.config.report.baseline
+    compared = differences(track, baseline=named) if named in track.runs else None
     values = {
         "board": board if board.rows else None,
         "spread": _spread,
         "most_runs": _RUNS,
         "compared": own_differences(track) if len(board.rows) > 1 else None,
+        "baseline": compared,
+        "against": [of.of_baseline() for of in compared.measures] if compared else [],
+        "missing": None if compared else named,
         "why": NO_RUNS,
     }
     part = ReportPart("leaderboard", Path(__file__).with_name("section.html"), values, "Leaderboard")
