@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import itertools
 import json
+import math
 import re
 from pathlib import Path
 from typing import get_args
 
+import numpy as np
 import pytest
 from scipy import stats
 from support import RECORDED, HashGrader, make_small_track, write_run
@@ -16,7 +18,7 @@ from support import RECORDED, HashGrader, make_small_track, write_run
 import trecexam
 from trecexam.cli.main import run
 from trecexam.cli.scores import CORRECTIONS, TESTS
-from trecexam.features.leaderboard.differences import Test
+from trecexam.features.leaderboard.differences import Test, compare
 from trecexam.scores.paired_tests import Correction
 
 Row = dict[str, str]
@@ -257,6 +259,18 @@ def test_one_query_tells_no_runs_apart(tmp_path: Path) -> None:
     assert {row["p"] for row in rows(root / "out" / "differences.tsv")} == {""}
     with trecexam.open_track(root) as opened:
         assert not opened.differences(test="randomisation").measures[0].reject.any()
+
+
+def test_a_run_with_a_value_that_is_none_is_last_and_differs_from_nobody() -> None:
+    values = np.array([[0.1, math.nan, 0.3, 0.2], [0.9, 0.8, 0.9, 1.0], [0.1, 0.2, 0.1, 0.1]])
+    for permutations in (None, 100):
+        compared = compare(
+            "AP", ["broken", "good", "poor"], values, permutations=permutations, correction="none"
+        )
+        assert compared.runs == ("good", "poor", "broken")
+        assert np.isnan(compared.p_corrected).tolist() == [False, True, True]
+        assert not compared.reject[1:].any()
+        assert letters(compared.groups["broken"]) >= letters(compared.groups["good"])
 
 
 def test_the_report_shows_groups(graded: Path) -> None:
