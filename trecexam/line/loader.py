@@ -118,6 +118,11 @@ class TrackLoader:
             self._store = GradeStore(self.folder.store_path, write=False)
         return self._store
 
+    def let_go_of_lost_store(self) -> None:
+        """Closes a store whose file is gone, or is another one by now; it is opened again as it is then."""
+        if self._store is not None and self._store.is_replaced():
+            self.close()
+
     def open_to_write(self) -> None:
         """Opens the store for writing, where it is not; what was loaded before must be loaded again.
 

@@ -46,6 +46,7 @@ def update(
         TrecexamError, ConversionError: what stands in the way; outputs are as they were.
     """
     outputs = Outputs(loader.folder)
+    loader.let_go_of_lost_store()
     try:
         with stoppable(stop):
             seen = _fingerprint(loader, hold)
