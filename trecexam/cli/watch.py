@@ -31,7 +31,8 @@ from trecexam.tables.table import Table
 @click.option(
     "--regrade",
     is_flag=True,
-    help="Where the store of grades is gone: pay again for cells that were graded once. A terminal is asked.",
+    help="Where the store of grades is gone or an older one: pay again for cells that were graded once. A "
+    "terminal is asked.",
 )
 @trust_code_option
 @click.option(
@@ -110,7 +111,9 @@ def _may_regrade(root: Path) -> bool:
     with trecexam.open_track(root) as track:
         lost = track.lost_grades()
     return bool(lost) and click.confirm(
-        f"The store of grades is gone. Grade {lost:,} cells again, which were graded once and cost?", err=True
+        f"The store of grades is gone or an older one. Grade {lost:,} cells again, which were graded once and "
+        "cost?",
+        err=True,
     )
 
 

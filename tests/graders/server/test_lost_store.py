@@ -75,6 +75,31 @@ def test_a_store_that_is_put_back_is_taken_without_a_word(track: MakeTrack, tmp_
         assert len(server.bodies) == asked
 
 
+def test_an_older_copy_of_the_store_is_said_before_what_it_lacks_is_paid_for_again(
+    track: MakeTrack, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(Exchange.say) as server:
+        root = track(server.url)
+        assert run(["watch", str(root), "--once"]) == 0
+        shutil.copy(root / ".trecexam" / "grades.sqlite", tmp_path / "older")
+        before = len(server.bodies)
+        with trecexam.open_track(root) as opened:
+            opened.add_item(next(iter(opened.qrels())).query_id, "What else is there?", who="me")
+        assert run(["watch", str(root), "--once"]) == 0
+        asked = len(server.bodies)
+        assert asked > before
+        lose_store(root)
+        shutil.copy(tmp_path / "older", root / ".trecexam" / "grades.sqlite")
+        (root / "trecexam.toml").touch()
+        capsys.readouterr()
+        assert run(["watch", str(root), "--once"]) == 2
+        assert f"the {asked - before} {ASK} would be graded again" in capsys.readouterr().err
+        assert len(server.bodies) == asked
+        assert run(["watch", str(root), "--once", "--regrade"]) == 0
+        assert len(server.bodies) == 2 * asked - before
+        assert run(["watch", str(root), "--once"]) == 0
+
+
 def test_another_grader_grades_what_it_never_graded(track: MakeTrack) -> None:
     with serving(Exchange.say) as server:
         root = track(server.url)
