@@ -111,8 +111,8 @@ def _may_regrade(root: Path) -> bool:
     with trecexam.open_track(root) as track:
         lost = track.lost_grades()
     return bool(lost) and click.confirm(
-        f"The store of grades is gone or an older one. Grade {lost:,} cells again, which were graded once and "
-        "cost?",
+        f"The store of grades is gone or an older one. Grade {lost:,} cells again, which were graded once "
+        "and cost?",
         err=True,
     )
 

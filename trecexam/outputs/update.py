@@ -57,8 +57,9 @@ def update(
             if lost and not regrade:
                 how = "gone" if loader.store.is_empty() else "an older one"
                 raise StoreError(
-                    f"the store is {how}, and the {lost:,} cells that were graded once would be graded again, "
-                    f"which costs: put it back, or `trecexam watch {loader.folder.root} --once --regrade`",
+                    f"the store is {how}, and the {lost:,} cells that were graded once would be graded "
+                    f"again, which costs: put it back, or `trecexam watch {loader.folder.root} --once "
+                    "--regrade`",
                     path=loader.folder.store_path,
                 )
             if lost:
