@@ -225,5 +225,8 @@ def refuse_code(folder: TrackFolder) -> None:
 def metric_file(name: str | None, folder: Path) -> Path | None:
     """The file in a folder that has the metric `module:function`; None where it has none."""
     module, colon, _ = (name or "").partition(":")
-    path = folder.joinpath(*module.split(".")).with_suffix(".py")
-    return path if colon and module and path.is_file() else None
+    if not (module and colon):
+        return None
+    *packages, last = module.split(".")
+    path = folder.joinpath(*packages, f"{last}.py")
+    return path if path.is_file() else None
