@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +12,7 @@ from uuid import uuid4
 from converters.gold import KIND as GOLD
 from trecexam.bank import Bank
 from trecexam.config import TrackConfig
+from trecexam.errors import TrecexamError
 from trecexam.files.stamps import Rejected, stamp
 from trecexam.graders import Grader, create
 from trecexam.graders.base import identity_json
@@ -61,6 +62,7 @@ class TrackLoader:
         self._texts: Texts = share_with[0]._texts if share_with else Texts(folder)
         #: The track as it was loaded last, and the state of its inputs.
         self._last: tuple[object, LoadedTrack] | None = None
+        self._recording = self._recording_now()
 
     def __enter__(self) -> TrackLoader:
         return self
@@ -73,6 +75,22 @@ class TrackLoader:
         if self._store is not None:
             self._store.close()
         self._store, self._sheets, self._last = None, {}, None
+
+    def renew(self) -> None:
+        """Forgets the grader and what it made where its recording changed since: it is another one."""
+        if self._given_grader is not None or self._recording == (now := self._recording_now()):
+            return
+        self.close()
+        self._recording = now
+        for name in ("config", "grader", "inputs", "grading", "_kept_codes", "_min_text"):
+            self.__dict__.pop(name, None)
+
+    def _recording_now(self) -> object:
+        # What cannot be found is said where it is read.
+        with suppress(TrecexamError):
+            path = self.folder.recorded()
+            return path and stamp(path)
+        return None
 
     @cached_property
     def config(self) -> TrackConfig:
@@ -147,6 +165,7 @@ class TrackLoader:
         Raises:
             TrecexamError, ConversionError: the bank or the passages are missing or unreadable.
         """
+        self.renew()
         if hold or depth or bank_files is not None or select_runs is not None:
             return self._load(hold, depth, bank_files, select_runs)
         state = self.inputs.state()

@@ -48,6 +48,7 @@ def update(
     outputs = Outputs(loader.folder)
     try:
         with stoppable(stop):
+            loader.renew()
             seen = _fingerprint(loader, hold)
             last = outputs.last(seen)
             if last is not None and loader.folder.store_path.exists():
