@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from uuid import uuid4
 
+from converters.errors import ConversionError
 from converters.gold import KIND as GOLD
 from trecexam.bank import Bank
 from trecexam.config import TrackConfig
@@ -21,7 +22,7 @@ from trecexam.graders.traits import GraderTraits, traits_of
 from trecexam.line.derived import DerivedValues
 from trecexam.line.diagnostics import without_text
 from trecexam.line.grading import Graded, Grading, Progress
-from trecexam.line.inputs import InputReader, TrackInputs
+from trecexam.line.inputs import InputReader, TrackInputs, sha256_of
 from trecexam.line.judged_pool import judged_outside, judged_without_text
 from trecexam.line.kept_codes import KeptCodes
 from trecexam.line.loaded import LoadedTrack
@@ -82,7 +83,7 @@ class TrackLoader:
             return
         self.close()
         self._recording = now
-        for name in ("config", "grader", "inputs", "grading", "_kept_codes", "_min_text"):
+        for name in ("config", "grader", "_prompt_digest", "inputs", "grading", "_kept_codes", "_min_text"):
             self.__dict__.pop(name, None)
 
     def _recording_now(self) -> object:
@@ -106,7 +107,17 @@ class TrackLoader:
     def grader(self) -> Grader:
         """Who grades the track: the one that was given, or that its settings name."""
         config = self.folder.config
+        # First: what the grader reads of it is this content, or a later one, whose codes nobody finds by it.
+        _ = self._prompt_digest
         return self._given_grader or create(config.grader, self.folder.root, config.ray)
+
+    @cached_property
+    def _prompt_digest(self) -> str | None:
+        """sha256 (hex) of the user's own prompt; None where there is none, or none that can be read."""
+        prompt = self.folder.prompt()
+        with suppress(ConversionError, OSError):
+            return None if prompt is None else sha256_of(prompt)
+        return None
 
     @property
     def traits(self) -> GraderTraits:
@@ -298,12 +309,11 @@ class TrackLoader:
         own = self._given_grader is None and config.name in BUILT_IN and GOLD not in traits.item_kinds
         if traits.free_text and not own:
             return None
-        prompt = self.folder.prompt()
         reader = [
             __version__,
             identity_json(self.grader.identity),
             config.model_dump(mode="json"),
-            prompt and stamp(prompt),
+            self._prompt_digest,
         ]
         return KeptCodes(self.folder.state / "codes", reader)
 
