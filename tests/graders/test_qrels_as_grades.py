@@ -289,3 +289,16 @@ def test_a_recording_that_changes_is_seen_by_a_track_that_is_open(
         assert track.update().graded == 0
     with trecexam.open_track(root) as fresh:
         assert fresh.leaderboard() == before
+
+
+def test_a_measure_that_counts_from_above_the_scale_is_said_to_be_zero(
+    tmp_path: Path, labels: Labels, runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "track"
+    init(root, "--recorded", write_qrels(tmp_path / "umbrela.qrels", labels), "--runs", runs)
+    capsys.readouterr()
+    said = "the grader rates 0..3, so all runs have 0 in Cover(rel=4)@5, P(rel=4)@5"
+    assert run(["leaderboard", str(root), "-m", "Cover@5", "-m", "P(rel=4)@5", "-m", "nDCG@5"]) == 0
+    assert said in capsys.readouterr().err
+    assert run(["leaderboard", str(root), "-m", "Cover(rel=3)@5", "-m", "P@5", "-m", "alpha_nDCG@5"]) == 0
+    assert "all runs have 0" not in capsys.readouterr().err
