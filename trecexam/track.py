@@ -248,5 +248,6 @@ def metric_file(name: str | None, folder: Path) -> Path | None:
     module, colon, _ = (name or "").partition(":")
     if not colon or not module.strip("."):
         return None
-    path = folder.joinpath(*module.split(".")).with_suffix(".py")
+    *packages, last = module.split(".")
+    path = folder.joinpath(*packages, f"{last}.py")
     return path if path.is_file() else None

@@ -49,6 +49,7 @@ def update(
     loader.let_go_of_lost_store()
     try:
         with stoppable(stop):
+            loader.renew()
             seen = _fingerprint(loader, hold)
             last = outputs.last(seen)
             if last is not None and loader.folder.store_path.exists():
