@@ -46,7 +46,7 @@ class TrackFolder:
     def caution(self) -> str:
         """What is to be said of settings that may not be the ones that were meant; "" where nothing is."""
         try:
-            empty = self.config_path.stat().st_size == 0
+            empty = not self.config_path.read_bytes().strip()
         except OSError:
             empty = False
         if not empty:

@@ -165,9 +165,9 @@ def test_an_empty_settings_file_is_a_caution_and_no_error(
     graded: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trecexam.line.loader.create", lambda *settings: HashGrader())
-    (graded / "trecexam.toml").write_text("")
     caution = f"caution: {graded / 'trecexam.toml'} is empty, so that all settings are the defaults"
-    for _ in range(2):
+    for content in ("", "", "\n \n"):
+        (graded / "trecexam.toml").write_text(content)
         assert caution in err(capsys, "watch", graded, "--once", status=0)
     (graded / "trecexam.toml").write_text("# defaults\n")
     assert "caution" not in err(capsys, "watch", graded, "--once", status=0)
