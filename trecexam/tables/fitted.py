@@ -127,7 +127,7 @@ def fitted(table: Table, width: int | None, layout: Layout = Layout()) -> Fitted
     was_cut = False
     while rest or not tables:
         rest = list(_under_headings(rest))
-        chosen = rest if width is None else _with_room(keys, rest, width)
+        chosen = rest if width is None else _with_room(keys, rest, width, bare=not layout.split)
         names = {each.name for each in chosen}
         rest = [each for each in rest if each.name not in names]
         in_line = [*keys, *chosen]
@@ -219,11 +219,11 @@ def _under_headings(fields: Sequence[_Field]) -> Iterator[_Field]:
         yield replace(each, heading=printable(what if what and each.of in names else each.name))
 
 
-def _with_room(keys: Sequence[_Field], fields: Sequence[_Field], width: int) -> list[_Field]:
-    """The first field, alone its values if need be, and those of the others that there is room for."""
+def _with_room(keys: Sequence[_Field], fields: Sequence[_Field], width: int, *, bare: bool) -> list[_Field]:
+    """The first field (`bare`: only its values if need be), and those of the others that there is room for."""
     left = width - sum(each.floor + _GAP for each in keys)
     chosen = list(fields[:1])
-    if chosen and chosen[0].bare and chosen[0].least > left:
+    if bare and chosen and chosen[0].bare and chosen[0].least > left:
         chosen[0] = replace(chosen[0], texts=chosen[0].bare, legend="")
     left -= sum(each.floor for each in chosen)
     out: set[str] = set()
