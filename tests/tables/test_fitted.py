@@ -123,6 +123,21 @@ def test_lines_keep_to_the_width_and_runs_stay_apart(names: list[str], width: in
     assert shown.cut == any(name not in "\n".join(rows) for name in names)
 
 
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_many_measures_are_each_in_one_table_or_named_as_left_out(width: int) -> None:
+    measures = tuple(f"Cover(rel={n % 5},weights=vital)@{n}" for n in range(60))
+    table = board([f"{'run' * 30}{n}" for n in range(3)], measures)
+    split = fitted(table, width, Layout(("run",), split=True, ranks=(1, 2, 3)))
+    assert max(drawn(line) for lines in split.tables for line in lines) <= width
+    if width > 40:
+        assert [name for lines in split.tables for name in lines[0].split()[2:]] == list(measures)
+    assert sum(lines[1].count("±") for lines in split.tables) == len(measures)
+    first = fitted(table, width, Layout(("run",), most=3, ranks=(1, 2, 3)))
+    n_shown = len(first.tables[0][0].split()) - 2
+    assert first.left_out == measures[n_shown:]
+    assert n_shown == {40: 1, 80: 1, 120: 3}[width]
+
+
 def test_names_that_differ_in_the_middle_alone_show_where_they_differ() -> None:
     names = [f"{'a' * 40}-{which}-{'z' * 40}" for which in ("dense-11", "dense-12")]
     assert cut_apart([*names, "short"], 20) == ["aaaaaaaa…e-11-zz…zzz", "aaaaaaaa…e-12-zz…zzz", "short"]

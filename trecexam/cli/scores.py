@@ -102,7 +102,7 @@ def leaderboard(
         ),
         wide=wide,
         aligned=aligned,
-        more="--wide shows all, -m what it names",
+        more="--wide shows all, -m MEASURE those that you name",
     )
 
 

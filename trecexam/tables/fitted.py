@@ -220,7 +220,7 @@ def _under_headings(fields: Sequence[_Field]) -> Iterator[_Field]:
 
 
 def _with_room(keys: Sequence[_Field], fields: Sequence[_Field], width: int, *, bare: bool) -> list[_Field]:
-    """The first field (`bare`: only its values if need be), and those of the others that there is room for."""
+    """The first field (`bare`: if need be without its spread), and the others that there is room for."""
     left = width - sum(each.floor + _GAP for each in keys)
     chosen = list(fields[:1])
     if bare and chosen and chosen[0].bare and chosen[0].least > left:
