@@ -40,6 +40,17 @@ def test_leaderboard_in_a_pipe_is_the_file_in_out(graded: Path, capsys: pytest.C
     )
 
 
+def test_a_track_is_the_folder_that_one_stands_in(
+    graded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["leaderboard", str(graded)]) == 0
+    elsewhere = capsys.readouterr().out
+    monkeypatch.chdir(graded)
+    assert run(["leaderboard", "."]) == 0
+    assert capsys.readouterr().out == elsewhere
+    assert run(["watch", ".", "--once"]) == 0
+
+
 def test_correlate_in_a_pipe_is_the_file_in_out(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert out(capsys, "correlate", graded) == (graded / "out" / "correlation.tsv").read_text()
     assert json.loads(out(capsys, "correlate", graded, "--json")) == json.loads(
