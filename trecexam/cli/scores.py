@@ -9,14 +9,18 @@ import click
 
 import trecexam
 from trecexam.cli import show
-from trecexam.cli.options import json_option, measure_option, track_argument
+from trecexam.cli.options import aligned_option, json_option, measure_option, track_argument, wide_option
 from trecexam.errors import TrecexamError
+from trecexam.tables.fitted import Layout
 
 if TYPE_CHECKING:
     from trecexam.api import Track
 
 #: What `Track.said` gives where nobody rated anything.
 NOBODY = {"cells": 0, "passages": 0, "who": []}
+#: Columns that say what a row of the tables of scores is about, and how many measures a terminal shows.
+KEYS = ("run", "group", "official_rank")
+MEASURES = 3
 
 
 @click.command(epilog="Example: trecexam leaderboard mytrack -m 'Cover(rel=4)@20' -m nDCG@10")
@@ -33,6 +37,8 @@ NOBODY = {"cells": 0, "passages": 0, "who": []}
     is_flag=True,
     help="Also the row _overall_, Cover of the whole pool, and the official leaderboard's ranks.",
 )
+@wide_option
+@aligned_option
 @json_option
 def leaderboard(
     track: Path,
@@ -40,6 +46,8 @@ def leaderboard(
     official: bool,
     compat: str | None,
     overall: bool,
+    wide: bool,
+    aligned: bool,
     as_json: bool,
 ) -> None:
     """Runs of TRACK, best first by the first measure, with standard errors.
@@ -49,6 +57,9 @@ def leaderboard(
 
     --overall: _overall_ is what all pooled passages reach together, whatever the measure's cutoff; only
     Cover and nCover have it. The last column is the official rank, where TRACK has an official leaderboard.
+
+    A terminal is shown the first three measures, or all that -m names, below each other where they have no
+    room side by side.
     """
     if overall and (official or compat is not None):
         raise click.UsageError("--overall is about the grades; it goes with neither --official nor --compat")
@@ -60,7 +71,7 @@ def leaderboard(
         click.echo(
             f"{difference.differ:,} of {difference.cells:,} ratings differ when read as '{compat}'", err=True
         )
-        show.table(difference.table, as_json=as_json)
+        show.table(difference.table, as_json=as_json, layout=Layout(), wide=wide, aligned=aligned)
         return
     with trecexam.open_track(track) as opened, bad_measures():
         whole = opened.overall_leaderboard(measures or None) if overall else None
@@ -78,10 +89,21 @@ def leaderboard(
     from trecexam.features.leaderboard import tables as results
 
     value = results.leaderboard_json(board, files, human_ratings) if as_json else None
-    if whole:
-        show.table(whole.table(), as_json=as_json, json_value=value and whole.as_json(value))
-    else:
-        show.table(results.leaderboard_table(board), as_json=as_json, json_value=value)
+    ranks = results.leaderboard_ranks(board)
+    show.table(
+        whole.table() if whole else results.leaderboard_table(board),
+        as_json=as_json,
+        json_value=whole.as_json(value) if whole and value else value,
+        layout=Layout(
+            KEYS,
+            most=None if measures else MEASURES,
+            split=bool(measures),
+            ranks=(None, *ranks) if whole else ranks,
+        ),
+        wide=wide,
+        aligned=aligned,
+        more="--wide shows all, -m MEASURE those that you name",
+    )
 
 
 @click.command(
@@ -97,9 +119,17 @@ def leaderboard(
 )
 @measure_option
 @click.option("--per-query", is_flag=True, help="One row a run, query and measure, instead of means.")
+@wide_option
+@aligned_option
 @json_option
 def evaluate(
-    qrels: Path, runs: tuple[Path, ...], measures: tuple[str, ...], per_query: bool, as_json: bool
+    qrels: Path,
+    runs: tuple[Path, ...],
+    measures: tuple[str, ...],
+    per_query: bool,
+    wide: bool,
+    aligned: bool,
+    as_json: bool,
 ) -> int:
     """Run files on a qrels file, as the `ir_measures` command does it, with Cover; no track is needed.
 
@@ -117,10 +147,13 @@ def evaluate(
     for line in (*done.rejected, *done.remarks):
         click.echo(line, err=True)
     if per_query:
-        show.table(results.per_query_table(done.values, done.values.measures), as_json=as_json)
+        table, value = results.per_query_table(done.values, done.values.measures), None
+        layout = Layout()
     else:
-        shown = results.leaderboard_json(done.board, done.files, NOBODY) if as_json else None
-        show.table(results.leaderboard_table(done.board), as_json=as_json, json_value=shown)
+        table = results.leaderboard_table(done.board)
+        value = results.leaderboard_json(done.board, done.files, NOBODY) if as_json else None
+        layout = Layout(KEYS, split=True, ranks=results.leaderboard_ranks(done.board))
+    show.table(table, as_json=as_json, json_value=value, layout=layout, wide=wide, aligned=aligned)
     return 1 if done.rejected else 0
 
 
