@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,8 @@ from support import RECORDED, ROOT, HashGrader, make_small_track, write_run
 from trecexam.cli.main import COMMANDS, run
 from trecexam.config import load_config
 from trecexam.files.track_lock import TrackLock
+
+STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def out(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 0) -> str:
@@ -361,9 +364,10 @@ def test_a_terminal_gets_aligned_columns(
     graded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("trecexam.cli.show.sys.stdout.isatty", lambda: True, raising=False)
-    lines = out(capsys, "leaderboard", graded, "-m", "P@3").splitlines()
+    *lines, legend = out(capsys, "leaderboard", graded, "-m", "P@3").splitlines()
     assert "\t" not in lines[0]
-    assert len({len(line) for line in lines}) == 1
+    assert len({len(STYLE.sub("", line)) for line in lines}) == 1
+    assert STYLE.sub("", legend) == "± standard error"
 
 
 def test_an_output_that_cannot_be_written_is_one_line(small_track: Path) -> None:

@@ -9,12 +9,19 @@ import click
 
 import trecexam
 from trecexam.cli import show
-from trecexam.cli.options import json_option, measure_option, track_argument
+from trecexam.cli.options import aligned_option, json_option, measure_option, track_argument, wide_option
 from trecexam.cli.scores import bad_measures, say_what_is_missing
+from trecexam.tables.fitted import Layout
 
 if TYPE_CHECKING:
     from trecexam.features.correlation.comparison import LeaderboardComparison, Outliers, SwappedPairs
     from trecexam.features.correlation.representative import RepresentativeQueries
+
+#: What a row of any of its tables is about, and what a terminal shows before all else.
+LAYOUT = Layout(
+    keys=("measure", "official_measure", "min_rating", "n_queries", "query_id", "run_a", "run_b", "run"),
+    first=("kendall_tau", "spearman_rho", "tau_ap", "rbo", "verdict"),
+)
 
 
 @click.command(epilog="Example: trecexam correlate mytrack -m 'P(rel=4)@20' --official-measure nDCG@10")
@@ -60,6 +67,8 @@ if TYPE_CHECKING:
     metavar="P",
     help="Persistence of rank-biased overlap: 0.9, the default, gives the first ten ranks 86% of the weight.",
 )
+@wide_option
+@aligned_option
 @json_option
 def correlate(
     track: Path,
@@ -72,6 +81,8 @@ def correlate(
     outliers: int | None,
     representative: int | None,
     rbo_p: float | None,
+    wide: bool,
+    aligned: bool,
     as_json: bool,
 ) -> None:
     """How far TRACK's leaderboard agrees with the official one, for each pair of measures.
@@ -123,4 +134,4 @@ def correlate(
         value["human_ratings"] = human_ratings
     for line in shown.remarks:
         click.echo(line, err=True)
-    show.table(shown.table(), as_json=as_json, json_value=value)
+    show.table(shown.table(), as_json=as_json, json_value=value, layout=LAYOUT, wide=wide, aligned=aligned)

@@ -22,6 +22,12 @@ measure_option = click.option(
     help="As ir_measures prints it: nDCG@10, P(rel=4)@20, Cover(rel=4)@20, alpha_nDCG@20, or "
     "Cover(rel=4,weights=vital)@20, of vital items alone. May be repeated.",
 )
+wide_option = click.option(
+    "--wide", is_flag=True, help="All columns and whole names, however narrow the terminal."
+)
+aligned_option = click.option(
+    "--table", "aligned", is_flag=True, help="In a pipe what a terminal shows, without colour: for a pager."
+)
 trust_code_option = click.option(
     "--trust-code",
     is_flag=True,

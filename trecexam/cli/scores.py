@@ -9,8 +9,9 @@ import click
 
 import trecexam
 from trecexam.cli import show
-from trecexam.cli.options import json_option, measure_option, track_argument
+from trecexam.cli.options import aligned_option, json_option, measure_option, track_argument, wide_option
 from trecexam.errors import TrecexamError
+from trecexam.tables.fitted import Layout
 
 if TYPE_CHECKING:
     from trecexam.api import Track
@@ -20,6 +21,9 @@ NOBODY = {"cells": 0, "passages": 0, "who": []}
 #: Those of `trecexam.features.leaderboard.differences`, behind which is numpy.
 TESTS = ("t", "randomisation")
 CORRECTIONS = ("holm", "bonferroni", "fdr_bh", "fdr_by", "none")
+#: Columns that say what a row of the tables of scores is about, and how many measures a terminal shows.
+KEYS = ("run", "group", "official_rank")
+MEASURES = 3
 
 
 @click.command(epilog="Example: trecexam leaderboard mytrack -m 'Cover(rel=4)@20' -m nDCG@10")
@@ -54,6 +58,8 @@ CORRECTIONS = ("holm", "bonferroni", "fdr_bh", "fdr_by", "none")
     help="Of the randomisation test [default: 10,000, or 50 a comparison where that is more].",
 )
 @click.option("--seed", type=click.IntRange(0), help="Of its random numbers [default: 0].")
+@wide_option
+@aligned_option
 @json_option
 def leaderboard(
     track: Path,
@@ -64,6 +70,8 @@ def leaderboard(
     groups: bool,
     baseline: str | None,
     pairs: bool,
+    wide: bool,
+    aligned: bool,
     as_json: bool,
     **how: Any,
 ) -> None:
@@ -79,6 +87,9 @@ def leaderboard(
     the columns of PyTerrier's pt.Experiment(baseline=...): queries on which a run is better (+) or worse (-),
     p-value, reject, p-value corrected; before them the difference of the means and its effect size (Cohen's
     d_z). --pairs prints the comparisons in the shape of out/differences.tsv.
+
+    A terminal is shown the first three measures, or all that -m names, below each other where they have no
+    room side by side.
     """
     tested = groups or pairs or baseline is not None
     how = {name: value for name, value in how.items() if value is not None}
@@ -98,7 +109,7 @@ def leaderboard(
         click.echo(
             f"{difference.differ:,} of {difference.cells:,} ratings differ when read as '{compat}'", err=True
         )
-        show.table(difference.table, as_json=as_json)
+        show.table(difference.table, as_json=as_json, layout=Layout(), wide=wide, aligned=aligned)
         return
     with trecexam.open_track(track) as opened, bad_measures():
         whole = opened.overall_leaderboard(measures or None) if overall else None
@@ -121,14 +132,26 @@ def leaderboard(
     from trecexam.features.leaderboard import tables as results
 
     value = results.leaderboard_json(board, files, human_ratings) if as_json else None
-    if compared:
-        table = compared.table() if pairs else compared.beside(results.leaderboard_table(board))
-        as_shown = compared.as_json(value) if value and not pairs else None
-        show.table(table, as_json=as_json, json_value=as_shown)
-    elif whole:
-        show.table(whole.table(), as_json=as_json, json_value=value and whole.as_json(value))
-    else:
-        show.table(results.leaderboard_table(board), as_json=as_json, json_value=value)
+    if compared and pairs:
+        show.table(compared.table(), as_json=as_json, aligned=aligned)
+        return
+    beside = compared or whole
+    plain = results.leaderboard_table(board)
+    ranks = results.leaderboard_ranks(board)
+    show.table(
+        compared.beside(plain) if compared else whole.table() if whole else plain,
+        as_json=as_json,
+        json_value=beside.as_json(value) if beside and value else value,
+        layout=Layout(
+            KEYS,
+            most=None if measures else MEASURES,
+            split=bool(measures),
+            ranks=(None, *ranks) if whole else ranks,
+        ),
+        wide=wide,
+        aligned=aligned,
+        more="--wide shows all, -m MEASURE those that you name",
+    )
 
 
 @click.command(
@@ -144,9 +167,17 @@ def leaderboard(
 )
 @measure_option
 @click.option("--per-query", is_flag=True, help="One row a run, query and measure, instead of means.")
+@wide_option
+@aligned_option
 @json_option
 def evaluate(
-    qrels: Path, runs: tuple[Path, ...], measures: tuple[str, ...], per_query: bool, as_json: bool
+    qrels: Path,
+    runs: tuple[Path, ...],
+    measures: tuple[str, ...],
+    per_query: bool,
+    wide: bool,
+    aligned: bool,
+    as_json: bool,
 ) -> int:
     """Run files on a qrels file, as the `ir_measures` command does it, with Cover; no track is needed.
 
@@ -164,10 +195,13 @@ def evaluate(
     for line in (*done.rejected, *done.remarks):
         click.echo(line, err=True)
     if per_query:
-        show.table(results.per_query_table(done.values, done.values.measures), as_json=as_json)
+        table, value = results.per_query_table(done.values, done.values.measures), None
+        layout = Layout()
     else:
-        shown = results.leaderboard_json(done.board, done.files, NOBODY) if as_json else None
-        show.table(results.leaderboard_table(done.board), as_json=as_json, json_value=shown)
+        table = results.leaderboard_table(done.board)
+        value = results.leaderboard_json(done.board, done.files, NOBODY) if as_json else None
+        layout = Layout(KEYS, split=True, ranks=results.leaderboard_ranks(done.board))
+    show.table(table, as_json=as_json, json_value=value, layout=layout, wide=wide, aligned=aligned)
     return 1 if done.rejected else 0
 
 

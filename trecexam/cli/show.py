@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from trecexam.tables.fitted import Layout, fitted
 from trecexam.tables.table import Table, to_aligned, to_json, to_tsv
-from trecexam.tables.terminal import printable
+from trecexam.tables.terminal import printable, wrapped
+from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
     from trecexam.api import Track
@@ -22,13 +25,60 @@ if TYPE_CHECKING:
 LOG_EVERY = 10.0
 
 
-def table(table: Table, *, as_json: bool = False, json_value: Any = None) -> None:
-    """Prints a table: aligned on a terminal, TSV into a pipe, JSON when asked."""
+def table(
+    table: Table,
+    *,
+    as_json: bool = False,
+    json_value: Any = None,
+    layout: Layout | None = None,
+    wide: bool = False,
+    aligned: bool = False,
+    more: str = "--wide shows all",
+) -> None:
+    """Prints a table: aligned on a terminal, TSV into a pipe, JSON when asked.
+
+    Args:
+        layout: what people are shown first of a table that keeps to the terminal's width.
+        wide: with a layout: whatever the terminal's width, nothing is left out.
+        aligned: with a layout: a pipe is given what a terminal is, without colour.
+        more: how one comes by what is left out.
+    """
+    people = for_people(as_json=as_json, aligned=aligned)
+    if people and layout is not None:
+        _fitted(table, layout, wide=wide, more=more)
+        return
     if as_json:
         text = to_json(table.records() if json_value is None else json_value)
     else:
-        text = to_aligned(table) if sys.stdout.isatty() else to_tsv(table)
+        text = to_aligned(table) if people else to_tsv(table)
     click.echo(text, nl=False)
+
+
+def _fitted(table: Table, layout: Layout, *, wide: bool, more: str) -> None:
+    shown = fitted(table, None if wide else width(), layout)
+    for number, (heading, *rows) in enumerate(shown.tables):
+        lines([*([""] if number else []), _styled(heading, bold=True), *rows])
+    left_out = [f"left out: {shorten_list(shown.left_out, 4, quote='')}"] if shown.left_out else []
+    left_out += ["long names are cut"] if shown.cut else []
+    notes = [*shown.legend, *left_out, *([more] if left_out else [])]
+    lines(_styled(line, dim=True) for line in wrapped("; ".join(notes), width()))
+
+
+def for_people(*, as_json: bool, aligned: bool) -> bool:
+    """Whether a table is read by people, who want less of it than programs do.
+
+    Raises:
+        click.UsageError: two forms are asked for.
+    """
+    if as_json and aligned:
+        raise click.UsageError("--json or --table, not both")
+    return aligned or (on_terminal() and not as_json)
+
+
+def _styled(text: str, **style: bool) -> str:
+    """The text bold or dim where that is wanted, and shown."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not on_terminal()
+    return text if plain else click.style(text, **style)
 
 
 def tsv(table: Table) -> None:
@@ -47,8 +97,15 @@ def on_terminal() -> bool:
 
 
 def width() -> int:
-    """Columns of the terminal, or what COLUMNS says; 80 where neither is known, and never below 40."""
-    return max(40, shutil.get_terminal_size().columns)
+    """Columns of the terminal, or what COLUMNS says; 80 where neither is known, and never below 40.
+
+    In a pipe it is the terminal of stderr, as the pager behind it mostly writes there.
+    """
+    columns = shutil.get_terminal_size((0, 0)).columns
+    if not columns:
+        with suppress(OSError, ValueError):
+            columns = os.get_terminal_size(sys.__stderr__.fileno() if sys.__stderr__ else 2).columns
+    return max(40, columns or 80)
 
 
 def lines(texts: Iterable[str]) -> None:
@@ -58,8 +115,12 @@ def lines(texts: Iterable[str]) -> None:
 
 
 def _encodable(text: str) -> str:
-    """The text with escapes for the characters that stdout's encoding does not have."""
+    """The text with escapes for the characters that stdout's encoding does not have; ours become ~."""
     encoding = sys.stdout.encoding or "utf-8"
+    try:
+        "±…".encode(encoding)
+    except UnicodeEncodeError:
+        text = text.translate({ord(mark): "~" for mark in "±…"})
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 

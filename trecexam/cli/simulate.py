@@ -10,12 +10,25 @@ import click
 
 import trecexam
 from trecexam.cli import show
-from trecexam.cli.options import cuts_of, json_option, thresholds_option, track_argument
+from trecexam.cli.options import (
+    aligned_option,
+    cuts_of,
+    json_option,
+    thresholds_option,
+    track_argument,
+    wide_option,
+)
+from trecexam.tables.fitted import Layout
 
 if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.scale_map import RuleName
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+#: What a row of each table is about, and what a terminal shows before all else.
+RUNS = Layout(("official_measure", "run"), ("rank.full", "rank.holes", "rank.fill", "tau.holes", "tau.fill"))
+SUMMARY = Layout(("official_measure", "judgments"))
+REMOVAL = Layout(("official_measure", "removed"), ("tau.holes", "tau.fill"))
 
 
 @click.group(epilog="Example: trecexam simulate runs mytrack --summary")
@@ -31,6 +44,8 @@ def _options(command: F) -> F:
     """What both simulations share."""
     for option in (
         json_option,
+        aligned_option,
+        wide_option,
         thresholds_option,
         click.option(
             "--map",
@@ -82,6 +97,8 @@ def runs(
     measures: tuple[str, ...],
     how: RuleName | None,
     thresholds: str | None,
+    wide: bool,
+    aligned: bool,
     as_json: bool,
     depth: int | None,
     teams: Path | None,
@@ -109,6 +126,9 @@ def runs(
         report.summary() if summary else report.table(),
         as_json=as_json,
         json_value=report.as_json(),
+        layout=SUMMARY if summary else RUNS,
+        wide=wide,
+        aligned=aligned,
     )
 
 
@@ -129,6 +149,8 @@ def removal(
     measures: tuple[str, ...],
     how: RuleName | None,
     thresholds: str | None,
+    wide: bool,
+    aligned: bool,
     as_json: bool,
     repeats: int,
     seed: int,
@@ -151,7 +173,14 @@ def removal(
             progress=show.steps(progress),
         )
     _say(report.notes, report.rule)
-    show.table(report.table(), as_json=as_json, json_value=report.as_json())
+    show.table(
+        report.table(),
+        as_json=as_json,
+        json_value=report.as_json(),
+        layout=REMOVAL,
+        wide=wide,
+        aligned=aligned,
+    )
 
 
 def _say(lines: tuple[str, ...], rule: str) -> None:

@@ -36,14 +36,16 @@ def to_tsv(table: Table) -> str:
 
     What could steer a terminal is escaped: see `trecexam.tables.terminal.printable`.
     """
-    columns = [_column(values, table.digits, small=name in table.small) for name, values in _by_column(table)]
+    columns = [
+        column_texts(values, table.digits, small=name in table.small) for name, values in by_column(table)
+    ]
     lines = ["\t".join(map(printable, table.header)), *map("\t".join, zip(*columns, strict=True))]
     return "\n".join(lines) + "\n"
 
 
 def to_aligned(table: Table) -> str:
     """Columns padded with spaces, numbers to the right; floats with four digits."""
-    fields_of = [_column(values, 4, small=name in table.small) for name, values in _by_column(table)]
+    fields_of = [column_texts(values, 4, small=name in table.small) for name, values in by_column(table)]
     cells = [list(map(printable, table.header)), *map(list, zip(*fields_of, strict=True))]
     widths = [max(columns(row[column]) for row in cells) for column in range(len(table.header))]
     numeric = [
@@ -64,13 +66,13 @@ def to_json(value: Any) -> str:
     return printable_json(json.dumps(_clean(value), indent=1, ensure_ascii=False, allow_nan=False)) + "\n"
 
 
-def _by_column(table: Table) -> Iterator[tuple[str, Sequence[Value]]]:
+def by_column(table: Table) -> Iterator[tuple[str, Sequence[Value]]]:
     """The table's columns, with their names."""
     # Of a hundred thousand rows zip(*rows) takes half a second.
     return ((name, [row[place] for row in table.rows]) for place, name in enumerate(table.header))
 
 
-def _column(values: Sequence[Value], digits: int, *, small: bool) -> list[str]:
+def column_texts(values: Sequence[Value], digits: int, *, small: bool = False) -> list[str]:
     """The texts of a column. Of millions of values most are floats, or names that come again and again."""
     names: dict[str, str] = {}
     # z: a rounding below 0 is no "-0.000000".

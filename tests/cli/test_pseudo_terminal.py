@@ -1,0 +1,246 @@
+"""What commands show on a terminal of some width, and what colour does; the terminal is a pseudo-terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import sys
+import termios
+import threading
+import tty
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from support import HashGrader, make_small_track, write_run
+from wcwidth import wcswidth
+
+import trecexam
+from trecexam.cli.main import run
+
+Shown = Callable[..., list[str]]
+STYLE = re.compile(r"\x1b\[[0-9;]*m")
+MEASURES = ("P(rel=4)@5", "nDCG@5", "Cover(rel=4)@5", "AP(rel=4)", "RR(rel=4)", "nCover(rel=4)@5")
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> Shown:
+    """Runs a command with a terminal as its standard output, and gives the lines that arrive there."""
+    for name in ("COLUMNS", "LINES", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+
+    def shown(*arguments: str | Path, width: int = 80, encoding: str = "utf-8") -> list[str]:
+        leader, follower = pty.openpty()
+        tty.setraw(follower)
+        termios.tcsetwinsize(follower, (24, width))
+        received: list[bytes] = []
+
+        def read() -> None:
+            with suppress(OSError):
+                while chunk := os.read(leader, 65536):
+                    received.append(chunk)
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        with monkeypatch.context() as patch, os.fdopen(follower, "w", encoding=encoding) as terminal:
+            patch.setattr(sys, "stdout", terminal)
+            patch.setattr(sys, "__stdout__", terminal)
+            assert run([*map(str, arguments)]) == 0
+        reader.join(30)
+        os.close(leader)
+        return b"".join(received).decode(encoding).splitlines()
+
+    return shown
+
+
+def graded(root: Path, names: list[str]) -> Path:
+    """A track with these runs alone, graded."""
+    make_small_track(root, config=f"[track]\ndepth = 8\n[scores]\nmeasures = {list(MEASURES)}\n")
+    for path in (root / "runs").iterdir():
+        path.unlink()
+    for n, name in enumerate(names):
+        docs = {q: [f"{q}-d{(d * 5 + n) % 12:02}" for d in range(12 - n % 5)] for q in ("q1", "q2", "q3")}
+        write_run(root / "runs" / f"{name}.run", docs)
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        track.update()
+        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in track.grades()))
+    with (root / "trecexam.toml").open("a") as settings:
+        settings.write('[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n')
+    assert run(["watch", str(root), "--once"]) == 0
+    return root
+
+
+RUNS = {
+    "one": ["only"],
+    "hundred": [f"run{n}" for n in range(100)],
+    "alike": [f"{'bm25-' * 12}{n:02}{'-rerank' * 12}" for n in range(12)],
+    "wide": [f"検索エンジン{n}号機の長い名前をもつ実行結果" for n in range(5)],
+}
+
+
+@pytest.fixture(scope="module")
+def tracks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("terminal")
+    return {kind: graded(folder / kind, names) for kind, names in RUNS.items()}
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+@pytest.mark.parametrize("kind", RUNS)
+def test_a_leaderboard_keeps_to_the_terminal(
+    kind: str, width: int, tracks: dict[str, Path], shown: Shown
+) -> None:
+    lines = [STYLE.sub("", line) for line in shown("leaderboard", tracks[kind], width=width)]
+    heading, *rows = lines[: 1 + len(RUNS[kind])]
+    notes = " ".join(lines[len(rows) + 1 :])
+    assert max(map(wcswidth, lines)) <= width
+    assert heading.split()[:2] == ["rank", "run"]
+    measures = heading.split()[2:]
+    assert list(MEASURES[: len(measures)]) == measures
+    assert len(measures) == 3 if width >= 80 else 1
+    assert all(len(re.findall(r"\d\.\d{4} ±\d\.\d{3}", row)) == len(measures) for row in rows)
+    assert rows[0].split()[0] == "1"
+    assert len({row[4 : row.index("0.")].strip() for row in rows}) == len(rows)
+    assert notes.startswith("± standard error; left out: ")
+    assert MEASURES[len(measures)] in notes
+    assert "--wide" in notes
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("correlate",),
+        ("correlate", "--per-query"),
+        ("correlate", "--swaps"),
+        ("correlate", "--outliers"),
+        ("correlate", "--thresholds"),
+        ("holes",),
+        ("holes", "--by", "query"),
+        ("simulate", "runs"),
+        ("simulate", "runs", "--summary"),
+        ("simulate", "removal", "--repeats", "2"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.filterwarnings("ignore:An input array is constant")
+def test_other_tables_keep_to_the_terminal(
+    command: tuple[str, ...], width: int, tracks: dict[str, Path], shown: Shown
+) -> None:
+    name, *options = command
+    if name == "simulate":
+        name, options = "simulate", [options[0], str(tracks["alike"]), *options[1:]]
+    else:
+        options = [str(tracks["alike"]), *options]
+    lines = [STYLE.sub("", line) for line in shown(name, *options, width=width)]
+    assert len(lines) > 1
+    assert max(map(wcswidth, lines)) <= width
+
+
+def test_wide_shows_all_measures_and_whole_names(tracks: dict[str, Path], shown: Shown) -> None:
+    lines = shown("leaderboard", tracks["alike"], "--wide", width=40)
+    text = STYLE.sub("", "\n".join(lines))
+    assert text.split()[:8] == ["rank", "run", *MEASURES]
+    assert all(name in text for name in RUNS["alike"])
+    assert "left out" not in text
+
+
+def test_all_measures_that_are_named_are_shown_within_the_width(
+    tracks: dict[str, Path], shown: Shown
+) -> None:
+    named = [word for name in MEASURES for word in ("-m", name)]
+    lines = [STYLE.sub("", line) for line in shown("leaderboard", tracks["hundred"], *named, width=80)]
+    headings = [line.split() for line in lines if line.startswith("rank")]
+    assert [name for heading in headings for name in heading[2:]] == list(MEASURES)
+    assert max(map(wcswidth, lines)) <= 80
+    assert lines[-1].startswith("± standard error")
+    assert "left out" not in "\n".join(lines)
+
+
+def test_runs_with_the_same_mean_share_a_rank(tmp_path: Path, shown: Shown) -> None:
+    track = graded(tmp_path / "t", ["a", "b", "c"])
+    (track / "runs" / "b.run").write_text((track / "runs" / "a.run").read_text())
+    assert run(["watch", str(track), "--once"]) == 0
+    rows = [line.split() for line in shown("leaderboard", track)[1:4]]
+    rank = {row[1]: row[0] for row in rows}
+    assert rank["a"] == rank["b"]
+    assert set(rank.values()) in ({"1", "2"}, {"1", "3"})
+
+
+def test_holes_on_a_terminal_are_sums_by_run_and_by_query_on_demand(
+    tracks: dict[str, Path], shown: Shown, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [STYLE.sub("", line) for line in shown("holes", tracks["hundred"])]
+    assert lines[0].split() == ["run", "depth", "retrieved", "unjudged", "ungraded", "Judged"]
+    assert len(lines) == 101
+    assert "--by query" in capsys.readouterr().err
+    by_query = [STYLE.sub("", line).split() for line in shown("holes", tracks["hundred"], "--by", "query")]
+    assert by_query[0][:2] == ["run", "query_id"]
+    assert len(by_query) == 1 + 100 * 4
+
+
+def test_a_pipe_gets_the_file_of_out_whatever_wide_says(
+    tracks: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    track = tracks["alike"]
+    for command, file in (("leaderboard", "leaderboard"), ("holes", "holes"), ("correlate", "correlation")):
+        for options in ([], ["--wide"]):
+            capsys.readouterr()
+            assert run([command, str(track), *options]) == 0
+            assert capsys.readouterr().out == (track / "out" / f"{file}.tsv").read_text()
+    capsys.readouterr()
+    assert run(["holes", str(track), "--by", "query"]) == 0
+    assert capsys.readouterr().out == (track / "out" / "holes.tsv").read_text()
+
+
+def test_table_in_a_pipe_is_what_a_terminal_shows_without_colour(
+    tracks: dict[str, Path],
+    shown: Shown,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    on_terminal = shown("leaderboard", tracks["alike"], width=100)
+    assert any(map(STYLE.search, on_terminal))
+    monkeypatch.setenv("COLUMNS", "100")
+    for command, expected in (("leaderboard", on_terminal), ("holes", None)):
+        capsys.readouterr()
+        assert run([command, str(tracks["alike"]), "--table"]) == 0
+        piped = capsys.readouterr().out
+        assert "\x1b" not in piped
+        if expected:
+            assert piped.splitlines() == [STYLE.sub("", line) for line in expected]
+        else:
+            assert len(piped.splitlines()) < 20, "sums by run"
+
+
+def test_json_stays_whatever_the_terminal(
+    tracks: dict[str, Path], shown: Shown, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in ("leaderboard", "holes"):
+        on_terminal = shown(command, tracks["alike"], "--json", width=40)
+        capsys.readouterr()
+        assert run([command, str(tracks["alike"]), "--json"]) == 0
+        assert capsys.readouterr().out.splitlines() == on_terminal
+    assert run(["leaderboard", str(tracks["one"]), "--json", "--table"]) == 2
+    assert "--json or --table, not both" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
+def test_nothing_is_coloured_where_that_is_not_wanted(
+    name: str, value: str, tracks: dict[str, Path], shown: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coloured = shown("leaderboard", tracks["one"])
+    assert STYLE.findall(coloured[0]) == ["\x1b[1m", "\x1b[0m"]
+    monkeypatch.setenv(name, value)
+    plain = shown("leaderboard", tracks["one"])
+    assert "\x1b" not in "".join(plain)
+    assert plain == [STYLE.sub("", line) for line in coloured]
+
+
+def test_a_terminal_that_has_no_ellipsis_is_shown_a_tilde(tracks: dict[str, Path], shown: Shown) -> None:
+    lines = shown("leaderboard", tracks["alike"], width=40, encoding="ascii")
+    assert max(len(STYLE.sub("", line)) for line in lines) <= 40
+    assert " ~0." in lines[1]

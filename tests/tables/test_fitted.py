@@ -1,0 +1,194 @@
+"""Tables that keep to a width; how wide a text is, is worked out here by itself."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trecexam.tables.fitted import Layout, fitted
+from trecexam.tables.table import Table, Value
+from trecexam.tables.terminal import cut_apart, printable
+
+MEASURES = ("P(rel=4)@20", "nDCG@10", "Cover(rel=4)@20", "AP(rel=4)", "RR")
+
+
+def board(names: list[str], measures: tuple[str, ...] = MEASURES) -> Table:
+    """A leaderboard's table."""
+    header = ("run", *(column for name in measures for column in (name, f"{name}.stderr")))
+    rows = tuple((name, *(0.5 - n / 1000, 0.042) * len(measures)) for n, name in enumerate(names))
+    return Table(header, rows)
+
+
+def drawn(text: str) -> int:
+    """Columns of a text without joined emoji: 2 for East Asian wide characters, 0 for marks."""
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    return len(text) + wide - sum(unicodedata.combining(character) > 0 for character in text)
+
+
+def test_at_80_columns_a_leaderboard_has_rank_run_and_three_measures_with_their_errors() -> None:
+    table = board(["first", "second", "third"])
+    shown = fitted(table, 80, Layout(("run",), most=3, ranks=(1, 2, 2)))
+    assert shown.tables == (
+        (
+            "rank  run       P(rel=4)@20        nDCG@10  Cover(rel=4)@20",
+            "   1  first   0.5000 ±0.042  0.5000 ±0.042    0.5000 ±0.042",
+            "   2  second  0.4990 ±0.042  0.4990 ±0.042    0.4990 ±0.042",
+            "   2  third   0.4980 ±0.042  0.4980 ±0.042    0.4980 ±0.042",
+        ),
+    )
+    assert shown.left_out == ("AP(rel=4)", "RR")
+    assert not shown.cut
+    assert shown.legend == ("± standard error",)
+
+
+def test_what_has_no_room_is_in_another_table_where_nothing_may_be_left_out() -> None:
+    shown = fitted(board(["first", "second"]), 40, Layout(("run",), split=True))
+    assert [lines[0].split() for lines in shown.tables] == [
+        ["run", "P(rel=4)@20", "nDCG@10"],
+        ["run", "Cover(rel=4)@20", "AP(rel=4)"],
+        ["run", "RR"],
+    ]
+    assert shown.left_out == ()
+
+
+def test_without_a_width_all_is_there_and_whole() -> None:
+    name = "x" * 200
+    shown = fitted(board([name]), None, Layout(("run",), most=3, without=("RR",)))
+    assert shown.tables[0][0].split() == ["run", *MEASURES]
+    assert name in shown.tables[0][1]
+    assert not shown.left_out
+    assert not shown.cut
+
+
+def test_intervals_stand_behind_their_values_and_an_unknown_one_is_empty() -> None:
+    table = Table(
+        ("measure", "tau", "n", "tau.low", "tau.high"),
+        (("P@5", 0.75, 3, 0.512, 0.9), ("nDCG@10", -0.25, 3, -0.5, 0.1), ("AP", math.nan, 1, math.nan, None)),
+    )
+    shown = fitted(table, 80)
+    assert shown.tables == (
+        (
+            "measure                    tau  n",
+            "P@5       0.7500  [0.51, 0.90]  3",
+            "nDCG@10  -0.2500 [-0.50, 0.10]  3",
+            "AP                              1",
+        ),
+    )
+    assert shown.legend == ("[95% interval]",)
+    unknown = Table(table.header, (("AP", 0.5, 1, math.nan, math.nan),))
+    assert fitted(unknown, 80).legend == ()
+
+
+def test_what_belongs_to_a_column_follows_it_and_goes_with_it() -> None:
+    header = ("run", "A", "B", "A difference", "A p-value", "B difference", "A p-value corrected")
+    table = Table(header, (("x", 0.5, 0.5, 0.1, 0.2, 0.3, 0.4),))
+    shown = fitted(table, 80, Layout(most=1))
+    assert shown.tables[0][0] == "run       A  difference  p-value  p-value corrected"
+    assert shown.tables[0][1].split() == ["x", "0.5000", "0.1000", "0.2000", "0.4000"]
+    assert shown.left_out == ("B",)
+
+
+def test_columns_come_in_the_order_of_the_layout() -> None:
+    table = Table(("key", "a", "b", "c"), (("x", 1, 2, 3),))
+    shown = fitted(table, 80, Layout(first=("c", "nowhere", "b"), without=("a",)))
+    assert shown.tables[0] == ("key  c  b", "x    3  2")
+    assert shown.left_out == ()
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["a"],
+        [f"run{n}" for n in range(100)],
+        [f"{'bm25-' * 20}{n:03}{'-rerank' * 20}" for n in range(100)],
+        [f"検索エンジン{n}号機の長い名前{'機' * n}" for n in range(40)],
+        [],
+    ],
+    ids=["one", "hundred", "alike", "wide", "none"],
+)
+def test_lines_keep_to_the_width_and_runs_stay_apart(names: list[str], width: int) -> None:
+    ranks = tuple(range(1, len(names) + 1))
+    shown = fitted(board(names), width, Layout(("run",), most=3, ranks=ranks))
+    (heading, *rows) = shown.tables[0]
+    assert len(rows) == len(names)
+    assert max(map(drawn, (heading, *rows))) <= width
+    assert len({drawn(row) for row in rows}) <= 1, "columns are in line"
+    assert len({row.split("0.")[0].split(maxsplit=1)[1] for row in rows}) == len(names)
+    assert heading.split()[:3] == [*(["rank"] if names else []), "run", *MEASURES][:3]
+    assert shown.cut == any(name not in "\n".join(rows) for name in names)
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_many_measures_are_each_in_one_table_or_named_as_left_out(width: int) -> None:
+    measures = tuple(f"Cover(rel={n % 5},weights=vital)@{n}" for n in range(60))
+    table = board([f"{'run' * 30}{n}" for n in range(3)], measures)
+    split = fitted(table, width, Layout(("run",), split=True, ranks=(1, 2, 3)))
+    assert max(drawn(line) for lines in split.tables for line in lines) <= width
+    if width > 40:
+        assert [name for lines in split.tables for name in lines[0].split()[2:]] == list(measures)
+    assert sum(lines[1].count("±") for lines in split.tables) == len(measures)
+    first = fitted(table, width, Layout(("run",), most=3, ranks=(1, 2, 3)))
+    n_shown = len(first.tables[0][0].split()) - 2
+    assert first.left_out == measures[n_shown:]
+    assert n_shown == {40: 1, 80: 1, 120: 3}[width]
+
+
+def test_names_that_differ_in_the_middle_alone_show_where_they_differ() -> None:
+    names = [f"{'a' * 40}-{which}-{'z' * 40}" for which in ("dense-11", "dense-12")]
+    assert cut_apart([*names, "short"], 20) == ["aaaaaaaa…e-11-zz…zzz", "aaaaaaaa…e-12-zz…zzz", "short"]
+
+
+def test_names_that_differ_in_two_places_far_apart_are_numbered() -> None:
+    names = [f"{'a' * 40}{x}{'m' * 40}{y}{'z' * 40}" for x in "12" for y in "12"]
+    shown = cut_apart(names, 16)
+    assert len(set(shown)) == 4
+    assert all(len(name) <= 16 for name in shown)
+
+
+def test_what_is_said_once_is_shown_once() -> None:
+    assert len(set(cut_apart(["x" * 50] * 3, 10))) == 1
+
+
+@given(
+    st.lists(st.text("ab…#1日é", min_size=0, max_size=60), max_size=12)
+    | st.lists(st.integers(0, 999).map(lambda n: f"{'x' * 50}{n}{'y' * 50}"), max_size=12),
+    st.integers(8, 30),
+)
+def test_different_names_are_shown_differently_and_fit(names: list[str], width: int) -> None:
+    shown = cut_apart(names, width)
+    assert all(drawn(name) <= width for name in shown)
+    assert len(set(shown)) == len(set(map(printable, names)))
+
+
+VALUES = st.none() | st.floats() | st.integers(-(10**6), 10**6) | st.text("abc日\x1b", max_size=30)
+
+
+@given(
+    st.lists(
+        st.sampled_from(["run", "n", "P@5", "P@5.stderr", "P@5.low", "P@5.high", "P@5 p-value", "why"]),
+        min_size=1,
+        unique=True,
+    ).flatmap(
+        lambda header: st.tuples(
+            st.just(tuple(header)), st.lists(st.tuples(*[VALUES] * len(header)), max_size=5)
+        )
+    ),
+    st.booleans(),
+)
+def test_every_column_is_shown_or_named_as_left_out(
+    table: tuple[tuple[str, ...], list[tuple[Value, ...]]], split: bool
+) -> None:
+    header, rows = table
+    shown = fitted(Table(header, tuple(rows)), 60, Layout(split=split))
+    assert all(len(lines) == len(rows) + 1 for lines in shown.tables)
+    assert not split or not shown.left_out
+    assert "\x1b" not in "".join(line for lines in shown.tables for line in lines)
+    whole = fitted(Table(header, tuple(rows)), None)
+    assert len(whole.tables) == 1
+    assert not whole.left_out
+    assert not whole.cut

@@ -1,0 +1,268 @@
+"""Tables that keep to the width of a terminal: names are cut, and columns that have no room are left out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from trecexam.tables.table import Table, Value, by_column, column_texts
+from trecexam.tables.terminal import columns, cut, cut_apart, padded, printable
+
+#: Blanks between columns.
+_GAP = 2
+#: A text column or a heading of texts is cut to so many columns before a column of numbers is left out.
+_TEXT, _HEADING = 16, 8
+#: Less than this no text is cut to, whatever else has room.
+_LEAST = 4
+#: Columns `NAME.stderr`, `NAME.low` and `NAME.high` stand behind the value of the column NAME.
+_SPREAD = ("stderr", "low", "high")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What of a table people see, and in which order. Names that a table does not have count for nothing.
+
+    Attributes:
+        keys: the columns that each line begins with; () for the texts that the table begins with.
+        first: the columns that come before all others.
+        most: no more columns than this beside the keys, not counting what belongs to another (`NAME.what` or
+            `NAME what` to NAME); None for as many as there is room for.
+        without: columns that say nothing to people; only a table of any width has them.
+        split: nothing is left out: what has no room is in another table below, with the same keys.
+        ranks: a rank for each row, from 1, in front of the keys; () for none.
+    """
+
+    keys: tuple[str, ...] = ()
+    first: tuple[str, ...] = ()
+    most: int | None = None
+    without: tuple[str, ...] = ()
+    split: bool = False
+    ranks: tuple[int | None, ...] = ()
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A table for people.
+
+    Attributes:
+        tables: the lines of each table; the first is its heading.
+        left_out: columns that had no room.
+        cut: whether names were cut.
+        legend: what stands behind values.
+    """
+
+    tables: tuple[tuple[str, ...], ...]
+    left_out: tuple[str, ...]
+    cut: bool
+    legend: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Field:
+    """A column as texts.
+
+    Attributes:
+        of: the column that it belongs to, or itself.
+        texts: values, and what stands behind them.
+        numeric: whether they are to the right.
+        bare: the values alone.
+        legend: what stands behind them; "" where nothing does.
+    """
+
+    name: str
+    of: str
+    heading: str
+    texts: tuple[str, ...]
+    numeric: bool
+    bare: tuple[str, ...] = ()
+    legend: str = ""
+
+    @cached_property
+    def widest(self) -> int:
+        """The columns that its longest text takes."""
+        return max(map(columns, self.texts), default=0)
+
+    @property
+    def natural(self) -> int:
+        """The width at which nothing is cut."""
+        return max(self.widest, columns(self.heading))
+
+    @property
+    def floor(self) -> int:
+        """The width below which other columns are left out first."""
+        return self.natural if self.numeric else self._cut_to(_TEXT, _HEADING)
+
+    @property
+    def least(self) -> int:
+        """The width below which it is never cut."""
+        return max(self.widest, min(self.natural, _HEADING)) if self.numeric else self._cut_to(_LEAST, _LEAST)
+
+    def _cut_to(self, text: int, heading: int) -> int:
+        return max(min(self.widest, text), min(columns(self.heading), heading))
+
+
+def fitted(table: Table, width: int | None, layout: Layout = Layout()) -> Fitted:
+    """The table in lines of at most so many columns.
+
+    The keys and the first other column are always there; then come those that there is room for. Numbers are
+    to the right, with four decimals; standard errors and intervals stand behind their values.
+
+    Args:
+        width: at least 40; None to leave nothing out and cut nothing.
+    """
+    without = layout.without if width is not None else ()
+    fields = {each.name: each for each in _fields(table) if each.name not in without}
+    keys = [fields[name] for name in layout.keys or _leading_texts(table) if name in fields]
+    if layout.ranks:
+        ranks = tuple("" if rank is None else str(rank) for rank in layout.ranks)
+        keys.insert(0, _Field("rank", "rank", "rank", ranks, True))
+    rest = _ordered([each for each in fields.values() if each not in keys], layout.first)
+    allowed = list(dict.fromkeys(each.of for each in rest))[: None if width is None else layout.most]
+    left_out = [each for each in rest if each.of not in allowed]
+    rest = [each for each in rest if each.of in allowed]
+    tables: list[tuple[str, ...]] = []
+    shown: list[_Field] = []
+    was_cut = False
+    while rest or not tables:
+        rest = list(_under_headings(rest))
+        chosen = rest if width is None else _with_room(keys, rest, width, bare=not layout.split)
+        names = {each.name for each in chosen}
+        rest = [each for each in rest if each.name not in names]
+        in_line = [*keys, *chosen]
+        widths = [each.natural for each in in_line] if width is None else _narrowed(in_line, width)
+        was_cut = was_cut or any(each.widest > to for each, to in zip(in_line, widths, strict=True))
+        tables.append(tuple(_lines(in_line, widths, len(table.rows))))
+        shown += chosen
+        if not layout.split:
+            break
+    legend = dict.fromkeys(each.legend for each in shown if each.legend)
+    return Fitted(
+        tuple(tables),
+        tuple(_unseen(table, fields.values(), (*left_out, *rest), shown)),
+        was_cut,
+        tuple(legend),
+    )
+
+
+def _unseen(
+    table: Table, fields: Iterable[_Field], left_out: Sequence[_Field], shown: Sequence[_Field]
+) -> Iterator[str]:
+    """The columns that are not shown; of what belongs to one of them nothing need be said."""
+    names = {each.name for each in left_out}
+    bare = {each.name for each in shown if each.bare and not each.legend}
+    for each in fields:
+        if each.name in names and (each.of == each.name or each.of not in names):
+            yield each.heading
+        if each.name in bare:
+            columns_behind = (f"{each.name}.{what}" for what in _SPREAD)
+            yield from (name for name in columns_behind if name in table.header)
+
+
+def _fields(table: Table) -> Iterator[_Field]:
+    values = dict(by_column(table))
+    for name, of_column in values.items():
+        of = next((other for other in values if name.startswith((f"{other}.", f"{other} "))), name)
+        if name in {f"{of}.{what}" for what in _SPREAD}:
+            continue
+        bare = tuple(column_texts(of_column, 4, small=name in table.small))
+        numeric = any(isinstance(value, int | float) for value in of_column)
+        spreads, legend = _spreads(name, values)
+        if any(spreads):
+            yield _Field(name, of, printable(name), _behind(bare, spreads), numeric, bare, legend)
+        else:
+            yield _Field(name, of, printable(name), bare, numeric)
+
+
+def _spreads(name: str, values: Mapping[str, Sequence[Value]]) -> tuple[list[str], str]:
+    """What stands behind each value of a column, and what it is."""
+    if f"{name}.stderr" in values:
+        return [_text("±{:.3f}", (each,)) for each in values[f"{name}.stderr"]], "± standard error"
+    if f"{name}.low" in values and f"{name}.high" in values:
+        ends = zip(values[f"{name}.low"], values[f"{name}.high"], strict=True)
+        return [_text("[{:z.2f}, {:z.2f}]", each) for each in ends], "[95% interval]"
+    return [], ""
+
+
+def _text(form: str, values: Sequence[Value]) -> str:
+    known = all(isinstance(value, int | float) and math.isfinite(value) for value in values)
+    return form.format(*values) if known else ""
+
+
+def _behind(texts: Sequence[str], spreads: Sequence[str]) -> tuple[str, ...]:
+    """Values and what stands behind them, so that both are in line."""
+    value, spread = max(map(len, texts)), max(map(len, spreads))
+    pairs = zip(texts, spreads, strict=True)
+    return tuple(f"{text:>{value}} {behind:>{spread}}" for text, behind in pairs)
+
+
+def _leading_texts(table: Table) -> Iterator[str]:
+    for name, values in by_column(table):
+        if any(isinstance(value, int | float) for value in values):
+            return
+        yield name
+
+
+def _ordered(fields: Sequence[_Field], first: Sequence[str]) -> list[_Field]:
+    """The fields in this order, each followed by what belongs to it."""
+    names = [each.name for each in fields]
+    order = list(dict.fromkeys([*(name for name in first if name in names), *names]))
+    return sorted(fields, key=lambda each: order.index(each.of if each.of in order else each.name))
+
+
+def _under_headings(fields: Sequence[_Field]) -> Iterator[_Field]:
+    """The fields, with short headings for those that come after what they belong to."""
+    names = {each.name for each in fields}
+    for each in fields:
+        what = each.name[len(each.of) + 1 :]
+        yield replace(each, heading=printable(what if what and each.of in names else each.name))
+
+
+def _with_room(keys: Sequence[_Field], fields: Sequence[_Field], width: int, *, bare: bool) -> list[_Field]:
+    """The first field (`bare`: if need be without its spread), and the others that there is room for."""
+    left = width - sum(each.floor + _GAP for each in keys)
+    chosen = list(fields[:1])
+    if bare and chosen and chosen[0].bare and chosen[0].least > left:
+        chosen[0] = replace(chosen[0], texts=chosen[0].bare, legend="")
+    left -= sum(each.floor for each in chosen)
+    out: set[str] = set()
+    for each in fields[1:]:
+        if each.of not in out and _GAP + each.floor <= left:
+            chosen.append(each)
+            left -= _GAP + each.floor
+        else:
+            out.add(each.name)
+    return chosen
+
+
+def _narrowed(fields: Sequence[_Field], width: int) -> list[int]:
+    """Widths that together fit: texts are cut to one width, headings of numbers if that is not enough."""
+    room = width - _GAP * (len(fields) - 1)
+    for narrow_numbers in (False, True):
+        low = [each.least if narrow_numbers or not each.numeric else each.natural for each in fields]
+        if sum(low) <= room:
+            break
+    widths = low
+    # What stands in the rows has room before headings have.
+    for wanted in (
+        [max(each.widest, least) for each, least in zip(fields, low, strict=True)],
+        [each.natural for each in fields],
+    ):
+        for level in range(1, room + 1):
+            wider = [max(to, min(most, level)) for to, most in zip(widths, wanted, strict=True)]
+            if sum(wider) > room:
+                break
+            widths = wider
+    return widths
+
+
+def _lines(fields: Sequence[_Field], widths: Sequence[int], n_rows: int) -> Iterator[str]:
+    cells: list[list[str]] = []
+    for each, width in zip(fields, widths, strict=True):
+        heading = cut(each.heading, width, middle=True)
+        texts = each.texts if each.widest <= width else cut_apart(each.texts, width)
+        cells.append([padded(text, width, right=each.numeric) for text in (heading, *texts)])
+    gap = " " * _GAP
+    for row in range(n_rows + 1):
+        yield gap.join(column[row] for column in cells).rstrip()
