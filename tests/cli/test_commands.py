@@ -175,7 +175,13 @@ def test_errors_are_one_line_with_path_and_line(tmp_path: Path, capsys: pytest.C
     ("arguments", "reason"),
     [
         (["leaderboard"], "Missing argument 'TRACK'"),
-        (["leaderbord", "x"], "No such command 'leaderbord'"),
+        (
+            ["leaderbord", "x"],
+            "No such command 'leaderbord'; did you mean leaderboard? (see `trecexam --help`)",
+        ),
+        (["bank", "chekc", "x"], "No such command 'chekc'; did you mean check?"),
+        (["export", "qrel", "x"], "No such command 'qrel'; did you mean qrels?"),
+        (["xyzzy"], "No such command 'xyzzy' (see `trecexam --help`)"),
         (["watch", ".", "--onse"], "No such option"),
         (["export", "qrels", ".", "--min-rating", "9"], "9 is not in the range 1<=x<=5"),
         (

@@ -12,6 +12,7 @@ import click
 
 import trecexam
 from trecexam.cli import show
+from trecexam.cli.lazy import SuggestingGroup
 from trecexam.cli.options import track_argument
 from trecexam.files import atomic as files
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from trecexam.api import Track
 
 
-@click.group(epilog="Example: trecexam export qrels mytrack --binary -o rubric.qrels")
+@click.group(cls=SuggestingGroup, epilog="Example: trecexam export qrels mytrack --binary -o rubric.qrels")
 def export() -> None:
     """Write what trec_eval, ndeval and other tools read."""
 

@@ -10,6 +10,7 @@ import click
 
 import trecexam
 from trecexam.cli import show
+from trecexam.cli.lazy import SuggestingGroup
 from trecexam.cli.options import cuts_of, json_option, thresholds_option, track_argument
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-@click.group(epilog="Example: trecexam simulate runs mytrack --summary")
+@click.group(cls=SuggestingGroup, epilog="Example: trecexam simulate runs mytrack --summary")
 def simulate() -> None:
     """How far automatic labels can be trusted to fill judgment holes.
 
