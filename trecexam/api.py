@@ -166,6 +166,7 @@ class Track:
             **({"judged_only_passages": track.n_judged_only} if track.config.track.pool_judged else {}),
             "official_judgments": 0 if track.official is None else len(track.official),
             "rejected": len(rejected_rows(track)),
+            "notes": list(track.notes),
         }
 
     judged_outside_pool = on_folder(count_judged_outside)

@@ -150,6 +150,22 @@ def test_once_exits_1_when_something_was_rejected_also_when_nothing_is_new(
         assert "not taken: runs/bad.run:1: the score (column 5) is not finite" in text
 
 
+def test_queries_that_the_bank_does_not_have_are_a_note_and_no_rejection(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_run(graded / "runs" / "more.run", {"q1": ["q1-d00"], "q77": ["q1-d00"]})
+    note = "note: runs/more.run:2: 1 of its 2 queries are not in the bank, and were left out: 'q77'"
+    text = err(capsys, "watch", graded, "--once", status=0)
+    assert note in text
+    assert "reject" not in text
+    assert (graded / "out" / "rejected.tsv").read_text() == "file\tline\treason\n"
+    assert run(["status", str(graded)]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == f"{note}\n"
+    assert "notes\t1\n" in printed.out
+    assert json.loads(out(capsys, "status", graded, "--json"))["notes"] == [note.removeprefix("note: ")]
+
+
 def test_an_empty_settings_file_is_a_caution_and_no_error(
     graded: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,6 +213,18 @@ def test_wrong_usage_is_one_line_and_status_2(
     assert reason in text
     assert text.startswith("trecexam: ")
     assert text.count("\n") == 1
+
+
+@pytest.mark.parametrize("what", ["qrels", "subtopics", "grades", "pool"])
+def test_export_makes_no_folder(
+    graded: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, what: str
+) -> None:
+    target = tmp_path / "ouput" / "a.txt"
+    text = err(capsys, "export", what, graded, "-o", target)
+    assert text.startswith(
+        f"trecexam: {target}: there is no folder {target.parent}; make it, or mend the path"
+    )
+    assert not target.parent.exists()
 
 
 def test_a_measure_that_does_not_exist_is_said(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -134,6 +134,8 @@ def _once(root: Path, *, regrade: bool) -> int:
         click.echo(track.folder.caution(), err=True)
     for row in update.rejected:
         click.echo(f"not taken: {row}", err=True)
+    for note in update.notes:
+        click.echo(f"note: {note}", err=True)
     if update.changed:
         click.echo(describe(update), err=True)
     else:
