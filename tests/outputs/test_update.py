@@ -234,6 +234,39 @@ def test_a_run_that_is_there_twice_is_noted(small_track: Path, hash_grader: Hash
     assert len(rows(small_track / "out" / "leaderboard.tsv")) == 6
 
 
+def test_a_passage_with_two_texts_is_named_with_both_lines_and_the_first_counts(
+    small_track: Path, hash_grader: HashGrader
+) -> None:
+    path = small_track / "passages.jsonl"
+    lines = path.read_text().splitlines()
+    other = json.dumps({"id": "q1-d00", "contents": "another text"})
+    path.write_text("\n".join([*lines, lines[0], other, lines[1], other]) + "\n")
+    done = update(small_track, hash_grader)
+    assert [(row.file, row.line, row.reason) for row in done.rejected] == [
+        (
+            "passages.jsonl",
+            len(lines) + after,
+            "passage 'q1-d00' has another text on line 1, which counts; this one does not",
+        )
+        for after in (2, 4)
+    ]
+    assert {cell.text for cell in hash_grader.asked if cell.doc_id == "q1-d00"} == {"passage 0 about q1"}
+
+
+def test_a_passage_of_a_graded_pool_with_two_texts_is_named_too(tmp_path: Path) -> None:
+    root = make_small_track(tmp_path / "track")
+    (root / "passages.jsonl").unlink()
+    (root / "trecexam.toml").write_text('[track]\npassages = "pool.jsonl"\n')
+    rows_of = [
+        [q, [{"paragraph_id": d, "text": text, "exam_grades": []} for d, text in texts]]
+        for q, texts in (("q1", [("q1-d00", "a text")]), ("q2", [("q1-d00", "a text"), ("q2-d00", "b")]),
+                         ("q3", [("q1-d00", "other"), ("q2-d00", "b")]))
+    ]  # fmt: skip
+    (root / "pool.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows_of))
+    named = [(row.line, row.reason) for row in update(root, HashGrader()).rejected if "another" in row.reason]
+    assert named == [(3, "passage 'q1-d00' has another text on line 1, which counts; this one does not")]
+
+
 def test_files_with_the_same_tag_are_named_by_their_paths(small_track: Path, hash_grader: HashGrader) -> None:
     for name in ("bm25.run", "sub/dense.run.txt"):
         write_run(small_track / "runs" / name, {"q1": ["q1-d00"]}, tag="Anserini")
