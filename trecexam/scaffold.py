@@ -5,6 +5,7 @@ from __future__ import annotations
 import filecmp
 import os
 import shutil
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,11 +30,12 @@ class Sources:
     model: str | None = None
     prompt: str | Path | None = None
     link: bool = False
+    full: bool = False
     settings: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 def make_track(root: Path, sources: Sources) -> list[Path]:
-    """Makes the folder, copies (or links) the files in, and writes a commented trecexam.toml.
+    """Makes the folder, copies (or links) the files in, and writes a commented trecexam.toml, a long one if `full`.
 
     Doing it twice with the same files changes nothing.
 
@@ -56,7 +58,7 @@ def make_track(root: Path, sources: Sources) -> list[Path]:
                 "a different file stands here already; move it away or choose another folder", path=target
             )
     config_path = root / CONFIG_NAME
-    if config_path.exists() and config_path.read_text(encoding="utf-8") != config:
+    if config_path.exists() and _settings(config_path.read_text(encoding="utf-8")) != _settings(config):
         raise TrackError(
             "is there already, with other settings; edit it, or choose another folder", path=config_path
         )
@@ -156,7 +158,15 @@ def _config(root: Path, sources: Sources, plan: list[tuple[Path, Path]]) -> str:
         values["grader"]["recorded"] = _recorded_name(sources.recorded)
     for section, settings in sources.settings.items():
         values[section].update(settings)
-    return render_config(values)
+    return render_config(values, full=sources.full)
+
+
+def _settings(config: str) -> dict[str, dict[str, Any]] | None:
+    """What a trecexam.toml sets; None where it is none."""
+    try:
+        return {section: values for section, values in tomllib.loads(config).items() if values}
+    except tomllib.TOMLDecodeError:
+        return None
 
 
 def _same(source: Path, target: Path) -> bool:

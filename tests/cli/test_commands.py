@@ -12,7 +12,7 @@ import pytest
 from support import RECORDED, ROOT, HashGrader, make_small_track, write_run
 
 from trecexam.cli.main import COMMANDS, run
-from trecexam.config import load_config
+from trecexam.config import TrackConfig, load_config
 from trecexam.files.track_lock import TrackLock
 
 
@@ -254,6 +254,50 @@ def test_a_reader_that_goes_away_is_no_error(graded: Path) -> None:
         shell=True, capture_output=True, text=True, check=False, cwd=ROOT,
     )  # fmt: skip
     assert done.stderr == ""
+
+
+def test_init_writes_about_twenty_lines_of_settings_and_config_prints_them_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, made = make_small_track(tmp_path / "source"), tmp_path / "made"
+    given = [f"--{name}={source / file}" for name, file in (
+        ("queries", "queries.tsv"), ("bank", "bank.questions.jsonl"), ("passages", "passages.jsonl"),
+        ("qrels", "qrels.txt"), ("runs", "runs"),
+    )]  # fmt: skip
+    assert run(["init", str(made), *given]) == 0
+    short = (made / "trecexam.toml").read_text()
+    assert len(short.splitlines()) <= 25
+    assert '\nqrels = "qrels.txt"\n' in short
+    for name in ("depth", "pool_judged", "min_rating", "measures", "min_relevant"):
+        assert f"\n# {name} = " in short
+    whole = out(capsys, "config", made)
+    (made / "trecexam.toml").write_text(whole)
+    assert load_config(made / "trecexam.toml").model_dump(exclude_unset=True) == {
+        "track": {
+            "queries": "queries.tsv",
+            "passages": "passages.jsonl",
+            "bank": ["bank.questions.jsonl"],
+            "qrels": "qrels.txt",
+        },
+        "grader": {"name": "embedding"},
+    } | {section: {} for section in TrackConfig.model_fields if section not in {"track", "grader"}}
+    for section, info in TrackConfig.model_fields.items():
+        assert f"\n[{section}]\n" in whole
+        for name, field in info.annotation.model_fields.items():  # type: ignore[union-attr]
+            assert f"{name} = " in whole or f", {name}" in whole
+            assert field.description
+    # Twice, short or full, is nothing to do; all of it stands there with --full.
+    for more in ([], ["--full"]):
+        assert "nothing to do" in err(capsys, "init", made, *given, *more, status=0)
+    assert "with other settings" in err(capsys, "init", made, *given, "--pool-judged")
+    assert run(["init", str(tmp_path / "full"), *given, "--full"]) == 0
+    assert (tmp_path / "full" / "trecexam.toml").read_text() == whole
+
+
+def test_config_without_a_track_prints_the_defaults(capsys: pytest.CaptureFixture[str]) -> None:
+    text = out(capsys, "config")
+    assert "\n# depth = 20\n" in text
+    assert all(line.startswith(("#", "[")) for line in text.splitlines() if line)
 
 
 def test_init_copies_everything_and_says_where_it_is(

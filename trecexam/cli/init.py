@@ -45,6 +45,7 @@ class InitOptions:
     metric: str | None
     pool_judged: bool
     link: bool
+    full: bool
 
 
 @click.command(
@@ -97,6 +98,9 @@ class InitOptions:
     help="Pool, grade and label the judged passages that have a text, too; they stand in no run.",
 )
 @click.option("--link", is_flag=True, help="Link the files instead of copying them.")
+@click.option(
+    "--full", is_flag=True, help="Write all settings into trecexam.toml, as `trecexam config` prints them."
+)
 def init(track: Path, **given: Any) -> None:
     """Make the folder TRACK: the given files, a drop folder runs/, and a commented trecexam.toml."""
     # Behind it is pydantic, which --help must not wait for.
@@ -164,6 +168,7 @@ def _sources(options: InitOptions) -> Sources:
         _model(options),
         _prompt(options),
         link=options.link,
+        full=options.full,
         settings={
             "track": {"pool_judged": True} if options.pool_judged else {},
             "grader": settings,
