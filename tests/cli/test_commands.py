@@ -447,3 +447,89 @@ def test_an_output_that_cannot_be_written_is_one_line(small_track: Path) -> None
         )
     assert done.returncode == 2
     assert done.stderr == "trecexam: the output cannot be written: No space left on device\n"
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> dict[str, Path]:
+    """A file for each option of `init`."""
+    source = make_small_track(tmp_path / "source")
+    (source / "queries.jsonl").write_text('{"query_id": "q1", "text": "query number q1"}\n')
+    ratings = [{"llm": "m", "self_ratings": [{"question_id": "q1/0", "self_rating": 3}]}]
+    pool = ["q1", [{"paragraph_id": "q1-d00", "text": "a text", "exam_grades": ratings}]]
+    (source / "pool.jsonl").write_text(json.dumps(pool) + "\n")
+    return {
+        "queries": source / "queries.tsv",
+        "passages": source / "passages.jsonl",
+        "bank": source / "bank.questions.jsonl",
+        "qrels": source / "qrels.txt",
+        "runs": source / "runs" / "run0.run",
+        "recorded": source / "pool.jsonl",
+    }
+
+
+@pytest.mark.parametrize(
+    ("option", "other", "reason"),
+    [
+        ("runs", "qrels", "looks like qrels, and was given as --runs; is --qrels meant?"),
+        ("runs", "bank", "looks like a test bank, and was given as --runs; is --bank meant?"),
+        ("runs", "passages", "looks like passages"),
+        ("qrels", "runs", "looks like a run, and was given as --qrels; is --runs meant?"),
+        ("qrels", "bank", "looks like a test bank"),
+        ("queries", "bank", "looks like a test bank, and was given as --queries; is --bank meant?"),
+        ("queries", "qrels", "looks like qrels"),
+        ("queries", "runs", "looks like a run"),
+        ("passages", "bank", "looks like a test bank"),
+        ("passages", "qrels", "looks like qrels"),
+        ("bank", "passages", "looks like passages, and was given as --bank; is --passages meant?"),
+        ("bank", "runs", "looks like a run"),
+        ("recorded", "runs", "looks like a run"),
+        ("queries", "recorded", "looks like a graded pool, and was given as --queries; is --recorded meant?"),
+    ],
+)
+def test_init_refuses_a_file_that_is_surely_another_thing(
+    given: dict[str, Path],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    option: str,
+    other: str,
+    reason: str,
+) -> None:
+    text = err(capsys, "init", tmp_path / "made", f"--{option}", given[other])
+    assert text.startswith(f"trecexam: {given[other]}: {reason}")
+    assert not (tmp_path / "made").exists()
+
+
+def test_init_takes_each_file_as_what_it_is_and_what_may_be_several_things(
+    given: dict[str, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for option, path in given.items():
+        text = err(capsys, "init", tmp_path / option, f"--{option}", path, status=0)
+        assert "looks like" not in text
+    lines = {
+        # Nuggets with the query's text; {"id", "text"} are queries or passages; answers are runs.
+        "queries": ['{"qid": "q1", "query": "what?", "nuggets": [{"text": "a"}]}',
+                    '{"id": "q", "text": "t"}'],
+        "runs": ['{"query_id": "q1", "run_id": "r", "text": "an answer"}', "q1 Q0 d1 x 3 run", "junk",
+                 '{"question_id": "b1", "question": "why?", "answer": "so", "run_id": "r"}'],
+        "recorded": ["q1 0 d1 2"],
+        "qrels": ["q1 Q0 d1 3 0.9 run", "q1 facet/1 d1 2"],
+    }  # fmt: skip
+    for option, examples in lines.items():
+        for number, line in enumerate(examples):
+            path = tmp_path / f"{option}{number}.txt"
+            path.write_text(line + "\n")
+            made = tmp_path / f"{option}{number}"
+            assert "looks like" not in err(capsys, "init", made, f"--{option}", path, status=0)
+
+
+def test_init_says_which_file_of_a_folder_of_runs_is_none(
+    given: dict[str, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    folder = given["runs"].parent
+    (folder / "nist.txt").write_bytes(given["qrels"].read_bytes())
+    text = err(capsys, "init", tmp_path / "made", "--runs", folder, status=0)
+    assert (
+        f"note: {folder / 'nist.txt'}: looks like qrels, and was given as --runs; is --qrels meant?" in text
+    )
+    assert text.count("looks like") == 1
+    assert (tmp_path / "made" / "runs" / "nist.txt").exists()

@@ -104,10 +104,13 @@ class InitOptions:
 def init(track: Path, **given: Any) -> None:
     """Make the folder TRACK: the given files, a drop folder runs/, and a commented trecexam.toml."""
     # Behind it is pydantic, which --help must not wait for.
-    from trecexam.scaffold import make_track
+    from trecexam.scaffold import make_track, not_runs
 
     options = InitOptions(**given)
-    made = make_track(track, _sources(options))
+    sources = _sources(options)
+    made = make_track(track, sources)
+    for line in not_runs(sources):
+        click.echo(f"note: {line} It lies in {track / 'runs'} now, and will not be taken", err=True)
     if made:
         click.echo(
             f"made {track} with {len(made)} files; settings are in {track / 'trecexam.toml'}", err=True
