@@ -91,6 +91,11 @@ class TrackLoader:
         return self._given_grader or create(config.grader, self.folder.root, config.ray)
 
     @property
+    def has_own_grader(self) -> bool:
+        """Whether the grader is the one that the track's settings name."""
+        return self._given_grader is None
+
+    @property
     def traits(self) -> GraderTraits:
         """What the grader says of itself."""
         return traits_of(self.grader)
