@@ -107,12 +107,17 @@ def test_a_prompt_file_is_watched_and_its_reading_is_applied_to_stored_answers(
     (root / "mine.toml").write_text(text)
     assert set(ratings(root).values()) == {None}
     with trecexam.open_track(root) as opened:
-        said = sorted({row["answer"] for row in opened.grades()})
-    chosen = "".join(f"{json.dumps(answer)} = 3\n" for answer in said)
+        answers = {(row["doc_id"], row["item_id"]): row["answer"] for row in opened.grades()}
+    # A made-up model may say nothing, which no prompt can permit.
+    permitted = sorted({answer for answer in answers.values() if answer.strip()})
+    chosen = "".join(f"{json.dumps(answer)} = 3\n" for answer in permitted)
     (root / "mine.toml").write_text(f"{text}[answers]\n{chosen}")
     with trecexam.open_track(root) as opened:
         assert opened.update().graded == 0
-    assert set(ratings(root).values()) == {3}
+    assert {cell: rating == 3 for cell, rating in ratings(root).items()} == {
+        cell: answer in permitted for cell, answer in answers.items()
+    }
+    assert permitted
     (root / "mine.toml").write_text('template = "{question}? {context}"\n')
     with trecexam.open_track(root) as opened:
         assert opened.update().graded == len(ratings(root))
@@ -195,13 +200,13 @@ def test_graders_say_what_they_need(
     monkeypatch.setattr("trecexam.graders.language.loading.version", lambda name: "4.57.1")
     assert missing() == "transformers 4.57.1 is too old, 5 is needed: pip install 'trecexam[models]'"
     monkeypatch.setattr("trecexam.packages.find_spec", lambda name: None)
-    assert missing() == "torch, transformers not installed: pip install 'trecexam[models]'"
+    assert missing() == "nltk, torch, transformers not installed: pip install 'trecexam[models]'"
 
 
 def test_prompts_are_listed_with_their_sources(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["graders", "--prompts", "--json"]) == 0
     rows = {row["prompt"]: row for row in json.loads(capsys.readouterr().out)}
-    assert len(rows) == 12
+    assert len(rows) == 14
     assert rows["Thomas"]["ratings"] == "0..2"
     assert rows["NuggetExtractionPrompt"]["decode"] == "beam"
     assert "arXiv 2406.06519" in rows["UMBRELA"]["source"]
