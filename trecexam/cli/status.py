@@ -23,7 +23,7 @@ def status(track: Path, as_json: bool) -> None:
         values = opened.status()
     rows = tuple((name, _cell(value)) for name, value in values.items())
     show.table(Table(("name", "value"), rows), as_json=as_json, json_value=values)
-    for note in values["notes"]:
+    for note in [] if as_json else values["notes"]:
         click.echo(f"note: {note}", err=True)
 
 
