@@ -235,6 +235,16 @@ def test_changed_settings_are_taken_while_it_runs(track: Path) -> None:
         until(lambda: (track / "out" / "leaderboard.tsv").read_text().startswith("run\tP(rel=4)@5\t"))
 
 
+def test_a_recording_that_is_replaced_while_it_runs_is_graded_from(track: Path) -> None:
+    recording = track / "grades.jsonl"
+    grades = [json.loads(line) for line in recording.read_text().splitlines()]
+    with running(track, settle=0.2):
+        until(lambda: board(track) == ALL)
+        recording.write_text("".join(json.dumps({**grade, "rating": 5}) + "\n" for grade in grades))
+        qrels = track / "out" / "rubric.qrels"
+        until(lambda: qrels.exists() and {x.split()[3] for x in qrels.read_text().splitlines()} == {"5"})
+
+
 def test_settings_that_are_written_while_they_are_read_are_read_again(
     track: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

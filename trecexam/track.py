@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from glob import escape
+from importlib.machinery import PathFinder
 from pathlib import Path, PurePath
 
 from trecexam.config import CONFIG_NAME, TrackConfig, TrackSection, load_config
@@ -45,7 +46,7 @@ class TrackFolder:
     def caution(self) -> str:
         """What is to be said of settings that may not be the ones that were meant; "" where nothing is."""
         try:
-            empty = self.config_path.stat().st_size == 0
+            empty = not self.config_path.read_bytes().strip()
         except OSError:
             empty = False
         if not empty:
@@ -213,7 +214,7 @@ def refuse_code(folder: TrackFolder) -> None:
     Raises:
         TrackError: it is.
     """
-    path = folder.metric()
+    path = folder.metric() or _imported_from(folder.config.grader.metric, folder.root)
     if path is not None:
         raise TrackError(
             f"`metric` in [grader] is code that came with the track, {folder.shown(path)}: read it, and say "
@@ -222,8 +223,31 @@ def refuse_code(folder: TrackFolder) -> None:
         )
 
 
+def _imported_from(name: str | None, root: Path) -> Path | None:
+    """The file or package in a folder that an import of the metric's module would run; None: none in it."""
+    module, colon, _ = (name or "").partition(":")
+    if not colon:
+        return None
+    root = root.resolve()
+    here = metric_file(name, Path())
+    places = [here] if here else []
+    search: list[str] | None = None
+    for part in module.split("."):
+        # Finds without importing: what is imported runs.
+        spec = PathFinder.find_spec(part, search)
+        if spec is None:
+            break
+        search = list(spec.submodule_search_locations or ())
+        places += [Path(place) for place in (spec.origin if spec.has_location else None, *search) if place]
+    inside = (place.resolve() for place in places)
+    return next((root / place.relative_to(root) for place in inside if place.is_relative_to(root)), None)
+
+
 def metric_file(name: str | None, folder: Path) -> Path | None:
     """The file in a folder that has the metric `module:function`; None where it has none."""
     module, colon, _ = (name or "").partition(":")
-    path = folder.joinpath(*module.split(".")).with_suffix(".py")
-    return path if colon and module and path.is_file() else None
+    if not colon or not module.strip("."):
+        return None
+    *packages, last = module.split(".")
+    path = folder.joinpath(*packages, f"{last}.py")
+    return path if path.is_file() else None

@@ -37,6 +37,17 @@ def test_leaderboard_in_a_pipe_is_the_file_in_out(graded: Path, capsys: pytest.C
     )
 
 
+def test_a_track_is_the_folder_that_one_stands_in(
+    graded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["leaderboard", str(graded)]) == 0
+    elsewhere = capsys.readouterr().out
+    monkeypatch.chdir(graded)
+    assert run(["leaderboard", "."]) == 0
+    assert capsys.readouterr().out == elsewhere
+    assert run(["watch", ".", "--once"]) == 0
+
+
 def test_correlate_in_a_pipe_is_the_file_in_out(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert out(capsys, "correlate", graded) == (graded / "out" / "correlation.tsv").read_text()
     assert json.loads(out(capsys, "correlate", graded, "--json")) == json.loads(
@@ -170,9 +181,9 @@ def test_an_empty_settings_file_is_a_caution_and_no_error(
     graded: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trecexam.line.loader.create", lambda *settings: HashGrader())
-    (graded / "trecexam.toml").write_text("")
     caution = f"caution: {graded / 'trecexam.toml'} is empty, so that all settings are the defaults"
-    for _ in range(2):
+    for content in ("", "", "\n \n"):
+        (graded / "trecexam.toml").write_text(content)
         assert caution in err(capsys, "watch", graded, "--once", status=0)
     (graded / "trecexam.toml").write_text("# defaults\n")
     assert "caution" not in err(capsys, "watch", graded, "--once", status=0)

@@ -311,15 +311,15 @@ def test_embedding_agrees_with_the_official_judgments(dl19: Path, tmp_path: Path
     if offline_folder() is None:
         pytest.skip("the extra `offline` is not installed")
     root = tmp_path / "track"
-    # Every other query: 11 of 21 take half the time.
+    # Every third query: 7 of 21 take a third of the time.
     bank = tmp_path / "bank.jsonl"
     with gzip.open(dl19 / "bank.questions.jsonl.gz", "rb") as file:
-        bank.write_bytes(b"".join(file.readlines()[::2]))
+        bank.write_bytes(b"".join(file.readlines()[::3]))
     arguments = ["--bank", bank, "--passages", dl19 / "passages.jsonl.gz",
                  "--qrels", dl19 / "qrels.txt", "--runs", dl19 / "runs"]  # fmt: skip
     assert run(["init", str(root), *map(str, arguments)]) == 0
     # The other queries are noted as not in the bank.
     assert run(["watch", str(root), "--once"]) == 0
     found = {(r["measure"], r["official_measure"]): r for r in rows(root / "out" / "correlation.tsv")}
-    # Measured 0.818 (0.846 on all queries); a lexical grader is near zero here.
+    # Measured 0.770 (0.846 on all queries); a lexical grader is near zero here.
     assert float(found["P(rel=4)@20", "P@20"]["kendall_tau"]) > 0.75

@@ -267,3 +267,38 @@ def test_umbrela_of_rag_2025_makes_a_leaderboard_by_itself(tmp_path: Path) -> No
 
 def dcg(gains: list[int]) -> float:
     return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains[:10], 1))
+
+
+def test_a_recording_that_changes_is_seen_by_a_track_that_is_open(
+    tmp_path: Path, labels: Labels, runs: Path
+) -> None:
+    root = tmp_path / "track"
+    init(root, "--recorded", write_qrels(tmp_path / "umbrela.qrels", labels), "--runs", runs)
+    with trecexam.open_track(root) as track:
+        before = track.leaderboard()
+        others = {place: 4 - label for place, label in labels.items()}
+        write_qrels(root / "umbrela.qrels", others)
+        track.update()
+        assert {(row.query_id, row.doc_id): row.relevance for row in track.qrels()} == others
+        assert track.thresholds() == (1, 2, 3, 4)
+        after = track.leaderboard()
+        assert after != before
+        # Going back finds what was stored.
+        write_qrels(root / "umbrela.qrels", labels)
+        assert track.leaderboard() == before
+        assert track.update().graded == 0
+    with trecexam.open_track(root) as fresh:
+        assert fresh.leaderboard() == before
+
+
+def test_a_measure_that_counts_from_above_the_scale_is_said_to_be_zero(
+    tmp_path: Path, labels: Labels, runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "track"
+    init(root, "--recorded", write_qrels(tmp_path / "umbrela.qrels", labels), "--runs", runs)
+    capsys.readouterr()
+    said = "the grader rates 0..3, so all runs have 0 in Cover(rel=4)@5, P(rel=4)@5"
+    assert run(["leaderboard", str(root), "-m", "Cover@5", "-m", "P(rel=4)@5", "-m", "nDCG@5"]) == 0
+    assert said in capsys.readouterr().err
+    assert run(["leaderboard", str(root), "-m", "Cover(rel=3)@5", "-m", "P@5", "-m", "alpha_nDCG@5"]) == 0
+    assert "all runs have 0" not in capsys.readouterr().err

@@ -243,6 +243,20 @@ def test_agreement_and_the_rule_of_fill_and_verify_see_them(root: Path) -> None:
     assert rule.n_both == 27
 
 
+def test_a_removed_judgment_is_filled_where_a_run_has_the_passage_alone(root: Path) -> None:
+    update(root)
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        (row, *_) = [row for row in track.simulate_removal(["AP"], repeats=8).rows if row.removed == 90]
+        in_both, judged = 27, 40
+        # Nine of ten judgments go, and with them those of nine of ten passages of the runs.
+        assert row.filled < in_both
+        assert row.filled / row.n_removed == pytest.approx(in_both / judged, abs=0.08)
+        notes = track.simulate_removal(["AP"], repeats=1).notes
+        assert any(note.startswith("27 of 40 judged passages have an automatic label") for note in notes), (
+            notes
+        )
+
+
 def test_the_exported_pool_has_them_without_a_rank(root: Path) -> None:
     update(root)
     with trecexam.open_track(root, grader=HashGrader()) as track:

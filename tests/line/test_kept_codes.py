@@ -13,8 +13,10 @@ import pytest
 from support import HashGrader, make_small_track, write_run
 
 import trecexam
-from trecexam.graders.base import identity_digest
+from trecexam.files.stamps import stamp
+from trecexam.graders.base import Answer, identity_digest
 from trecexam.line.evaluation import leaderboard
+from trecexam.line.grading import missing_cells
 from trecexam.line.loader import TrackLoader
 from trecexam.line.store import GradeStore
 from trecexam.track import TrackFolder
@@ -176,3 +178,35 @@ def test_grades_that_come_for_another_pool_are_in_the_next_track(tmp_path: Path)
         assert loader.load().counts.ok == 0
         loader.grade(loader.load(depth=9))
         assert loader.load().counts.missing == 0
+
+
+PROMPT = 'template = "Question: {{question}} Context: {{context}}"\nparser = "{parser}"\n'
+
+
+def test_another_reading_of_a_prompt_counts_though_its_file_looks_the_same(tmp_path: Path) -> None:
+    root = make_small_track(
+        tmp_path / "track",
+        config='[track]\ndepth = 8\n[grader]\nname = "openai"\nmodel = "m"\nprompt = "own.toml"\n'
+        'base_url = "http://127.0.0.1:9/v1"\n',
+    )
+    prompt = root / "own.toml"
+    prompt.write_text(PROMPT.format(parser="rating"))
+
+    def codes() -> set[int]:
+        with TrackLoader(TrackFolder.open(root)) as loader:
+            return {code for sheet in loader.load().sheets.values() for code in sheet.codes.ravel().tolist()}
+
+    with TrackLoader(TrackFolder.open(root)) as loader:
+        loader.open_to_write()
+        for cell in missing_cells(loader.load()):
+            loader.grading._record([(cell, Answer(3, "ok", "3"))])
+        loader.keep_codes(loader.refreshed(loader.load()))
+    assert codes() == {3}
+    before = prompt.stat()
+    # Of as many characters, in the same file.
+    prompt.write_text(PROMPT.format(parser="answer"))
+    os.utime(prompt, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert stamp(prompt) == (before.st_size, before.st_mtime_ns, before.st_ino)
+    kept = codes()
+    codes_of(root).unlink()
+    assert kept == codes() != {3}

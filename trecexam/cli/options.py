@@ -22,6 +22,13 @@ measure_option = click.option(
     help="As ir_measures prints it: nDCG@10, P(rel=4)@20, Cover(rel=4)@20, alpha_nDCG@20, or "
     "Cover(rel=4,weights=vital)@20, of vital items alone. May be repeated.",
 )
+trust_code_option = click.option(
+    "--trust-code",
+    is_flag=True,
+    envvar="TRECEXAM_TRUST_CODE",
+    show_envvar=True,
+    help="Run a metric (module:function) that came in the track's folder. Read it first.",
+)
 thresholds_option = click.option(
     "--thresholds",
     metavar="LABEL=OFFICIAL,...",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from trecexam.cli.options import track_argument
+from trecexam.cli.options import track_argument, trust_code_option
 from trecexam.errors import TrecexamError
 from trecexam.serving import missing_packages
 
@@ -26,7 +26,16 @@ from trecexam.serving import missing_packages
 )
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in a browser.")
 @click.option("--no-grade", is_flag=True, help="Grade nothing, also where no `trecexam watch` is at work.")
-def serve(track: Path, host: str, port: int, token: str | None, open_browser: bool, no_grade: bool) -> None:
+@trust_code_option
+def serve(
+    track: Path,
+    host: str,
+    port: int,
+    token: str | None,
+    open_browser: bool,
+    no_grade: bool,
+    trust_code: bool,
+) -> None:
     """A page of TRACK for people: leaderboard, passages, grades, and what to judge next.
 
     It is at http://127.0.0.1:8377 until Ctrl-C. On a machine that others use too, give it a token: everybody
@@ -37,4 +46,4 @@ def serve(track: Path, host: str, port: int, token: str | None, open_browser: bo
         raise TrecexamError(f"`trecexam serve` {missing}")
     from trecexam.serving.running import serve as run
 
-    run(track, host, port, token, open_browser=open_browser, grade=not no_grade)
+    run(track, host, port, token, open_browser=open_browser, grade=not no_grade, trust_code=trust_code)

@@ -10,7 +10,7 @@ import click
 
 import trecexam
 from trecexam.cli import show
-from trecexam.cli.options import track_argument
+from trecexam.cli.options import track_argument, trust_code_option
 from trecexam.cli.signals import exit_status, signals
 from trecexam.tables.table import Table
 from trecexam.tables.text import plural
@@ -33,15 +33,10 @@ from trecexam.tables.text import plural
 @click.option(
     "--regrade",
     is_flag=True,
-    help="Where the store of grades is gone: pay again for cells that were graded once. A terminal is asked.",
+    help="Where the store of grades is gone or an older one: pay again for cells that were graded once. A "
+    "terminal is asked.",
 )
-@click.option(
-    "--trust-code",
-    is_flag=True,
-    envvar="TRECEXAM_TRUST_CODE",
-    show_envvar=True,
-    help="Run a metric (module:function) that came in the track's folder. Read it first.",
-)
+@trust_code_option
 @click.option(
     "--poll", is_flag=True, help="Look every few seconds; use no file events (network file systems)."
 )
@@ -140,7 +135,9 @@ def _may_regrade(root: Path) -> bool:
     with trecexam.open_track(root) as track:
         lost = track.lost_grades()
     return bool(lost) and click.confirm(
-        f"The store of grades is gone. Grade {lost:,} cells again, which were graded once and cost?", err=True
+        f"The store of grades is gone or an older one. Grade {lost:,} cells again, which were graded once "
+        "and cost?",
+        err=True,
     )
 
 

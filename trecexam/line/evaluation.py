@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from converters.run import Run
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.measure_names import names_of
-from trecexam.line.measures import check_importance, without_vital
+from trecexam.line.measures import above_scale, check_importance, without_vital
 from trecexam.line.official import official_judgments
 from trecexam.line.pooled_rows import PooledRows
 from trecexam.line.value_cache import ValueCache
@@ -115,7 +115,11 @@ def leaderboard(
     board = leaderboard_of(
         values, values.measures, values.query_ids, answered, average=track.config.scores.average
     )
-    return board if official else replace(board, cautions=without_vital(board.measures, track.bank))
+    if official:
+        return board
+    best = track.traits.scale.max_rating
+    above = above_scale(board.measures, track.config, best)
+    return replace(board, cautions=(*without_vital(board.measures, track.bank), *above))
 
 
 def own_leaderboard(track: LoadedTrack) -> Leaderboard:

@@ -379,7 +379,7 @@ class InputReader:
             # A file may be removed at any moment; what is none has no content.
             with contextlib.suppress(OSError, ConversionError):
                 digests[self.folder.shown(path)] = self._files.get(
-                    "sha256", path, _sha256, frozen=path in hold
+                    "sha256", path, sha256_of, frozen=path in hold
                 )
         return dict(sorted(digests.items()))
 
@@ -389,7 +389,8 @@ class InputReader:
         self._dropped.forget_missing()
 
 
-def _sha256(path: Path) -> str:
+def sha256_of(path: Path) -> str:
+    """sha256 (hex) of a file's content."""
     with open_input(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
 from uuid import uuid4
 
+from converters.errors import ConversionError
 from converters.gold import KIND as GOLD
 from trecexam.bank import Bank
 from trecexam.config import TrackConfig
+from trecexam.errors import TrecexamError
 from trecexam.files.stamps import Rejected, stamp
 from trecexam.graders import Grader, create
 from trecexam.graders.base import identity_json
@@ -20,7 +22,7 @@ from trecexam.graders.traits import GraderTraits, traits_of
 from trecexam.line.derived import DerivedValues
 from trecexam.line.diagnostics import without_text
 from trecexam.line.grading import Graded, Grading, Progress
-from trecexam.line.inputs import InputReader, TrackInputs
+from trecexam.line.inputs import InputReader, TrackInputs, sha256_of
 from trecexam.line.judged_pool import judged_outside, judged_without_text
 from trecexam.line.kept_codes import KeptCodes
 from trecexam.line.loaded import LoadedTrack
@@ -61,6 +63,7 @@ class TrackLoader:
         self._texts: Texts = share_with[0]._texts if share_with else Texts(folder)
         #: The track as it was loaded last, and the state of its inputs.
         self._last: tuple[object, LoadedTrack] | None = None
+        self._recording = self._recording_now()
 
     def __enter__(self) -> TrackLoader:
         return self
@@ -73,6 +76,22 @@ class TrackLoader:
         if self._store is not None:
             self._store.close()
         self._store, self._sheets, self._last = None, {}, None
+
+    def renew(self) -> None:
+        """Forgets the grader and what it made where its recording changed since: it is another one."""
+        if self._given_grader is not None or self._recording == (now := self._recording_now()):
+            return
+        self.close()
+        self._recording = now
+        for name in ("config", "grader", "_prompt_digest", "inputs", "grading", "_kept_codes", "_min_text"):
+            self.__dict__.pop(name, None)
+
+    def _recording_now(self) -> object:
+        # What cannot be found is said where it is read.
+        with suppress(TrecexamError):
+            path = self.folder.recorded()
+            return path and stamp(path)
+        return None
 
     @cached_property
     def config(self) -> TrackConfig:
@@ -88,7 +107,17 @@ class TrackLoader:
     def grader(self) -> Grader:
         """Who grades the track: the one that was given, or that its settings name."""
         config = self.folder.config
+        # First: what the grader reads of it is this content, or a later one, whose codes nobody finds by it.
+        _ = self._prompt_digest
         return self._given_grader or create(config.grader, self.folder.root, config.ray)
+
+    @cached_property
+    def _prompt_digest(self) -> str | None:
+        """sha256 (hex) of the user's own prompt; None where there is none, or none that can be read."""
+        prompt = self.folder.prompt()
+        with suppress(ConversionError, OSError):
+            return None if prompt is None else sha256_of(prompt)
+        return None
 
     @property
     def has_own_grader(self) -> bool:
@@ -123,6 +152,11 @@ class TrackLoader:
             self._store = GradeStore(self.folder.store_path, write=False)
         return self._store
 
+    def let_go_of_lost_store(self) -> None:
+        """Closes a store whose file is gone, or is another one by now; it is opened again as it is then."""
+        if self._store is not None and self._store.is_replaced():
+            self.close()
+
     def open_to_write(self) -> None:
         """Opens the store for writing, where it is not; what was loaded before must be loaded again.
 
@@ -152,6 +186,7 @@ class TrackLoader:
         Raises:
             TrecexamError, ConversionError: the bank or the passages are missing or unreadable.
         """
+        self.renew()
         if hold or depth or bank_files is not None or select_runs is not None:
             return self._load(hold, depth, bank_files, select_runs)
         state = self.inputs.state()
@@ -284,12 +319,11 @@ class TrackLoader:
         own = self._given_grader is None and config.name in BUILT_IN and GOLD not in traits.item_kinds
         if traits.free_text and not own:
             return None
-        prompt = self.folder.prompt()
         reader = [
             __version__,
             identity_json(self.grader.identity),
             config.model_dump(mode="json"),
-            prompt and stamp(prompt),
+            self._prompt_digest,
         ]
         return KeptCodes(self.folder.state / "codes", reader)
 

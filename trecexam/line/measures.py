@@ -10,7 +10,7 @@ from trecexam.bank.asked import QUERY
 from trecexam.bank.model import Bank
 from trecexam.config import TrackConfig
 from trecexam.errors import ConfigError, TrecexamError
-from trecexam.scores.measures import COVER, measure
+from trecexam.scores.measures import COVER, DIVERSITY, measure
 from trecexam.scores.weights import EQUAL
 
 if TYPE_CHECKING:
@@ -70,6 +70,25 @@ def without_vital(names: Iterable[str], bank: Bank) -> tuple[str, ...]:
     if not vital or not len(bank) or bank.n_vital:
         return ()
     return (f"no item of the bank is vital, so all runs have 0 in {', '.join(vital)}",)
+
+
+def above_scale(names: Iterable[str], config: TrackConfig, max_rating: int) -> tuple[str, ...]:
+    """A line on measures that count from a rating which no grade can have: they are 0, whatever the run.
+
+    Args:
+        names: measures on rubric ratings.
+        max_rating: the best of the grader's scale.
+    """
+    labels_are_ratings = config.scores.label == "max"
+    never = [
+        str(each)
+        for each in map(measure, names)
+        if (each.NAME in COVER and each["rel"] > max_rating)
+        or (labels_are_ratings and each.NAME not in DIVERSITY and each.params.get("rel", 0) > max_rating)
+    ]
+    if not never:
+        return ()
+    return (f"the grader rates 0..{max_rating}, so all runs have 0 in {', '.join(never)}; see `rel`",)
 
 
 def _weighted(names: Iterable[str]) -> list[Measure]:

@@ -46,6 +46,11 @@ def _size(path: Path) -> int:
     return 0 if status is None else status.size
 
 
+def _inode(path: Path) -> int | None:
+    status = stamp(path)
+    return None if status is None else status.inode
+
+
 class StoreConnection:
     """An open store file.
 
@@ -65,6 +70,7 @@ class StoreConnection:
         self._patience = patience
         with self._errors():
             self._db = self._connect() if write else self._connect_read_only()
+        self._inode = _inode(path)
 
     def _connect(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -116,6 +122,10 @@ class StoreConnection:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+    def is_replaced(self) -> bool:
+        """Whether the file that was opened is gone, or another one in its place: what is stored is lost."""
+        return _inode(self.path) != self._inode
 
     def at_rest(self, *, settle: bool = False) -> Stamp | None:
         """The file's stamp where all that is stored lies in it; None while what came last is in its WAL.

@@ -150,8 +150,27 @@ class Outputs:
         except (OSError, ValueError, KeyError, TypeError):
             return 0
 
-    def remember(self, seen: str, runs: int, counts: Counts, rejected: tuple[Rejected, ...]) -> None:
-        """Notes that the outputs are up to date with these inputs."""
+    def stored_grades(self, grader: str) -> int:
+        """How many grades of the grader with this digest the store had after the last complete update."""
+        try:
+            noted, count = json.loads(self._memory.read_bytes())["stored"]
+            return int(count) if noted == grader else 0
+        except (OSError, ValueError, KeyError, TypeError):
+            return 0
+
+    def remember(
+        self,
+        seen: str,
+        runs: int,
+        counts: Counts,
+        rejected: tuple[Rejected, ...],
+        stored: tuple[str, int] | None,
+    ) -> None:
+        """Notes that the outputs are up to date with these inputs.
+
+        Args:
+            stored: the digest of a grader that costs, and how many of its grades are stored.
+        """
         memory = {
             "seen": seen,
             "outputs": self._stamps(),
@@ -159,6 +178,7 @@ class Outputs:
             "counts": asdict(counts),
             "rejected": rejected,
             "made": self._made,
+            "stored": stored,
         }
         files.replace(self._memory, json.dumps(memory).encode())
 

@@ -13,7 +13,7 @@ from converters.errors import StoppedError
 from converters.lines import stoppable
 from trecexam.errors import StoreError
 from trecexam.files.stamps import fingerprint
-from trecexam.graders.base import identity_json
+from trecexam.graders.base import identity_digest, identity_json
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.grading import Progress
 from trecexam.line.loader import TrackLoader
@@ -40,25 +40,32 @@ def update(
         stop: asked between batches, and while large files are read; True ends the grading early.
         hold: run files that are being written now.
         regrade: cells that were graded once may be graded again, by a grader that costs, where the store is
-            gone.
+            gone or an older one.
 
     Raises:
         TrecexamError, ConversionError: what stands in the way; outputs are as they were.
     """
     outputs = Outputs(loader.folder)
+    loader.let_go_of_lost_store()
     try:
         with stoppable(stop):
+            loader.renew()
             seen = _fingerprint(loader, hold)
             last = outputs.last(seen)
             if last is not None and loader.folder.store_path.exists():
                 return Update(False, 0, *last, complete=True, written=())
-            lost = 0 if regrade else lost_grades(loader)
-            if lost:
+            lost = lost_grades(loader)
+            if lost and not regrade:
+                how = "gone" if loader.store.is_empty() else "an older one"
                 raise StoreError(
-                    f"the store is gone, and the {lost:,} cells that were graded once would be graded again, "
-                    f"which costs: put it back, or `trecexam watch {loader.folder.root} --once --regrade`",
+                    f"the store is {how}, and the {lost:,} cells that were graded once would be graded "
+                    f"again, which costs: put it back, or `trecexam watch {loader.folder.root} --once "
+                    "--regrade`",
                     path=loader.folder.store_path,
                 )
+            if lost:
+                # Where this is interrupted, the next update goes on with it.
+                outputs.forget()
             loader.open_to_write()
             loader.inputs.forget_missing()
             track = loader.load(hold)
@@ -74,7 +81,8 @@ def update(
         written = outputs.write(track, rejected, loader.grading.usage(), complete=outcome.complete)
     loader.keep_codes(track)
     if outcome.complete:
-        outputs.remember(seen, len(track.runs), track.counts, rejected)
+        stored = None if loader.traits.meter is None else _stored(loader)
+        outputs.remember(seen, len(track.runs), track.counts, rejected, stored)
     with contextlib.suppress(OSError, AttributeError):
         # What was freed goes back to the system (glibc): a daemon may rest for hours.
         ctypes.CDLL(None).malloc_trim(0)
@@ -95,10 +103,24 @@ def update(
 
 
 def lost_grades(loader: TrackLoader) -> int:
-    """How many cells a grader that costs had graded, by what is in `out/`, where the store has no grade."""
-    if loader.traits.meter is None or not loader.store.is_empty():
+    """How many cells a grader that costs had graded, of which the store has no grade any more.
+
+    Of an empty store that is by what is in `out/`, of others by how many it had after the last update.
+    """
+    if loader.traits.meter is None:
         return 0
-    return Outputs(loader.folder).counted_grades(loader.grader.identity)
+    outputs = Outputs(loader.folder)
+    if loader.store.is_empty():
+        return outputs.counted_grades(loader.grader.identity)
+    grader, count = _stored(loader)
+    return max(0, outputs.stored_grades(grader) - count)
+
+
+def _stored(loader: TrackLoader) -> tuple[str, int]:
+    """The grader, and how many grades of its the store has."""
+    digest = identity_digest(loader.grader.identity)
+    grader_id = loader.store.grader_id(digest)
+    return digest.hex(), 0 if grader_id is None else loader.store.count(grader_id)
 
 
 def warm_up(loader: TrackLoader, stop: Callable[[], bool] | None = None, hold: Collection[Path] = ()) -> None:

@@ -17,14 +17,21 @@ from trecexam.serving.live import LiveTrack
 from trecexam.serving.rendering import warm_up
 from trecexam.serving.server import Server, bound
 from trecexam.tables.terminal import printable
-from trecexam.track import TrackFolder
+from trecexam.track import TrackFolder, refuse_code
 
 #: The least characters of a token that somebody chooses.
 SHORTEST_TOKEN = 8
 
 
 def serve(
-    root: Path, host: str, port: int, token: str | None, *, open_browser: bool = False, grade: bool = True
+    root: Path,
+    host: str,
+    port: int,
+    token: str | None,
+    *,
+    open_browser: bool = False,
+    grade: bool = True,
+    trust_code: bool = False,
 ) -> None:
     """Serves a track's page until a signal.
 
@@ -32,11 +39,15 @@ def serve(
         port: 0 for any that is free.
         token: None for none on this machine, and a new one beyond it.
         grade: let updates be run here where no daemon runs them.
+        trust_code: a metric that lies in the track's folder may be run; to show the track runs it, too.
 
     Raises:
-        TrecexamError: there is no such track, or no such place to listen at.
+        TrecexamError: there is no such track, or no such place to listen at; or it has code that is not
+            trusted.
     """
-    TrackFolder.open(root)
+    folder = TrackFolder.open(root)
+    if not trust_code:
+        refuse_code(folder)
     if token is not None and not token.strip():
         raise TrecexamError("the token is empty: leave --token and TRECEXAM_TOKEN out to have none")
     if token is not None and len(token.strip()) < SHORTEST_TOKEN:
@@ -47,7 +58,7 @@ def serve(
         listening = stack.enter_context(bound(host, port))
         live = stack.enter_context(LiveTrack(root))
         judging = stack.enter_context(JudgeNext(root))
-        grader = stack.enter_context(Regrader(root, log=_log)) if grade else None
+        grader = stack.enter_context(Regrader(root, log=_log, trust_code=trust_code)) if grade else None
         actual = listening.getsockname()[1]
         shown = address(host, actual, token)
         print(f"{root} is at {shown} (Ctrl-C ends it)", file=sys.stderr, flush=True)

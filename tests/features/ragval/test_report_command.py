@@ -84,13 +84,14 @@ def test_json_has_full_precision_intervals_and_what_is_missing(
 def test_what_answers_retrieved_is_counted_where_they_say_it(
     files: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = [["d1", "d2"], [], 3, 0, True, False, "d1", None, {"id": "d1"}]
+    said = [["d1", "d2"], [], 3, 0, True, False, "d1", None, {"id": "d1"}, -3]
     path = tmp_path / "rag.jsonl"
     path.write_text("".join(line(f"q{n}", 5, 5, retrieved=each) for n, each in enumerate(said)))
     assert run(["ragval", "report", str(path), *map(str, files)]) == 0
     header, rag, good, _ = capsys.readouterr().out.splitlines()
     assert header == f"{HEADER}\tn_retrieved\tmean_blocks"
     # Something is retrieved by a list, a number, true, a text and an object; five say how many.
+    # -3 says neither.
     assert rag.split("\t")[-2:] == ["5", f"{(2 + 0 + 3 + 0 + 0) / 5:.4f}"]
     assert good.split("\t")[-2:] == ["", ""]
     assert run(["ragval", "report", str(path), *map(str, files), "--json"]) == 0

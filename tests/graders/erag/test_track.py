@@ -28,6 +28,7 @@ from trecexam.daemon import Daemon
 from trecexam.errors import GraderError, LockedError
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders.server import exchange
+from trecexam.serving import grading
 
 Capture = pytest.CaptureFixture[str]
 
@@ -107,6 +108,91 @@ def test_watch_runs_no_code_that_came_with_the_track_unless_it_is_trusted(
     assert "--trust-code" in said
     assert said.count("\n") == 1
     assert not (root / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("metric", "file", "here"),
+    [
+        ("track.mine:metric", "mine.py", "."),
+        ("track.deep.mine:metric", "deep/mine.py", "."),
+        ("mine:metric", "deep/mine.py", "track/deep"),
+        ("mine:metric", "mine/__init__.py", "track"),
+    ],
+)
+def test_code_of_the_track_is_refused_by_whatever_way_python_finds_it(
+    tmp_path: Path,
+    server: Scripted,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    metric: str,
+    file: str,
+    here: str,
+) -> None:
+    root = erag_track(tmp_path / "track", server.url, metric=metric)
+    (root / file).parent.mkdir(exist_ok=True)
+    (root / file).write_text(LEAVES_A_TRACE)
+    monkeypatch.chdir(tmp_path / here)
+    # As `python -m trecexam` has it.
+    monkeypatch.syspath_prepend("")
+    capsys.readouterr()
+    assert run(["watch", str(root), "--once"]) == 2
+    assert f"is code that came with the track, {file}" in capsys.readouterr().err
+    assert not list(root.rglob("ran"))
+
+
+def test_a_metric_that_lies_elsewhere_needs_no_trust_in_the_track(
+    tmp_path: Path, server: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = erag_track(tmp_path / "track", server.url, metric="elsewhere:metric")
+    (tmp_path / "elsewhere.py").write_text("def metric(output, gold):\n    return 0.5\n")
+    monkeypatch.chdir(tmp_path)
+    assert run(["watch", str(root), "--once"]) == 0
+
+
+def test_the_track_may_be_the_working_directory(
+    tmp_path: Path, server: Scripted, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    root = erag_track(tmp_path / "track", server.url, metric="em")
+    monkeypatch.chdir(root)
+    assert run(["watch", ".", "--once"]) == 0
+    setting(root, 'metric = "em"\n', "")
+    assert run(["watch", ".", "--once"]) == 0
+    setting(root, "[grader]", '[grader]\nmetric = "mine:metric"')
+    (root / "mine.py").write_text(LEAVES_A_TRACE)
+    assert run(["watch", ".", "--once"]) == 2
+    assert "--trust-code" in capsys.readouterr().err
+
+
+def test_the_page_runs_no_code_that_came_with_the_track_unless_it_is_trusted(
+    tmp_path: Path, server: Scripted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = erag_track(tmp_path / "track", server.url, metric="mine:metric")
+    (root / "mine.py").write_text(LEAVES_A_TRACE)
+    capsys.readouterr()
+    for options in ([], ["--no-grade"]):
+        assert run(["serve", str(root), "--port", "0", *options]) == 2
+        said = capsys.readouterr().err
+        assert "--trust-code" in said
+        assert said.count("\n") == 1
+    assert not (root / "ran").exists()
+
+
+def test_the_grading_of_the_page_takes_up_no_code_that_is_put_into_the_track_meanwhile(
+    tmp_path: Path, server: Scripted
+) -> None:
+    root = erag_track(tmp_path / "track", server.url, metric="mine:metric")
+    (root / "mine.py").write_text(LEAVES_A_TRACE)
+    for work, runs in ((grading.grade, False), (grading.grade_trusted, True)):
+        said: list[object] = []
+
+        def receive(seconds: float, said: list[object] = said) -> None:
+            time.sleep(0.05)
+            if any(isinstance(each, grading.GradingEnded) for each in said):
+                raise EOFError
+
+        work(root, receive, said.append)
+        assert ("--trust-code" in str(said)) is not runs
+        assert (root / "ran").exists() is runs
 
 
 def test_a_daemon_does_not_take_up_code_that_is_put_into_the_track_meanwhile(

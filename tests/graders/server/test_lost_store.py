@@ -75,6 +75,31 @@ def test_a_store_that_is_put_back_is_taken_without_a_word(track: MakeTrack, tmp_
         assert len(server.bodies) == asked
 
 
+def test_an_older_copy_of_the_store_is_said_before_what_it_lacks_is_paid_for_again(
+    track: MakeTrack, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(Exchange.say) as server:
+        root = track(server.url)
+        assert run(["watch", str(root), "--once"]) == 0
+        shutil.copy(root / ".trecexam" / "grades.sqlite", tmp_path / "older")
+        before = len(server.bodies)
+        with trecexam.open_track(root) as opened:
+            opened.add_item(next(iter(opened.qrels())).query_id, "What else is there?", who="me")
+        assert run(["watch", str(root), "--once"]) == 0
+        asked = len(server.bodies)
+        assert asked > before
+        lose_store(root)
+        shutil.copy(tmp_path / "older", root / ".trecexam" / "grades.sqlite")
+        (root / "trecexam.toml").touch()
+        capsys.readouterr()
+        assert run(["watch", str(root), "--once"]) == 2
+        assert f"the {asked - before} {ASK} would be graded again" in capsys.readouterr().err
+        assert len(server.bodies) == asked
+        assert run(["watch", str(root), "--once", "--regrade"]) == 0
+        assert len(server.bodies) == 2 * asked - before
+        assert run(["watch", str(root), "--once"]) == 0
+
+
 def test_another_grader_grades_what_it_never_graded(track: MakeTrack) -> None:
     with serving(Exchange.say) as server:
         root = track(server.url)
@@ -138,3 +163,48 @@ def test_a_person_at_a_terminal_is_asked(track: MakeTrack, answer: str, status: 
         assert done.returncode == status, done.stderr.decode()
         assert b"cells again" in done.stderr
         assert len(server.bodies) == asked * (2 if status == 0 else 1)
+
+
+def test_a_store_that_goes_while_a_daemon_runs_is_missed_and_takes_no_grades_with_it(
+    track: MakeTrack,
+) -> None:
+    with serving(Exchange.say) as server:
+        root = track(server.url)
+        lines: list[str] = []
+        looks: list[str] = []
+        asked: list[int] = []
+
+        def look_ended(why: str) -> None:
+            looks.append(why)
+            if len(looks) == 1:
+                asked.append(len(server.bodies))
+                lose_store(root)
+                next(root.glob("bank.*")).touch()
+                daemon.look()
+            else:
+                daemon.stop()
+
+        daemon = Daemon(root, poll=True, settle=0, log=lines.append, look_ended=look_ended)
+        daemon.run()
+        assert ASK in looks[1]
+        assert any("cannot go on" in line and ASK in line for line in lines)
+        assert len(server.bodies) == asked[0]
+        assert not (root / ".trecexam" / "grades.sqlite").exists()
+
+
+def test_a_daemon_stores_what_it_grades_anew_where_a_store_went_that_cost_nothing(graded: Path) -> None:
+    looks: list[str] = []
+
+    def look_ended(why: str) -> None:
+        looks.append(why)
+        if len(looks) == 1:
+            lose_store(graded)
+            daemon.look()
+        else:
+            daemon.stop()
+
+    daemon = Daemon(graded, poll=True, settle=0, log=lambda line: None, look_ended=look_ended)
+    daemon.run()
+    assert looks == ["", ""]
+    with trecexam.open_track(graded) as opened:
+        assert opened.status()["stored_grades"] == 144

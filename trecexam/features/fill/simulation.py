@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -100,7 +100,9 @@ def simulate_removal(
     The others, and what is raised, are as in `simulate_runs`.
     """
     named = stated(track.config.scores, rule, cuts)
-    simulation, notes = _simulation(track, names_of(official_measures), named, qrels)
+    # As `fill` does: what is pooled since it is judged would not be there without its judgment.
+    ranked = track.ranked_passages()
+    simulation, notes = _simulation(track, names_of(official_measures), named, qrels, ranked)
     rows = remove(simulation, repeats, seed, progress=progress)
     unfitted = sum(row.unfitted for row in rows if row.measure == simulation.measures[0])
     notes += _unfitted(unfitted, sum(row.measure == simulation.measures[0] for row in rows) * repeats)
@@ -108,7 +110,11 @@ def simulate_removal(
 
 
 def _simulation(
-    track: LoadedTrack, measures: Sequence[str] | None, rule: ScaleMap | None, qrels: Path | None
+    track: LoadedTrack,
+    measures: Sequence[str] | None,
+    rule: ScaleMap | None,
+    qrels: Path | None,
+    fillable: Mapping[str, Collection[str]] | None = None,
 ) -> tuple[Simulation, tuple[str, ...]]:
     judgments = official_judgments(track) if qrels is None else read_official(qrels)
     scores = track.config.scores
@@ -121,7 +127,7 @@ def _simulation(
     }
     names = track.config.official_measures() if measures is None else list(measures)
     try:
-        simulation = Simulation(rankings, judgments.labels, automatic, names, rule)
+        simulation = Simulation(rankings, judgments.labels, automatic, names, rule, fillable)
     except ValueError as error:
         raise TrecexamError(str(error)) from None
     apart = judgments.explain_no_overlap(track.ranked_passages())

@@ -263,7 +263,8 @@ class _Gathered:
                 known.append(tokens)
         if row.parameter is not None:
             self._parameters[row.parameter] = None
-        if row.retrieved is not None:
+        # A number below 0 is none of blocks.
+        if row.retrieved is not None and not (isinstance(row.retrieved, (int, float)) and row.retrieved < 0):
             self._retrieved.append(bool(row.retrieved))
             blocks = _blocks(row.retrieved)
             if blocks is not None:

@@ -61,6 +61,7 @@ class Simulation:
         measures: official measures.
         rule: maps automatic labels onto the official scale. None: fitted anew each time, on those
             passages that still have their judgment; the identity where there is no fit.
+        fillable: query_id -> the passages that would be filled had they no judgment; None for all.
 
     Raises:
         ValueError: a measure that cannot be computed, or one that needs subtopics, which labels of whole
@@ -80,6 +81,7 @@ class Simulation:
         automatic: Labels,
         measures: Sequence[str],
         rule: ScaleMap | None = None,
+        fillable: Mapping[str, Collection[str]] | None = None,
     ) -> None:
         self.runs = tuple(sorted(rankings))
         self.measures = tuple(dict.fromkeys(_measure(name) for name in measures))
@@ -87,13 +89,16 @@ class Simulation:
         self._column = {query_id: column for column, query_id in enumerate(self.query_ids)}
         self._rankings = rankings
         self._official = official
-        self._automatic = automatic
         self._rule = rule
         self._both = {
             (query_id, doc_id): (automatic[query_id][doc_id], label)
             for query_id, judged in official.items()
             for doc_id, label in judged.items()
             if label >= 0 and doc_id in automatic.get(query_id, ())
+        }
+        self._new = {
+            query_id: known if fillable is None else {d: known[d] for d in known.keys() & fillable[query_id]}
+            for query_id, known in automatic.items()
         }
         self._values = self._evaluated(official, self.query_ids)
         self.full = _means(self._values)
@@ -112,8 +117,8 @@ class Simulation:
 
     @property
     def n_both(self) -> int:
-        """How many judged passages have an automatic label."""
-        return len(self._both)
+        """How many judged passages have an automatic label that takes the place of a dropped judgment."""
+        return sum(doc_id in self._new[query_id] for query_id, doc_id in self._both)
 
     def label(self, place: Place) -> int:
         """A passage's official label."""
@@ -148,7 +153,7 @@ class Simulation:
         n_filled = 0
         for query_id, docs in dropped_docs.items():
             remain[query_id] = {d: label for d, label in self._official[query_id].items() if d not in docs}
-            known = self._automatic.get(query_id, {})
+            known = self._new.get(query_id, {})
             new = {doc_id: rule(known[doc_id]) for doc_id in docs if doc_id in known}
             n_filled += len(new)
             filled[query_id] = remain[query_id] | new
