@@ -28,6 +28,13 @@ def read_passages(
     Raises:
         ConversionError: with the line: bad JSON, no id, no text; a damaged or empty file in any case.
     """
+    return (passage for _, passage in numbered_passages(path, on_error))
+
+
+def numbered_passages(
+    path: str | os.PathLike[str], on_error: Callable[[ConversionError], None] | None = None
+) -> Iterator[tuple[int, Passage]]:
+    """The same, each with its line."""
     import orjson
 
     for number, line in iter_filled(path):
@@ -39,7 +46,7 @@ def read_passages(
         except (ValueError, LookupError, TypeError, AttributeError):
             plain = False
         if plain:
-            yield Passage(doc_id, text)
+            yield number, Passage(doc_id, text)
             continue
         try:
             row = parse_object(path, number, line)
@@ -50,7 +57,7 @@ def read_passages(
                 raise
             on_error(error)
             continue
-        yield passage
+        yield number, passage
 
 
 def write_passages(passages: Iterable[Passage], file: BinaryIO) -> None:

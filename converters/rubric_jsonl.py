@@ -33,19 +33,17 @@ def read_graded_pool(path: Path) -> Iterator[RecordedGrade]:
             yield from _grades(path, number, query_id, doc_id, text if isinstance(text, str) else "", grading)
 
 
-def read_graded_passages(path: Path) -> Iterator[Passage]:
-    """The passages of a graded pool that have a text, each once.
+def numbered_graded_passages(path: Path) -> Iterator[tuple[int, Passage]]:
+    """The passages of a graded pool that have a text and their lines; one may come again.
 
     Raises:
         ConversionError: as `read_graded_pool`.
     """
-    seen: set[str] = set()
     for number, _, paragraph in _paragraphs(path):
         doc_id = an_id(path, number, paragraph, ("paragraph_id",))
         text = paragraph.get("text")
-        if doc_id not in seen and isinstance(text, str) and text.strip():
-            seen.add(doc_id)
-            yield Passage(doc_id, text)
+        if isinstance(text, str) and text.strip():
+            yield number, Passage(doc_id, text)
 
 
 def query_lines(path: Path) -> Iterator[tuple[int, str, list[dict[str, Any]]]]:

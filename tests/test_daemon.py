@@ -176,6 +176,16 @@ def test_a_bad_file_is_logged_and_the_next_one_is_taken(track: Path) -> None:
         until(lambda: board(track) == ALL | {"good"})
 
 
+def test_what_is_odd_of_a_run_that_was_taken_is_logged_once(track: Path) -> None:
+    with running(track) as (_, lines):
+        until(lambda: board(track) == ALL)
+        write_run(track / "runs" / "more.run", {"q1": ["q1-d00"], "q9": ["q1-d00"]})
+        until(lambda: any("note: runs/more.run:2: 1 of its 2 queries are not" in line for line in lines))
+        write_run(track / "runs" / "good.run", {"q1": ["q1-d01"]})
+        until(lambda: board(track) == ALL | {"more", "good"})
+    assert sum("note: " in line for line in lines) == 1
+
+
 def test_a_pipe_and_a_link_to_nothing_are_logged_and_stop_nothing(track: Path) -> None:
     with running(track) as (_, lines):
         until(lambda: board(track) == ALL)

@@ -33,6 +33,7 @@ PERMITTED = {
         "trecexam",
         "trecexam.cli.bank.check",
         "trecexam.cli.check",
+        "trecexam.cli.config",
         "trecexam.cli.exam.filtering",
         "trecexam.cli.exam.options",
         "trecexam.cli.exam.scoring",

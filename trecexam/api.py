@@ -38,6 +38,7 @@ from trecexam.files.track_lock import TrackLock, holder
 from trecexam.graders.base import identity_digest
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.grading import Progress
+from trecexam.line.grading_time import GradingTime, measure_time
 from trecexam.line.judged_pool import count_judged_outside
 from trecexam.line.loader import TrackLoader
 from trecexam.line.rejected import rejected_rows
@@ -127,6 +128,17 @@ class Track:
         """What `update` would have to grade, in tokens and money where these are counted; asks nobody."""
         return self._loader.grading.estimate(self._loader.load())
 
+    def estimate_time(self) -> GradingTime | None:
+        """How long `update` would grade on this machine, by a small sample that is graded and not stored.
+
+        None where nothing is to be graded, and of graders that count tokens, are users' own or run on a
+        cluster: none of these is asked.
+
+        Raises:
+            TrecexamError, ConversionError: the track cannot be read, or the grader cannot run here.
+        """
+        return measure_time(self._loader)
+
     def run_files(self) -> Mapping[str, Path]:
         """Display name of each run -> its file."""
         return self._loader.load().run_files
@@ -167,6 +179,7 @@ class Track:
             **({"judged_only_passages": track.n_judged_only} if track.config.track.pool_judged else {}),
             "official_judgments": 0 if track.official is None else len(track.official),
             "rejected": len(rejected_rows(track)),
+            "notes": list(track.notes),
         }
 
     judged_outside_pool = on_folder(count_judged_outside)

@@ -65,6 +65,7 @@ class Daemon:
         self._config_stamp: object = None
         self._settler: Settler | None = None
         self._reported: frozenset[Rejected] = frozenset()
+        self._noted: frozenset[str] = frozenset()
         self._failure: tuple[object, float] | None = None
         self._why = ""
         self._warm = False
@@ -185,7 +186,10 @@ class Daemon:
         for row in update.rejected:
             if row not in self._reported:
                 self.log(f"not taken: {row}")
-        self._reported = frozenset(update.rejected)
+        for note in update.notes:
+            if note not in self._noted:
+                self.log(f"note: {note}")
+        self._reported, self._noted = frozenset(update.rejected), frozenset(update.notes)
         stuck = update.why and update.why == self._why
         self._why = update.why
         if update.graded or update.written or not (update.complete or stuck):

@@ -5,13 +5,36 @@ from __future__ import annotations
 import filecmp
 import os
 import shutil
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import converters
+from converters.errors import ConversionError
+from converters.lines import first_object, head
 from trecexam.config import CONFIG_NAME, TrackConfig, render_config
 from trecexam.errors import TrackError
+
+#: format -> the option that takes its files, and what it is in words.
+_OPTION_OF = {"run": "runs", "qrels": "qrels", "bank": "bank", "passages": "passages", "rubric": "recorded"}
+_LOOKS = {
+    "run": "a run",
+    "qrels": "qrels",
+    "bank": "a test bank",
+    "passages": "passages",
+    "rubric": "a graded pool",
+}
+#: option -> formats that are none of its. What is in none of these is too like others to be sure.
+_NOT_OF: Mapping[str, Collection[str]] = {
+    "queries": ("run", "qrels", "bank", "rubric"),
+    "passages": ("run", "qrels", "bank"),
+    "qrels": ("run", "bank", "passages", "rubric"),
+    "recorded": ("run", "bank"),
+    "bank": ("run", "qrels", "passages"),
+    "runs": ("qrels", "bank", "passages", "rubric"),
+}
 
 
 @dataclass(frozen=True)
@@ -29,11 +52,12 @@ class Sources:
     model: str | None = None
     prompt: str | Path | None = None
     link: bool = False
+    full: bool = False
     settings: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 def make_track(root: Path, sources: Sources) -> list[Path]:
-    """Makes the folder, copies (or links) the files in, and writes a commented trecexam.toml.
+    """Makes the folder, copies (or links) the files in, and a commented trecexam.toml, long if `full`.
 
     Doing it twice with the same files changes nothing.
 
@@ -41,8 +65,8 @@ def make_track(root: Path, sources: Sources) -> list[Path]:
         The files that were made.
 
     Raises:
-        TrackError: a source is missing, or a different file already stands where one would go; nothing is
-            written then.
+        TrackError: a source is missing or surely another thing than it was given as, or a different file
+            already stands where one would go; nothing is written then.
     """
     plan = _plan(root, sources)
     config = _config(root, sources, plan)
@@ -55,8 +79,12 @@ def make_track(root: Path, sources: Sources) -> list[Path]:
             raise TrackError(
                 "a different file stands here already; move it away or choose another folder", path=target
             )
+    for option, path in _given(sources):
+        mistaken = _mistaken(option, path, sources.grader)
+        if mistaken:
+            raise TrackError(mistaken, path=path)
     config_path = root / CONFIG_NAME
-    if config_path.exists() and config_path.read_text(encoding="utf-8") != config:
+    if config_path.exists() and _settings(config_path.read_text(encoding="utf-8")) != _settings(config):
         raise TrackError(
             "is there already, with other settings; edit it, or choose another folder", path=config_path
         )
@@ -74,6 +102,56 @@ def make_track(root: Path, sources: Sources) -> list[Path]:
     except OSError as error:
         raise TrackError(f"cannot be written: {error.strerror}", path=error.filename or root) from None
     return made
+
+
+def not_runs(sources: Sources) -> list[str]:
+    """A line for each file in the folders of runs that surely is none; they are copied like the others."""
+    folders = [path for path in sources.runs if path.is_dir()]
+    files = [path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()]
+    said = ((path, _mistaken("runs", path, sources.grader)) for path in files)
+    return [f"{path}: {mistaken}" for path, mistaken in said if mistaken]
+
+
+def _given(sources: Sources) -> Iterator[tuple[str, Path]]:
+    """(option, file) of all files that were named one by one."""
+    for option in ("queries", "passages", "qrels", "recorded"):
+        path = getattr(sources, option)
+        if path is not None:
+            yield option, path
+    yield from (("bank", path) for path in sources.bank)
+    yield from (("runs", path) for path in sources.runs if path.is_file())
+
+
+def _mistaken(option: str, path: Path, grader: str | None) -> str:
+    """Why a file is surely not what it was given as; "" where it may be, or looks like nothing known.
+
+    It must read as the other format, and not as the option's own.
+    """
+    try:
+        kind = converters.sniff(path)
+    except ConversionError:
+        return ""
+    if kind not in _NOT_OF[option] or not (kind == "run" or _reads(path, kind)):
+        return ""
+    # A TSV of queries may hold anything, and responses are told from their lines.
+    if option == "runs":
+        own = kind != "qrels" and (grader == "ragval" or "answer" in (first_object(head(path)) or {}))
+    else:
+        own = not (option == "queries" and kind in ("run", "qrels")) and _reads(path, option)
+    if own:
+        return ""
+    other = _OPTION_OF[kind]
+    return f"looks like {_LOOKS[kind]}, and was given as --{option}; is --{other} meant?"
+
+
+def _reads(path: Path, kind: str) -> bool:
+    """Whether the first record of a file can be read as one of this format."""
+    if kind == "recorded":
+        return False
+    try:
+        return next(iter(converters.read(path, kind)), None) is not None
+    except ConversionError:
+        return False
 
 
 def _plan(root: Path, sources: Sources) -> list[tuple[Path, Path]]:
@@ -156,7 +234,15 @@ def _config(root: Path, sources: Sources, plan: list[tuple[Path, Path]]) -> str:
         values["grader"]["recorded"] = _recorded_name(sources.recorded)
     for section, settings in sources.settings.items():
         values[section].update(settings)
-    return render_config(values)
+    return render_config(values, full=sources.full)
+
+
+def _settings(config: str) -> dict[str, dict[str, Any]] | None:
+    """What a trecexam.toml sets; None where it is none."""
+    try:
+        return {section: values for section, values in tomllib.loads(config).items() if values}
+    except tomllib.TOMLDecodeError:
+        return None
 
 
 def _same(source: Path, target: Path) -> bool:

@@ -13,7 +13,7 @@ import pytest
 from support import RECORDED, ROOT, HashGrader, make_small_track, write_run
 
 from trecexam.cli.main import COMMANDS, run
-from trecexam.config import load_config
+from trecexam.config import TrackConfig, load_config
 from trecexam.files.track_lock import TrackLock
 
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
@@ -164,6 +164,22 @@ def test_once_exits_1_when_something_was_rejected_also_when_nothing_is_new(
         assert "not taken: runs/bad.run:1: the score (column 5) is not finite" in text
 
 
+def test_queries_that_the_bank_does_not_have_are_a_note_and_no_rejection(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_run(graded / "runs" / "more.run", {"q1": ["q1-d00"], "q77": ["q1-d00"]})
+    note = "note: runs/more.run:2: 1 of its 2 queries are not in the bank, and were left out: 'q77'"
+    text = err(capsys, "watch", graded, "--once", status=0)
+    assert note in text
+    assert "reject" not in text
+    assert (graded / "out" / "rejected.tsv").read_text() == "file\tline\treason\n"
+    assert run(["status", str(graded)]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == f"{note}\n"
+    assert "notes\t1\n" in printed.out
+    assert json.loads(out(capsys, "status", graded, "--json"))["notes"] == [note.removeprefix("note: ")]
+
+
 def test_an_empty_settings_file_is_a_caution_and_no_error(
     graded: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,7 +205,13 @@ def test_errors_are_one_line_with_path_and_line(tmp_path: Path, capsys: pytest.C
     ("arguments", "reason"),
     [
         (["leaderboard"], "Missing argument 'TRACK'"),
-        (["leaderbord", "x"], "No such command 'leaderbord'"),
+        (
+            ["leaderbord", "x"],
+            "No such command 'leaderbord'; did you mean leaderboard? (see `trecexam --help`)",
+        ),
+        (["bank", "chekc", "x"], "No such command 'chekc'; did you mean check?"),
+        (["export", "qrel", "x"], "No such command 'qrel'; did you mean qrels?"),
+        (["xyzzy"], "No such command 'xyzzy' (see `trecexam --help`)"),
         (["watch", ".", "--onse"], "No such option"),
         (["export", "qrels", ".", "--min-rating", "9"], "9 is not in the range 1<=x<=5"),
         (
@@ -205,6 +227,18 @@ def test_wrong_usage_is_one_line_and_status_2(
     assert reason in text
     assert text.startswith("trecexam: ")
     assert text.count("\n") == 1
+
+
+@pytest.mark.parametrize("what", ["qrels", "subtopics", "grades", "pool"])
+def test_export_makes_no_folder(
+    graded: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, what: str
+) -> None:
+    target = tmp_path / "ouput" / "a.txt"
+    text = err(capsys, "export", what, graded, "-o", target)
+    assert text.startswith(
+        f"trecexam: {target}: there is no folder {target.parent}; make it, or mend the path"
+    )
+    assert not target.parent.exists()
 
 
 def test_a_measure_that_does_not_exist_is_said(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -234,6 +268,50 @@ def test_a_reader_that_goes_away_is_no_error(graded: Path) -> None:
         shell=True, capture_output=True, text=True, check=False, cwd=ROOT,
     )  # fmt: skip
     assert done.stderr == ""
+
+
+def test_init_writes_about_twenty_lines_of_settings_and_config_prints_them_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, made = make_small_track(tmp_path / "source"), tmp_path / "made"
+    given = [f"--{name}={source / file}" for name, file in (
+        ("queries", "queries.tsv"), ("bank", "bank.questions.jsonl"), ("passages", "passages.jsonl"),
+        ("qrels", "qrels.txt"), ("runs", "runs"),
+    )]  # fmt: skip
+    assert run(["init", str(made), *given]) == 0
+    short = (made / "trecexam.toml").read_text()
+    assert len(short.splitlines()) <= 25
+    assert '\nqrels = "qrels.txt"\n' in short
+    for name in ("depth", "pool_judged", "min_rating", "measures", "min_relevant"):
+        assert f"\n# {name} = " in short
+    whole = out(capsys, "config", made)
+    (made / "trecexam.toml").write_text(whole)
+    assert load_config(made / "trecexam.toml").model_dump(exclude_unset=True) == {
+        "track": {
+            "queries": "queries.tsv",
+            "passages": "passages.jsonl",
+            "bank": ["bank.questions.jsonl"],
+            "qrels": "qrels.txt",
+        },
+        "grader": {"name": "embedding"},
+    } | {section: {} for section in TrackConfig.model_fields if section not in {"track", "grader"}}
+    for section, info in TrackConfig.model_fields.items():
+        assert f"\n[{section}]\n" in whole
+        for name, field in info.annotation.model_fields.items():  # type: ignore[union-attr]
+            assert f"{name} = " in whole or f", {name}" in whole
+            assert field.description
+    # Twice, short or full, is nothing to do; all of it stands there with --full.
+    for more in ([], ["--full"]):
+        assert "nothing to do" in err(capsys, "init", made, *given, *more, status=0)
+    assert "with other settings" in err(capsys, "init", made, *given, "--pool-judged")
+    assert run(["init", str(tmp_path / "full"), *given, "--full"]) == 0
+    assert (tmp_path / "full" / "trecexam.toml").read_text() == whole
+
+
+def test_config_without_a_track_prints_the_defaults(capsys: pytest.CaptureFixture[str]) -> None:
+    text = out(capsys, "config")
+    assert "\n# depth = 20\n" in text
+    assert all(line.startswith(("#", "[")) for line in text.splitlines() if line)
 
 
 def test_init_copies_everything_and_says_where_it_is(
@@ -384,3 +462,89 @@ def test_an_output_that_cannot_be_written_is_one_line(small_track: Path) -> None
         )
     assert done.returncode == 2
     assert done.stderr == "trecexam: the output cannot be written: No space left on device\n"
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> dict[str, Path]:
+    """A file for each option of `init`."""
+    source = make_small_track(tmp_path / "source")
+    (source / "queries.jsonl").write_text('{"query_id": "q1", "text": "query number q1"}\n')
+    ratings = [{"llm": "m", "self_ratings": [{"question_id": "q1/0", "self_rating": 3}]}]
+    pool = ["q1", [{"paragraph_id": "q1-d00", "text": "a text", "exam_grades": ratings}]]
+    (source / "pool.jsonl").write_text(json.dumps(pool) + "\n")
+    return {
+        "queries": source / "queries.tsv",
+        "passages": source / "passages.jsonl",
+        "bank": source / "bank.questions.jsonl",
+        "qrels": source / "qrels.txt",
+        "runs": source / "runs" / "run0.run",
+        "recorded": source / "pool.jsonl",
+    }
+
+
+@pytest.mark.parametrize(
+    ("option", "other", "reason"),
+    [
+        ("runs", "qrels", "looks like qrels, and was given as --runs; is --qrels meant?"),
+        ("runs", "bank", "looks like a test bank, and was given as --runs; is --bank meant?"),
+        ("runs", "passages", "looks like passages"),
+        ("qrels", "runs", "looks like a run, and was given as --qrels; is --runs meant?"),
+        ("qrels", "bank", "looks like a test bank"),
+        ("queries", "bank", "looks like a test bank, and was given as --queries; is --bank meant?"),
+        ("queries", "qrels", "looks like qrels"),
+        ("queries", "runs", "looks like a run"),
+        ("passages", "bank", "looks like a test bank"),
+        ("passages", "qrels", "looks like qrels"),
+        ("bank", "passages", "looks like passages, and was given as --bank; is --passages meant?"),
+        ("bank", "runs", "looks like a run"),
+        ("recorded", "runs", "looks like a run"),
+        ("queries", "recorded", "looks like a graded pool, and was given as --queries; is --recorded meant?"),
+    ],
+)
+def test_init_refuses_a_file_that_is_surely_another_thing(
+    given: dict[str, Path],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    option: str,
+    other: str,
+    reason: str,
+) -> None:
+    text = err(capsys, "init", tmp_path / "made", f"--{option}", given[other])
+    assert text.startswith(f"trecexam: {given[other]}: {reason}")
+    assert not (tmp_path / "made").exists()
+
+
+def test_init_takes_each_file_as_what_it_is_and_what_may_be_several_things(
+    given: dict[str, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for option, path in given.items():
+        text = err(capsys, "init", tmp_path / option, f"--{option}", path, status=0)
+        assert "looks like" not in text
+    lines = {
+        # Nuggets with the query's text; {"id", "text"} are queries or passages; answers are runs.
+        "queries": ['{"qid": "q1", "query": "what?", "nuggets": [{"text": "a"}]}',
+                    '{"id": "q", "text": "t"}'],
+        "runs": ['{"query_id": "q1", "run_id": "r", "text": "an answer"}', "q1 Q0 d1 x 3 run", "junk",
+                 '{"question_id": "b1", "question": "why?", "answer": "so", "run_id": "r"}'],
+        "recorded": ["q1 0 d1 2"],
+        "qrels": ["q1 Q0 d1 3 0.9 run", "q1 facet/1 d1 2"],
+    }  # fmt: skip
+    for option, examples in lines.items():
+        for number, line in enumerate(examples):
+            path = tmp_path / f"{option}{number}.txt"
+            path.write_text(line + "\n")
+            made = tmp_path / f"{option}{number}"
+            assert "looks like" not in err(capsys, "init", made, f"--{option}", path, status=0)
+
+
+def test_init_says_which_file_of_a_folder_of_runs_is_none(
+    given: dict[str, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    folder = given["runs"].parent
+    (folder / "nist.txt").write_bytes(given["qrels"].read_bytes())
+    text = err(capsys, "init", tmp_path / "made", "--runs", folder, status=0)
+    assert (
+        f"note: {folder / 'nist.txt'}: looks like qrels, and was given as --runs; is --qrels meant?" in text
+    )
+    assert text.count("looks like") == 1
+    assert (tmp_path / "made" / "runs" / "nist.txt").exists()

@@ -13,7 +13,7 @@ from support import SHARED
 import converters
 from converters import ConversionError, Item, Origin
 from converters.bank import read_bank, read_bank_queries
-from converters.rubric_jsonl import read_graded_passages
+from converters.rubric_jsonl import numbered_graded_passages
 
 
 def put(tmp_path: Path, *rows: Any) -> Path:
@@ -127,7 +127,7 @@ def test_the_real_graded_pool_gives_every_grade() -> None:
     }
     assert all(g.rating is not None and g.answer and g.text for g in grades)
     texts = {p.doc_id: p.text for p in converters.read(shared("dl19/passages.jsonl.gz"))}
-    assert {p.doc_id: p.text for p in read_graded_passages(path)} == texts
+    assert {p.doc_id: p.text for _, p in numbered_graded_passages(path)} == texts
 
 
 def test_answers_without_ratings_are_grades_without_a_rating(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_paragraph_without_text_or_grades_is_no_error(tmp_path: Path) -> None:
         tmp_path, ["q1", [{"paragraph_id": "d", "text": None}, {"paragraph_id": "e", "exam_grades": None}]]
     )
     assert list(converters.read(path)) == []
-    assert list(read_graded_passages(path)) == []
+    assert list(numbered_graded_passages(path)) == []
 
 
 @pytest.mark.parametrize(

@@ -318,8 +318,8 @@ def test_embedding_agrees_with_the_official_judgments(dl19: Path, tmp_path: Path
     arguments = ["--bank", bank, "--passages", dl19 / "passages.jsonl.gz",
                  "--qrels", dl19 / "qrels.txt", "--runs", dl19 / "runs"]  # fmt: skip
     assert run(["init", str(root), *map(str, arguments)]) == 0
-    # The other queries are named as not in the bank.
-    assert run(["watch", str(root), "--once"]) == 1
+    # The other queries are noted as not in the bank.
+    assert run(["watch", str(root), "--once"]) == 0
     found = {(r["measure"], r["official_measure"]): r for r in rows(root / "out" / "correlation.tsv")}
     # Measured 0.770 (0.846 on all queries); a lexical grader is near zero here.
     assert float(found["P(rel=4)@20", "P@20"]["kendall_tau"]) > 0.75

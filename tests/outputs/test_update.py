@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -192,21 +193,78 @@ def test_a_bad_run_is_rejected_with_its_line_and_the_rest_goes_on(
     assert len(rows(small_track / "out" / "leaderboard.tsv")) == 3
 
 
-def test_queries_that_the_bank_does_not_have_are_named_and_left_out(
+def test_queries_that_the_bank_does_not_have_are_noted_and_left_out(
     small_track: Path, hash_grader: HashGrader
 ) -> None:
     write_run(small_track / "runs" / "more.run", {"q1": ["q1-d00"], "q77": ["q1-d00"], "q78": ["q1-d01"]})
+    assert update(small_track, hash_grader).notes == (
+        "runs/more.run:2: 2 of its 3 queries are not in the bank, and were left out: 'q77', 'q78'",
+    )
+    again = {"q78": ["q1-d02"], "q1": ["q1-d00"], "q77": ["q1-d00"]}
+    write_run(small_track / "runs" / "again.run", again)
+    write_run(small_track / "runs" / "more2.run", {"q2": ["q2-d00"], "q77": ["q1"], "q78": ["q1-d01"]})
     write_run(small_track / "runs" / "other.run", {"q79": ["q1-d00"]})
     done = update(small_track, hash_grader)
-    reasons = {(row.file, row.line): row.reason for row in done.rejected}
-    assert (
-        "2 of its 3 queries are not in the bank, and were left out: 'q77', 'q78'"
-        in reasons["runs/more.run", 2]
+    assert done.notes == (
+        "runs/again.run:1: 2 of its 3 queries are not in the bank, and were left out: 'q78', 'q77'",
+        "runs/more.run:2: 2 queries of this run and of 1 other are not in the bank, and were left out: "
+        "'q77', 'q78'",
     )
-    assert "none of its queries is in the bank" in reasons["runs/other.run", 1]
+    assert [(row.file, row.line) for row in done.rejected] == [("runs/other.run", 1)]
+    assert "none of its queries is in the bank" in done.rejected[0].reason
     names = {row["run"] for row in rows(small_track / "out" / "leaderboard.tsv")}
-    assert "more" in names
-    assert "other" not in names
+    assert names == {"run0", "run1", "run2", "again", "more", "more2"}
+
+
+def test_a_run_that_is_there_twice_is_noted(small_track: Path, hash_grader: HashGrader) -> None:
+    path = small_track / "runs" / "run1.run"
+    (small_track / "runs" / "run1.run.gz").write_bytes(gzip.compress(path.read_bytes()))
+    # Lines in another order are the same run; another score at the end is none.
+    lines = (small_track / "runs" / "run2.run").read_text().splitlines(keepends=True)
+    (small_track / "runs" / "z.run").write_text("".join(sorted(lines, key=lambda line: line.split()[:3:2])))
+    (small_track / "runs" / "zz.run").write_text("".join(lines).rsplit(" ", 2)[0] + " -5.5 run2\n")
+    done = update(small_track, hash_grader)
+    assert done.notes == (
+        "runs/run1.run.gz: the same rankings and scores as in runs/run1.run, and both count: remove one if "
+        "that is a slip",
+        "runs/z.run: the same rankings and scores as in runs/run2.run, and both count: remove one if that is "
+        "a slip",
+    )
+    assert done.rejected == ()
+    assert len(rows(small_track / "out" / "leaderboard.tsv")) == 6
+
+
+def test_a_passage_with_two_texts_is_named_with_both_lines_and_the_first_counts(
+    small_track: Path, hash_grader: HashGrader
+) -> None:
+    path = small_track / "passages.jsonl"
+    lines = path.read_text().splitlines()
+    other = json.dumps({"id": "q1-d00", "contents": "another text"})
+    path.write_text("\n".join([*lines, lines[0], other, lines[1], other]) + "\n")
+    done = update(small_track, hash_grader)
+    assert [(row.file, row.line, row.reason) for row in done.rejected] == [
+        (
+            "passages.jsonl",
+            len(lines) + after,
+            "passage 'q1-d00' has another text on line 1, which counts; this one does not",
+        )
+        for after in (2, 4)
+    ]
+    assert {cell.text for cell in hash_grader.asked if cell.doc_id == "q1-d00"} == {"passage 0 about q1"}
+
+
+def test_a_passage_of_a_graded_pool_with_two_texts_is_named_too(tmp_path: Path) -> None:
+    root = make_small_track(tmp_path / "track")
+    (root / "passages.jsonl").unlink()
+    (root / "trecexam.toml").write_text('[track]\npassages = "pool.jsonl"\n')
+    rows_of = [
+        [q, [{"paragraph_id": d, "text": text, "exam_grades": []} for d, text in texts]]
+        for q, texts in (("q1", [("q1-d00", "a text")]), ("q2", [("q1-d00", "a text"), ("q2-d00", "b")]),
+                         ("q3", [("q1-d00", "other"), ("q2-d00", "b")]))
+    ]  # fmt: skip
+    (root / "pool.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows_of))
+    named = [(row.line, row.reason) for row in update(root, HashGrader()).rejected if "another" in row.reason]
+    assert named == [(3, "passage 'q1-d00' has another text on line 1, which counts; this one does not")]
 
 
 def test_files_with_the_same_tag_are_named_by_their_paths(small_track: Path, hash_grader: HashGrader) -> None:

@@ -45,6 +45,7 @@ class InitOptions:
     metric: str | None
     pool_judged: bool
     link: bool
+    full: bool
 
 
 @click.command(
@@ -97,13 +98,19 @@ class InitOptions:
     help="Pool, grade and label the judged passages that have a text, too; they stand in no run.",
 )
 @click.option("--link", is_flag=True, help="Link the files instead of copying them.")
+@click.option(
+    "--full", is_flag=True, help="Write all settings into trecexam.toml, as `trecexam config` prints them."
+)
 def init(track: Path, **given: Any) -> None:
     """Make the folder TRACK: the given files, a drop folder runs/, and a commented trecexam.toml."""
     # Behind it is pydantic, which --help must not wait for.
-    from trecexam.scaffold import make_track
+    from trecexam.scaffold import make_track, not_runs
 
     options = InitOptions(**given)
-    made = make_track(track, _sources(options))
+    sources = _sources(options)
+    made = make_track(track, sources)
+    for line in not_runs(sources):
+        click.echo(f"note: {line} It lies in {track / 'runs'} now, and will not be taken", err=True)
     if made:
         click.echo(
             f"made {track} with {len(made)} files; settings are in {track / 'trecexam.toml'}", err=True
@@ -164,6 +171,7 @@ def _sources(options: InitOptions) -> Sources:
         _model(options),
         _prompt(options),
         link=options.link,
+        full=options.full,
         settings={
             "track": {"pool_judged": True} if options.pool_judged else {},
             "grader": settings,

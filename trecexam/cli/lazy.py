@@ -1,7 +1,8 @@
-"""Groups of commands that are imported when they are called."""
+"""Groups of commands: they name the nearest command, and may import theirs when these are called."""
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
@@ -9,7 +10,20 @@ from typing import Any
 import click
 
 
-class LazyGroup(click.Group):
+class SuggestingGroup(click.Group):
+    """A group that names the nearest command where there is none of a name; not all versions of click do."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-") and not ctx.resilient_parsing:
+            near = difflib.get_close_matches(name.lower(), self.list_commands(ctx), n=1)
+            ctx.fail(f"No such command '{name}'" + (f"; did you mean {near[0]}?" if near else ""))
+        return super().resolve_command(ctx, args)
+
+
+class LazyGroup(SuggestingGroup):
     """A group whose `--help` imports none of its commands.
 
     Args:

@@ -15,6 +15,7 @@ from trecexam.version import __version__
 COMMANDS = {
     "init": ("trecexam.cli.init", "init", "Make a track folder from your files."),
     "watch": ("trecexam.cli.watch", "watch", "Grade what is new and keep out/ up to date."),
+    "config": ("trecexam.cli.config", "config", "Every setting of trecexam.toml, and what a track sets."),
     "status": ("trecexam.cli.status", "status", "What the track holds and how far grading is."),
     "leaderboard": ("trecexam.cli.scores", "leaderboard", "Runs, best first."),
     "evaluate": ("trecexam.cli.scores", "evaluate", "Run files on a qrels file, Cover too; needs no track."),

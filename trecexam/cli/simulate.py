@@ -10,6 +10,7 @@ import click
 
 import trecexam
 from trecexam.cli import show
+from trecexam.cli.lazy import SuggestingGroup
 from trecexam.cli.options import (
     aligned_option,
     cuts_of,
@@ -31,7 +32,7 @@ SUMMARY = Layout(("official_measure", "judgments"))
 REMOVAL = Layout(("official_measure", "removed"), ("tau.holes", "tau.fill"))
 
 
-@click.group(epilog="Example: trecexam simulate runs mytrack --summary")
+@click.group(cls=SuggestingGroup, epilog="Example: trecexam simulate runs mytrack --summary")
 def simulate() -> None:
     """How far automatic labels can be trusted to fill judgment holes.
 

@@ -10,6 +10,7 @@ import click
 
 import trecexam
 from trecexam.cli import show
+from trecexam.cli.lazy import SuggestingGroup
 from trecexam.cli.options import json_option, track_argument
 from trecexam.features.verification import tables as verification
 from trecexam.features.verification import text as verification_text
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 Shape = Literal["text", "tsv", "json"]
 
 
-@click.group(epilog="Example: trecexam verify missing mytrack --min-relevant 2")
+@click.group(cls=SuggestingGroup, epilog="Example: trecexam verify missing mytrack --min-relevant 2")
 def verify() -> None:
     """Look at what the scores are made of.
 

@@ -13,6 +13,7 @@ from trecexam.cli import show
 from trecexam.cli.options import track_argument, trust_code_option
 from trecexam.cli.signals import exit_status, signals
 from trecexam.tables.table import Table
+from trecexam.tables.text import plural
 
 
 @click.command(epilog="Example: trecexam watch mytrack --once")
@@ -21,7 +22,8 @@ from trecexam.tables.table import Table
 @click.option(
     "--estimate",
     is_flag=True,
-    help="How many cells, tokens and how much money it would take; grades nothing.",
+    help="How many cells, tokens and how much money it would take; where tokens are not counted, how long, "
+    "by a small sample. Stores nothing.",
 )
 @click.option(
     "--retry-errors",
@@ -97,11 +99,33 @@ def watch(
 def _estimate(root: Path) -> None:
     with trecexam.open_track(root) as track:
         estimated = track.estimate()
-    show.table(Table(estimated._fields, (tuple(estimated),)))
-    if estimated.tokens_in is None:
-        click.echo("this grader does not count tokens", err=True)
-    elif estimated.cost is None:
-        click.echo("set `price_in` and `price_out` in [grader] to see what it would cost", err=True)
+        show.table(Table(estimated._fields, (tuple(estimated),)))
+        if estimated.tokens_in is None:
+            click.echo("this grader does not count tokens", err=True)
+            try:
+                taken = track.estimate_time()
+            except trecexam.TrecexamError as error:
+                # How many cells there are holds all the same.
+                click.echo(f"no time can be measured here: {error}", err=True)
+                return
+            if taken is not None:
+                click.echo(
+                    f"grading would take about {_duration(taken.seconds)}, by a sample that was graded here "
+                    f"and not stored: {taken.start:.1f} s until the first passage was done, the model "
+                    f"loaded, and {taken.pace:.1f} s for {taken.cells:,} cells of "
+                    f"{plural(taken.passages, 'passage')}",
+                    err=True,
+                )
+        elif estimated.cost is None:
+            click.echo("set `price_in` and `price_out` in [grader] to see what it would cost", err=True)
+
+
+def _duration(seconds: float) -> str:
+    """So many seconds, minutes or hours, as exactly as an estimate is."""
+    for unit, size in (("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(1, round(seconds))} s"
 
 
 def _may_regrade(root: Path) -> bool:
@@ -131,6 +155,8 @@ def _once(root: Path, *, regrade: bool) -> int:
         click.echo(track.folder.caution(), err=True)
     for row in update.rejected:
         click.echo(f"not taken: {row}", err=True)
+    for note in update.notes:
+        click.echo(f"note: {note}", err=True)
     if update.changed:
         click.echo(describe(update), err=True)
     else:

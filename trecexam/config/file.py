@@ -7,6 +7,7 @@ import io
 import json
 import re
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,12 @@ from trecexam.config.language_models import LanguageModelSection
 from trecexam.config.sections import CONFIG_NAME, GraderSection, TrackConfig
 from trecexam.errors import ConfigError
 
+#: What a newcomer may want to set, beside what `init` was given.
+_FIRST = {
+    "track": ("depth", "pool_judged"),
+    "grader": ("name",),
+    "scores": ("min_rating", "measures", "min_relevant"),
+}
 _MAY_HOLD_A_KEY = frozenset({"base_url", "key_env", "extra"})
 
 
@@ -93,32 +100,37 @@ def _line_of(text: str, location: list[str]) -> int | None:
     return None
 
 
-def render_config(values: dict[str, dict[str, Any]]) -> str:
-    """A commented trecexam.toml: `values` are set, every other setting stands there as a comment.
+def render_config(values: Mapping[str, Mapping[str, Any]], *, full: bool = True) -> str:
+    """A commented trecexam.toml: `values` are set, other settings stand there as comments.
 
     Args:
         values: section name -> setting name -> value.
+        full: all settings, each with its description; else about twenty lines: what is set, and `_FIRST`.
     """
     lines = [
         "# Settings of a trecexam track. A setting behind # is not set: it shows the default, or an example",
         "# where the text says what happens when it is unset.",
     ]
+    if not full:
+        lines.append("# There are more: `trecexam config TRACK` prints all, and what each does.")
     for section, info in TrackConfig.model_fields.items():
-        model = info.annotation
+        model, given = info.annotation, values.get(section, {})
         assert isinstance(model, type)
         assert issubclass(model, BaseModel)
-        lines += ["", f"[{section}]"]
-        shared = _as_in_grader(model)
-        for key, field in model.model_fields.items():
-            if key in shared:
-                continue
-            lines.append(f"# {field.description}")
-            if key in values.get(section, {}):
-                lines.append(f"{key} = {_toml(values[section][key])}")
-            elif field.default is None:
-                lines.append(f"# {key} = {_toml((field.examples or [''])[0])}")
-            else:
-                lines.append(f"# {key} = {_toml(field.default)}")
+        shared = _as_in_grader(model) if full else []
+        keys = [key for key in model.model_fields if full or key in given or key in _FIRST.get(section, ())]
+        if keys:
+            lines += ["", f"[{section}]"]
+        for key in keys:
+            field = model.model_fields[key]
+            # Of what `init` was given nobody has to be told what it is.
+            if key not in shared and (full or key not in given):
+                lines.append(f"# {field.description}")
+            if key in given:
+                lines.append(f"{key} = {_toml(given[key])}")
+            elif key not in shared:
+                default = (field.examples or [""])[0] if field.default is None else field.default
+                lines.append(f"# {key} = {_toml(default)}")
         if shared:
             lines.append(f"# As in [grader]: {', '.join(shared)}.")
     return "\n".join(lines) + "\n"

@@ -1,10 +1,10 @@
-"""The files of the drop folder -> runs and whole answers; what of them cannot be taken, and why."""
+"""The files of the drop folder -> runs and whole answers; what of them cannot be taken or is odd, and why."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -20,11 +20,13 @@ from trecexam.line.dropped_files import Dropped, read_dropped
 from trecexam.line.judged_answers import not_judged
 from trecexam.line.run_columns import RunColumns
 from trecexam.line.run_names import name_runs
-from trecexam.tables.text import shorten_list
+from trecexam.tables.text import plural, shorten_list
 from trecexam.track import TrackFolder
 
 #: Why a run is not taken that is to other queries than the bank's.
 NO_QUERY = "none of its queries is in the bank"
+#: Only runs that agree in so many entries are compared as a whole.
+_COMPARED_FIRST = 20
 
 
 class RunContent(NamedTuple):
@@ -43,6 +45,7 @@ class TakenRuns(NamedTuple):
     contents: Mapping[str, RunContent]
     own_texts: Mapping[str, str]
     answers: Mapping[str, tuple[AnswerRow, ...]]
+    notes: tuple[str, ...]
 
 
 class DroppedRuns:
@@ -86,6 +89,7 @@ class DroppedRuns:
         contents: dict[Path, RunContent] = {}
         answers: dict[Path, tuple[AnswerRow, ...]] = {}
         own: dict[str, str] = {}
+        left_out: dict[tuple[str, ...], list[Path]] = {}
         for path in self.folder.run_files():
             if path in hold and not self._files.has("run", path):
                 continue
@@ -106,8 +110,15 @@ class DroppedRuns:
                 if not known:
                     continue
                 answers[path] = known
-            elif not self._asked(path, dropped.run, bank, rejected):
-                continue
+            else:
+                unknown = tuple(_unknown(dropped.run, bank))
+                if len(unknown) == len(dropped.run.query_ids):
+                    rejected.append(self._none_asked(path, dropped.run, unknown, bank))
+                    continue
+                # Of a query that was retired as a whole it is said once, not for each run.
+                unknown = tuple(query_id for query_id in unknown if query_id not in bank.retired)
+                if unknown:
+                    left_out.setdefault(unknown, []).append(path)
             runs[path] = dropped.run
             known_by = texts if dropped.by_prompt else ""
             contents[path] = RunContent(path, self._files.stamp_of("run", path), known_by)
@@ -120,6 +131,7 @@ class DroppedRuns:
             {name: contents[path] for name, path in files.items()},
             own,
             {name: answers[path] for name, path in files.items() if path in answers},
+            (*self._left_out(left_out, runs), *self._twice(runs)),
         )
 
     def forget_missing(self) -> None:
@@ -143,32 +155,59 @@ class DroppedRuns:
                 'with "question_id" and "answer"',
             )
 
-    def _asked(self, path: Path, run: Run, bank: Bank, rejected: list[Rejected]) -> bool:
-        """Whether one of the run's queries is in the bank; those that are not are said."""
-        unknown = [query_id for query_id in run.query_ids if query_id not in bank.items]
-        if len(unknown) < len(run.query_ids):
-            # Of a query that was retired as a whole it is said once, not for each run.
-            unknown = [query_id for query_id in unknown if query_id not in bank.retired]
-        if not unknown:
-            return True
-        line = self._files.get("line " + unknown[0], path, partial(_first_line, query_id=unknown[0]))
-        shown = shorten_list(unknown, dots=True)
-        if len(unknown) == len(run.query_ids):
-            of_facets = any(query_id.partition("/")[0] in run for query_id in bank.items)
-            hint = "; the bank's are query/facet: set facets = true in [track]" if of_facets else ""
-            rejected.append(Rejected(self.folder.shown(path), line, f"{NO_QUERY}: {shown}{hint}"))
-            return False
-        some = f"{len(unknown)} of its {len(run.query_ids)} queries"
-        rejected.append(
-            Rejected(self.folder.shown(path), line, f"{some} are not in the bank, and were left out: {shown}")
-        )
-        return True
+    def _none_asked(self, path: Path, run: Run, unknown: Sequence[str], bank: Bank) -> Rejected:
+        of_facets = any(query_id.partition("/")[0] in run for query_id in bank.items)
+        hint = "; the bank's are query/facet: set facets = true in [track]" if of_facets else ""
+        reason = f"{NO_QUERY}: {shorten_list(unknown, dots=True)}{hint}"
+        return Rejected(self.folder.shown(path), self._line_of(path, unknown[0]), reason)
+
+    def _left_out(
+        self, left_out: Mapping[tuple[str, ...], Sequence[Path]], runs: Mapping[Path, Run]
+    ) -> Iterator[str]:
+        """A line for each set of queries that some runs have and the bank does not have."""
+        for unknown, paths in left_out.items():
+            path, *others = paths
+            some = f"{len(unknown)} of its {len(runs[path].query_ids)} queries"
+            if others:
+                some = f"{plural(len(unknown), 'query')} of this run and of {plural(len(others), 'other')}"
+            reason = f"{some} are not in the bank, and were left out: {shorten_list(unknown, dots=True)}"
+            yield str(Rejected(self.folder.shown(path), self._line_of(path, unknown[0]), reason))
+
+    def _twice(self, runs: Mapping[Path, Run]) -> Iterator[str]:
+        """A line for each run that another file has already: x.run beside x.run.gz, say."""
+        alike: dict[object, list[Path]] = {}
+        for path, run in runs.items():
+            start = run.doc_ids[:_COMPARED_FIRST].to_pylist(), run.scores[:_COMPARED_FIRST].tolist()
+            others = alike.setdefault((run.query_ids, len(run), *map(tuple, start)), [])
+            first = next((other for other in others if _equal(runs[other], run)), None)
+            if first is None:
+                others.append(path)
+                continue
+            reason = f"the same rankings and scores as in {self.folder.shown(first)}, and both count"
+            yield str(Rejected(self.folder.shown(path), None, f"{reason}: remove one if that is a slip"))
+
+    def _line_of(self, path: Path, query_id: str) -> int | None:
+        """The first line of a query in a run's file; None where it is no TREC run."""
+        return self._files.get("line " + query_id, path, partial(_first_line, query_id=query_id))
 
     def _forget_prompts(self, query_texts: Mapping[str, str]) -> None:
         """Has responses that name their query by its text read again when those texts change."""
         if self._prompts != query_texts:
             self._prompts = dict(query_texts)
             self._files.forget("run", lambda value: not getattr(value, "by_prompt", True))
+
+
+def _unknown(run: Run, bank: Bank) -> list[str]:
+    """The run's queries that the bank does not have."""
+    return [query_id for query_id in run.query_ids if query_id not in bank.items]
+
+
+def _equal(run: Run, other: Run) -> bool:
+    return bool(
+        (run.offsets == other.offsets).all()
+        and (run.scores == other.scores).all()
+        and run.doc_ids.equals(other.doc_ids)
+    )
 
 
 def _first_line(path: Path, query_id: str) -> int | None:

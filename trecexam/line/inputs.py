@@ -49,6 +49,8 @@ class TrackInputs:
         official_ranks: run name -> official rank (1 is best), None where there are none.
         own_queries: those that the track's file or dataset names, as far as it can be read.
         human: the lines of overrides.tsv and their numbers; whether they count is not decided here.
+        notes: what is odd of inputs that were taken, a line each: queries of runs that the bank does not
+            have, a run that is there twice.
     """
 
     bank: Bank
@@ -64,6 +66,7 @@ class TrackInputs:
     own_queries: frozenset[str]
     human: tuple[tuple[int, HumanRating], ...]
     rejected: tuple[Rejected, ...]
+    notes: tuple[str, ...]
 
 
 class InputReader:
@@ -173,6 +176,7 @@ class InputReader:
             self._own_queries(),
             human,
             tuple(sorted(rejected, key=_row_key)),
+            dropped.notes,
         )
 
     def whole_bank(self, files: Sequence[Path]) -> Bank:

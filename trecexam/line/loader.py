@@ -120,6 +120,11 @@ class TrackLoader:
         return None
 
     @property
+    def has_own_grader(self) -> bool:
+        """Whether the grader is the one that the track's settings name."""
+        return self._given_grader is None
+
+    @property
     def traits(self) -> GraderTraits:
         """What the grader says of itself."""
         return traits_of(self.grader)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from converters.errors import ConversionError
 from converters.ir_dataset import dataset_passages
-from converters.passages import read_passages
+from converters.passages import numbered_passages
 from converters.records import Passage
-from converters.rubric_jsonl import read_graded_passages
+from converters.rubric_jsonl import numbered_graded_passages
 from trecexam.errors import TrackError
 from trecexam.files.stamps import Rejected, sniffed, stamp
 from trecexam.track import TrackFolder
@@ -76,26 +76,29 @@ def _passages(
         rejected.append(Rejected(shown, error.line, error.reason))
 
     texts: dict[str, str] = {}
+    lines: dict[str, int] = {}
     try:
-        for passage in _read_passages(path, refuse):
-            if passage.doc_id in doc_ids and texts.setdefault(passage.doc_id, passage.text) != passage.text:
-                rejected.append(
-                    Rejected(
-                        shown,
-                        None,
-                        f"passage '{passage.doc_id}' stands twice with different texts; the first one counts",
-                    )
+        for line, (doc_id, text) in _numbered_passages(path, refuse):
+            if doc_id not in doc_ids:
+                continue
+            first = lines.setdefault(doc_id, line)
+            if texts.setdefault(doc_id, text) != text:
+                reason = (
+                    f"passage '{doc_id}' has another text on line {first}, which counts; this one does not"
                 )
+                rejected.append(Rejected(shown, line, reason))
     except ConversionError as error:
         # A truncated archive: what came before the end counts, the rest is named.
         refuse(error)
     return texts, tuple(rejected)
 
 
-def _read_passages(path: Path, on_error: Callable[[ConversionError], None]) -> Iterator[Passage]:
+def _numbered_passages(
+    path: Path, on_error: Callable[[ConversionError], None]
+) -> Iterator[tuple[int, Passage]]:
     if sniffed(path) == "rubric":
-        return iter(read_graded_passages(path))
-    return iter(read_passages(path, on_error))
+        return numbered_graded_passages(path)
+    return numbered_passages(path, on_error)
 
 
 def _dataset_texts(dataset: str, doc_ids: Collection[str]) -> dict[str, str]:

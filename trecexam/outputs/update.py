@@ -98,6 +98,7 @@ def update(
         outcome.why,
         outcome.cut,
         without_vital(loader.config.measures(), track.bank),
+        track.notes,
     )
 
 

@@ -24,6 +24,7 @@ class Update:
         cautions: what one must know to read the leaderboard, a line each.
         cut: texts whose end was cut, as they were too long for the model; as far as the grader counts them.
         written: output files that changed.
+        notes: what is odd of inputs that were taken, a line each; () where nothing was new.
         entry: the number of the entry that the history got; None where nothing moved.
     """
 
@@ -38,3 +39,4 @@ class Update:
     why: str = ""
     cut: int = 0
     cautions: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()

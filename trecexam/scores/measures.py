@@ -18,6 +18,10 @@ DIVERSITY = frozenset(
 )
 #: Measures on the items of a test bank.
 COVER = frozenset(("Cover", "nCover"))
+#: So many near names are said of a name that is unknown.
+_NAMED = 5
+#: Named where no name is near.
+_USUAL = ("AP", "Cover", "P", "RR", "nDCG")
 #: ndeval computes nothing below this rank.
 NDEVAL_DEPTH = 20
 #: The greatest cutoff or rel that the C programs beneath can hold.
@@ -92,11 +96,13 @@ def _nearest(name: str) -> str:
     if trec:
         return trec
     base = name.strip().split("@")[0].split("(")[0].strip()
-    known = {key.lower(): key for key in sorted(ir_measures.measures.registry)}
-    near = difflib.get_close_matches(base.lower(), known, n=1, cutoff=0.5)
+    # Some measures have several names; one is enough.
+    known = {key.lower(): each.NAME for key, each in sorted(ir_measures.measures.registry.items())}
+    close = difflib.get_close_matches(base.lower(), known, n=2 * _NAMED, cutoff=0.5)
+    near = list(dict.fromkeys(known[key] for key in close))[:_NAMED]
     if near:
-        return f"did you mean {known[near[0]]}?"
-    return f"known are {', '.join(sorted(ir_measures.measures.registry))}"
+        return f"did you mean {' or '.join(filter(None, (', '.join(near[:-1]), near[-1])))}?"
+    return f"known are {', '.join(_USUAL)} and {len(set(known.values())) - len(_USUAL)} more of ir_measures"
 
 
 def _from_trec_eval(name: str) -> str | None:

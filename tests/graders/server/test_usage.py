@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from scripted_server import Exchange, serving
+from support import HashGrader
 
 import trecexam
 from trecexam.cli.main import run
@@ -125,11 +127,56 @@ def test_an_estimate_learns_how_long_answers_are_and_counts_only_what_is_new(
     assert "set `price_in`" in capsys.readouterr().err or found["cost"] in {"", "None", "-"}
 
 
-def test_an_estimate_of_a_grader_that_counts_no_tokens_is_its_cells(
+def test_an_estimate_of_a_grader_that_counts_no_tokens_is_its_cells_and_a_measured_time(
     small_track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("sentence_transformers")
-    assert int(estimate(small_track, capsys)["cells"]) > 0
+    assert run(["watch", str(small_track), "--estimate"]) == 0
+    printed = capsys.readouterr()
+    # 3 queries with 12 passages in the pool, 4 items each; the sample's parts are 1, 4, 16 and the other 15.
+    assert printed.out.splitlines()[1].split("\t")[0] == "144"
+    assert re.search(
+        r"grading would take about \d+ (s|minutes), by a sample that was graded here and not stored: "
+        r"\d+\.\d s until the first passage was done, the model loaded, and \d+\.\d s for (16|60|64) cells "
+        r"of (4|15|16) passages\n",
+        printed.err,
+    )
+    with trecexam.open_track(small_track) as track:
+        assert track.status()["stored_grades"] == 0
+        taken = track.estimate_time()
+    assert taken is not None
+    assert taken.seconds == pytest.approx(taken.start + 144 * taken.pace / taken.cells)
+
+
+def test_no_time_is_measured_of_what_may_cost_or_has_nothing_to_do(
+    track: MakeTrack, graded: Path, hash_grader: HashGrader, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving() as server:
+        root = track(server.url)
+        with trecexam.open_track(root) as opened:
+            assert opened.estimate_time() is None
+        assert server.bodies == []
+    with trecexam.open_track(root, grader=hash_grader) as opened:
+        assert opened.estimate_time() is None
+    assert not hash_grader.asked
+    assert run(["watch", str(graded), "--estimate"]) == 0
+    assert "would take" not in capsys.readouterr().err
+
+
+def test_a_grader_that_cannot_run_has_cells_and_no_time(
+    small_track: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("transformers")
+    empty = small_track / "model"
+    empty.mkdir()
+    (empty / "config.json").write_text('{"model_type": "t5"}')
+    (empty / "model.safetensors").write_bytes(b"no weights")
+    (small_track / "trecexam.toml").write_text('[grader]\nname = "seq2seq"\nmodel = "model"\n')
+    status = run(["watch", str(small_track), "--estimate"])
+    printed = capsys.readouterr()
+    assert status == 0, printed.err
+    assert printed.out.splitlines()[1].startswith("144\t")
+    assert "no time can be measured here: " in printed.err
 
 
 @pytest.mark.parametrize(

@@ -420,10 +420,10 @@ def test_the_manifest_names_what_draws(small_track: Path) -> None:
     assert '"grader": "hash"' in provenance
 
 
-def test_a_new_track_s_settings_explain_the_report(tmp_path: Path) -> None:
+def test_all_settings_of_a_new_track_explain_the_report(tmp_path: Path) -> None:
     from trecexam.scaffold import Sources, make_track
 
-    make_track(tmp_path / "track", Sources())
+    make_track(tmp_path / "track", Sources(full=True))
     text = (tmp_path / "track" / "trecexam.toml").read_text()
     assert "[report]\n# Write out/report.html and out/plots/" in text
     assert "# write = true\n" in text
