@@ -16,7 +16,7 @@ from trecexam.line.grading import Progress
 from trecexam.line.loader import TrackLoader
 from trecexam.outputs.update import update, warm_up
 from trecexam.outputs.updates import Update
-from trecexam.track import TrackFolder, refuse_code
+from trecexam.track import TrackFolder, refuse_code, settings_caution
 from trecexam.watching.events import Hints, watching
 from trecexam.watching.settle import Settler
 
@@ -121,8 +121,8 @@ class Daemon:
         folder = TrackFolder.open(self.root)
         if not self.trust_code:
             refuse_code(folder)
-        if folder.caution():
-            self.log(folder.caution())
+        if caution := settings_caution(folder):
+            self.log(caution)
         if self._loader is not None:
             self._loader.close()
         self._config_stamp = (written, _settings(folder)[1])

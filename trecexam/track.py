@@ -43,19 +43,6 @@ class TrackFolder:
     def config_path(self) -> Path:
         return self.root / CONFIG_NAME
 
-    def caution(self) -> str:
-        """What is to be said of settings that may not be the ones that were meant; "" where nothing is."""
-        try:
-            empty = not self.config_path.read_bytes().strip()
-        except OSError:
-            empty = False
-        if not empty:
-            return ""
-        return (
-            f"caution: {self.config_path} is empty, so that all settings are the defaults; a full disk "
-            "leaves such files: put the settings back, or a comment into it where the defaults are meant"
-        )
-
     @property
     def out(self) -> Path:
         return self.root / "out"
@@ -206,6 +193,20 @@ class TrackFolder:
         return next((path for path in here if path.exists()), None) or next(
             (path for path in here if path.is_symlink()), None
         )
+
+
+def settings_caution(folder: TrackFolder) -> str:
+    """What is to be said of settings that may not be the ones that were meant; "" where nothing is."""
+    try:
+        empty = not folder.config_path.read_bytes().strip()
+    except OSError:
+        empty = False
+    if not empty:
+        return ""
+    return (
+        f"caution: {folder.config_path} is empty, so that all settings are the defaults; a full disk "
+        "leaves such files: put the settings back, or a comment into it where the defaults are meant"
+    )
 
 
 def refuse_code(folder: TrackFolder) -> None:

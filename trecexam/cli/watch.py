@@ -143,6 +143,7 @@ def _may_regrade(root: Path) -> bool:
 
 def _once(root: Path, *, regrade: bool) -> int:
     from trecexam.daemon import describe
+    from trecexam.track import settings_caution
 
     stopped: list[bool] = []
     with (
@@ -151,8 +152,8 @@ def _once(root: Path, *, regrade: bool) -> int:
         signals(lambda: stopped.append(True)) as caught,
     ):
         update = track.update(progress=progress, stop=lambda: bool(stopped), regrade=regrade)
-    if track.folder.caution():
-        click.echo(track.folder.caution(), err=True)
+    if caution := settings_caution(track.folder):
+        click.echo(caution, err=True)
     for row in update.rejected:
         click.echo(f"not taken: {row}", err=True)
     for note in update.notes:

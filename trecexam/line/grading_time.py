@@ -48,7 +48,7 @@ def measure_time(loader: TrackLoader) -> GradingTime | None:
     """
     settings, track = loader.config, loader.load()
     elsewhere = settings.ray.address is not None
-    if not loader.has_own_grader or settings.grader.name not in BUILT_IN or elsewhere:
+    if not loader.track_grader.is_own or settings.grader.name not in BUILT_IN or elsewhere:
         return None
     if traits_of(loader.grader).meter is not None or not track.counts.missing:
         return None

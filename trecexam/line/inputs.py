@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-import converters
-from converters.bank import read_bank, read_bank_queries
+from converters.bank import read_bank_queries
 from converters.errors import ConversionError
 from converters.gold import KIND as GOLD
 from converters.ir_dataset import dataset_qrels, dataset_queries
-from converters.lines import open_input
-from converters.overrides import read_overrides
 from converters.ragval import AnswerRow
 from converters.records import HumanRating, Item, Qrel
 from converters.run import Run
@@ -26,6 +22,14 @@ from trecexam.errors import TrackError
 from trecexam.files.cache import FileCache
 from trecexam.files.stamps import Rejected, Stamp, dangling_link, stamp
 from trecexam.line.dropped_runs import DroppedRuns, RunContent
+from trecexam.line.input_files import (
+    read_bank_file,
+    read_overrides_file,
+    read_qrels_file,
+    read_queries_file,
+    read_ranks_file,
+    sha256_of,
+)
 from trecexam.line.judged_answers import JUDGED
 from trecexam.line.sources import sources_beside
 from trecexam.tables.text import shorten_list
@@ -154,12 +158,12 @@ class InputReader:
         files = self.folder.bank(optional=self._bankless) if bank_files is None else bank_files
         whole, bank_queries = self._bank(files, rejected)
         texts = dict(bank_queries)
-        texts.update(self._optional(self.folder.queries(), "queries", _read_queries, rejected) or {})
-        official = self._optional(self.folder.qrels(), "qrels", _read_qrels, rejected)
+        texts.update(self._optional(self.folder.queries(), "queries", read_queries_file, rejected) or {})
+        official = self._optional(self.folder.qrels(), "qrels", read_qrels_file, rejected)
         if self.folder.config.track.dataset is not None:
             texts, official = self._dataset(texts, official, rejected)
         bank = self._asked(whole, texts, files, rejected)
-        ranks = self._optional(self.folder.official_leaderboard(), "ranks", _read_ranks, rejected)
+        ranks = self._optional(self.folder.official_leaderboard(), "ranks", read_ranks_file, rejected)
         dropped = self._dropped.read(bank, texts, hold, rejected)
         human = self._human(rejected)
         return TrackInputs(
@@ -188,7 +192,7 @@ class InputReader:
         return self._bank(files, [])[0]
 
     def _own_queries(self) -> frozenset[str]:
-        texts = self._optional(self.folder.queries(), "queries", _read_queries, []) or {}
+        texts = self._optional(self.folder.queries(), "queries", read_queries_file, []) or {}
         if self.folder.queries() is None and self.folder.config.track.dataset is not None:
             texts = self._dataset({}, (), [])[0]
         return frozenset(texts)
@@ -202,7 +206,7 @@ class InputReader:
         path, dataset = self.folder.queries(), self.folder.config.track.dataset
         texts: dict[str, str] = {}
         if path is not None:
-            texts = _read_queries(path)
+            texts = read_queries_file(path)
         elif dataset is not None:
             texts = {query.query_id: query.text for query in dataset_queries(dataset)}
         for bank in self.folder.bank(optional=True):
@@ -216,7 +220,7 @@ class InputReader:
         first: dict[str, str] = {}
         queries: dict[str, str] = {}
         for path in files:
-            here, texts, blank = self._files.get("bank", path, _read_bank)
+            here, texts, blank = self._files.get("bank", path, read_bank_file)
             shown = self.folder.shown(path)
             for item in here:
                 if first.setdefault(item.item_id, shown) != shown:
@@ -239,7 +243,7 @@ class InputReader:
     def _human(self, rejected: list[Rejected]) -> tuple[tuple[int, HumanRating], ...]:
         path = self.folder.overrides()
         read = self._optional(
-            path if path.exists() or path.is_symlink() else None, "overrides", _read_overrides, rejected
+            path if path.exists() or path.is_symlink() else None, "overrides", read_overrides_file, rejected
         )
         if read is None:
             return ()
@@ -387,35 +391,6 @@ class InputReader:
         """Drops what is cached of files that are gone."""
         self._files.forget_missing()
         self._dropped.forget_missing()
-
-
-def sha256_of(path: Path) -> str:
-    """sha256 (hex) of a file's content."""
-    with open_input(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _read_bank(path: Path) -> tuple[tuple[Item, ...], dict[str, str], list[ConversionError]]:
-    blank: list[ConversionError] = []
-    items = tuple(read_bank(path, blank.append))
-    return items, {query.query_id: query.text for query in read_bank_queries(path)}, blank
-
-
-def _read_queries(path: Path) -> dict[str, str]:
-    return {query.query_id: query.text for query in converters.read(path, "queries")}
-
-
-def _read_ranks(path: Path) -> dict[str, float]:
-    return {entry.run: entry.rank for entry in converters.read(path, "leaderboard")}
-
-
-def _read_qrels(path: Path) -> tuple[Qrel, ...]:
-    return tuple(converters.read(path, "qrels"))
-
-
-def _read_overrides(path: Path) -> tuple[tuple[tuple[int, HumanRating], ...], list[ConversionError]]:
-    refused: list[ConversionError] = []
-    return tuple(read_overrides(path, refused.append)), refused
 
 
 def _row_key(row: Rejected) -> tuple[str, int, str]:

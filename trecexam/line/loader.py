@@ -3,42 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
-from uuid import uuid4
 
-from converters.errors import ConversionError
-from converters.gold import KIND as GOLD
-from trecexam.bank import Bank
 from trecexam.config import TrackConfig
-from trecexam.errors import TrecexamError
-from trecexam.files.stamps import Rejected, stamp
-from trecexam.graders import Grader, create
-from trecexam.graders.base import identity_json
-from trecexam.graders.registry import BUILT_IN
-from trecexam.graders.traits import GraderTraits, traits_of
+from trecexam.graders import Grader
+from trecexam.graders.traits import GraderTraits
 from trecexam.line.derived import DerivedValues
-from trecexam.line.diagnostics import without_text
 from trecexam.line.grading import Graded, Grading, Progress
-from trecexam.line.inputs import InputReader, TrackInputs, sha256_of
-from trecexam.line.judged_pool import judged_outside, judged_without_text
-from trecexam.line.kept_codes import KeptCodes
+from trecexam.line.inputs import InputReader, TrackInputs
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.measures import check_importance, check_measures
-from trecexam.line.overrides import Overrides, resolve
-from trecexam.line.pool import PooledQuery, pool_with_ranks
-from trecexam.line.sheets import ERROR, MISSING, GradeSheet
+from trecexam.line.overrides import resolve
+from trecexam.line.sheets import GradeSheet
+from trecexam.line.steady_inputs import steady_inputs
 from trecexam.line.store import GradeStore
 from trecexam.line.stored_grades import StoredGrades
+from trecexam.line.stored_sheets import sheets_of, with_new_grades
 from trecexam.line.texts import Texts
+from trecexam.line.track_grader import TrackGrader
+from trecexam.line.track_pool import track_pool
 from trecexam.line.value_cache import EvaluatedMeasures
 from trecexam.track import TrackFolder
-from trecexam.version import __version__
-
-#: How often inputs are read where some are replaced meanwhile.
-_READINGS = 3
 
 
 class TrackLoader:
@@ -54,7 +42,7 @@ class TrackLoader:
             share_with: loaders of the same folder with other graders; what they read is not read again.
         """
         self.folder = folder
-        self._given_grader = grader
+        self.track_grader = TrackGrader(folder, grader)
         self._share_with = share_with
         self._store: GradeStore | None = None
         self._sheets: Mapping[str, GradeSheet] = {}
@@ -63,7 +51,6 @@ class TrackLoader:
         self._texts: Texts = share_with[0]._texts if share_with else Texts(folder)
         #: The track as it was loaded last, and the state of its inputs.
         self._last: tuple[object, LoadedTrack] | None = None
-        self._recording = self._recording_now()
 
     def __enter__(self) -> TrackLoader:
         return self
@@ -79,55 +66,30 @@ class TrackLoader:
 
     def renew(self) -> None:
         """Forgets the grader and what it made where its recording changed since: it is another one."""
-        if self._given_grader is not None or self._recording == (now := self._recording_now()):
-            return
-        self.close()
-        self._recording = now
-        for name in ("config", "grader", "_prompt_digest", "inputs", "grading", "_kept_codes", "_min_text"):
-            self.__dict__.pop(name, None)
+        if not self.track_grader.is_current():
+            self.close()
+            self.track_grader = TrackGrader(self.folder)
+            for name in ("inputs", "grading"):
+                self.__dict__.pop(name, None)
 
-    def _recording_now(self) -> object:
-        # What cannot be found is said where it is read.
-        with suppress(TrecexamError):
-            path = self.folder.recorded()
-            return path and stamp(path)
-        return None
-
-    @cached_property
+    @property
     def config(self) -> TrackConfig:
         """The track's settings, on the scale of its grader.
 
         Raises:
             ConfigError: they do not go with that scale.
         """
-        config = self.folder.config.suited(self.traits.score_settings)
-        return config.on_scale(*self.traits.scale, self.folder.config_path)
-
-    @cached_property
-    def grader(self) -> Grader:
-        """Who grades the track: the one that was given, or that its settings name."""
-        config = self.folder.config
-        # First: what the grader reads of it is this content, or a later one, whose codes nobody finds by it.
-        _ = self._prompt_digest
-        return self._given_grader or create(config.grader, self.folder.root, config.ray)
-
-    @cached_property
-    def _prompt_digest(self) -> str | None:
-        """sha256 (hex) of the user's own prompt; None where there is none, or none that can be read."""
-        prompt = self.folder.prompt()
-        with suppress(ConversionError, OSError):
-            return None if prompt is None else sha256_of(prompt)
-        return None
+        return self.track_grader.config
 
     @property
-    def has_own_grader(self) -> bool:
-        """Whether the grader is the one that the track's settings name."""
-        return self._given_grader is None
+    def grader(self) -> Grader:
+        """Who grades the track."""
+        return self.track_grader.grader
 
     @property
     def traits(self) -> GraderTraits:
         """What the grader says of itself."""
-        return traits_of(self.grader)
+        return self.track_grader.traits
 
     @cached_property
     def inputs(self) -> InputReader:
@@ -207,85 +169,41 @@ class TrackLoader:
         select_runs: Callable[[TrackInputs], TrackInputs] | None = None,
     ) -> LoadedTrack:
         check_measures(self.config, self.folder.config_path)
-        inputs, digests = self._read(hold, bank_files)
+        inputs, digests = steady_inputs(self.inputs, hold, bank_files)
         if select_runs is not None:
             inputs = select_runs(inputs)
         if bank_files is None:
             check_importance(self.config.measures(), inputs.bank, inputs.bank_files)
         depth = depth or self.config.track.depth
-        pooled = pool_with_ranks(tuple(inputs.runs.values()), inputs.bank.query_ids, depth)
-        doc_ids = {doc_id for of_query in pooled.values() for doc_id in of_query.doc_ids}
         # Where the runs that are meant are said, nothing but what they have is.
-        outside = self._outside(inputs, pooled) if select_runs is None else {}
-        texts, bad_passages = self._texts_of(doc_ids, set[str]().union(*outside.values()), inputs)
-        # What store and grader know a passage by.
-        by_id = self.traits.known_passages is not None
-        keys = {doc_id: doc_id for doc_id in doc_ids.union(*outside.values())} if by_id else texts
-        lost = doc_ids - keys.keys()
-        no_text = tuple(without_text(self.folder, inputs, keys, depth)) if lost else ()
-        gradable = {
-            query_id: {doc_id for doc_id in judged if self._is_gradable(keys.get(doc_id))}
-            for query_id, judged in outside.items()
-        }
-        no_text = (*no_text, *judged_without_text(self.folder, outside, gradable))
-        pooled = {
-            query_id: of_query.with_judged(gradable.get(query_id, ()))
-            for query_id, of_query in pooled.items()
-        }
+        pool = track_pool(
+            self.folder, inputs, self.traits, self._texts, depth, outside_runs=select_runs is None
+        )
         shown, best = self.folder.shown(self.folder.overrides()), self.traits.scale.max_rating
-        docs_of = {query_id: of_query.doc_ids for query_id, of_query in pooled.items()}
-        overrides = resolve(inputs.human, shown, inputs.bank, docs_of, keys, best)
-        grades = StoredGrades(self.store, self.grader, self._kept_codes)
-        self._sheets = self._sheets_of(grades, inputs.bank, docs_of, keys, overrides)
+        overrides = resolve(inputs.human, shown, inputs.bank, pool.doc_ids, pool.keys, best)
+        grades = StoredGrades(self.store, self.grader, self.track_grader.kept_codes)
+        self._sheets = sheets_of(self._sheets, grades, inputs.bank, pool, overrides)
         return LoadedTrack(
             **{field.name: getattr(inputs, field.name) for field in fields(TrackInputs)},
             folder=self.folder,
             config=self.config,
             grader=self.grader,
             depth=depth,
-            pool=pooled,
-            texts=texts,
+            pool=pool.queries,
+            texts=pool.texts,
             sheets=self._sheets,
             overrides=overrides,
             digests=digests,
-            not_taken=(*inputs.rejected, *bad_passages, *overrides.rejected, *no_text),
+            not_taken=(*inputs.rejected, *pool.rejected, *overrides.rejected, *pool.no_text),
             grades=grades,
             evaluated=self._evaluated,
             kept=self._kept,
         )
 
-    def _read(
-        self, hold: Collection[Path], bank_files: Sequence[Path] | None
-    ) -> tuple[TrackInputs, Mapping[str, str]]:
-        """The inputs, and the digests of the very contents that were read."""
-        changed: set[Path] = set()
-        for _ in range(_READINGS):
-            before = self.inputs.stamps(bank_files)
-            inputs, digests = self.inputs.read(hold, bank_files), self.inputs.digests(hold, bank_files)
-            after = self.inputs.stamps(bank_files)
-            changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
-            changed -= set(hold)
-            if not changed:
-                break
-        # Of a file that is replaced again and again none of its contents is known: the next update reads it.
-        unknown = {self.folder.shown(path): f"changed while it was read, {uuid4()}" for path in changed}
-        return inputs, {**digests, **unknown}
-
     def refreshed(self, track: LoadedTrack) -> LoadedTrack:
         """The same track with the grades that came since for cells without one, or with an error."""
-        stale = [
-            sheet
-            for sheet in track.sheets.values()
-            if ((sheet.codes == MISSING) | (sheet.codes == ERROR)).any()
-        ]
         grades = StoredGrades(self.store, self.grader)
-        matrices = grades.codes([(sheet.texts, sheet.items) for sheet in stale])
-        changed = {
-            sheet.query_id: replace(sheet, codes=codes)
-            for sheet, codes in zip(stale, matrices, strict=True)
-            if (codes != sheet.codes).any()
-        }
-        self._sheets = {query_id: changed.get(query_id, sheet) for query_id, sheet in track.sheets.items()}
+        self._sheets = with_new_grades(track.sheets, grades)
         fresh = replace(track, sheets=self._sheets, grades=grades)
         # What else was loaded before may lack these grades.
         is_last = self._last is not None and self._last[1] is track
@@ -311,107 +229,18 @@ class TrackLoader:
         outcome = self.grading.run(track, progress, stop, only)
         return self.refreshed(track), outcome
 
-    @cached_property
-    def _kept_codes(self) -> KeptCodes | None:
-        """Codes as they were read last; None where what is read may be another thing tomorrow."""
-        traits, config = self.traits, self.folder.config.grader
-        # What of a model's words is a rating is decided by code: that of others has no version that we know.
-        own = self._given_grader is None and config.name in BUILT_IN and GOLD not in traits.item_kinds
-        if traits.free_text and not own:
-            return None
-        reader = [
-            __version__,
-            identity_json(self.grader.identity),
-            config.model_dump(mode="json"),
-            self._prompt_digest,
-        ]
-        return KeptCodes(self.folder.state / "codes", reader)
-
     def keep_codes(self, track: LoadedTrack) -> None:
         """Keeps the codes of a loaded track for the next process, where its store is open to write."""
-        if self._kept_codes is not None and self.store.write:
+        kept_codes = self.track_grader.kept_codes
+        if kept_codes is not None and self.store.write:
             kept = {sheet.token: sheet.codes for sheet in track.sheets.values()}
-            self._kept_codes.write(self.store.at_rest(settle=True), kept)
+            kept_codes.write(self.store.at_rest(settle=True), kept)
 
     def forget_errors(self) -> int:
         """Drops the grader's answers with the status "error"; how many. The track must be loaded again."""
         self._sheets, self._last = {}, None
         grader_id = StoredGrades(self.store, self.grader).grader_id
         return 0 if grader_id is None else self.store.forget(grader_id, "error")
-
-    def _outside(self, inputs: TrackInputs, pooled: Mapping[str, PooledQuery]) -> dict[str, set[str]]:
-        """Passages that are pooled though no run has them: judged ones, or all that a grader knows by id."""
-        known = self.traits.known_passages
-        if known is None:
-            return judged_outside(inputs, pooled) if self.config.track.pool_judged else {}
-        return {
-            query_id: set(known[query_id]).difference(of_query.doc_ids)
-            for query_id, of_query in pooled.items()
-        }
-
-    @cached_property
-    def _min_text(self) -> int:
-        """Characters that a text must have; ids may be of any length."""
-        return 0 if self.traits.known_passages is not None else self.config.track.min_text
-
-    def _is_gradable(self, text: str | None) -> bool:
-        return text is not None and len(text) >= self._min_text
-
-    def _texts_of(
-        self, doc_ids: Collection[str], judged: Collection[str], inputs: TrackInputs
-    ) -> tuple[Mapping[str, str], tuple[Rejected, ...]]:
-        """The texts of these documents, as far as there are, and the passage lines not taken.
-
-        Args:
-            doc_ids: of the runs.
-            judged: others, for which alone the track need not have passages.
-
-        Raises:
-            TrackError: some of the runs' are not those of generated responses, and the track has no passages
-                at all.
-        """
-        own = inputs.own_texts
-        if self.traits.known_passages is not None and self.folder.passages() is None:
-            return own, ()
-        others = set(doc_ids) - own.keys()
-        whole_answers = self.inputs.whole_answers
-        wanted = others
-        if judged and self._texts.has_source and not whole_answers:
-            wanted = others | (set(judged) - own.keys())
-        # Where all that was dropped was refused, that is the news, and not the missing passages.
-        if not wanted and (doc_ids or inputs.rejected or whole_answers):
-            return own, ()
-        texts, rejected = self._texts.of(wanted)
-        return {**texts, **own}, rejected
-
-    def _sheets_of(
-        self,
-        grades: StoredGrades,
-        bank: Bank,
-        pooled: Mapping[str, tuple[str, ...]],
-        keys: Mapping[str, str],
-        overrides: Overrides,
-    ) -> dict[str, GradeSheet]:
-        """The cells of every query; only where passages, texts or items changed grades are looked up."""
-        sheets: dict[str, GradeSheet] = {}
-        new: dict[str, tuple[tuple[str, ...], tuple[str | None, ...]]] = {}
-        for query_id, doc_ids in pooled.items():
-            gradable = tuple(text if self._is_gradable(text) else None for text in map(keys.get, doc_ids))
-            known, human = self._sheets.get(query_id), overrides.queries.get(query_id)
-            if known and (known.doc_ids, known.texts, known.items) == (
-                doc_ids,
-                gradable,
-                bank.items[query_id],
-            ):
-                sheets[query_id] = known if known.overrides == human else replace(known, overrides=human)
-            else:
-                new[query_id] = doc_ids, gradable
-        matrices = grades.codes([(of_query, bank.items[query_id]) for query_id, (_, of_query) in new.items()])
-        for (query_id, (doc_ids, gradable)), codes in zip(new.items(), matrices, strict=True):
-            sheets[query_id] = GradeSheet(
-                query_id, doc_ids, gradable, bank.items[query_id], codes, overrides.queries.get(query_id)
-            )
-        return {query_id: sheets[query_id] for query_id in pooled}
 
 
 @contextmanager

@@ -248,11 +248,6 @@ class GradeStore(StoreConnection):
             ).fetchone()
         return None if row is None else _grade_row(row)
 
-    def is_empty(self) -> bool:
-        """Whether no grade is stored, of no grader."""
-        with self._errors():
-            return self._db.execute("SELECT 1 FROM grade LIMIT 1").fetchone() is None
-
     def count(self, grader_id: int | None = None) -> int:
         """How many grades are stored, by one grader or in all."""
         with self._errors():

@@ -123,6 +123,11 @@ class StoreConnection:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
+    def is_empty(self) -> bool:
+        """Whether no grade is stored, of no grader."""
+        with self._errors():
+            return self._db.execute("SELECT 1 FROM grade LIMIT 1").fetchone() is None
+
     def is_replaced(self) -> bool:
         """Whether the file that was opened is gone, or another one in its place: what is stored is lost."""
         return _inode(self.path) != self._inode

@@ -1,0 +1,47 @@
+"""One file of a track folder as records; each raises ConversionError where it cannot be read."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import converters
+from converters.bank import read_bank, read_bank_queries
+from converters.errors import ConversionError
+from converters.lines import open_input
+from converters.overrides import read_overrides
+from converters.records import HumanRating, Item, Qrel
+
+
+def sha256_of(path: Path) -> str:
+    """sha256 (hex) of a file's content."""
+    with open_input(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_bank_file(path: Path) -> tuple[tuple[Item, ...], dict[str, str], list[ConversionError]]:
+    """A bank file's items, the texts of its queries, and what of it is no item."""
+    blank: list[ConversionError] = []
+    items = tuple(read_bank(path, blank.append))
+    return items, {query.query_id: query.text for query in read_bank_queries(path)}, blank
+
+
+def read_queries_file(path: Path) -> dict[str, str]:
+    """query_id -> text."""
+    return {query.query_id: query.text for query in converters.read(path, "queries")}
+
+
+def read_ranks_file(path: Path) -> dict[str, float]:
+    """Run -> official rank."""
+    return {entry.run: entry.rank for entry in converters.read(path, "leaderboard")}
+
+
+def read_qrels_file(path: Path) -> tuple[Qrel, ...]:
+    """The judgments in the order of the file."""
+    return tuple(converters.read(path, "qrels"))
+
+
+def read_overrides_file(path: Path) -> tuple[tuple[tuple[int, HumanRating], ...], list[ConversionError]]:
+    """(line, rating) of every line that is one, and the others' errors."""
+    refused: list[ConversionError] = []
+    return tuple(read_overrides(path, refused.append)), refused

@@ -1,0 +1,48 @@
+"""The grade sheets of a track from its store; what did not change is shared with the sheets before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from trecexam.bank import Bank
+from trecexam.line.overrides import Overrides
+from trecexam.line.sheets import ERROR, MISSING, GradeSheet
+from trecexam.line.stored_grades import StoredGrades
+from trecexam.line.track_pool import TrackPool
+
+#: query_id -> its cells.
+Sheets = Mapping[str, GradeSheet]
+
+
+def sheets_of(
+    before: Sheets, grades: StoredGrades, bank: Bank, pool: TrackPool, overrides: Overrides
+) -> Sheets:
+    """The cells of every query; only where passages, texts or items changed grades are looked up."""
+    sheets: dict[str, GradeSheet] = {}
+    new: dict[str, tuple[tuple[str, ...], tuple[str | None, ...]]] = {}
+    for query_id, doc_ids in pool.doc_ids.items():
+        keys = tuple(pool.keys[doc_id] if doc_id in pool.gradable else None for doc_id in doc_ids)
+        known, human = before.get(query_id), overrides.queries.get(query_id)
+        if known and (known.doc_ids, known.texts, known.items) == (doc_ids, keys, bank.items[query_id]):
+            sheets[query_id] = known if known.overrides == human else replace(known, overrides=human)
+        else:
+            new[query_id] = doc_ids, keys
+    matrices = grades.codes([(keys, bank.items[query_id]) for query_id, (_, keys) in new.items()])
+    for (query_id, (doc_ids, keys)), codes in zip(new.items(), matrices, strict=True):
+        sheets[query_id] = GradeSheet(
+            query_id, doc_ids, keys, bank.items[query_id], codes, overrides.queries.get(query_id)
+        )
+    return {query_id: sheets[query_id] for query_id in pool.queries}
+
+
+def with_new_grades(sheets: Sheets, grades: StoredGrades) -> Sheets:
+    """The same cells with the grades that came since for those without one, or with an error."""
+    stale = [sheet for sheet in sheets.values() if ((sheet.codes == MISSING) | (sheet.codes == ERROR)).any()]
+    matrices = grades.codes([(sheet.texts, sheet.items) for sheet in stale])
+    changed = {
+        sheet.query_id: replace(sheet, codes=codes)
+        for sheet, codes in zip(stale, matrices, strict=True)
+        if (codes != sheet.codes).any()
+    }
+    return {query_id: changed.get(query_id, sheet) for query_id, sheet in sheets.items()}

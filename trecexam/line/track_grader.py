@@ -1,0 +1,93 @@
+"""Who grades a track, and the settings on the scale of who grades it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import cached_property
+
+from converters.errors import ConversionError
+from converters.gold import KIND as GOLD
+from trecexam.config import TrackConfig
+from trecexam.errors import TrecexamError
+from trecexam.files.stamps import stamp
+from trecexam.graders import Grader, create
+from trecexam.graders.base import identity_json
+from trecexam.graders.registry import BUILT_IN
+from trecexam.graders.traits import GraderTraits, traits_of
+from trecexam.line.input_files import sha256_of
+from trecexam.line.kept_codes import KeptCodes
+from trecexam.track import TrackFolder
+from trecexam.version import __version__
+
+
+class TrackGrader:
+    """The grader of one track; made when it is first asked for."""
+
+    def __init__(self, folder: TrackFolder, given: Grader | None = None) -> None:
+        """Args: given: a grader in place of the one that the settings name."""
+        self._folder = folder
+        self._given = given
+        self._recording = self._recording_now()
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is the one that the track's settings name."""
+        return self._given is None
+
+    def is_current(self) -> bool:
+        """Whether the settings' grader would be the same now: its recording did not change since."""
+        return not self.is_own or self._recording == self._recording_now()
+
+    def _recording_now(self) -> object:
+        # What cannot be found is said where it is read.
+        with suppress(TrecexamError):
+            path = self._folder.recorded()
+            return path and stamp(path)
+        return None
+
+    @cached_property
+    def config(self) -> TrackConfig:
+        """The track's settings, on the scale of its grader.
+
+        Raises:
+            ConfigError: they do not go with that scale.
+        """
+        config = self._folder.config.suited(self.traits.score_settings)
+        return config.on_scale(*self.traits.scale, self._folder.config_path)
+
+    @cached_property
+    def grader(self) -> Grader:
+        """The grader: the one that was given, or that the settings name."""
+        config = self._folder.config
+        # First: what the grader reads of it is this content, or a later one, whose codes nobody finds by it.
+        _ = self._prompt_digest
+        return self._given or create(config.grader, self._folder.root, config.ray)
+
+    @property
+    def traits(self) -> GraderTraits:
+        """What the grader says of itself."""
+        return traits_of(self.grader)
+
+    @cached_property
+    def _prompt_digest(self) -> str | None:
+        """sha256 (hex) of the user's own prompt; None where there is none, or none that can be read."""
+        prompt = self._folder.prompt()
+        with suppress(ConversionError, OSError):
+            return None if prompt is None else sha256_of(prompt)
+        return None
+
+    @cached_property
+    def kept_codes(self) -> KeptCodes | None:
+        """Codes as they were read last; None where what is read may be another thing tomorrow."""
+        traits, config = self.traits, self._folder.config.grader
+        # What of a model's words is a rating is decided by code: that of others has no version that we know.
+        own = self.is_own and config.name in BUILT_IN and GOLD not in traits.item_kinds
+        if traits.free_text and not own:
+            return None
+        reader = [
+            __version__,
+            identity_json(self.grader.identity),
+            config.model_dump(mode="json"),
+            self._prompt_digest,
+        ]
+        return KeptCodes(self._folder.state / "codes", reader)

@@ -1,0 +1,120 @@
+"""What is pooled of a track, with what store and grader know each passage by."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from trecexam.files.stamps import Rejected
+from trecexam.graders.traits import GraderTraits
+from trecexam.line.diagnostics import without_text
+from trecexam.line.inputs import TrackInputs
+from trecexam.line.judged_answers import JUDGED
+from trecexam.line.judged_pool import judged_outside, judged_without_text
+from trecexam.line.pool import PooledQuery, pool_with_ranks
+from trecexam.line.texts import Texts
+from trecexam.track import TrackFolder
+
+
+class TrackPool(NamedTuple):
+    """The pool of a track.
+
+    Attributes:
+        queries: query_id -> what is pooled of it.
+        texts: doc_id -> text, as far as there are texts.
+        keys: doc_id -> what store and grader know the passage by: its text or, where the grader goes by ids,
+            its id; passages that have one.
+        gradable: the doc_ids of those whose text is long enough to be graded.
+        rejected: passage lines that were not taken.
+        no_text: what of the pool has no text.
+    """
+
+    queries: Mapping[str, PooledQuery]
+    texts: Mapping[str, str]
+    keys: Mapping[str, str]
+    gradable: frozenset[str]
+    rejected: tuple[Rejected, ...]
+    no_text: tuple[Rejected, ...]
+
+    @property
+    def doc_ids(self) -> dict[str, tuple[str, ...]]:
+        """query_id -> its pooled passages, sorted."""
+        return {query_id: of_query.doc_ids for query_id, of_query in self.queries.items()}
+
+
+def track_pool(
+    folder: TrackFolder,
+    inputs: TrackInputs,
+    traits: GraderTraits,
+    texts_of: Texts,
+    depth: int,
+    *,
+    outside_runs: bool = True,
+) -> TrackPool:
+    """Pools the first ranks of the runs and, with `outside_runs`, what else the track has in its pool.
+
+    Raises:
+        TrackError: some of the runs' passages are not those of generated responses, and the track has no
+            passages at all.
+    """
+    by_id = traits.known_passages is not None
+    queries = pool_with_ranks(tuple(inputs.runs.values()), inputs.bank.query_ids, depth)
+    doc_ids = {doc_id for of_query in queries.values() for doc_id in of_query.doc_ids}
+    outside = _outside(folder, inputs, traits, queries) if outside_runs else {}
+    all_ids = doc_ids.union(*outside.values())
+    if by_id and folder.passages() is None:
+        texts: Mapping[str, str] = inputs.own_texts
+        rejected: tuple[Rejected, ...] = ()
+    else:
+        texts, rejected = _texts(doc_ids, all_ids - doc_ids, inputs, traits, texts_of)
+    keys = {doc_id: doc_id for doc_id in all_ids} if by_id else texts
+    # Ids may be of any length.
+    least = 0 if by_id else folder.config.track.min_text
+    gradable = frozenset(doc_id for doc_id, key in keys.items() if len(key) >= least)
+    added = {query_id: ids & gradable for query_id, ids in outside.items()}
+    no_text = without_text(folder, inputs, keys, depth) if doc_ids - keys.keys() else ()
+    return TrackPool(
+        {query_id: of_query.with_judged(added.get(query_id, ())) for query_id, of_query in queries.items()},
+        texts,
+        keys,
+        gradable,
+        rejected,
+        (*no_text, *judged_without_text(folder, outside, added)),
+    )
+
+
+def _outside(
+    folder: TrackFolder, inputs: TrackInputs, traits: GraderTraits, queries: Mapping[str, PooledQuery]
+) -> dict[str, set[str]]:
+    """Passages that are pooled though no run has them: judged ones, or all that a grader knows by id."""
+    known = traits.known_passages
+    if known is None:
+        return judged_outside(inputs, queries) if folder.config.track.pool_judged else {}
+    return {
+        query_id: set(known[query_id]).difference(of_query.doc_ids) for query_id, of_query in queries.items()
+    }
+
+
+def _texts(
+    doc_ids: Collection[str],
+    judged: Collection[str],
+    inputs: TrackInputs,
+    traits: GraderTraits,
+    texts_of: Texts,
+) -> tuple[Mapping[str, str], tuple[Rejected, ...]]:
+    """The texts of these documents, as far as there are, and the passage lines not taken.
+
+    Args:
+        doc_ids: of the runs.
+        judged: others, for which alone the track need not have passages.
+    """
+    own = inputs.own_texts
+    whole_answers = frozenset(traits.item_kinds) >= JUDGED
+    asked = set(doc_ids) - own.keys()
+    if judged and texts_of.has_source and not whole_answers:
+        asked |= set(judged) - own.keys()
+    # Where all that was dropped was refused, that is the news, and not the missing passages.
+    if not asked and (doc_ids or inputs.rejected or whole_answers):
+        return own, ()
+    texts, rejected = texts_of.of(asked)
+    return {**texts, **own}, rejected
