@@ -17,6 +17,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from forked import run_forked
 from support import ROOT, ask
 from tiny_models import save_t5
 
@@ -184,6 +185,9 @@ def test_every_command_on_the_page_runs(page: Path, desk: Path) -> None:
                 watch_until_written(words, desk)
             elif words[3] == "serve":
                 serve_until_asked(words, desk)
+            elif words[1:3] == ["-m", "trecexam"]:
+                status = run_forked(words[3:], desk, desk / ".printed")
+                assert status == 0, f"{line}\n{(desk / '.printed').read_text()}"
             else:
                 done = subprocess.run(
                     words, cwd=desk, capture_output=True, text=True, env=environment(), check=False

@@ -184,7 +184,7 @@ def test_bad_teams_are_refused(
         (["--thresholds", "4=1,4=2"], "with each label once"),
         (["--thresholds", "4=2,5=1"], "official labels that rise with the labels"),
         (["--map", "fitted", "--thresholds", "4=1"], "--thresholds does not go with --map fitted"),
-        (["--official-measure", "nDGC@10"], "did you mean nDCG?"),
+        (["--official-measure", "nDGC@10"], "did you mean nDCG"),
         (["--official-measure", "alpha_nDCG@10"], "alpha_nDCG@10 needs subtopics"),
         (["--qrels", "nowhere.qrels"], "nowhere.qrels: no such file"),
     ],
