@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import shutil
 import threading
@@ -45,6 +46,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: _turn(item.nodeid))
+
+
+def pytest_collection_finish() -> None:
+    # What is imported by now stays; looking through it for garbage took a fifth of the time of tests/scores.
+    gc.freeze()
 
 
 def _turn(nodeid: str) -> int:
