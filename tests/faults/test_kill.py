@@ -13,7 +13,7 @@ import pytest
 from support import make_small_track, write_run
 
 CHILD = Path(__file__).with_name("child.py")
-ROUNDS = 20
+ROUNDS = 12
 NO_REPORT = "[report]\nwrite = false\n"
 
 

@@ -15,7 +15,7 @@ from converters.mending import fix_qrels, fix_run
 from converters.preflight import Finding, check_qrels, check_run, takes
 
 FILES = range(1000)
-MENDED = range(500)
+MENDED = range(300)
 MEASURES = ("map", "ndcg", "ndcg_cut.2", "P.2", "recip_rank", "bpref", "num_ret")
 TOPICS = ["q1", "q2"]
 QRELS = "".join(f"{topic} 0 {doc} {n}\n" for topic in TOPICS for n, doc in enumerate("cbaé"))
