@@ -169,7 +169,7 @@ def _nuggets(
     listed = row.get("nuggets")
     if not isinstance(listed, list) or not listed:
         raise ConversionError(path, number, f"query '{query_id}' has no nuggets")
-    taken: set[str] = set()
+    used_ids: set[str] = set()
     for entry in listed:
         if not isinstance(entry, dict):
             raise ConversionError(path, number, f"a nugget of query '{query_id}' is no JSON object")
@@ -178,10 +178,10 @@ def _nuggets(
         if all(entry.get(key) is None for key in ITEM_KEYS):
             made = made_id(query_id, text)
             numbered = (f"{made}-{place}" for place in range(2, len(listed) + 2))
-            item_id = next(each for each in chain((made,), numbered) if each not in taken)
+            item_id = next(each for each in chain((made,), numbered) if each not in used_ids)
         else:
             item_id = an_id(path, number, entry, ITEM_KEYS)
-        taken.add(item_id)
+        used_ids.add(item_id)
         yield entry, item_id, text
 
 

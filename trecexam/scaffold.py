@@ -108,8 +108,8 @@ def not_runs(sources: Sources) -> list[str]:
     """A line for each file in the folders of runs that surely is none; they are copied like the others."""
     folders = [path for path in sources.runs if path.is_dir()]
     files = [path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()]
-    said = ((path, _mistaken("runs", path, sources.grader)) for path in files)
-    return [f"{path}: {mistaken}" for path, mistaken in said if mistaken]
+    mistakes = ((path, _mistaken("runs", path, sources.grader)) for path in files)
+    return [f"{path}: {mistaken}" for path, mistaken in mistakes if mistaken]
 
 
 def _given(sources: Sources) -> Iterator[tuple[str, Path]]:

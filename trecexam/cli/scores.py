@@ -16,7 +16,7 @@ from trecexam.tables.fitted import Layout
 if TYPE_CHECKING:
     from trecexam.api import Track
 
-#: What `Track.said` gives where nobody rated anything.
+#: What `Track.override_summary` gives where nobody rated anything.
 NOBODY = {"cells": 0, "passages": 0, "who": []}
 #: Those of `trecexam.features.leaderboard.differences`, behind which is numpy.
 TESTS = ("t", "randomisation")
@@ -135,13 +135,13 @@ def leaderboard(
     if compared and pairs:
         show.table(compared.table(), as_json=as_json, aligned=aligned)
         return
-    beside = compared or whole
+    added = compared or whole
     plain = results.leaderboard_table(board)
     ranks = results.leaderboard_ranks(board)
     show.table(
-        compared.beside(plain) if compared else whole.table() if whole else plain,
+        compared.joined_to(plain) if compared else whole.table() if whole else plain,
         as_json=as_json,
-        json_value=beside.as_json(value) if beside and value else value,
+        json_value=added.as_json(value) if added and value else value,
         layout=Layout(
             KEYS,
             most=None if measures else MEASURES,

@@ -103,17 +103,17 @@ def _estimate(root: Path) -> None:
         if estimated.tokens_in is None:
             click.echo("this grader does not count tokens", err=True)
             try:
-                taken = track.estimate_time()
+                sample = track.estimate_time()
             except trecexam.TrecexamError as error:
                 # How many cells there are holds all the same.
                 click.echo(f"no time can be measured here: {error}", err=True)
                 return
-            if taken is not None:
+            if sample is not None:
                 click.echo(
-                    f"grading would take about {_duration(taken.seconds)}, by a sample that was graded here "
-                    f"and not stored: {taken.start:.1f} s until the first passage was done, the model "
-                    f"loaded, and {taken.pace:.1f} s for {taken.cells:,} cells of "
-                    f"{plural(taken.passages, 'passage')}",
+                    f"grading would take about {_duration(sample.seconds)}, by a sample that was graded here "
+                    f"and not stored: {sample.start:.1f} s until the first passage was done, the model "
+                    f"loaded, and {sample.pace:.1f} s for {sample.cells:,} cells of "
+                    f"{plural(sample.passages, 'passage')}",
                     err=True,
                 )
         elif estimated.cost is None:

@@ -102,8 +102,8 @@ class InputReader:
     def state(self) -> list[tuple[Path, Stamp | None]]:
         """Equal at two moments exactly when reading gives the same: links to what is not there count, too."""
         official = self.folder.qrels()
-        beside = [sources_beside(official)] if official else []
-        return [(path, stamp(path)) for path in (*self._paths(), *beside)]
+        sources = [sources_beside(official)] if official else []
+        return [(path, stamp(path)) for path in (*self._paths(), *sources)]
 
     def _paths(self, bank_files: Sequence[Path] | None = None) -> list[Path]:
         """Every file that is looked for, but the passages of a dataset."""

@@ -60,8 +60,8 @@ class Attempts:
         now = time.monotonic()
         wrong, free = self._known.pop(address, (0, now))
         begin = max(now, free)
-        taken = begin - now <= PATIENCE
-        if taken:
+        admitted = begin - now <= PATIENCE
+        if admitted:
             wrong += 1
             free = begin
             if wrong >= FREE:
@@ -69,7 +69,7 @@ class Attempts:
         self._known[address] = wrong, free
         if len(self._known) > _ADDRESSES:
             del self._known[next(iter(self._known))]
-        return begin - now if taken else None
+        return begin - now if admitted else None
 
     def right(self, address: str) -> None:
         self._known.pop(address, None)

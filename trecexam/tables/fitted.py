@@ -245,12 +245,12 @@ def _narrowed(fields: Sequence[_Field], width: int) -> list[int]:
             break
     widths = low
     # What stands in the rows has room before headings have.
-    for wanted in (
+    for goal in (
         [max(each.widest, least) for each, least in zip(fields, low, strict=True)],
         [each.natural for each in fields],
     ):
         for level in range(1, room + 1):
-            wider = [max(to, min(most, level)) for to, most in zip(widths, wanted, strict=True)]
+            wider = [max(to, min(most, level)) for to, most in zip(widths, goal, strict=True)]
             if sum(wider) > room:
                 break
             widths = wider

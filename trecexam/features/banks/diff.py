@@ -56,8 +56,8 @@ def bank_diff(
     old, new, names = Path(old), Path(new), names_of(measures)
     own = loader.folder.bank(optional=True)
     replaced = [path for path in own if _same(path, old) or _same(path, new)]
-    beside = [path for path in own if path not in replaced] if replaced else []
-    sides = _evaluated(loader, (old, *beside), names), _evaluated(loader, (new, *beside), names)
+    others = [path for path in own if path not in replaced] if replaced else []
+    sides = _evaluated(loader, (old, *others), names), _evaluated(loader, (new, *others), names)
     changes = bank_changes(sides[0].whole, sides[1].whole)
     kinds = loader.inputs.kinds
     queries = sides[0].side.query_ids, sides[1].side.query_ids

@@ -36,8 +36,8 @@ def from_texts(texts: Mapping[str, str], golds: Mapping[str, Item], ranked: Rank
             unlabelled.append(Unlabelled(query_id, doc_id, "missing", "the document has no text"))
             continue
         item = golds[query_id]
-        found = contains_answer(texts[doc_id], item.gold_answers or (item.text,))
-        labels.setdefault(query_id, {})[doc_id] = float(found)
+        has_answer = contains_answer(texts[doc_id], item.gold_answers or (item.text,))
+        labels.setdefault(query_id, {})[doc_id] = float(has_answer)
     return Labelled(labels, tuple(unlabelled), 0)
 
 

@@ -119,7 +119,7 @@ def filter_exam(
     embed = _embedder(settings.embedding, root) if settings.embedding is not None and compares else None
     filtered = apply(questions, settings, embed, patterns)
     kinds = tuple(QuestionKind.of(question) for question in questions)
-    return FilteredExam(path, filtered, kinds, settings, recall(beside(path, GENERATION)), embed)
+    return FilteredExam(path, filtered, kinds, settings, recall(companion_file(path, GENERATION)), embed)
 
 
 def write_filtered(exam: FilteredExam, folder: Path) -> None:
@@ -165,6 +165,6 @@ def _embedder(model: str, root: Path) -> Embed:
     return EmbeddingGrader(folder).embed
 
 
-def beside(exam: Path, ending: str) -> Path:
+def companion_file(exam: Path, ending: str) -> Path:
     """The file with this ending that belongs to an exam's."""
     return exam.with_name(exam.name.split(".jsonl")[0] + ending)

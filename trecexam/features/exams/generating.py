@@ -10,7 +10,7 @@ from pathlib import Path
 from converters.exam import ExamQuestion, Source, exam_line, read_exam, read_sources
 from converters.fields import made_id
 from trecexam.errors import TrecexamError
-from trecexam.features.exams.filtering import GENERATION, beside
+from trecexam.features.exams.filtering import GENERATION, companion_file
 from trecexam.features.exams.questions.prompts import QuestionPrompt
 from trecexam.features.exams.questions.reading import read_question, shuffled
 from trecexam.files.atomic import replace_together, sha256
@@ -92,7 +92,7 @@ def check_ours(exam: Path) -> None:
     Raises:
         TrecexamError: it is not as `exam generate` left it.
     """
-    if sha256(exam.read_bytes()) != recall(beside(exam, GENERATION)).get("exam_sha256"):
+    if sha256(exam.read_bytes()) != recall(companion_file(exam, GENERATION)).get("exam_sha256"):
         raise TrecexamError(
             "was edited, or not written by `exam generate`, and is left as it is: give -o another name",
             path=exam,
@@ -157,12 +157,12 @@ def _write(plan: ExamPlan, prompts: PromptSet[str]) -> tuple[tuple[ExamQuestion,
     replace_together(
         {
             plan.output: exam,
-            beside(plan.output, ".unread.jsonl"): b"".join(
+            companion_file(plan.output, ".unread.jsonl"): b"".join(
                 exam_line({"doc_id": doc_id, "reason": reason, "raw": kept.text})
                 for doc_id, reason, kept in failed
             ),
             # Last: with it the exam is known as ours.
-            beside(plan.output, GENERATION): to_json(noted).encode(),
+            companion_file(plan.output, GENERATION): to_json(noted).encode(),
         }
     )
     return tuple(questions), badly_parsed

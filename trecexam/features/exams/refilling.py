@@ -9,7 +9,7 @@ from pathlib import Path
 from converters.exam import ExamQuestion, exam_line
 from trecexam.config import ExamSection
 from trecexam.errors import TrecexamError
-from trecexam.features.exams.filtering import GENERATION, beside, filter_exam
+from trecexam.features.exams.filtering import GENERATION, companion_file, filter_exam
 from trecexam.features.exams.generating import REFILLED, check_ours, noted_refilling
 from trecexam.features.exams.questions.distractors import (
     CandidateLimits,
@@ -171,7 +171,11 @@ def _write(plan: RefillPlan, passing: Mapping[str, ExamQuestion]) -> None:
         return
     questions = [passing.get(question.question_id, question) for question in plan.questions]
     exam = b"".join(exam_line(question.row()) for question in questions)
-    noted = {name: value for name, value in recall(beside(plan.exam, GENERATION)).items() if name != REFILLED}
+    noted = {
+        name: value
+        for name, value in recall(companion_file(plan.exam, GENERATION)).items()
+        if name != REFILLED
+    }
     noted.pop("exam_sha256", None)
     noted |= {**noted_refilling(questions), "exam_sha256": sha256(exam)}
-    replace_together({plan.exam: exam, beside(plan.exam, GENERATION): to_json(noted).encode()})
+    replace_together({plan.exam: exam, companion_file(plan.exam, GENERATION): to_json(noted).encode()})

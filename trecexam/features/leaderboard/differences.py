@@ -136,7 +136,7 @@ class Differences:
         rows = [(run, of.measure, group) for of in self.measures for run, group in of.groups.items()]
         return Table(("run", "measure", "group"), tuple(rows))
 
-    def beside(self, board: Table) -> Table:
+    def joined_to(self, board: Table) -> Table:
         """The leaderboard's table with what is known of each run.
 
         Of all pairs that is `group`, after `run`; of a baseline, after all others, of each measure what

@@ -60,7 +60,7 @@ def evaluate_files(qrels: Path, runs: Sequence[Path], measures: Sequence[Measure
     """
     rows = tuple(converters.read(qrels, "qrels"))
     query_ids = tuple(dict.fromkeys(row.query_id for row in rows))
-    taken, rejected = _read(runs)
+    by_path, rejected = _read(runs)
     try:
         computed = [measure(name) for name in names_of(measures) or ()]
         on_columns = [each for each in computed if supported(each) and each.NAME not in DIVERSITY]
@@ -70,23 +70,23 @@ def evaluate_files(qrels: Path, runs: Sequence[Path], measures: Sequence[Measure
     except ValueError as error:
         raise TrecexamError(str(error), path=qrels) from None
     names = list(dict.fromkeys(map(str, computed)))
-    array = np.zeros((len(taken), len(query_ids), len(names)))
-    for of_run, run in zip(array, taken.values(), strict=True):
+    array = np.zeros((len(by_path), len(query_ids), len(names)))
+    for of_run, run in zip(array, by_path.values(), strict=True):
         of_run[:, [names.index(str(each)) for each in on_columns]] = columns.values(run)
         if rest is not None:
             by_query = rest({q: run.ranking(q) for q in query_ids})
             for each in others:
                 of_run[:, names.index(str(each))] = [by_query[q][str(each)] for q in query_ids]
-    run_names = _names(taken)
+    run_names = _names(by_path)
     values = MeasureValues(tuple(run_names.values()), query_ids, tuple(names), array)
-    answered = {run_names[path]: [q for q in query_ids if q in run] for path, run in taken.items()}
+    answered = {run_names[path]: [q for q in query_ids if q in run] for path, run in by_path.items()}
     remarks = tuple(
         f"{path}: none of its queries ({shorten_list(list(run.query_ids), 2, dots=True)}) is in {qrels}"
-        for path, run in taken.items()
+        for path, run in by_path.items()
         if not answered[run_names[path]]
     )
     board = leaderboard(values, names, query_ids, answered)
-    return EvaluatedFiles(board, values, {run_names[path]: str(path) for path in taken}, rejected, remarks)
+    return EvaluatedFiles(board, values, {run_names[path]: str(path) for path in by_path}, rejected, remarks)
 
 
 def _read(paths: Sequence[Path]) -> tuple[dict[Path, converters.Run], tuple[str, ...]]:

@@ -25,11 +25,11 @@ class Report:
         numbers: (count, of what) for the head of the page.
         cautions: what a reader must know before all else: cells without a grade, a grading that goes on.
         parts: of all sections, the first of each in the order of the page.
-        beside: None where the grader's items have no scores of their own.
+        own_scores: None where the grader's items have no scores of their own.
     """
 
     title: str
     numbers: tuple[tuple[str, str], ...]
     cautions: tuple[str, ...]
     parts: Sequence[PagePart]
-    beside: ReportSection | None = None
+    own_scores: ReportSection | None = None

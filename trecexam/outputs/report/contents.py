@@ -36,13 +36,13 @@ class UpdateFacts:
         rejected: out/rejected.tsv.
         complete: whether the grader was asked about all cells.
         versions: package -> version.
-        beside: what the grader's items have of scores of their own.
+        own_scores: what the grader's items have of scores of their own.
     """
 
     rejected: Table
     complete: bool
     versions: Mapping[str, str | None]
-    beside: ReportSection | None
+    own_scores: ReportSection | None
 
 
 def page_of(track: LoadedTrack, facts: UpdateFacts, parts: Sequence[PagePart]) -> Report:
@@ -69,7 +69,7 @@ def page_of(track: LoadedTrack, facts: UpdateFacts, parts: Sequence[PagePart]) -
                 {},
             ),
         ),
-        beside=facts.beside,
+        own_scores=facts.own_scores,
     )
 
 
