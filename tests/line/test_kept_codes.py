@@ -141,6 +141,15 @@ def test_another_grader_has_codes_of_its_own(root: Path) -> None:
         assert track.counts().ok == 0
 
 
+def test_a_program_that_reads_answers_otherwise_goes_to_the_store_though_its_version_is_the_same(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trecexam.line.track_grader.reading_fingerprint", lambda: "another")
+    refuse_to_read(monkeypatch)
+    with pytest.raises(AssertionError, match="grades were read of the store"):
+        values(root)
+
+
 def test_damaged_codes_are_read_of_the_store_again(root: Path) -> None:
     expected, whole, rng = values(root), codes_of(root).read_bytes(), random.Random(0)
     for _ in range(30):

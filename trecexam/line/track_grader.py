@@ -12,6 +12,7 @@ from trecexam.errors import TrecexamError
 from trecexam.files.stamps import stamp
 from trecexam.graders import Grader, create
 from trecexam.graders.base import identity_json
+from trecexam.graders.fingerprint import reading_fingerprint
 from trecexam.graders.registry import BUILT_IN
 from trecexam.graders.traits import GraderTraits, traits_of
 from trecexam.line.input_files import sha256_of
@@ -80,12 +81,13 @@ class TrackGrader:
     def kept_codes(self) -> KeptCodes | None:
         """Codes as they were read last; None where what is read may be another thing tomorrow."""
         traits, config = self.traits, self._folder.config.grader
-        # What of a model's words is a rating is decided by code: that of others has no version that we know.
+        # What of a model's words is a rating is decided by code: that of others has no fingerprint.
         own = self.is_own and config.name in BUILT_IN and GOLD not in traits.item_kinds
         if traits.free_text and not own:
             return None
         reader = [
             __version__,
+            reading_fingerprint(),
             identity_json(self.grader.identity),
             config.model_dump(mode="json"),
             self._prompt_digest,

@@ -95,13 +95,13 @@ def cut_apart(texts: Sequence[str], width: int) -> list[str]:
     shown = {text: cut(text, width, middle=True) for text in distinct}
     for alike in _alike(shown):
         shown.update(_around_difference(alike, width))
-    taken = set(shown.values())
+    used = set(shown.values())
     numbers = itertools.count(1)
     for text in [text for alike in _alike(shown) for text in alike]:
-        while shown[text] in taken:
+        while shown[text] in used:
             mark = f"…#{next(numbers)}"
             shown[text] = _head(text[: 4 * width], max(0, width - len(mark))) + mark
-        taken.add(shown[text])
+        used.add(shown[text])
     return [shown[printable(text)] for text in texts]
 
 

@@ -1,0 +1,15 @@
+"""The fingerprint of what reads answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from trecexam.graders import fingerprint
+
+
+def test_it_is_another_one_where_a_library_that_reads_answers_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    compute = fingerprint.reading_fingerprint.__wrapped__
+    now = compute()
+    assert now == compute()
+    monkeypatch.setattr(fingerprint, "version", lambda library: "another")
+    assert compute() != now
