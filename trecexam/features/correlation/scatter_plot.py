@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: So many of the runs furthest from the diagonal have their names beside them, if they are so many ranks off.
 _NAMED, _FAR = 4, 3
+#: So many of those beyond the axes are named.
+_BEYOND = 6
 #: Of no more runs than this all are named.
 _FEW = 10
 _COLUMNS = ("run", "rubric", "rubric.low", "rubric.high", "official", "official.low", "official.high")
@@ -134,7 +136,7 @@ def _draw(figure: Figure, plot: Plot) -> None:
     grid(axes)
     figure.draw_without_rendering()
     few = len(rows) <= _FEW
-    named = [*np.flatnonzero(beyond).tolist(), *np.flatnonzero(~beyond & (far | few)).tolist()]
+    named = [*np.flatnonzero(beyond).tolist()[:_BEYOND], *np.flatnonzero(~beyond & (far | few)).tolist()]
     names = fitted(axes, [str(rows[n][0]) for n in named])
     shown = [
         DotName(f"{name} ({x[n]:{'g' if ranks else '.2f'}}, {y[n]:.2f})" if beyond[n] else name, *at[n])

@@ -20,7 +20,7 @@ _ANGLES = np.radians([0, 180, 25, -25, 155, -155, 45, -45, 135, -135, 65, -65, 1
 _AWAY, _TIED = 5.0, 10.0
 #: Places further away are a grid: so many across the axes, and so many points from one line to the next.
 _ACROSS, _LINE = 12, 6.0
-#: A name goes so many points further rather than upon one more dot.
+#: A name goes so many points further rather than upon one more dot, or next to another's.
 _COVERED = 15.0
 #: In points: half a dot, the room around a name; and how many places of a line are looked at.
 _DOT, _ROOM, _STEPS = 2.5, 1.5, 12
@@ -65,8 +65,12 @@ def name_dots(axes: Axes, names: Sequence[DotName], dots: Floats) -> int:
         if not free.any():
             left_out += 1
             continue
-        away = np.hypot(*np.maximum(np.abs(offsets) - size / 2, 0).T)
+        away = _far(offsets, size)
+        others = centres[np.hypot(*(centres - here).T) > 1]
+        nearest = _far(here + offsets - others[:, None], size).min(axis=0, initial=np.inf)
         cost = away + _COVERED * _overlap(boxes, crowd).sum(axis=1)
+        # Without a line it must not look like the name of another dot.
+        cost += _COVERED * ((away < _TIED) & (nearest <= away))
         # Of places that are as good to a hundredth of a point the first.
         best = int(np.where(free, cost.round(2), np.inf).argmin())
         tied = away[best] >= _TIED
@@ -96,6 +100,11 @@ def _size(axes: Axes, text: str) -> Floats:
     size = np.array(measured.get_window_extent().size) + 2 * _ROOM * axes.figure.dpi / 72
     measured.remove()
     return np.asarray(size, np.float64)
+
+
+def _far(offsets: Floats, size: Floats) -> Floats:
+    """How far names of this size begin from a dot, by where their middles are from it."""
+    return np.asarray(np.linalg.norm(np.maximum(np.abs(offsets) - size / 2, 0), axis=-1))
 
 
 def _offsets(here: Floats, size: Floats, frame: Floats) -> Floats:

@@ -13,32 +13,35 @@ from trecexam.tables.plots.style import MUTED
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Of fewer values than this none is far from the others.
-_FEW = 8
+#: Of fewer values than this none is far from the others, and of many no more than these.
+_FEW, _MOST = 8, 3
 #: How far within the frame what lies beyond it is marked, in inches.
 _INSIDE = 0.06
 
 
 def squeezing(values: ArrayLike) -> NDArray[np.bool_]:
-    """Which values squeeze the others: the fewest, and at most a tenth, without which half of the range or
-    less is left, on either side of it.
+    """Which values squeeze the others: the fewest without which half of the range or less is left, on either
+    side of it, and again while there are such. No more than three, and no more than a tenth.
 
     Args:
         values: shape (n,), finite.
     """
     array = np.asarray(values, np.float64)
-    n = len(array)
     order = np.argsort(array, kind="stable")
-    ranked = array[order]
-    for left_out in range(1, math.ceil(n / 10) + 1) if n >= _FEW else ():
-        kept = n - left_out
-        spans = ranked[kept - 1 :] - ranked[: left_out + 1]
-        first = int(spans.argmin())
-        if 0 < spans[first] <= (ranked[-1] - ranked[0]) / 2:
-            outside = np.ones(n, np.bool_)
-            outside[order[first : first + kept]] = False
-            return outside
-    return np.zeros(n, np.bool_)
+    ranked, first, end = array[order], 0, len(array)
+    left = min(_MOST, math.ceil(len(array) / 10)) if len(array) >= _FEW else 0
+    out = 1
+    while out <= left:
+        kept = end - first - out
+        spans = ranked[first + kept - 1 : end] - ranked[first : first + out + 1]
+        start = int(spans.argmin())
+        if 0 < spans[start] <= (ranked[end - 1] - ranked[first]) / 2:
+            first, end = first + start, first + start + kept
+            left, out = left - out, 0
+        out += 1
+    outside = np.ones(len(array), np.bool_)
+    outside[order[first:end]] = False
+    return outside
 
 
 def keep_within(axes: Axes, axis: Literal["x", "y"], values: ArrayLike) -> tuple[float, float]:

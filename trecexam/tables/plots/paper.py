@@ -8,6 +8,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from matplotlib.backend_bases import RendererBase
 from matplotlib.figure import Figure
 
 from trecexam.errors import TrecexamError
@@ -62,6 +63,11 @@ class PaperFigure(Figure):
                 ) from None
             # What is where is settled, and does not change with the resolution.
             self.set_layout_engine("none")
+
+    def draw(self, renderer: RendererBase) -> None:
+        """As matplotlib's, with our settings: how many numbers stand at an axis hangs on them."""
+        with own_settings(self._settings):
+            super().draw(renderer)
 
     def savefig(self, fname: Any, *, transparent: bool | None = None, **settings: Any) -> None:
         """As matplotlib's, which has the arguments, with our settings."""

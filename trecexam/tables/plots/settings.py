@@ -10,8 +10,8 @@ from typing import Any
 
 from trecexam.tables.plots.style import RC
 
-#: matplotlib's settings are the process's: two threads must not draw at once.
-_ONE_AT_A_TIME = threading.Lock()
+#: The settings are the process's: two threads must not draw at once. A figure that is saved is drawn, too.
+_ONE_AT_A_TIME = threading.RLock()
 
 
 @contextmanager
