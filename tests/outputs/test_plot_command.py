@@ -200,6 +200,7 @@ def test_an_update_writes_pdfs_where_the_settings_say_so_and_draws_none_twice(
         assert [path.stem for path in sorted(plots.glob("*.pdf"))] == names == sorted(drawn)
         manifest = json.loads((small_track / "out" / "manifest.json").read_text())
         assert "plots/scatter.pdf" in manifest["outputs"]
+        assert '<a href="plots/scatter.pdf">PDF</a>' in (small_track / "out" / "report.html").read_text()
     (plots / "scatter.pdf").write_bytes(b"changed")
     with trecexam.open_track(small_track, grader=HashGrader()) as opened:
         opened.update()
