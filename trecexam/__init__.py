@@ -15,6 +15,7 @@ from trecexam.version import __version__
 
 if TYPE_CHECKING:
     from trecexam.api import Track, open_track
+    from trecexam.demo import make_demo_track
     from trecexam.features.exams.filtering import filter_exam
     from trecexam.features.exams.fitting import fit_exam, improve_exam
     from trecexam.features.ragval.reporting import ragval_report
@@ -26,6 +27,7 @@ __all__ = [
     "filter_exam",
     "fit_exam",
     "improve_exam",
+    "make_demo_track",
     "open_track",
     "ragval_report",
 ]
@@ -41,6 +43,10 @@ def __getattr__(name: str) -> Any:
         from trecexam.features.exams import fitting
 
         return getattr(fitting, name)
+    if name == "make_demo_track":
+        from trecexam.demo import make_demo_track
+
+        return make_demo_track
     if name == "filter_exam":
         from trecexam.features.exams import filtering
 
