@@ -67,7 +67,7 @@ def letters(points: float) -> float:
 
 def fitted(axes: Axes, names: Sequence[str]) -> list[str]:
     """Names in letters of 8 points, cut to the figure's room; those that differ stay different."""
-    room = _SIDE * 72 * axes.figure.get_figure(root=True).get_figwidth() / (_LETTER * letters(8))
+    room = _SIDE * 72 * axes.figure.bbox.width / axes.figure.dpi / (_LETTER * letters(8))
     return cut_apart(names, max(8, min(_NAME, int(room))))
 
 
@@ -83,7 +83,7 @@ def label_rows(axes: Axes, names: Sequence[str], most: int) -> None:
     Args: most: that have names, if they have room.
     """
     axes.set_ylim(len(names) - 0.5, -0.5)
-    room = _DOWN * 72 * axes.figure.get_figure(root=True).get_figheight() / letters(8)
+    room = _DOWN * 72 * axes.figure.bbox.height / axes.figure.dpi / letters(8)
     if len(names) <= min(most, room):
         axes.set_yticks(range(len(names)), fitted(axes, names), fontsize=letters(8))
     else:
