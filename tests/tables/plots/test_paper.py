@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import matplotlib
 import numpy as np
 import pytest
-from matplotlib.text import Text
-from matplotlib.transforms import Bbox
+from drawn_texts import assert_readable, texts
 
 from trecexam.errors import TrecexamError
 from trecexam.features.correlation.scatter_plot import scatter_plot
@@ -20,7 +17,7 @@ from trecexam.features.leaderboard.plot import leaderboard_plot
 from trecexam.scores.leaderboard import Leaderboard, Row, Score
 from trecexam.scores.rank_correlation.outliers import find_outliers
 from trecexam.tables.plots.model import Plot
-from trecexam.tables.plots.paper import PaperFigure, paper_figure
+from trecexam.tables.plots.paper import paper_figure
 
 NAMES = ("leaderboard", "scatter", "thresholds", "coverage", "grades", "grades_by_item", "items")
 WIDTHS = (3.33, 7.0)
@@ -36,35 +33,6 @@ def crowd(n: int, *, outlier: bool = False) -> Plot:
         rubric[0] = 0.11
         official[0] = 0.06
     return scatter_plot("P@5", "nDCG@10", rubric, official, find_outliers(runs, rubric, official), None)
-
-
-def texts(figure: PaperFigure) -> Iterator[tuple[str, Bbox]]:
-    """Every text that is drawn, with its box in pixels, by matplotlib's own renderer."""
-    figure.draw_without_rendering()
-    for text in figure.findobj(lambda artist: isinstance(artist, Text) and artist.get_visible()):
-        assert isinstance(text, Text)
-        box = Text.get_window_extent(text)
-        if text.get_text().strip() and not _is_tick_out_of_view(text, figure):
-            yield text.get_text(), box
-
-
-def _is_tick_out_of_view(text: Text, figure: PaperFigure) -> bool:
-    for axes in figure.axes:
-        for axis in (axes.xaxis, axes.yaxis):
-            low, high = sorted(axis.get_view_interval())
-            for tick in axis.get_major_ticks():
-                if text in (tick.label1, tick.label2):
-                    return not low <= tick.get_loc() <= high
-    return False
-
-
-def assert_readable(figure: PaperFigure) -> None:
-    """No text lies upon another or beyond the page; a pixel is for rounding."""
-    drawn = list(texts(figure))
-    page = figure.bbox.padded(1)
-    assert [text for text, box in drawn if not (page.contains(*box.min) and page.contains(*box.max))] == []
-    pairs = itertools.combinations([(text, box.padded(-0.5)) for text, box in drawn], 2)
-    assert [(a, b) for (a, one), (b, other) in pairs if one.overlaps(other)] == []
 
 
 @pytest.mark.parametrize("width", WIDTHS)
