@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import ir_measures
 import pandas
 import polars
 import pyarrow
@@ -146,6 +147,14 @@ def test_other_tables_are_data_frames_too(track: trecexam.Track) -> None:
     assert "<th>a&lt;</th>" in html
     assert "<td style='text-align: left'>&lt;x&gt;</td><td>1</td><td>0.2500</td>" in html
     assert "\u202e" not in html
+
+
+def test_runs_and_judgments_of_a_track_are_what_ir_measures_takes(track: trecexam.Track) -> None:
+    board = track.leaderboard(["nDCG@5"], official=True, runs=["run1"])
+    values = ir_measures.calc_aggregate(
+        [ir_measures.nDCG @ 5], track.official_qrels(), track.runs(["run1"])["run1"]
+    )
+    assert values[ir_measures.nDCG @ 5] == pytest.approx(board.rows[0].scores[0].mean)
 
 
 def test_qrels_are_the_same_in_every_library(track: trecexam.Track) -> None:
