@@ -8,12 +8,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
 from trecexam.version import __version__
 
 if TYPE_CHECKING:
+    from trecexam import pyterrier
     from trecexam.api import Track, open_track
     from trecexam.features.exams.filtering import filter_exam
     from trecexam.features.exams.fitting import fit_exam, improve_exam
@@ -27,6 +29,7 @@ __all__ = [
     "fit_exam",
     "improve_exam",
     "open_track",
+    "pyterrier",
     "ragval_report",
 ]
 
@@ -49,4 +52,6 @@ def __getattr__(name: str) -> Any:
         from trecexam.features.ragval import reporting
 
         return reporting.ragval_report
+    if name == "pyterrier":
+        return import_module("trecexam.pyterrier")
     raise AttributeError(f"module 'trecexam' has no attribute {name!r}")
