@@ -26,6 +26,8 @@ from trecexam.graders.prompts import load_prompt
 PAGES = [ROOT / "README.md", *sorted((ROOT / "examples").glob("*.md"))]
 #: Not ours, or run by other means: the two scripts are what CI and test_demo run.
 NOT_RUN = ("bash ", "pip ", "trec_eval ", "ndeval ", "eval ", "python -m pip ")
+#: Warnings are errors, but for those of ir_measures' own code, and PyTerrier 1.1's on pandas 3.1.
+WARNINGS = ["-Werror", "-Wignore::DeprecationWarning:ir_measures.util", "-Wignore:The inplace keyword"]
 
 pytest.importorskip("sentence_transformers", reason="the extra `offline` is not installed")
 
@@ -198,7 +200,7 @@ def test_every_command_on_the_page_runs(page: Path, desk: Path) -> None:
             ran += 1
     for code in blocks(page, "python"):
         done = subprocess.run(
-            [sys.executable, "-W", "error", "-W", "ignore::DeprecationWarning:ir_measures.util", "-c", code],
+            [sys.executable, *WARNINGS, "-c", code],
             cwd=desk,
             capture_output=True,
             text=True,
