@@ -4,6 +4,7 @@
 >>> track = trecexam.open_track("mytrack")
 >>> track.update()
 >>> track.leaderboard(["nDCG@10", "Cover(rel=4)@20"])
+>>> trecexam.evaluate({"mine": frame}, bank="bank.jsonl", passages="passages.jsonl")
 """
 
 from __future__ import annotations
@@ -17,14 +18,17 @@ from trecexam.version import __version__
 if TYPE_CHECKING:
     from trecexam import pyterrier
     from trecexam.api import Track, open_track
+    from trecexam.evaluating import Evaluation, evaluate
     from trecexam.features.exams.filtering import filter_exam
     from trecexam.features.exams.fitting import fit_exam, improve_exam
     from trecexam.features.ragval.reporting import ragval_report
 
 __all__ = [
+    "Evaluation",
     "Track",
     "TrecexamError",
     "__version__",
+    "evaluate",
     "filter_exam",
     "fit_exam",
     "improve_exam",
@@ -40,6 +44,10 @@ def __getattr__(name: str) -> Any:
         import trecexam.api as api
 
         return getattr(api, name)
+    if name in {"Evaluation", "evaluate"}:
+        from trecexam import evaluating
+
+        return getattr(evaluating, name)
     if name in {"fit_exam", "improve_exam"}:
         from trecexam.features.exams import fitting
 
