@@ -18,6 +18,7 @@ from trecexam.version import __version__
 if TYPE_CHECKING:
     from trecexam import pyterrier
     from trecexam.api import Track, open_track
+    from trecexam.demo import make_demo_track
     from trecexam.evaluating import Evaluation, evaluate
     from trecexam.features.exams.filtering import filter_exam
     from trecexam.features.exams.fitting import fit_exam, improve_exam
@@ -32,8 +33,8 @@ __all__ = [
     "filter_exam",
     "fit_exam",
     "improve_exam",
+    "make_demo_track",
     "open_track",
-    "pyterrier",
     "ragval_report",
 ]
 
@@ -52,6 +53,10 @@ def __getattr__(name: str) -> Any:
         from trecexam.features.exams import fitting
 
         return getattr(fitting, name)
+    if name == "make_demo_track":
+        from trecexam.demo import make_demo_track
+
+        return make_demo_track
     if name == "filter_exam":
         from trecexam.features.exams import filtering
 
