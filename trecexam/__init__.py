@@ -16,7 +16,6 @@ from trecexam.errors import TrecexamError
 from trecexam.version import __version__
 
 if TYPE_CHECKING:
-    from trecexam import pyterrier
     from trecexam.api import Track, open_track
     from trecexam.demo import make_demo_track
     from trecexam.evaluating import Evaluation, evaluate
