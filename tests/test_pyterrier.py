@@ -144,6 +144,24 @@ def test_the_frame_serves_ir_measures_and_our_columns_too(track: trecexam.Track)
     assert provider.calc_aggregate(MEASURES, frame, given) == expected
 
 
+def test_a_pipelines_results_are_evaluated_without_a_folder_and_go_back_into_an_experiment(
+    track: trecexam.Track,
+) -> None:
+    results = (runs(track)["run1"] % 2)(topics(track))
+    passages = {doc_id: f"text of {doc_id}" for doc_id in results["docno"]}
+    bank = {query_id: ["what?", "who?"] for query_id in topics(track)["qid"]}
+    with trecexam.evaluate(
+        {"mine": results}, bank, passages, grader=HashGrader(), measures=["nDCG@10", "Cover(rel=4)@20"]
+    ) as done:
+        table = pt.Experiment(
+            [results], topics(done.track), qrels(done.track), [nDCG @ 10, Cover(rel=4) @ 20], names=["mine"]
+        )
+        assert as_means(table, [nDCG @ 10, Cover(rel=4) @ 20]) == {
+            "mine": [score.mean for score in done.leaderboard.rows[0].scores]
+        }
+        assert len(qrels(done.track)) == len(results) == 6
+
+
 def test_labels_alone_do_not_give_cover(track: trecexam.Track) -> None:
     plain = qrels(track).drop(columns=["ratings", "importances"])
     pt.Experiment(runs(track), topics(track), plain, eval_metrics=[nDCG @ 10])
