@@ -220,17 +220,19 @@ def test_a_track_outlives_its_evaluation_and_takes_its_folder_with_it(folder: Pa
 
 def test_in_a_folder_grades_stay_and_other_runs_are_added(folder: Path, tmp_path: Path) -> None:
     grader = HashGrader()
-    first = trecexam.evaluate(
-        {"run0": folder / "runs" / "run0.run"},
-        bank=bank_rows(folder),
-        passages=folder / "passages.jsonl",
-        grader=grader,
-        settings=DEPTH,
-        folder=tmp_path / "kept",
-    )
-    first.close()
+    for _ in range(2):
+        first = trecexam.evaluate(
+            {"run0": folder / "runs" / "run0.run"},
+            bank=bank_rows(folder),
+            passages=folder / "passages.jsonl",
+            grader=grader,
+            settings=DEPTH,
+            folder=tmp_path / "kept",
+        )
+        first.close()
     assert (tmp_path / "kept" / "out" / "leaderboard.tsv").exists()
     asked = len(grader.asked)
+    assert asked == first.track.counts().cells
     with trecexam.evaluate(
         {"again": folder / "runs" / "run0.run"}, grader=grader, measures=MEASURES, folder=tmp_path / "kept"
     ) as done:
@@ -238,10 +240,25 @@ def test_in_a_folder_grades_stay_and_other_runs_are_added(folder: Path, tmp_path
         assert set(done.track.run_files()) == {"again", "run0"}
         assert any("the same rankings and scores" in line for line in done.leaderboard.cautions)
     assert len(grader.asked) == asked > 0
+    other = {"new": {"q1": {"q1-d01": 1}}, "again": {"q1": {"q1-d01": 1}}}
     with pytest.raises(TrecexamError, match=r"again\.run: another run is there already; replace=True"):
-        trecexam.evaluate({"again": {"q1": {"q1-d01": 1}}}, grader=grader, folder=tmp_path / "kept")
-    other = {"again": {"q1": {"q1-d01": 1}}}
+        trecexam.evaluate(other, grader=grader, folder=tmp_path / "kept")
+    assert not (tmp_path / "kept" / "runs" / "new.run").exists()
     trecexam.evaluate(other, grader=grader, folder=tmp_path / "kept", replace=True).close()
+
+
+def test_what_was_not_taken_is_in_the_cautions_and_below_the_table(folder: Path) -> None:
+    with trecexam.evaluate(
+        {"mine": {"q1": {"q1-d01": 2, "<nowhere>": 1}, "q8": {"q1-d01": 1}}},
+        bank=folder / "bank.questions.jsonl",
+        passages=folder / "passages.jsonl",
+        grader=HashGrader(),
+    ) as done:
+        assert any("<nowhere>" in line for line in done.leaderboard.cautions)
+        assert any("not in the bank" in line and "q8" in line for line in done.leaderboard.cautions)
+        html = done._repr_html_()
+    assert "&lt;nowhere&gt;" in html
+    assert "<nowhere>" not in html
 
 
 def test_query_ids_keep_their_leading_zeros(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from trecexam.features.correlation.paired_scores import nothing_to_compare
 from trecexam.features.correlation.representative import representative
 from trecexam.features.erag.calls import erag, estimate_erag
 from trecexam.features.exams import calls as exams
-from trecexam.features.exporting import exports, frames
+from trecexam.features.exporting import exports, frames, ranx
 from trecexam.features.exporting.facets import without_facet
 from trecexam.features.exporting.pooled import pooled_passages
 from trecexam.features.fill import fill as filling
@@ -214,6 +214,10 @@ class Track:
     qrels_frame = on_loaded(frames.qrels_frame)
     per_query = on_loaded(frames.per_query)
     grades_frame = on_loaded(frames.grades_frame)
+    ranx_qrels = on_loaded(ranx.ranx_qrels)
+    ranx_runs = on_loaded(ranx.ranx_runs)
+    runs = on_loaded(exports.runs)
+    official_qrels = on_loaded(exports.official_qrels)
     items_without_facet = on_loaded(without_facet)
     subtopics = on_loaded(exports.subtopics)
     grades = on_loaded(exports.grades)

@@ -17,7 +17,7 @@ from trecexam.api import Track
 from trecexam.config import CONFIG_NAME, TrackConfig
 from trecexam.errors import TrecexamError
 from trecexam.features.adding.inputs import bank_files, grades_file, passages_file, qrels_file, queries_file
-from trecexam.features.adding.runs import add_run
+from trecexam.features.adding.runs import add_runs
 from trecexam.line.loader import TrackLoader
 from trecexam.line.measure_names import names_of
 from trecexam.scaffold import Sources, make_track
@@ -134,7 +134,7 @@ def evaluate(
         if sources != Sources(link=sources.link) or not (root / CONFIG_NAME).exists():
             make_track(root, sources)
         opened = TrackFolder.open(root)
-        paths = {name: add_run(opened, name, run, replace=replace) for name, run in runs.items()}
+        paths = add_runs(opened, runs, replace=replace)
         track = Track(opened, None if isinstance(grader, str) else grader)
         board = _graded(track, paths, measures, progress, outputs=folder is not None)
     except ConversionError as error:

@@ -96,6 +96,18 @@ def official_values(
     return _values(track, cache, computed, tokens, prepare)
 
 
+def check_runs(track: LoadedTrack, runs: Collection[str] | None) -> None:
+    """Refuses names of runs that the track does not have.
+
+    Raises:
+        TrecexamError: with one of them.
+    """
+    for run in () if runs is None else runs:
+        if run not in track.runs:
+            known = did_you_mean(run, track.runs, f"there are {shorten_list(track.runs) or 'none'}")
+            raise TrecexamError(f"no run '{run}'; {known}", path=track.folder.root)
+
+
 def values_of_runs(
     track: LoadedTrack,
     measures: Sequence[MeasureLike] | None = None,
@@ -112,10 +124,7 @@ def values_of_runs(
         TrecexamError: there is no such run; or as `leaderboard`.
         ValueError: a measure cannot be computed.
     """
-    for run in () if runs is None else runs:
-        if run not in track.runs:
-            known = did_you_mean(run, track.runs, f"there are {shorten_list(track.runs) or 'none'}")
-            raise TrecexamError(f"no run '{run}'; {known}", path=track.folder.root)
+    check_runs(track, runs)
     names = names_of(measures)
     values = official_values(track, names) if official else rubric_values(track, names)
     return values if runs is None else values.of_runs([run for run in values.runs if run in set(runs)])

@@ -16,8 +16,8 @@ from trecexam.tables.frames import Framed, texts
 from trecexam.tables.text import plural
 
 Average = Literal["all", "answered"]
-#: Runs that a notebook is shown.
-_SHOWN = 50
+#: Runs, and cautions, that a notebook is shown.
+_SHOWN, _NOTES = 50, 5
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,9 @@ class Leaderboard(Framed):
             for rank, row in zip(self.ranks[:_SHOWN], self.rows, strict=False)
         )
         left_out = len(self.rows) - _SHOWN
-        notes = [f"mean ± standard error, {plural(self.n_queries, 'query')}", *self.cautions]
+        notes = [f"mean ± standard error, {plural(self.n_queries, 'query')}", *self.cautions[:_NOTES]]
+        more = len(self.cautions) - _NOTES
+        notes += [f"and {more:,} more in `cautions`"] if more > 0 else []
         notes += [f"{plural(left_out, 'more run')}: to_pandas(), to_polars()"] if left_out > 0 else []
         below = "".join(f"<div><small>{escape(note)}</small></div>" for note in notes)
         return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{below}"

@@ -17,7 +17,7 @@ Library = Literal["pandas", "polars", "pyarrow"]
 _EXTRAS = {"pandas": "frame", "polars": "polars", "pyarrow": ""}
 
 
-def texts(values: Sequence[str]) -> Any:
+def texts(values: Sequence[str | None]) -> Any:
     """A column of texts, which none are texts too."""
     import pyarrow as pa
 

@@ -52,7 +52,7 @@ def test_a_run_of_the_same_name_with_another_ending_is_not_doubled(small_track: 
     )
     with trecexam.open_track(small_track) as track:
         for replace in (False, True):
-            with pytest.raises(TrecexamError, match=r"bm25\.txt\.gz: is there already"):
+            with pytest.raises(TrecexamError, match=r"bm25\.txt\.gz: move it away, or use another"):
                 track.add_run("bm25", FRAME, replace=replace)
     assert not (small_track / "runs" / "bm25.run").exists()
 

@@ -16,6 +16,7 @@ from support import HashGrader, make_small_track
 import trecexam
 from trecexam import TrecexamError
 from trecexam.scores.leaderboard import Leaderboard, Row, Score
+from trecexam.tables.table import Table
 
 MEASURES = ["nDCG@10", "Cover(rel=4)@5"]
 
@@ -82,6 +83,10 @@ def test_a_notebook_shows_ranks_means_and_what_one_must_know_and_runs_no_script(
     assert "11 more runs" in html
     assert html.count("<tr>") == 51
     assert "<b>" not in html
+    html = replace(board, cautions=tuple("abcdefgh"))._repr_html_()
+    assert "<small>e</small>" in html
+    assert "<small>f</small>" not in html
+    assert "and 3 more in `cautions`" in html
 
 
 def test_values_by_query_are_those_of_the_file_in_full_precision(root: Path, track: trecexam.Track) -> None:
@@ -127,6 +132,16 @@ def test_grades_are_a_frame_with_people_beside_the_grader(root: Path, track: tre
     rated = frame[frame["human_rating"] >= 0]
     assert len(rated) == 1
     assert tuple(rated.iloc[0][[*ids, "human_rating", "who"]]) == (*(first[name] for name in ids), 5, "ann")
+
+
+def test_other_tables_are_data_frames_too(track: trecexam.Track) -> None:
+    table = track.differences(["nDCG@10"]).table()
+    frame = table.to_polars()
+    assert frame.columns == list(table.header)
+    assert frame.rows() == list(table.rows)
+    mixed = Table(("a", "b"), ((1, "x"), ("y", None)))
+    assert mixed.to_pandas()["a"].tolist() == ["1", "y"]
+    assert pyarrow.table(mixed)["b"].to_pylist() == ["x", None]
 
 
 def test_qrels_are_the_same_in_every_library(track: trecexam.Track) -> None:

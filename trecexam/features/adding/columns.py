@@ -30,25 +30,21 @@ def columns_of(
     Raises:
         TrecexamError: it is neither; a field is missing, or there are no rows.
     """
-    columns = {}
     if hasattr(data, "__arrow_c_stream__"):
         table = _table(data, what)
         names = table.column_names
         count = table.num_rows
     else:
-        rows = rows_of(data, what)
+        table, rows = None, rows_of(data, what)
         names = list(dict.fromkeys(name for row in rows for name in row))
         count = len(rows)
     if not count:
         raise TrecexamError(f"{what}: there are no rows")
+    columns: dict[str, Sequence[Any]] = {}
     for field, known in fields.items():
         name = next((name for name in known if name in names), None)
         if name is not None:
-            columns[field] = (
-                table[name].to_pylist()
-                if hasattr(data, "__arrow_c_stream__")
-                else [row.get(name) for row in rows]
-            )
+            columns[field] = [row.get(name) for row in rows] if table is None else table[name].to_pylist()
         elif field not in optional:
             named = " or ".join(map(repr, known))
             raise TrecexamError(f"{what}: no column {named} among {shorten_list(names) or 'none'}")

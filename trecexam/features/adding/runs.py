@@ -45,24 +45,37 @@ def add_run(folder: TrackFolder, name: str, run: Any, *, replace: bool = False) 
     Raises:
         TrecexamError: no file can have the name; the run cannot be read; another one is there.
     """
-    _check_name(name)
-    runs = folder.runs
-    try:
-        content, suffix = _content(name, run)
-    except ConversionError as error:
-        raise TrecexamError(error.reason, path=error.path, line=error.line) from None
-    path = runs / f"{name}{suffix}"
-    for other in folder.run_files():
-        alike = other.name in (name, f"{name}.gz") or Path(other.name.removesuffix(".gz")).stem == name
-        if alike and other != path:
-            raise TrecexamError(
-                f"is there already: move it away, or use another name than {name}", path=other
-            )
-    if path.exists() and not replace and path.read_bytes() != content:
-        raise TrecexamError("another run is there already; replace=True replaces it", path=path)
-    files.make_folder(runs)
-    files.replace(path, content)
-    return path
+    return add_runs(folder, {name: run}, replace=replace)[name]
+
+
+def add_runs(folder: TrackFolder, runs: Mapping[str, Any], *, replace: bool = False) -> dict[str, Path]:
+    """As `add_run`, of several, name -> run: all of them are put there, or none.
+
+    Returns:
+        name -> file.
+
+    Raises:
+        TrecexamError: as `add_run`.
+    """
+    files_there = folder.run_files()
+    paths, contents = {}, {}
+    for name, run in runs.items():
+        _check_name(name)
+        try:
+            content, suffix = _content(name, run)
+        except ConversionError as error:
+            raise TrecexamError(error.reason, path=error.path, line=error.line) from None
+        paths[name] = path = folder.runs / f"{name}{suffix}"
+        for other in files_there:
+            alike = other.name in (name, f"{name}.gz") or Path(other.name.removesuffix(".gz")).stem == name
+            if alike and other != path:
+                raise TrecexamError(f"move it away, or use another name for the run than {name}", path=other)
+        if path.exists() and not replace and path.read_bytes() != content:
+            raise TrecexamError("another run is there already; replace=True replaces it", path=path)
+        contents[path] = content
+    files.make_folder(folder.runs)
+    files.replace_together(contents)
+    return paths
 
 
 def run_of(name: str, run: Any) -> Run:

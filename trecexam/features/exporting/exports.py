@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from trecexam.features.exporting.facets import facet_ratings
+from trecexam.line.evaluation import check_runs
 from trecexam.line.loaded import LoadedTrack
+from trecexam.line.official import official_judgments
 from trecexam.scores.labels import label_qrels, subtopic_qrels
 
 if TYPE_CHECKING:
     from converters.records import Qrel
+    from converters.run import Run
     from trecexam.scores.labels import LabelRule, RubricQrel
 
 
@@ -56,6 +59,30 @@ def subtopics(track: LoadedTrack, *, min_rating: int | None = None) -> Iterator[
     """
     threshold = track.config.scores.min_rating if min_rating is None else min_rating
     return (row for query in track.ratings() for row in subtopic_qrels(query, threshold))
+
+
+def runs(track: LoadedTrack, runs: Collection[str] | None = None) -> dict[str, Run]:
+    """The runs by name, in trec_eval's order; of generated responses, what of them is evaluated.
+
+    Iterating a run gives `converters.records.RunEntry`s, which `ir_measures` takes.
+
+    Args:
+        runs: their names, None for all.
+
+    Raises:
+        TrecexamError: there is no such run.
+    """
+    check_runs(track, runs)
+    return {name: run for name, run in track.runs.items() if runs is None or name in runs}
+
+
+def official_qrels(track: LoadedTrack) -> Iterator[Qrel]:
+    """The official judgments, whatever they came from.
+
+    Raises:
+        TrecexamError: the track has none.
+    """
+    return iter(official_judgments(track).rows)
 
 
 def grades(track: LoadedTrack) -> Iterator[dict[str, Any]]:
