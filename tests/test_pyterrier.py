@@ -99,7 +99,7 @@ def test_a_run_is_a_transformer_that_gives_a_topic_its_results(track: trecexam.T
     assert results.dtypes.astype(str).to_dict()["score"] == "float64"
     assert made["skips"](topics(track))["qid"].tolist() == ["02", "02", "03", "03"]
     assert list(runs(track, ["skips", "run0"])) == ["skips", "run0"]
-    with pytest.raises(TrecexamError, match=r"^no run 'run9' in this track; did you mean 'run2'\?"):
+    with pytest.raises(TrecexamError, match=r"no run 'run9'; did you mean 'run2'\?$"):
         runs(track, ["run9"])
 
 

@@ -14,13 +14,13 @@ when it is called: after an update, call again. Nothing here starts Java.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from trecexam.calls import OpenTrack
-from trecexam.errors import TrecexamError, did_you_mean
+from trecexam.errors import TrecexamError
 from trecexam.features.exporting import exports
 from trecexam.scores.cover import Cover, nCover
 
@@ -89,7 +89,7 @@ def topics(track: OpenTrack) -> pandas.DataFrame:
     return pandas.DataFrame({"qid": _text(query_ids), "query": _text(texts)})
 
 
-def runs(track: OpenTrack, names: Iterable[str] | None = None) -> dict[str, pt.Transformer]:
+def runs(track: OpenTrack, names: Collection[str] | None = None) -> dict[str, pt.Transformer]:
     """The track's runs, each as a transformer that gives a topic its stored results.
 
     Args:
@@ -103,12 +103,8 @@ def runs(track: OpenTrack, names: Iterable[str] | None = None) -> dict[str, pt.T
         TrecexamError: there is no run of a name, or the track cannot be read.
         ConversionError: the track cannot be read.
     """
-    known = track._loader.load().runs
-    chosen = list(known if names is None else names)
-    for name in chosen:
-        if name not in known:
-            raise TrecexamError(f"no run '{name}' in this track{did_you_mean(name, known, before='; ')}")
-    return {name: _results(known[name]) for name in chosen}
+    made = exports.runs(track._loader.load(), names)
+    return {name: _results(made[name]) for name in (made if names is None else names)}
 
 
 def ratings(
@@ -122,7 +118,7 @@ def ratings(
     """A transformer that adds the track's labels and ratings to results; the arguments are those of `qrels`.
 
     Raises:
-        As `qrels`.
+        TrecexamError, ConversionError, ValueError: as `qrels`.
     """
     return Ratings(qrels(track, label=label, min_rating=min_rating, min_answers=min_answers, binary=binary))
 
