@@ -287,6 +287,7 @@ ERRORS = [
     ({"runs": {"a": {"q1": ["d"]}}}, "query_id -> doc_id -> score; see query 'q1'"),
     ({"runs": {"a": {"q 1": {"d": 1}}}}, "query id 'q 1' is empty or has white space"),
     ({"runs": {"a b": {"q1": {"d": 1}}}}, "the name of a run 'a b' is empty or has white space"),
+    ({"runs": {1: {"q1": {"d": 1}}}}, "the name of a run is no text: 1"),
     ({"runs": {"../a": {"q1": {"d": 1}}}}, "no file of a run can be called '../a'"),
     ({"runs": {"a": [("q1", "d", 1.0)]}}, "row 1 is neither a dict nor a record with names"),
     (
@@ -302,6 +303,8 @@ ERRORS = [
     ({"settings": {"track": {"depths": 3}}}, "settings: track.depths: "),
     ({"grader": "embeding"}, "embeding"),
     ({"bank": {"q1": "one question"}}, "bank: a dict is to be query_id -> list of questions"),
+    ({"bank": {"q1": {"1": "one question"}}}, "bank: a dict is to be query_id -> list of questions"),
+    ({"bank": [{"query_id": "q1"}]}, "^bank.jsonl:1: a question of query 'q1' has no text"),
     ({"bank": None}, "no test bank"),
     ({"bank": 5}, "bank: a int is no file, data frame"),
     ({"official": {"q1": {"d": 0.5}}}, "official: the label of 'd' for query 'q1' is no whole number: 0.5"),

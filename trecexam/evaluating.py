@@ -137,9 +137,13 @@ def evaluate(
         paths = add_runs(opened, runs, replace=replace)
         track = Track(opened, None if isinstance(grader, str) else grader)
         board = _graded(track, paths, measures, progress, outputs=folder is not None)
-    except ConversionError as error:
+    except (ConversionError, TrecexamError) as error:
         _remove(track, scratch)
-        raise TrecexamError(error.reason, path=error.path, line=error.line) from None
+        if folder is not None and isinstance(error, TrecexamError):
+            raise
+        # Where the temporary folder was tells nobody anything.
+        path = error.path and error.path.removeprefix(f"{root}/")
+        raise TrecexamError(error.reason, path=path, line=error.line) from None
     except BaseException:
         _remove(track, scratch)
         raise

@@ -185,6 +185,8 @@ def evaluate(
     out/rubric.subtopics.qrels of a track, with rel=1, or `trecexam export subtopics --min-rating N`. Where a
     passage stands several times for a query, measures that know no items take its best label. Means are over
     all queries of QRELS, as trec_eval -c.
+
+    Nothing is graded here. `trecexam.evaluate` of Python is another thing: it grades runs by a test bank.
     """
     if not measures:
         raise click.UsageError("which measures? Name at least one with -m, as -m nDCG@10")

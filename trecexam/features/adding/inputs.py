@@ -134,7 +134,7 @@ def _file(data: Any, fields: Mapping[str, Sequence[str]], what: str, folder: Pat
 
 
 def _of_query(query_id: Any, items: Any) -> dict[str, Any]:
-    if isinstance(items, str) or not isinstance(items, Iterable):
+    if isinstance(items, str | Mapping) or not isinstance(items, Iterable):
         raise TrecexamError(f"bank: a dict is to be query_id -> list of questions; see query {query_id!r}")
     questions = [{"question_text": item} if isinstance(item, str) else item for item in items]
     return {"query_id": ids([query_id], "bank")[0], "items": questions}

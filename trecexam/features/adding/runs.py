@@ -140,7 +140,9 @@ def _score(score: Any, query_id: str, doc_id: str, what: str) -> float:
     return number_of(score, f"{what}: the score of '{doc_id}' for query '{query_id}'")
 
 
-def _check_name(name: str) -> None:
+def _check_name(name: Any) -> None:
+    if not isinstance(name, str):
+        raise TrecexamError(f"the name of a run is no text: {name!r}")
     refuse_controls("the name of a run", name)
     try:
         column(name, "the name of a run")
