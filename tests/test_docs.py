@@ -177,7 +177,8 @@ def copy_grades(source: Path, target: Path) -> None:
 
 
 def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"}
+    # Compiled, ranx takes a minute to start.
+    return {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100", "NUMBA_DISABLE_JIT": "1"}
 
 
 @pytest.mark.slow
