@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
@@ -16,6 +17,7 @@ from trecexam.version import __version__
 
 if TYPE_CHECKING:
     from trecexam.api import Track, open_track
+    from trecexam.demo import make_demo_track
     from trecexam.evaluating import Evaluation, evaluate
     from trecexam.features.exams.filtering import filter_exam
     from trecexam.features.exams.fitting import fit_exam, improve_exam
@@ -30,6 +32,7 @@ __all__ = [
     "filter_exam",
     "fit_exam",
     "improve_exam",
+    "make_demo_track",
     "open_track",
     "ragval_report",
 ]
@@ -49,6 +52,10 @@ def __getattr__(name: str) -> Any:
         from trecexam.features.exams import fitting
 
         return getattr(fitting, name)
+    if name == "make_demo_track":
+        from trecexam.demo import make_demo_track
+
+        return make_demo_track
     if name == "filter_exam":
         from trecexam.features.exams import filtering
 
@@ -57,4 +64,6 @@ def __getattr__(name: str) -> Any:
         from trecexam.features.ragval import reporting
 
         return reporting.ragval_report
+    if name == "pyterrier":
+        return import_module("trecexam.pyterrier")
     raise AttributeError(f"module 'trecexam' has no attribute {name!r}")
