@@ -177,8 +177,7 @@ def copy_grades(source: Path, target: Path) -> None:
 
 
 def environment() -> dict[str, str]:
-    # Compiled, ranx takes a minute to start.
-    return {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100", "NUMBA_DISABLE_JIT": "1"}
+    return {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"}
 
 
 @pytest.mark.slow
