@@ -5,10 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
 
 from trecexam.scores.ties import TIE_DECIMALS
 from trecexam.scores.values import MeasureValues
+from trecexam.tables.frames import Framed, texts
+from trecexam.tables.html import html_table
+from trecexam.tables.text import plural
 
 Average = Literal["all", "answered"]
 
@@ -39,8 +44,8 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Leaderboard:
-    """Runs, best first.
+class Leaderboard(Framed):
+    """Runs, best first. As a data frame it has the columns of `out/leaderboard.tsv`, see `columns`.
 
     Attributes:
         measures: as ir_measures prints them; the first orders the rows.
@@ -55,6 +60,30 @@ class Leaderboard:
     average: Average
     rows: tuple[Row, ...]
     cautions: tuple[str, ...] = ()
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """Each row's rank by the first measure, from 1; runs with equal means share the better one."""
+        means = [round(row.scores[0].mean, TIE_DECIMALS) if row.scores else 0.0 for row in self.rows]
+        return tuple(means.index(mean) + 1 for mean in means)
+
+    def columns(self) -> dict[str, Any]:
+        """`run` (text), then each measure and its standard error, `MEASURE.stderr` (float64)."""
+        columns = {"run": texts([row.run for row in self.rows])}
+        for place, name in enumerate(self.measures):
+            scores = [row.scores[place] for row in self.rows]
+            columns[name] = np.array([score.mean for score in scores], np.float64)
+            columns[f"{name}.stderr"] = np.array([score.stderr for score in scores], np.float64)
+        return columns
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the first runs by rank, means with their standard errors."""
+        rows = [
+            (str(rank), row.run, *(f"{score.mean:.4f} ±{score.stderr:.3f}" for score in row.scores))
+            for rank, row in zip(self.ranks, self.rows, strict=True)
+        ]
+        over = f"mean ± standard error, {plural(self.n_queries, 'query')}"
+        return html_table(("rank", "run", *self.measures), rows, (over, *self.cautions))
 
 
 def leaderboard(
