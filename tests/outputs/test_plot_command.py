@@ -15,6 +15,7 @@ from trecexam.cli.main import run
 from trecexam.outputs.features import FEATURES
 from trecexam.outputs.plotting import track_plots
 from trecexam.tables.plots import canvas
+from trecexam.tables.plots.lengths import inches
 
 Talk = Callable[..., tuple[str, str]]
 
@@ -71,15 +72,11 @@ def test_a_plot_is_written_at_the_width_of_a_column_and_its_caption_said(
     assert (tmp_path / "again.pdf").read_bytes() == first
 
 
-@pytest.mark.parametrize(
-    ("width", "inches"),
-    [("3.3in", 3.3), ("8.4cm", 8.4 / 2.54), ("84mm", 84 / 25.4), ("double", 7.0), ("241pt", 241 / 72.27)],
-)
-def test_widths_have_units_or_are_columns(
-    talk: Talk, track: Path, tmp_path: Path, width: str, inches: float
-) -> None:
-    talk("grades", track, "-o", tmp_path / "fig.pdf", "--width", width, "--font-size", "7")
-    assert width_of(tmp_path / "fig.pdf") == pytest.approx(inches, abs=1e-3)
+def test_widths_have_units_or_are_columns(talk: Talk, track: Path, tmp_path: Path) -> None:
+    said = {"3.3in": 3.3, "8.4cm": 8.4 / 2.54, "84mm": 84 / 25.4, "double": 7.0, "241pt": 241 / 72.27}
+    assert {width: inches(width) for width in said} == pytest.approx(said)
+    talk("grades", track, "-o", tmp_path / "fig.pdf", "--width", "241pt", "--font-size", "7")
+    assert width_of(tmp_path / "fig.pdf") == pytest.approx(said["241pt"], abs=1e-3)
 
 
 def test_the_ending_says_which_kind_of_file(talk: Talk, track: Path, tmp_path: Path) -> None:
