@@ -170,6 +170,18 @@ def test_banks_passages_and_judgments_in_every_form_have_the_values_of_the_folde
         assert ours == its
 
 
+def test_measures_may_come_from_a_generator(folder: Path, own: Any) -> None:
+    with trecexam.evaluate(
+        {name: folder / "runs" / f"{name}.run" for name in ("run0", "run1", "run2")},
+        bank=folder / "bank.questions.jsonl",
+        passages=folder / "passages.jsonl",
+        grader=HashGrader(),
+        measures=(name for name in MEASURES),  # type: ignore[arg-type]
+        settings=DEPTH,
+    ) as done:
+        assert done.leaderboard.rows == own
+
+
 def test_items_of_a_bank_may_be_records(folder: Path, own: Any) -> None:
     with trecexam.evaluate(
         {"run0": folder / "runs" / "run0.run"},
@@ -299,6 +311,13 @@ ERRORS = [
     ({"runs": {"a": {"q9": {"d": 1}}}}, "run 'a': none of its queries is in the bank"),
     ({"measures": ["nDGC@10"]}, "nDGC"),
     ({"measures": "nDCG@10"}, "give a list"),
+    ({"measures": nDCG @ 10}, "measures: give a list"),
+    ({"measures": []}, "measures: there are none"),
+    ({"runs": {"a": {"q1": {"d": 10**400}}}}, "the score of 'd' for query 'q1' is no finite number: 1000"),
+    ({"grader": HashGrader}, "grader: a type is no name of a grader, and no grader"),
+    ({"bank": {}}, "^bank: there are no rows$"),
+    ({"bank": []}, "^bank: there are no rows$"),
+    ({"grader": None, "recorded": []}, "^recorded: there are no rows$"),
     ({"measures": ["Cover(rel=4,weights='importance')@20"]}, "needs items with an importance"),
     ({"settings": {"track": {"depths": 3}}}, "settings: track.depths: "),
     ({"grader": "embeding"}, "embeding"),

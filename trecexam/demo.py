@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 from trecexam.config import CONFIG_NAME
 from trecexam.errors import TrackError
+from trecexam.files import atomic as files
 
 DATA = Path(__file__).with_name("demo_track")
 #: How the demo's trecexam.toml says that its ratings are recorded, and how that they are to be made.
@@ -44,7 +44,7 @@ def make_demo_track(root: Path | str, *, grade: bool = False) -> list[Path]:
             target = root / source.relative_to(DATA)
             if not target.exists():
                 target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(source, target)
+                files.replace(target, source.read_bytes())
                 made.append(target)
         if grade:
             text = config.read_text(encoding="utf-8").replace(RECORDED, GRADED_HERE)

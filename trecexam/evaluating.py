@@ -44,7 +44,7 @@ class Evaluation(Framed):
 
     leaderboard: Leaderboard
     track: Track
-    _remove: Callable[[], object] | None = None
+    _remove: Callable[[], object] | None = dataclasses.field(default=None, repr=False)
 
     def columns(self) -> Mapping[str, Any]:
         """Those of the leaderboard."""
@@ -115,7 +115,9 @@ def evaluate(
     """
     if not isinstance(runs, Mapping) or not runs:
         raise TrecexamError("runs: give a dict, name -> run, with at least one")
-    _check(measures, settings)
+    if not isinstance(grader, str | None) and not isinstance(getattr(grader, "identity", None), Mapping):
+        raise TrecexamError(f"grader: a {type(grader).__name__} is no name of a grader, and no grader")
+    names = _checked(measures, settings)
     scratch = Path(mkdtemp(prefix="trecexam-"))
     root = scratch / "track" if folder is None else Path(folder)
     track = None
@@ -136,7 +138,7 @@ def evaluate(
         opened = TrackFolder.open(root)
         paths = add_runs(opened, runs, replace=replace)
         track = Track(opened, None if isinstance(grader, str) else grader)
-        board = _graded(track, paths, measures, progress, outputs=folder is not None)
+        board = _graded(track, paths, names, progress, outputs=folder is not None)
     except (ConversionError, TrecexamError) as error:
         _remove(track, scratch)
         if folder is not None and isinstance(error, TrecexamError):
@@ -157,7 +159,7 @@ def evaluate(
 def _graded(
     track: Track,
     paths: Mapping[str, Path],
-    measures: Sequence[MeasureLike] | None,
+    measures: Sequence[str] | None,
     progress: Callable[[Progress], None] | None,
     *,
     outputs: bool,
@@ -179,7 +181,7 @@ def _graded(
     return dataclasses.replace(board, cautions=(*board.cautions, *notes))
 
 
-def _leaderboard(track: Track, measures: Sequence[MeasureLike] | None, runs: Collection[str]) -> Leaderboard:
+def _leaderboard(track: Track, measures: Sequence[str] | None, runs: Collection[str]) -> Leaderboard:
     try:
         return track.leaderboard(measures, runs=runs)
     except ConversionError:
@@ -188,11 +190,15 @@ def _leaderboard(track: Track, measures: Sequence[MeasureLike] | None, runs: Col
         raise TrecexamError(str(error)) from None
 
 
-def _check(measures: Sequence[MeasureLike] | None, settings: Mapping[str, Mapping[str, Any]] | None) -> None:
-    if isinstance(measures, str):
-        raise TrecexamError(f"measures: give a list, as [{measures!r}]")
+def _checked(
+    measures: Sequence[MeasureLike] | None, settings: Mapping[str, Mapping[str, Any]] | None
+) -> list[str] | None:
+    """The measures' names."""
     try:
-        for name in names_of(measures) or ():
+        names = names_of(measures)
+        if names == []:
+            raise TrecexamError("measures: there are none; None is for the track's own")
+        for name in names or ():
             measure(name)
         TrackConfig.model_validate(settings or {})
     except ValidationError as error:
@@ -200,6 +206,7 @@ def _check(measures: Sequence[MeasureLike] | None, settings: Mapping[str, Mappin
         raise TrecexamError(f"settings: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
     except ValueError as error:
         raise TrecexamError(str(error)) from None
+    return names
 
 
 def _remove(opened: Track | TrackLoader | None, folder: Path) -> None:

@@ -81,6 +81,26 @@ def test_a_folder_that_was_made_in_part_is_finished(tmp_path: Path) -> None:
     assert contents(tmp_path) == contents(DATA)
 
 
+@pytest.mark.parametrize("name", ["trecexam.toml", "passages.jsonl"])
+def test_a_file_whose_copying_breaks_off_is_not_there_in_part(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replaced = Path.replace
+
+    def break_off(self: Path, target: Path) -> Path:
+        if target.name == name:
+            raise KeyboardInterrupt
+        return replaced(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", break_off)
+        with pytest.raises(KeyboardInterrupt):
+            trecexam.make_demo_track(tmp_path / "demo")
+    assert not (tmp_path / "demo" / name).exists()
+    trecexam.make_demo_track(tmp_path / "demo")
+    assert contents(tmp_path / "demo") == contents(DATA)
+
+
 def test_a_folder_of_something_else_is_refused_and_left_as_it_is(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

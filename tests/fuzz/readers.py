@@ -18,18 +18,18 @@ sys.path.insert(0, str(ROOT))
 
 import converters  # noqa: E402
 
-SCRATCH = Path(tempfile.mkdtemp(prefix="trecexam-fuzz-")) / "file.jsonl"
-
 
 def read_all(data: bytes) -> None:
     """Has every format read the bytes, whatever they look like, and the sniffer tell what they are."""
-    SCRATCH.write_bytes(data)
-    for name in (None, *(known.name for known in converters.formats())):
-        try:
-            for _ in converters.read(SCRATCH, name):
-                pass
-        except converters.ConversionError:
-            continue
+    with tempfile.TemporaryDirectory(prefix="trecexam-fuzz-") as folder:
+        path = Path(folder) / "file.jsonl"
+        path.write_bytes(data)
+        for name in (None, *(known.name for known in converters.formats())):
+            try:
+                for _ in converters.read(path, name):
+                    pass
+            except converters.ConversionError:
+                continue
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,5 +12,11 @@ if TYPE_CHECKING:
 
 
 def names_of(measures: Sequence[MeasureLike] | None) -> list[str] | None:
-    """The measures' names, as ir_measures prints them; None for None."""
+    """The measures' names, as ir_measures prints them; None for None.
+
+    Raises:
+        ValueError: it is a measure, not several.
+    """
+    if isinstance(measures, str) or not isinstance(measures, Iterable | None):
+        raise ValueError(f"measures: give a list, as [{measures!r}]")
     return None if measures is None else [str(measure) for measure in measures]

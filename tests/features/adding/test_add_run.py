@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,20 @@ def test_responses_are_added_by_the_name_of_their_system(small_track: Path, tmp_
             track.add_run("mine", tmp_path / "x.jsonl")
         track.add_run("rag", tmp_path / "x.jsonl")
         assert "rag" in track.run_files()
+
+
+def test_scores_may_be_decimals_as_duckdb_has_them(small_track: Path) -> None:
+    with trecexam.open_track(small_track) as track:
+        path = track.add_run("mine", FRAME.assign(score=[Decimal("1.50"), Decimal("2.25")]))
+    assert path.read_text() == "q1 Q0 q1-d02 1 2.25 mine\nq1 Q0 q1-d01 2 1.5 mine\n"
+
+
+def test_an_ending_that_no_name_may_have_is_named(small_track: Path) -> None:
+    with (
+        trecexam.open_track(small_track) as track,
+        pytest.raises(TrecexamError, match=r"'bm25\.gz'.*without the ending \.gz$"),
+    ):
+        track.add_run("bm25.gz", FRAME)
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
 
@@ -86,9 +88,12 @@ def number_of(value: Any, what: str) -> float:
     Raises:
         TrecexamError: it is none.
     """
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
-        raise TrecexamError(f"{what} is no finite number: {value!r}")
-    return float(value)
+    # duckdb has decimals.
+    if not isinstance(value, bool) and isinstance(value, Real | Decimal):
+        with contextlib.suppress(OverflowError, ValueError):
+            if math.isfinite(number := float(value)):
+                return number
+    raise TrecexamError(f"{what} is no finite number: {value!r:.60}")
 
 
 def whole_number(value: Any, what: str) -> int:

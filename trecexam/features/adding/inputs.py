@@ -118,7 +118,7 @@ def bank_files(data: Any, folder: Path) -> Sequence[Path]:
 
 def grades_file(data: Any, folder: Path) -> Path:
     """The file of recorded grades: a file, or rows as `Track.grades` gives them."""
-    return Path(data) if is_path(data) else _lines(folder / "grades.jsonl", rows_of(data, "recorded"))
+    return Path(data) if is_path(data) else _lines(folder / "recorded.jsonl", rows_of(data, "recorded"))
 
 
 def _file(data: Any, fields: Mapping[str, Sequence[str]], what: str, folder: Path) -> Path:
@@ -157,6 +157,8 @@ def _lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
         content = b"".join(orjson.dumps(row, option=orjson.OPT_SERIALIZE_NUMPY) + b"\n" for row in rows)
     except TypeError as error:
         raise TrecexamError(f"{path.stem}: {error}") from None
+    if not content:
+        raise TrecexamError(f"{path.stem}: there are no rows")
     return _written(path, content)
 
 

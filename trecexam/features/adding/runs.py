@@ -148,7 +148,12 @@ def _check_name(name: Any) -> None:
         column(name, "the name of a run")
     except ValueError as error:
         raise TrecexamError(str(error)) from None
-    if "/" in name or name.startswith(".") or name.endswith((*IGNORED_SUFFIXES, ".gz")):
+    if "/" in name or name.startswith("."):
         raise TrecexamError(f"no file of a run can be called {name!r}: take a name without / and . before it")
+    for ending in (*IGNORED_SUFFIXES, ".gz"):
+        if name.endswith(ending):
+            raise TrecexamError(
+                f"no file of a run can be called {name!r}: take a name without the ending {ending}"
+            )
     if len(name.encode()) > _LONGEST:
         raise TrecexamError(f"the name of a run has {len(name.encode())} bytes, and may have {_LONGEST}")
