@@ -273,6 +273,10 @@ def test_what_was_not_taken_is_in_the_cautions_and_below_the_table(folder: Path)
     assert "<nowhere>" not in html
 
 
+def test_a_notebook_completes_the_names_of_the_package() -> None:
+    assert set(trecexam.__all__) <= set(dir(trecexam))
+
+
 def test_query_ids_keep_their_leading_zeros(tmp_path: Path) -> None:
     texts = {"d1": "one passage", "d2": "another one"}
     with trecexam.evaluate(

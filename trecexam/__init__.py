@@ -67,3 +67,7 @@ def __getattr__(name: str) -> Any:
     if name == "pyterrier":
         return import_module("trecexam.pyterrier")
     raise AttributeError(f"module 'trecexam' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

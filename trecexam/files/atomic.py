@@ -49,6 +49,9 @@ def replace_together(contents: Mapping[Path, bytes]) -> list[Path]:
     path = Path()
     try:
         for path, content in contents.items():
+            if _is_special(path):
+                path.write_bytes(content)
+                continue
             if path.is_file() and path.read_bytes() == content:
                 continue
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -71,6 +74,11 @@ def replace_together(contents: Mapping[Path, bytes]) -> list[Path]:
             with contextlib.suppress(OSError):
                 temporary.unlink()
     return list(finished)
+
+
+def _is_special(path: Path) -> bool:
+    """Whether it is a device or a pipe, as /dev/stdout is: these are written to, and never replaced."""
+    return path.exists() and (path.parent == Path("/dev") or not (path.is_file() or path.is_dir()))
 
 
 def remove(path: Path) -> None:

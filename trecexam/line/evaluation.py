@@ -100,8 +100,10 @@ def check_runs(track: LoadedTrack, runs: Collection[str] | None) -> None:
     """Refuses names of runs that the track does not have.
 
     Raises:
-        TrecexamError: with one of them.
+        TrecexamError: with one of them; or it is a name, not several.
     """
+    if isinstance(runs, str):
+        raise TrecexamError(f"runs: give a list, as [{runs!r}]")
     for run in () if runs is None else runs:
         if run not in track.runs:
             known = did_you_mean(run, track.runs, f"there are {shorten_list(track.runs) or 'none'}")

@@ -68,6 +68,9 @@ def test_a_leaderboard_can_be_of_some_runs(track: trecexam.Track) -> None:
     assert [row.run for row in official.rows] == ["run1"]
     with pytest.raises(TrecexamError, match="no run 'run9'; did you mean 'run"):
         track.leaderboard(runs=["run9"])
+    for call in (track.leaderboard, track.per_query, track.runs, track.ranx_runs):
+        with pytest.raises(TrecexamError, match=r"^runs: give a list, as \['run1'\]$"):
+            call(runs="run1")
 
 
 def test_a_notebook_shows_ranks_means_and_what_one_must_know_and_runs_no_script() -> None:
