@@ -45,6 +45,7 @@ class TakenRuns(NamedTuple):
     contents: Mapping[str, RunContent]
     own_texts: Mapping[str, str]
     answers: Mapping[str, tuple[AnswerRow, ...]]
+    generated: frozenset[str]
     notes: tuple[str, ...]
 
 
@@ -89,6 +90,7 @@ class DroppedRuns:
         contents: dict[Path, RunContent] = {}
         answers: dict[Path, tuple[AnswerRow, ...]] = {}
         own: dict[str, str] = {}
+        generated: set[Path] = set()
         left_out: dict[tuple[str, ...], list[Path]] = {}
         for path in self.folder.run_files():
             if path in hold and not self._files.has("run", path):
@@ -123,6 +125,8 @@ class DroppedRuns:
             known_by = texts if dropped.by_prompt else ""
             contents[path] = RunContent(path, self._files.stamp_of("run", path), known_by)
             own.update(dropped.texts)
+            if dropped.generated:
+                generated.add(path)
         names = name_runs({path: run.name for path, run in runs.items()}, self.folder.runs)
         files = {names[path]: path for path in sorted(runs, key=names.__getitem__)}
         return TakenRuns(
@@ -131,6 +135,7 @@ class DroppedRuns:
             {name: contents[path] for name, path in files.items()},
             own,
             {name: answers[path] for name, path in files.items() if path in answers},
+            frozenset(names[path] for path in generated),
             (*self._left_out(left_out, runs), *self._twice(runs)),
         )
 

@@ -40,7 +40,7 @@ def rubric_values(
     """
     scores = track.config.scores
     at = scores.min_rating if min_rating is None else min_rating
-    names = track.config.measures() if measures is None else list(measures)
+    names = track.measures if measures is None else list(measures)
     check_importance(names, track.bank, track.bank_files)
     computed = [measure(name) for name in names]
     columns = [each for each in computed if supported(each)]

@@ -48,6 +48,7 @@ class TrackInputs:
         run_files: display name -> file.
         run_contents: display name -> a token that changes when the run's content does.
         answers: of runs that are whole answers, the answers to questions of the bank, by display name.
+        generated: display names of the runs that are generated responses, whatever of these is pooled.
         own_texts: doc_id -> text of the passages that generated responses amount to.
         official: the official judgments, None where there are none.
         official_ranks: run name -> official rank (1 is best), None where there are none.
@@ -63,6 +64,7 @@ class TrackInputs:
     runs: Mapping[str, Run]
     run_files: Mapping[str, Path]
     run_contents: Mapping[str, RunContent]
+    generated: frozenset[str]
     own_texts: Mapping[str, str]
     answers: Mapping[str, tuple[AnswerRow, ...]]
     official: tuple[Qrel, ...] | None
@@ -173,6 +175,7 @@ class InputReader:
             dropped.runs,
             dropped.files,
             dropped.contents,
+            dropped.generated,
             dropped.own_texts,
             dropped.answers,
             official,

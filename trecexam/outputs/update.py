@@ -97,7 +97,7 @@ def update(
         written.entry,
         outcome.why,
         outcome.cut,
-        without_vital(loader.config.measures(), track.bank),
+        without_vital(track.measures, track.bank),
         track.notes,
     )
 

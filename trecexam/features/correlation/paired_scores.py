@@ -193,7 +193,7 @@ def _variants(
     track: LoadedTrack, measures: Sequence[str] | None, min_ratings: Sequence[int], *, first: bool
 ) -> list[list[_Variant]]:
     """For each measure, what of it is compared."""
-    names = track.config.measures() if measures is None else measures
+    names = track.measures if measures is None else measures
     compared = [measure(name) for name in names][: 1 if first and measures is None else None]
     if not min_ratings:
         values = rubric_values(track, measures)

@@ -81,7 +81,7 @@ def _lines(track: LoadedTrack) -> list[tuple[str, str]]:
     """
     counts = track.config.scores.label == "count"
     lines: dict[bool, tuple[str, str]] = {}
-    for name in track.config.measures():
+    for name in track.measures:
         rubric_measure = measure(name)
         opened = at_min_rating(rubric_measure, _OPEN, counts=counts)
         if opened is not None:

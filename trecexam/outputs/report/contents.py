@@ -97,7 +97,7 @@ def _cautions(track: LoadedTrack, *, complete: bool) -> Iterator[str]:
             f"{counts.no_text:,} of {counts.passages:,} pooled passages have no text: they are not graded "
             "and count as not relevant."
         )
-    yield from map(sentence, without_vital(track.config.measures(), track.bank))
+    yield from map(sentence, without_vital(track.measures, track.bank))
 
 
 def _provenance(track: LoadedTrack, facts: UpdateFacts) -> dict[str, Any]:
