@@ -147,6 +147,7 @@ def leaderboard(
             most=None if measures else MEASURES,
             split=bool(measures),
             ranks=(None, *ranks) if whole else ranks,
+            short=results.short_names(board.measures),
         ),
         wide=wide,
         aligned=aligned,

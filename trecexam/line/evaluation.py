@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from converters.run import Run
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.measure_names import names_of
-from trecexam.line.measures import above_scale, check_importance, without_vital
+from trecexam.line.measures import above_scale, check_importance, own_cautions, without_vital
 from trecexam.line.official import official_judgments
 from trecexam.line.pooled_rows import PooledRows
 from trecexam.line.value_cache import ValueCache
@@ -119,7 +119,8 @@ def leaderboard(
         return board
     best = track.traits.scale.max_rating
     above = above_scale(board.measures, track.config, best)
-    return replace(board, cautions=(*without_vital(board.measures, track.bank), *above))
+    known = own_cautions(track) if measures is None else without_vital(board.measures, track.bank)
+    return replace(board, cautions=(*known, *above))
 
 
 def own_leaderboard(track: LoadedTrack) -> Leaderboard:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trecexam.graders.base import identity_digest
-from trecexam.line.measures import without_vital
+from trecexam.line.measures import own_cautions
 from trecexam.outputs.page.model import PagePart, Report
 from trecexam.outputs.page.render import HERE
 from trecexam.tables.excerpt import excerpt
@@ -56,7 +56,11 @@ def page_of(track: LoadedTrack, facts: UpdateFacts, parts: Sequence[PagePart]) -
         "cells": counts.cells,
         "cells rated": counts.ok,
     }
-    rejected = {"rejected": excerpt(facts.rejected, _ROWS, "rejected.tsv")}
+    rejected = {
+        "rejected": excerpt(facts.rejected, _ROWS, "rejected.tsv"),
+        "notes": track.notes[:_ROWS],
+        "more_notes": len(track.notes) - _ROWS,
+    }
     return Report(
         title=track.config.report.title,
         numbers=tuple((f"{count:,}", what) for what, count in numbers.items()),
@@ -97,7 +101,7 @@ def _cautions(track: LoadedTrack, *, complete: bool) -> Iterator[str]:
             f"{counts.no_text:,} of {counts.passages:,} pooled passages have no text: they are not graded "
             "and count as not relevant."
         )
-    yield from map(sentence, without_vital(track.measures, track.bank))
+    yield from map(sentence, own_cautions(track))
 
 
 def _provenance(track: LoadedTrack, facts: UpdateFacts) -> dict[str, Any]:
