@@ -128,8 +128,9 @@ def leaderboard(
         click.echo(caution, err=True)
     if not board.rows:
         click.echo(f"no runs yet: drop some into {opened.folder.runs}", err=True)
-    # Behind it is numpy, which --help must not wait for.
+    # Behind these are numpy and ir_measures, which --help must not wait for.
     from trecexam.features.leaderboard import tables as results
+    from trecexam.scores.measures import short_names
 
     value = results.leaderboard_json(board, files, human_ratings) if as_json else None
     if compared and pairs:
@@ -147,7 +148,7 @@ def leaderboard(
             most=None if measures else MEASURES,
             split=bool(measures),
             ranks=(None, *ranks) if whole else ranks,
-            short=results.short_names(board.measures),
+            short=short_names(board.measures),
         ),
         wide=wide,
         aligned=aligned,

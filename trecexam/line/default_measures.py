@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from trecexam.bank.model import Bank
 from trecexam.config import TrackConfig
-from trecexam.scores.measures import COVER, DIVERSITY, measure
 
+#: Of the measures of `TrackConfig.measures`, those on items and not on labels, by how their names begin.
+_ON_ITEMS = ("Cover", "nCover", "alpha_nDCG")
 #: nuggetizer's scores, where a full assignment is rated 5 and a partial one 3.
 _NUGGETS = "rel=5,partial=3"
 
@@ -35,7 +36,7 @@ def default_measures(
     if config.scores.measures is not None:
         return tuple(names)
     if responses_only:
-        labels = [name for name in names if measure(name).NAME not in COVER | DIVERSITY]
+        labels = [name for name in names if not name.startswith(_ON_ITEMS)]
         names = [*(name for name in names if name not in labels), *labels[1:], labels[0]]
     if bank.has_importance:
         counted = _NUGGETS if max_rating >= 5 else f"rel={config.scores.min_rating}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import ir_measures
@@ -55,6 +56,13 @@ def measure(name: str | Measure, *, official: bool = False) -> Measure:
             f"{parsed} needs ratings of a test bank's items, which official judgments don't have"
         )
     return parsed
+
+
+def short_names(measures: Iterable[str]) -> dict[str, str]:
+    """Measure -> nuggetizer's name of it, where that is shorter; `vital_score@20` is taken wherever it is."""
+    known = {str(score): name for name, score in NUGGET_SCORES.items() if len(name) < len(str(score))}
+    parts = [(name, *name.partition("@")) for name in measures]
+    return {name: f"{known[score]}{at}{cutoff}" for name, score, at, cutoff in parts if score in known}
 
 
 def at_min_rating(metric: Measure, min_rating: int, *, counts: bool) -> Measure | None:

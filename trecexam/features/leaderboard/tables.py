@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trecexam.scores.cover import NUGGET_SCORES
 from trecexam.scores.ties import TIE_DECIMALS
 from trecexam.scores.values import MeasureValues
 from trecexam.tables.table import Table, Value
@@ -31,13 +30,6 @@ def leaderboard_ranks(board: Leaderboard) -> tuple[int, ...]:
     """Each row's rank by the first measure, from 1; runs with equal means share the better one."""
     means = [round(row.scores[0].mean, TIE_DECIMALS) if row.scores else 0.0 for row in board.rows]
     return tuple(means.index(mean) + 1 for mean in means)
-
-
-def short_names(measures: Iterable[str]) -> dict[str, str]:
-    """Measure -> nuggetizer's name of it, where that is shorter; `vital_score@20` is taken wherever it is."""
-    known = {str(score): name for name, score in NUGGET_SCORES.items() if len(name) < len(str(score))}
-    parts = [(name, *name.partition("@")) for name in measures]
-    return {name: f"{known[score]}{at}{cutoff}" for name, score, at, cutoff in parts if score in known}
 
 
 def leaderboard_json(board: Leaderboard, files: Mapping[str, str], human: Any) -> dict[str, Any]:
