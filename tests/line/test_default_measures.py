@@ -102,12 +102,13 @@ def test_one_ranked_run_keeps_precision_first_and_a_line_says_what_compares_all(
 ) -> None:
     root = with_responses(small_track, "a", "b", alone=False)
     with trecexam.open_track(root, grader=HashGrader()) as track:
-        caution = "2 of 5 runs are generated responses, which fill few ranks and have little P(rel=4)@8"
-        (line,) = track.update().cautions
+        caution = "generated responses (2 of 5 runs) fill few ranks and have little P(rel=4)@8"
+        track.update()
+        board = track.leaderboard()
+        assert list(board.measures) == STANDARD
+        (line,) = board.cautions
         assert line.startswith(caution)
         assert line.endswith("by Cover(rel=4)@8")
-        board = track.leaderboard()
-        assert (list(board.measures), board.cautions) == (STANDARD, (line,))
         assert track.leaderboard(["P@5"]).cautions == ()
     assert caution in (root / "out" / "report.html").read_text()
 

@@ -83,8 +83,8 @@ def own_cautions(track: LoadedTrack) -> tuple[str, ...]:
     if not suited and 0 < len(generated) < len(track.runs):
         cover = next(name for name in track.measures if measure(name).NAME in COVER)
         few = (
-            f"{len(generated):,} of {len(track.runs):,} runs are generated responses, which fill few ranks "
-            f"and have little {ranked_by} whatever they say: compare them with ranked runs by {cover}",
+            f"generated responses ({len(generated):,} of {len(track.runs):,} runs) fill few ranks and have "
+            f"little {ranked_by} whatever they say: compare them with ranked runs by {cover}",
         )
     return (*without_vital(track.measures, track.bank), *few)
 

@@ -17,7 +17,7 @@ from trecexam.graders.base import identity_digest, identity_json
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.grading import Progress
 from trecexam.line.loader import TrackLoader
-from trecexam.line.measures import own_cautions
+from trecexam.line.measures import without_vital
 from trecexam.line.rejected import left_out, not_computable, rejected_rows
 from trecexam.line.sheets import Counts
 from trecexam.outputs.outputs import Outputs
@@ -97,7 +97,7 @@ def update(
         written.entry,
         outcome.why,
         outcome.cut,
-        own_cautions(track),
+        without_vital(track.measures, track.bank),
         track.notes,
     )
 
