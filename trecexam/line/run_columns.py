@@ -27,8 +27,8 @@ from trecexam.errors import TrecexamError
 from trecexam.files.atomic import replace
 from trecexam.files.stamps import Stamp, stamp
 
-#: Runs of fewer entries are read from their own files in milliseconds.
-LEAST = 50_000
+#: Runs of fewer entries are read from their own files in a millisecond.
+LEAST = 5_000
 #: Ranks of each query that lie apart from the rest, so that no other page of the file is touched for them.
 _HEAD = 100
 _NONE = np.empty(0)
