@@ -73,7 +73,7 @@ def agreement(
         raise click.UsageError("--json or --latex, not both")
     with trecexam.open_track(track) as opened:
         agreements = opened.agreement(min_ratings, min_answers, min_relevant)
-        show.missing(opened)
+        show.missing(opened.counts(), opened.folder.root)
     _say_what_counts(agreements)
     if as_latex:
         text = agreement_latex(agreements.found, f"{track.resolve().name}, {agreements.grader}")

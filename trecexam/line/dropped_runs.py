@@ -25,7 +25,7 @@ from trecexam.track import TrackFolder
 
 #: Why a run is not taken that is to other queries than the bank's.
 NO_QUERY = "none of its queries is in the bank"
-#: Only runs that agree in so many entries are compared as a whole.
+#: Only runs that agree in so many entries of their first and last query are compared as a whole.
 _COMPARED_FIRST = 20
 
 
@@ -182,8 +182,9 @@ class DroppedRuns:
         """A line for each run that another file has already: x.run beside x.run.gz, say."""
         alike: dict[object, list[Path]] = {}
         for path, run in runs.items():
-            start = run.doc_ids[:_COMPARED_FIRST].to_pylist(), run.scores[:_COMPARED_FIRST].tolist()
-            others = alike.setdefault((run.query_ids, len(run), *map(tuple, start)), [])
+            first_and_last = run.query_ids[0], run.query_ids[-1]
+            start = (tuple(run.ranking(query_id, _COMPARED_FIRST)) for query_id in first_and_last)
+            others = alike.setdefault((run.query_ids, len(run), *start), [])
             first = next((other for other in others if _equal(runs[other], run)), None)
             if first is None:
                 others.append(path)
