@@ -31,7 +31,6 @@ from trecexam.line.track_pool import track_pool
 from trecexam.line.value_cache import EvaluatedMeasures
 from trecexam.track import TrackFolder
 
-
 if "ARROW_DEFAULT_MEMORY_POOL" not in os.environ:
     # Arrow's own allocator keeps what its threads freed: 60 MiB where a hundred runs were read.
     pa.set_memory_pool(pa.system_memory_pool())

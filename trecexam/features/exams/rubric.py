@@ -16,7 +16,7 @@ from trecexam.irt import fitting
 from trecexam.irt.exam import FittedExam
 from trecexam.irt.settings import Settings
 from trecexam.line.evaluation import official_values
-from trecexam.line.official import LEADERBOARD, official_judgments
+from trecexam.line.official import LEADERBOARD
 from trecexam.scores.correlation import correlate
 from trecexam.scores.evaluate import measure
 from trecexam.tables.table import Table
@@ -115,8 +115,7 @@ def _against_official(track: LoadedTrack, fitted_exam: FittedExam) -> Iterator[t
     }
     sides: dict[str, dict[str, float]] = {}
     if track.official is not None:
-        queries = {qrel.query_id for qrel in official_judgments(track).rows}
-        both = [query_id for query_id in track.bank.query_ids if query_id in queries]
+        both = [query_id for query_id in track.bank.query_ids if query_id in track.judged_queries]
         if both:
             values = official_values(track, None, set(both))
             for name in (str(measure(text)) for text in track.config.official_measures()):

@@ -114,11 +114,11 @@ def curvature(responses: Responses, theta: Floats, a: Floats, b: Floats, c: Floa
 def _logs(responses: Responses, cell: Cells, theta: Floats, a: Floats, b: Floats, c: Floats) -> Floats:
     """The log-likelihood of each response."""
     chosen = np.where(responses.right, cell.p, cell.q)
+    far = chosen < _TINY if chosen.min(initial=1) < _TINY else None
     with np.errstate(divide="ignore"):
-        logs = np.log(chosen)
-    if chosen.min(initial=1) < _TINY:
+        logs: Floats = np.log(chosen, out=chosen)
+    if far is not None:
         # There p is s, or q is (1 - c)(1 - s), and the logistic function is an exponential.
-        far = chosen < _TINY
         exact = -np.abs(logits(theta, a, b)) + np.where(responses.right, 0.0, np.log1p(-c))
         logs[far] = exact[far]
     return responses.kept(logs)
@@ -127,7 +127,7 @@ def _logs(responses: Responses, cell: Cells, theta: Floats, a: Floats, b: Floats
 def _first(responses: Responses, cell: Cells, c: Floats) -> tuple[Floats, Floats]:
     """The first derivatives of each response's log-likelihood by z and by c; the latter 0 where c is 0."""
     if not c.any():
-        return responses.kept(responses.right - cell.s), np.zeros_like(cell.s)
+        return responses.kept(responses.right - cell.s), np.broadcast_to(0.0, cell.s.shape)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         odds = cell.q / cell.p
     surprise = np.where(responses.right, odds, -1.0)
