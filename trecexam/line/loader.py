@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
@@ -30,10 +29,6 @@ from trecexam.line.track_grader import TrackGrader
 from trecexam.line.track_pool import track_pool
 from trecexam.line.value_cache import EvaluatedMeasures
 from trecexam.track import TrackFolder
-
-if "ARROW_DEFAULT_MEMORY_POOL" not in os.environ:
-    # Arrow's own allocator keeps what its threads freed: 60 MiB where a hundred runs were read.
-    pa.set_memory_pool(pa.system_memory_pool())
 
 
 class TrackLoader:
@@ -186,6 +181,8 @@ class TrackLoader:
         pool = track_pool(
             self.folder, inputs, self.traits, self._texts, depth, outside_runs=select_runs is None
         )
+        # Otherwise Arrow keeps what the pool was made with, twice what all runs take, for a while.
+        pa.default_memory_pool().release_unused()
         shown, best = self.folder.shown(self.folder.overrides()), self.traits.scale.max_rating
         overrides = resolve(inputs.human, shown, inputs.bank, pool.doc_ids, pool.keys, best)
         grades = StoredGrades(self.store, self.grader, self.track_grader.kept_codes)

@@ -36,7 +36,7 @@ class Curvature(NamedTuple):
     Attributes:
         items: shape (n_items, 3, 3), by a, b and c of each item. Those of two items are 0.
         theta: shape (n_examinees,). Those of two examinees are 0.
-        cross: shape (n_examinees, n_items, 3), by theta and then a, b and c.
+        cross: shape (n_examinees, n_items, 3), by theta and then a, b and c; empty where it is not asked for.
     """
 
     items: Floats
@@ -87,8 +87,10 @@ def with_gradient(
     return total, Gradient(theta @ by_z - b * sums, -a * sums, by_c.sum(axis=0), by_z @ a)
 
 
-def curvature(responses: Responses, theta: Floats, a: Floats, b: Floats, c: Floats) -> Curvature:
-    """The observed information of every parameter, at these."""
+def curvature(
+    responses: Responses, theta: Floats, a: Floats, b: Floats, c: Floats, *, cross: bool = True
+) -> Curvature:
+    """The observed information of every parameter, at these; with `cross`, of every two together."""
     cell = cells(theta, a, b, c)
     by_z, by_c = _first(responses, cell, c)
     slope = cell.s * cell.not_s
@@ -107,8 +109,8 @@ def curvature(responses: Responses, theta: Floats, a: Floats, b: Floats, c: Floa
     items[:, 0, 2] = items[:, 2, 0] = (z_c * d).sum(axis=0)
     items[:, 1, 2] = items[:, 2, 1] = -a * z_c.sum(axis=0)
     items[:, 2, 2] = c_c.sum(axis=0)
-    cross = np.stack((z_z * a * d + by_z, -z_z * a * a, z_c * a), axis=2)
-    return Curvature(-items, -(z_z @ (a * a)), -cross)
+    both = np.stack((z_z * a * d + by_z, -z_z * a * a, z_c * a), axis=2) if cross else np.empty((0, 0, 3))
+    return Curvature(-items, -(z_z @ (a * a)), -both)
 
 
 def _logs(responses: Responses, cell: Cells, theta: Floats, a: Floats, b: Floats, c: Floats) -> Floats:
