@@ -24,7 +24,7 @@ class TrackPool(NamedTuple):
         texts: doc_id -> text, as far as there are texts.
         keys: doc_id -> what store and grader know the passage by: its text or, where the grader goes by ids,
             its id; passages that have one.
-        gradable: of `keys` those whose text is long enough to be graded.
+        gradable: those of `keys` whose text is long enough to be graded.
         rejected: passage lines that were not taken.
         no_text: what of the pool has no text.
     """
