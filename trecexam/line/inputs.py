@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -73,6 +74,11 @@ class TrackInputs:
     human: tuple[tuple[int, HumanRating], ...]
     rejected: tuple[Rejected, ...]
     notes: tuple[str, ...]
+
+    @cached_property
+    def judged_queries(self) -> frozenset[str]:
+        """Those with official judgments."""
+        return frozenset(row.query_id for row in self.official or ())
 
 
 class InputReader:

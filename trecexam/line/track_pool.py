@@ -117,4 +117,4 @@ def _texts(
     if not asked and (doc_ids or inputs.rejected or whole_answers):
         return own, ()
     texts, rejected = texts_of.of(asked)
-    return {**texts, **own}, rejected
+    return {**texts, **own} if own else texts, rejected

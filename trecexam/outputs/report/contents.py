@@ -114,10 +114,10 @@ def _provenance(track: LoadedTrack, facts: UpdateFacts) -> dict[str, Any]:
     label = "the best rating" if scores.label == "max" else "the number of items reached"
     if scores.min_answers > 1:
         label += f", min_answers {scores.min_answers}"
-    judged = len({qrel.query_id for qrel in track.official or ()})
     pooled = f"the first {track.config.track.depth} of each run and query"
     if track.config.track.pool_judged:
         pooled += f", and {track.n_judged_only:,} judged passages that are not among them"
+    judged = f"{len(track.official):,} of {len(track.judged_queries):,} queries" if track.official else "none"
     rows = {
         "Grader": " ".join(str(identity[key]) for key in ("grader", "model") if identity.get(key)),
         "Grader identity, sha256": identity_digest(identity).hex(),
@@ -127,7 +127,7 @@ def _provenance(track: LoadedTrack, facts: UpdateFacts) -> dict[str, Any]:
         "Label": f"{label}; items are reached from rating {scores.min_rating} on",
         "Pool": pooled,
         "Test bank": f"{len(track.bank):,} items, {track.bank.n_retired:,} retired",
-        "Official judgments": f"{len(track.official):,} of {judged:,} queries" if track.official else "none",
+        "Official judgments": judged,
     }
     inputs = Table(("file", "sha256"), tuple(track.digests.items()))
     settings = track.config.model_dump(mode="json", exclude={"generator", "exam"}, exclude_none=True)
