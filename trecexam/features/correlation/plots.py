@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from trecexam.features.correlation.paired_scores import paired_scores
 from trecexam.features.correlation.scatter_plot import scatter_plot
 from trecexam.features.correlation.thresholds_plot import ThresholdPoint, thresholds_plot
-from trecexam.scores.correlation import Bootstrap, Correlation, correlate
+from trecexam.scores.correlation import Correlation, correlate
 from trecexam.scores.measures import COVER, at_min_rating, measure
+from trecexam.scores.rank_correlation.resampling import QueryDraws
 from trecexam.tables.plots.model import Plot
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def _points(
     if len(track.runs) * len(track.bank.query_ids) > _SMALL:
         lines = lines[:1]
     points: list[ThresholdPoint] = []
-    draws = Bootstrap()
+    draws = QueryDraws()
     for name, line in lines:
         ratings = list(range(1, track.traits.scale.max_rating + 1))
         here = str(at_min_rating(measure(name), own, counts=scores.label == "count"))
@@ -68,7 +69,7 @@ def _points(
         for paired in paired_scores(track, [name], None, ratings, first=True) if ratings else ():
             if paired.min_rating is not None:
                 key = line, paired.measure, paired.official_measure, paired.min_rating
-                points.append((key, correlate(paired.rubric, paired.official, bootstrap=draws)))
+                points.append((key, correlate(paired.rubric, paired.official, draws=draws)))
     order = [line for _, line in lines]
     return sorted(points, key=lambda point: (order.index(point[0][0]), point[0][3]))
 
