@@ -118,8 +118,9 @@ def correlate(
     draws = draws or QueryDraws(resamples, seed)
     if math.isnan(tau) or n_queries < MIN_QUERIES or draws.resamples < 1:
         return Correlation(n_runs, tau, rho, ap, rbo=rbo)
-    low, high = _ends(values, rubric_values, official_values, draws, rbo_p).tolist()
-    (tau_low, tau_high), *others = zip(low, high, strict=True)
+    error, bias = error_and_bias(rubric_values, official_values, draws, rbo_p)
+    low, high = ends(values, error, bias, n_queries)
+    (tau_low, tau_high), *others = zip(low.tolist(), high.tolist(), strict=True)
     return Correlation(
         n_runs, tau, rho, ap, tau_low, tau_high, rbo, *(end for pair in others for end in pair)
     )
@@ -149,30 +150,45 @@ def per_query_correlations(
     )
 
 
-def _ends(values: Floats, rubric: Floats, official: Floats, draws: QueryDraws, rbo_p: float) -> Floats:
-    """The lower and upper ends of the coefficients' intervals, shape (2, 4); see the module."""
-    from scipy.special import stdtrit
+def error_and_bias(
+    rubric: Floats, official: Floats, draws: QueryDraws, rbo_p: float = DEFAULT_P
+) -> tuple[Floats, Floats]:
+    """Standard errors of tau-b, rho, tau_AP and RBO, and how far they lie below the truth; see the module.
 
-    n_queries, judged = rubric.shape[1], official.ndim == 2
-    fixed = Ranks.of(official_means(official)[:, None])
+    Args:
+        rubric, official: as `correlate` takes them, of at least two queries, with a defined tau.
+
+    Returns:
+        Two arrays of shape (4,); NaN where too many runs are tied.
+    """
+    judged = official.ndim == 2
     rubric_ranks = draws.subset_rankings(rubric)
-    pairs = _paired(rubric_ranks, draws.subset_rankings(official) if judged else fixed)
-    of_subsets = _of_rankings(rubric_ranks[-1][0].stop, pairs, rbo_p)
+    official_ranks = (
+        draws.subset_rankings(official) if judged else Ranks.of(official_means(official)[:, None])
+    )
+    of_subsets = _of_rankings(rubric_ranks[-1][0].stop, _paired(rubric_ranks, official_ranks), rbo_p)
     rubric_centre, official_centre = (side[:, None] for side in denoised(rubric, official))
     rubric_samples = rubric_centre + draws.sample_errors(rubric)
     official_samples = official_centre + (draws.sample_errors(official) if judged else 0)
     of_samples = _rounded_coefficients(rubric_samples, official_samples, rbo_p)
-    at_centre = _rounded_coefficients(rubric_centre, official_centre, rbo_p)
+    at_centre = _rounded_coefficients(rubric_centre, official_centre, rbo_p)[:, 0]
     of_subsets, of_samples = (each[:, ~np.isnan(each[0])] for each in (of_subsets, of_samples))
-    if not of_subsets.size or not of_samples.size or np.isnan(at_centre).any():
-        return np.full((2, 4), math.nan)
+    if not of_subsets.size or not of_samples.size:
+        return np.full(4, math.nan), np.full(4, math.nan)
+    n_queries = rubric.shape[1]
     deleted = draws.n_deleted(n_queries)
     error = of_subsets.std(axis=1) * math.sqrt((n_queries - deleted) / deleted)
-    bias = at_centre[:, 0] - of_samples.mean(axis=1)
+    return error, at_centre - of_samples.mean(axis=1)
+
+
+def ends(values: Floats, error: Floats, bias: Floats, n_queries: int) -> tuple[Floats, Floats]:
+    """The ends of the 95% intervals of tau-b, rho, tau_AP and RBO; NaN where the error or the bias is."""
+    from scipy.special import stdtrit
+
     half = float(stdtrit(n_queries - 1, 0.975)) * error
-    ends = values + np.minimum(bias, 0) - half, values + np.maximum(bias, 0) + half
-    cut: Floats = np.clip(ends, _LOWEST, _HIGHEST)
-    return cut
+    both = values + np.minimum(bias, 0) - half, values + np.maximum(bias, 0) + half
+    low, high = np.clip(both, _LOWEST, _HIGHEST)
+    return low, high
 
 
 def _rounded_coefficients(rubric: Floats, official: Floats, rbo_p: float) -> Floats:

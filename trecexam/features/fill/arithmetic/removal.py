@@ -24,10 +24,10 @@ class TauAgreement:
 
     Attributes:
         tau: mean of Kendall's tau-b over the repeats, -1..1.
-        low, high: between them tau of another repeat lies with 95%: Student's t prediction interval, mean -+ t s
-            sqrt(1 + 1/n) for n repeats with standard deviation s, cut to -1..1 (Hahn & Meeker, "Statistical
-            Intervals", 1991, ch. 4). The runs, queries and judgments are fixed; it says how much hangs on which
-            judgments went. NaN for fewer than two repeats.
+        low, high: between them tau of another repeat lies with 95%: Student's t prediction interval, mean -+
+            t s sqrt(1 + 1/n) for n repeats with standard deviation s, cut to -1..1 (Hahn & Meeker,
+            "Statistical Intervals", 1991, ch. 4). Runs, queries and judgments are fixed: it says how
+            much hangs on which judgments went. NaN for fewer than two repeats.
         tau_ap: mean of tau_AP with the full leaderboard as the truth, -1..1.
         difference: mean over repeats and runs of the absolute difference of the run's mean value.
 
@@ -113,15 +113,21 @@ def remove(
 
 def _agreement(full: Floats, boards: Floats) -> TauAgreement:
     """Of leaderboards of shape (repeats, runs)."""
-    from scipy.special import stdtrit
-
     taus = tau_b_columns(full[:, None], boards.T)
     aps = np.array([tau_ap(full, board) for board in boards])[~np.isnan(taus)]
     taus = taus[~np.isnan(taus)]
     difference = float(np.abs(boards - full).mean()) if boards.size else 0.0
     if not taus.size:
         return TauAgreement(*(float("nan"),) * 4, difference)
-    tau, n = float(taus.mean()), len(taus)
-    half = float(stdtrit(n - 1, 0.975) * taus.std(ddof=1) * math.sqrt(1 + 1 / n)) if n > 1 else math.nan
-    low, high = (float(np.clip(end, -1, 1)) for end in (tau - half, tau + half))
-    return TauAgreement(tau, low, high, float(aps.mean()), difference)
+    return TauAgreement(float(taus.mean()), *prediction(taus), float(aps.mean()), difference)
+
+
+def prediction(taus: Floats) -> tuple[float, float]:
+    """Between what another repeat's tau lies with 95%, as in `TauAgreement`; NaN for fewer than two."""
+    from scipy.special import stdtrit
+
+    n = len(taus)
+    if n < 2:
+        return math.nan, math.nan
+    mean, half = taus.mean(), stdtrit(n - 1, 0.975) * taus.std(ddof=1) * math.sqrt(1 + 1 / n)
+    return max(-1.0, float(mean - half)), min(1.0, float(mean + half))
