@@ -35,7 +35,7 @@ def naive_kappa(ratings: Ratings, disagreement: int | None = None) -> float:
 
 
 def naive_error(ratings: Ratings, shift: float = 1e-6) -> tuple[float, float]:
-    """The standard error and the effective number of queries, with the slopes taken from kappa itself by adding a bit of a passage."""
+    """The standard error and the effective number of queries: slopes by adding a bit of a passage."""
 
     def value(shares: np.ndarray) -> float:
         shares = shares / shares.sum()
