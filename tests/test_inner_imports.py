@@ -34,6 +34,7 @@ PERMITTED = {
         "trecexam.cli.bank.check",
         "trecexam.cli.check",
         "trecexam.cli.config",
+        "trecexam.cli.demo",
         "trecexam.cli.exam.filtering",
         "trecexam.cli.exam.options",
         "trecexam.cli.exam.scoring",

@@ -4,10 +4,12 @@
 >>> track = trecexam.open_track("mytrack")
 >>> track.update()
 >>> track.leaderboard(["nDCG@10", "Cover(rel=4)@20"])
+>>> trecexam.evaluate({"mine": frame}, bank="bank.jsonl", passages="passages.jsonl")
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
@@ -15,17 +17,22 @@ from trecexam.version import __version__
 
 if TYPE_CHECKING:
     from trecexam.api import Track, open_track
+    from trecexam.demo import make_demo_track
+    from trecexam.evaluating import Evaluation, evaluate
     from trecexam.features.exams.filtering import filter_exam
     from trecexam.features.exams.fitting import fit_exam, improve_exam
     from trecexam.features.ragval.reporting import ragval_report
 
 __all__ = [
+    "Evaluation",
     "Track",
     "TrecexamError",
     "__version__",
+    "evaluate",
     "filter_exam",
     "fit_exam",
     "improve_exam",
+    "make_demo_track",
     "open_track",
     "ragval_report",
 ]
@@ -37,10 +44,18 @@ def __getattr__(name: str) -> Any:
         import trecexam.api as api
 
         return getattr(api, name)
+    if name in {"Evaluation", "evaluate"}:
+        from trecexam import evaluating
+
+        return getattr(evaluating, name)
     if name in {"fit_exam", "improve_exam"}:
         from trecexam.features.exams import fitting
 
         return getattr(fitting, name)
+    if name == "make_demo_track":
+        from trecexam.demo import make_demo_track
+
+        return make_demo_track
     if name == "filter_exam":
         from trecexam.features.exams import filtering
 
@@ -49,4 +64,6 @@ def __getattr__(name: str) -> Any:
         from trecexam.features.ragval import reporting
 
         return reporting.ragval_report
+    if name == "pyterrier":
+        return import_module("trecexam.pyterrier")
     raise AttributeError(f"module 'trecexam' has no attribute {name!r}")

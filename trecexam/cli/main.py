@@ -13,6 +13,7 @@ from trecexam.version import __version__
 
 #: sub-command -> (module, function, help line). The line stands here so that --help imports none of them.
 COMMANDS = {
+    "demo": ("trecexam.cli.demo", "demo", "A small track, graded, for a first look."),
     "init": ("trecexam.cli.init", "init", "Make a track folder from your files."),
     "watch": ("trecexam.cli.watch", "watch", "Grade what is new and keep out/ up to date."),
     "config": ("trecexam.cli.config", "config", "Every setting of trecexam.toml, and what a track sets."),

@@ -137,7 +137,7 @@ def leaderboard(
         return
     added = compared or whole
     plain = results.leaderboard_table(board)
-    ranks = results.leaderboard_ranks(board)
+    ranks = board.ranks
     show.table(
         compared.joined_to(plain) if compared else whole.table() if whole else plain,
         as_json=as_json,
@@ -185,6 +185,8 @@ def evaluate(
     out/rubric.subtopics.qrels of a track, with rel=1, or `trecexam export subtopics --min-rating N`. Where a
     passage stands several times for a query, measures that know no items take its best label. Means are over
     all queries of QRELS, as trec_eval -c.
+
+    Nothing is graded here. `trecexam.evaluate` of Python is another thing: it grades runs by a test bank.
     """
     if not measures:
         raise click.UsageError("which measures? Name at least one with -m, as -m nDCG@10")
@@ -200,7 +202,7 @@ def evaluate(
     else:
         table = results.leaderboard_table(done.board)
         value = results.leaderboard_json(done.board, done.files, NOBODY) if as_json else None
-        layout = Layout(KEYS, split=True, ranks=results.leaderboard_ranks(done.board))
+        layout = Layout(KEYS, split=True, ranks=done.board.ranks)
     show.table(table, as_json=as_json, json_value=value, layout=layout, wide=wide, aligned=aligned)
     return 1 if done.rejected else 0
 

@@ -11,6 +11,7 @@ from ir_measures import Measure
 from numpy.typing import NDArray
 
 from converters.run import Run
+from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.measure_names import names_of
 from trecexam.line.measures import above_scale, check_importance, without_vital
@@ -24,6 +25,7 @@ from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.leaderboard import leaderboard as leaderboard_of
 from trecexam.scores.measures import DIVERSITY
 from trecexam.scores.values import MeasureValues
+from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
     from trecexam.line.measure_names import MeasureLike
@@ -94,8 +96,46 @@ def official_values(
     return _values(track, cache, computed, tokens, prepare)
 
 
+def check_runs(track: LoadedTrack, runs: Collection[str] | None) -> None:
+    """Refuses names of runs that the track does not have.
+
+    Raises:
+        TrecexamError: with one of them.
+    """
+    for run in () if runs is None else runs:
+        if run not in track.runs:
+            known = did_you_mean(run, track.runs, f"there are {shorten_list(track.runs) or 'none'}")
+            raise TrecexamError(f"no run '{run}'; {known}", path=track.folder.root)
+
+
+def values_of_runs(
+    track: LoadedTrack,
+    measures: Sequence[MeasureLike] | None = None,
+    *,
+    official: bool = False,
+    runs: Collection[str] | None = None,
+) -> MeasureValues:
+    """The values of these runs (None: all) on the rubric labels, or on the official judgments.
+
+    Args:
+        measures: None for the track's own.
+
+    Raises:
+        TrecexamError: there is no such run; or as `leaderboard`.
+        ValueError: a measure cannot be computed.
+    """
+    check_runs(track, runs)
+    names = names_of(measures)
+    values = official_values(track, names) if official else rubric_values(track, names)
+    return values if runs is None else values.of_runs([run for run in values.runs if run in set(runs)])
+
+
 def leaderboard(
-    track: LoadedTrack, measures: Sequence[MeasureLike] | None = None, *, official: bool = False
+    track: LoadedTrack,
+    measures: Sequence[MeasureLike] | None = None,
+    *,
+    official: bool = False,
+    runs: Collection[str] | None = None,
 ) -> Leaderboard:
     """Means and standard errors per run, best first; on the official judgments with `official`.
 
@@ -103,14 +143,14 @@ def leaderboard(
 
     Args:
         measures: None for the track's own.
+        runs: the runs that are shown, None for all. The labels are those of the whole pool.
 
     Raises:
-        TrecexamError: the track has no official judgments, and they are asked for; or the bank has no
-            importances, and a measure needs them.
+        TrecexamError: the track has no official judgments, and they are asked for; the bank has no
+            importances, and a measure needs them; or there is no such run.
         ValueError: a measure cannot be computed.
     """
-    names = names_of(measures)
-    values = official_values(track, names) if official else rubric_values(track, names)
+    values = values_of_runs(track, measures, official=official, runs=runs)
     answered = {name: [q for q in values.query_ids if q in run] for name, run in track.runs.items()}
     board = leaderboard_of(
         values, values.measures, values.query_ids, answered, average=track.config.scores.average

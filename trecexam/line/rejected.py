@@ -31,6 +31,11 @@ def rejected_rows(track: LoadedTrack, ungraded: tuple[Rejected, ...] = ()) -> tu
     return (*track.not_taken, *ids, *measures, *ungraded, *items)
 
 
+def all_rejected(track: LoadedTrack) -> tuple[Rejected, ...]:
+    """What of the track's inputs was not taken, and what has no grade, each with file, line and reason."""
+    return rejected_rows(track, tuple(left_out(track)))
+
+
 def not_computable(track: LoadedTrack) -> str | None:
     """Why the track's own official measures cannot be computed on its judgments; None where they can."""
     return track.derived("official measures", ("official", "settings"), lambda: _not_computable(track))

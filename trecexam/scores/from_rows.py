@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from ir_measures import Measure
+from ir_measures import Measure, Qrel
 from ir_measures.util import QrelsConverter
 from numpy.typing import NDArray
 
@@ -16,6 +16,8 @@ from trecexam.scores.labels import RubricQrel
 _NO_ITEM = frozenset(("0", "Q0", "", "0.0", "nan", "None", "<NA>"))
 #: What a row of `Track.qrels_frame` has: a passage's rating on one item.
 _RATED = frozenset(("query_id", "doc_id", "item_id", "rating"))
+#: What a row of `trecexam.pyterrier.qrels` has, by ir_measures' names: a passage's ratings on all items.
+_CARRYING = frozenset(("query_id", "doc_id", "relevance", "ratings"))
 
 
 class QueryJudgments(NamedTuple):
@@ -73,9 +75,10 @@ def together(each: Collection[ItemRows]) -> ItemRows:
 
 
 def rows_of(qrels: Any) -> list[Any]:
-    """Qrels in any form that ir_measures takes, or as `Track.qrels_frame` has them, as rows.
+    """Qrels in any form that ir_measures takes, or as frames of ours have them, as rows.
 
-    Rows of one passage and item each, with `item_id` and `rating`, become one `RubricQrel` a passage.
+    Rows of one passage and item each, with `item_id` and `rating`, become one `RubricQrel` a passage; so do
+    a frame's rows of a passage with its `ratings`.
 
     Raises:
         ValueError: they are no qrels; or a passage has two ratings on an item, or no row for one of the
@@ -86,10 +89,27 @@ def rows_of(qrels: Any) -> list[Any]:
     if hasattr(qrels, "itertuples") and set(columns) >= _RATED:
         missing = {name: value for name, value in (("rating", -1), ("importance", "")) if name in columns}
         return _passages(qrels.fillna(missing).itertuples(index=False))
+    if hasattr(qrels, "itertuples") and set(columns) >= _CARRYING:
+        return [_carrying(row) for row in qrels.itertuples(index=False)]
     rows = list(QrelsConverter(qrels).as_namedtuple_iter())  # type: ignore[no-untyped-call]
     if rows and set(getattr(rows[0], "_fields", ())) >= _RATED:
         return _passages(rows)
     return rows
+
+
+def _carrying(row: Any) -> Qrel:
+    """A row of a passage with its ratings; a plain one where it has none, as where frames were joined."""
+    fields = row.query_id, row.doc_id, int(row.relevance)
+    if isinstance(row.ratings, str):
+        raise ValueError(
+            f"qrels of query {row.query_id!r}: the ratings of passage {row.doc_id!r} are text, "
+            f"{row.ratings!r}; keep such a frame as parquet or pickle, or track.qrels_frame() as CSV"
+        )
+    if not hasattr(row.ratings, "__len__"):
+        return Qrel(*fields)
+    importances: Any = getattr(row, "importances", None)
+    importances = tuple(importances) if hasattr(importances, "__len__") else None
+    return RubricQrel(*fields, ratings=tuple(row.ratings), importances=importances)
 
 
 def _passages(rows: Iterable[Any]) -> list[RubricQrel]:

@@ -5,12 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from html import escape
+from typing import Any, Literal
+
+import numpy as np
 
 from trecexam.scores.ties import TIE_DECIMALS
 from trecexam.scores.values import MeasureValues
+from trecexam.tables.frames import Framed, texts
+from trecexam.tables.text import plural
 
 Average = Literal["all", "answered"]
+#: Runs, and cautions, that a notebook is shown.
+_SHOWN, _NOTES = 50, 5
 
 
 @dataclass(frozen=True)
@@ -39,8 +46,8 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Leaderboard:
-    """Runs, best first.
+class Leaderboard(Framed):
+    """Runs, best first. As a data frame it has the columns of `out/leaderboard.tsv`, see `columns`.
 
     Attributes:
         measures: as ir_measures prints them; the first orders the rows.
@@ -55,6 +62,38 @@ class Leaderboard:
     average: Average
     rows: tuple[Row, ...]
     cautions: tuple[str, ...] = ()
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """Each row's rank by the first measure, from 1; runs with equal means share the better one."""
+        means = [round(row.scores[0].mean, TIE_DECIMALS) if row.scores else 0.0 for row in self.rows]
+        return tuple(means.index(mean) + 1 for mean in means)
+
+    def columns(self) -> dict[str, Any]:
+        """`run` (text), then each measure and its standard error, `MEASURE.stderr` (float64)."""
+        columns = {"run": texts([row.run for row in self.rows])}
+        for place, name in enumerate(self.measures):
+            scores = [row.scores[place] for row in self.rows]
+            columns[name] = np.array([score.mean for score in scores], np.float64)
+            columns[f"{name}.stderr"] = np.array([score.stderr for score in scores], np.float64)
+        return columns
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the first runs by rank, means with their standard errors."""
+        heads = "".join(f"<th>{escape(name)}</th>" for name in ("rank", "run", *self.measures))
+        rows = "".join(
+            f"<tr><td>{rank}</td><td style='text-align: left'>{escape(row.run)}</td>"
+            + "".join(f"<td>{score.mean:.4f} ±{score.stderr:.3f}</td>" for score in row.scores)
+            + "</tr>"
+            for rank, row in zip(self.ranks[:_SHOWN], self.rows, strict=False)
+        )
+        left_out = len(self.rows) - _SHOWN
+        notes = [f"mean ± standard error, {plural(self.n_queries, 'query')}", *self.cautions[:_NOTES]]
+        more = len(self.cautions) - _NOTES
+        notes += [f"and {more:,} more in `cautions`"] if more > 0 else []
+        notes += [f"{plural(left_out, 'more run')}: to_pandas(), to_polars()"] if left_out > 0 else []
+        below = "".join(f"<div><small>{escape(note)}</small></div>" for note in notes)
+        return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{below}"
 
 
 def leaderboard(

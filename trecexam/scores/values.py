@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -37,6 +37,14 @@ class MeasureValues:
         rows = [[[of_run[q][name] for name in names] for q in query_ids] for of_run in values.values()]
         array = np.array(rows, np.float64).reshape(len(values), len(query_ids), len(names))
         return cls(tuple(values), query_ids, names, array)
+
+    def of_runs(self, runs: Sequence[str]) -> MeasureValues:
+        """The values of these runs alone, in their order.
+
+        Raises:
+            KeyError: a run has no values.
+        """
+        return replace(self, runs=tuple(runs), array=self.array[[self._row[run] for run in runs]])
 
     def matrix(
         self, measure: str, runs: Sequence[str] | None = None, query_ids: Iterable[str] | None = None

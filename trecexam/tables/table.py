@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from trecexam.tables.frames import Framed, texts
 from trecexam.tables.terminal import columns, padded, printable, printable_json
 
 Value = str | int | float | None
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(Framed):
     """Column names and rows. A None or NaN is an empty field in TSV, null in JSON.
 
     `digits` are those of floats in TSV, after the point. In the columns `small` what these would show as 0
@@ -25,6 +26,10 @@ class Table:
     rows: tuple[tuple[Value, ...], ...]
     digits: int = 6
     small: tuple[str, ...] = ()
+
+    def columns(self) -> dict[str, Any]:
+        """The columns, None and NaN as they are; one of texts and numbers is of texts."""
+        return {name: _typed(values) for name, values in by_column(self)}
 
     def records(self) -> list[dict[str, Value]]:
         """The rows as JSON-ready objects."""
@@ -93,6 +98,15 @@ def column_texts(values: Sequence[Value], digits: int, *, small: bool = False) -
         else:
             texts.append("" if value is None else str(value))
     return texts
+
+
+def _typed(values: Sequence[Value]) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.array(values)
+    except pa.ArrowException:
+        return texts([None if value is None else str(value) for value in values])
 
 
 def _finite(value: Value) -> Value:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
-from trecexam.errors import TrecexamError
 from trecexam.features.exporting.facets import facet_ratings
+from trecexam.line.evaluation import check_runs
 from trecexam.line.loaded import LoadedTrack
+from trecexam.line.official import official_judgments
 from trecexam.scores.labels import label_qrels, subtopic_qrels
 
 if TYPE_CHECKING:
-    import pandas
-
     from converters.records import Qrel
+    from converters.run import Run
     from trecexam.scores.labels import LabelRule, RubricQrel
 
 
@@ -50,52 +48,6 @@ def qrels(
     )
 
 
-def qrels_frame(
-    track: LoadedTrack,
-    *,
-    label: LabelRule | None = None,
-    min_rating: int | None = None,
-    min_answers: int | None = None,
-    binary: bool = False,
-) -> pandas.DataFrame:
-    """The Rubric-Qrels as a pandas data frame with a row for each labelled passage and item.
-
-    All functions of `ir_measures` take it as qrels, and compute Cover and nCover from it, as long as each
-    passage has its row for each item: passages and items may be left out whole, single rows may not.
-
-    Args:
-        label, min_rating, min_answers, binary: as in `qrels`.
-
-    Returns:
-        Columns `query_id`, `doc_id`, `item_id`, `rating` (0..5, -1 where there is none), `label` (the
-        passage's), `relevance` (the same, by the name that ir_measures looks for) and, where the bank has
-        importances, `importance` (of the item: "vital", "okay" or ""). Items are in the bank's order.
-
-    Raises:
-        TrecexamError: pandas is not installed.
-        ValueError: as `qrels`.
-    """
-    try:
-        import pandas
-    except ImportError:
-        raise TrecexamError("a data frame needs pandas: pip install pandas") from None
-    rows = list(qrels(track, label=label, min_rating=min_rating, min_answers=min_answers, binary=binary))
-    items = [track.sheets[row.query_id].items for row in rows]
-    counts = [len(of_query) for of_query in items]
-    labels = np.repeat(np.array([row.relevance for row in rows], np.int64), counts)
-    columns: dict[str, Any] = {
-        "query_id": np.repeat(np.array([row.query_id for row in rows], object), counts),
-        "doc_id": np.repeat(np.array([row.doc_id for row in rows], object), counts),
-        "item_id": [item.item_id for of_query in items for item in of_query],
-        "rating": np.array([rating for row in rows for rating in row.ratings], np.int64),
-        "label": labels,
-        "relevance": labels,
-    }
-    if track.bank.has_importance:
-        columns["importance"] = [item.importance for of_query in items for item in of_query]
-    return pandas.DataFrame(columns)
-
-
 def subtopics(track: LoadedTrack, *, min_rating: int | None = None) -> Iterator[Qrel]:
     """The diversity qrels: iteration is the item's index, relevance 1 where the passage reaches it.
 
@@ -107,6 +59,30 @@ def subtopics(track: LoadedTrack, *, min_rating: int | None = None) -> Iterator[
     """
     threshold = track.config.scores.min_rating if min_rating is None else min_rating
     return (row for query in track.ratings() for row in subtopic_qrels(query, threshold))
+
+
+def runs(track: LoadedTrack, runs: Collection[str] | None = None) -> dict[str, Run]:
+    """The runs by name, in trec_eval's order; of generated responses, what of them is evaluated.
+
+    Iterating a run gives `converters.records.RunEntry`s, which `ir_measures` takes.
+
+    Args:
+        runs: their names, None for all.
+
+    Raises:
+        TrecexamError: there is no such run.
+    """
+    check_runs(track, runs)
+    return {name: run for name, run in track.runs.items() if runs is None or name in runs}
+
+
+def official_qrels(track: LoadedTrack) -> Iterator[Qrel]:
+    """The official judgments, whatever they came from.
+
+    Raises:
+        TrecexamError: the track has none.
+    """
+    return iter(official_judgments(track).rows)
 
 
 def grades(track: LoadedTrack) -> Iterator[dict[str, Any]]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trecexam.scores.ties import TIE_DECIMALS
 from trecexam.scores.values import MeasureValues
 from trecexam.tables.table import Table, Value
 
@@ -24,12 +23,6 @@ def leaderboard_table(board: Leaderboard) -> Table:
         for row in board.rows
     )
     return Table(("run", *columns), tuple(rows))
-
-
-def leaderboard_ranks(board: Leaderboard) -> tuple[int, ...]:
-    """Each row's rank by the first measure, from 1; runs with equal means share the better one."""
-    means = [round(row.scores[0].mean, TIE_DECIMALS) if row.scores else 0.0 for row in board.rows]
-    return tuple(means.index(mean) + 1 for mean in means)
 
 
 def leaderboard_json(board: Leaderboard, files: Mapping[str, str], human: Any) -> dict[str, Any]:

@@ -1,0 +1,109 @@
+"""`trecexam demo`: the track that comes with the package."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from support import ROOT, write_run
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.demo import DATA
+from trecexam.tables.plots.model import Drawing
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("demo") / "mydemo"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("trecexam.tables.plots.canvas._drawn", lambda plot: Drawing(b"<svg/>", b"not drawn"))
+        assert run(["demo", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture
+def demo(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "mydemo"))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file() and ".trecexam" not in path.parts)
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def test_its_leaderboard_is_the_one_in_the_readme(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    measures = [word for name in ("P(rel=4)@10", "nDCG@10", "Cover(rel=4)@10") for word in ("-m", name)]
+    assert run(["leaderboard", str(demo), "--table", *measures]) == 0
+    table = "\n".join(line.rstrip() for line in capsys.readouterr().out.splitlines())
+    assert f"```text\n{table}\n```" in (ROOT / "README.md").read_text()
+
+
+def test_again_it_prints_the_same_and_changes_no_file(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = contents(demo)
+    assert run(["demo", str(demo)]) == 0
+    printed = capsys.readouterr()
+    assert contents(demo) == before
+    assert printed.out.startswith("run\tP(rel=4)@10\t")
+    assert "dense-rerank\t0.500000\t" in printed.out
+    assert f"all of it on one page: {demo / 'out' / 'report.html'}\n" in printed.err
+    assert (demo / "out" / "report.html").is_file()
+    assert f"trecexam correlate {demo} " in printed.err
+
+
+def test_any_run_on_its_passages_has_grades_for_all_of_them(
+    demo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    doc_ids = sorted(json.loads(line)["docid"] for line in (demo / "passages.jsonl").read_text().splitlines())
+    query_ids = [line.split("\t")[0] for line in (demo / "queries.tsv").read_text().splitlines()]
+    settings = (demo / "trecexam.toml").read_text()
+    (demo / "trecexam.toml").write_text(settings.replace("depth = 10", "depth = 96"))
+    write_run(demo / "runs" / "all.run", dict.fromkeys(query_ids, doc_ids))
+    assert run(["demo", str(demo)]) == 0
+    assert "\nall\t" in capsys.readouterr().out
+    with trecexam.open_track(demo) as track:
+        assert (track.counts().cells, track.counts().missing) == (7760, 0)
+
+
+def test_what_was_edited_stays_and_what_is_missing_comes_back(demo: Path) -> None:
+    (demo / "qrels.txt").write_text("q01 0 heat-pump-01 1\n")
+    (demo / "runs" / "dense.run").unlink()
+    assert [path.name for path in trecexam.make_demo_track(demo)] == ["dense.run"]
+    assert (demo / "qrels.txt").read_text() == "q01 0 heat-pump-01 1\n"
+
+
+def test_a_folder_that_was_made_in_part_is_finished(tmp_path: Path) -> None:
+    shutil.copy(DATA / "trecexam.toml", tmp_path)
+    made = trecexam.make_demo_track(tmp_path)
+    assert len(made) == len(contents(DATA)) - 1
+    assert contents(tmp_path) == contents(DATA)
+
+
+def test_a_folder_of_something_else_is_refused_and_left_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "thesis.tex").write_text("chapter 1")
+    assert run(["demo", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == (
+        f"trecexam: {tmp_path}: is not empty, and no demo track; name another folder\n"
+    )
+    assert contents(tmp_path) == {"thesis.tex": b"chapter 1"}
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    assert run(["demo", str(tmp_path / "file" / "demo")]) == 2
+    assert capsys.readouterr().err == f"trecexam: {tmp_path}/file/demo: cannot be written: Not a directory\n"
+
+
+def test_grading_here_names_the_embedder_in_the_settings(tmp_path: Path) -> None:
+    trecexam.make_demo_track(tmp_path, grade=True)
+    with trecexam.open_track(tmp_path) as track:
+        assert (track.folder.config.grader.name, track.folder.config.grader.recorded) == ("embedding", None)
+    assert trecexam.make_demo_track(tmp_path, grade=True) == []
+    settings = tmp_path / "trecexam.toml"
+    settings.write_text(settings.read_text().replace('"embedding"', '"seq2seq"'))
+    with pytest.raises(trecexam.TrecexamError, match=r"trecexam\.toml: names a grader of your own"):
+        trecexam.make_demo_track(tmp_path, grade=True)

@@ -1,0 +1,105 @@
+"""`Track.add_run`: what people hold in Python, as a file of the drop folder."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import HashGrader
+
+import converters
+import trecexam
+from trecexam import TrecexamError
+from trecexam.features.adding.runs import run_of
+
+FRAME = pandas.DataFrame({"qid": ["q1", "q1"], "docno": ["q1-d01", "q1-d02"], "score": [1, 2]})
+
+
+def test_an_added_run_is_on_the_leaderboard_under_its_name(small_track: Path) -> None:
+    with trecexam.open_track(small_track) as track:
+        path = track.add_run("mine.v2", FRAME)
+        assert path == small_track / "runs" / "mine.v2.run"
+        assert path.read_text() == "q1 Q0 q1-d02 1 2.0 mine.v2\nq1 Q0 q1-d01 2 1.0 mine.v2\n"
+        assert track.run_files()["mine.v2"] == path
+        assert {row.run for row in track.leaderboard().rows} == {"mine.v2", "run0", "run1", "run2"}
+        track.add_run("mine.v2", FRAME)
+        with pytest.raises(TrecexamError, match="another run is there already; replace=True replaces it"):
+            track.add_run("mine.v2", FRAME.head(1))
+        assert len(path.read_text().splitlines()) == 2
+        track.add_run("mine.v2", FRAME.head(1), replace=True)
+        assert len(path.read_text().splitlines()) == 1
+        assert [file.name for file in path.parent.glob(".*")] == []
+
+
+def test_a_file_is_added_under_another_name_than_its_tag(small_track: Path, tmp_path: Path) -> None:
+    packed = tmp_path / "anserini.txt.gz"
+    packed.write_bytes(gzip.compress((small_track / "runs" / "run1.run").read_bytes()))
+    with trecexam.open_track(small_track) as track:
+        path = track.add_run("bm25", packed)
+        ours, its = (converters.read(each, "run") for each in (path, small_track / "runs" / "run1.run"))
+        assert list(ours) == list(its.renamed("bm25"))
+
+
+def test_a_run_of_the_same_name_with_another_ending_is_not_doubled(small_track: Path) -> None:
+    (small_track / "runs" / "bm25.txt.gz").write_bytes(
+        gzip.compress((small_track / "runs" / "run1.run").read_bytes())
+    )
+    with trecexam.open_track(small_track) as track:
+        for replace in (False, True):
+            with pytest.raises(TrecexamError, match=r"bm25\.txt\.gz: move it away, or use another"):
+                track.add_run("bm25", FRAME, replace=replace)
+    assert not (small_track / "runs" / "bm25.run").exists()
+
+
+def test_responses_are_added_by_the_name_of_their_system(small_track: Path, tmp_path: Path) -> None:
+    row = {
+        "metadata": {"run_id": "rag", "narrative_id": "q1", "narrative": "query number q1"},
+        "references": [],
+        "answer": [{"text": "An answer.", "citations": []}],
+    }
+    (tmp_path / "x.jsonl").write_text(json.dumps(row) + "\n")
+    with trecexam.open_track(small_track, grader=HashGrader()) as track:
+        with pytest.raises(TrecexamError, match=r"responses of rag: add them by that name"):
+            track.add_run("mine", tmp_path / "x.jsonl")
+        track.add_run("rag", tmp_path / "x.jsonl")
+        assert "rag" in track.run_files()
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".hidden", "a/b", "a b", "a\tb", "x.part", "x.gz", "ä" * 101, "a\u202eb"]
+)
+def test_a_name_that_no_run_can_have_is_refused(name: str, small_track: Path) -> None:
+    with trecexam.open_track(small_track) as track, pytest.raises(TrecexamError):
+        track.add_run(name, FRAME)
+    assert len(list((small_track / "runs").iterdir())) == 3
+
+
+IDS = st.text(st.characters(codec="utf-8", exclude_categories=("Z", "C")), min_size=1, max_size=5)
+SCORES = st.dictionaries(
+    IDS, st.dictionaries(IDS, st.floats(allow_nan=False, allow_infinity=False), min_size=1), min_size=1
+)
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("empty")
+    (root / "trecexam.toml").write_text("# nothing\n")
+    return root
+
+
+@settings(max_examples=30)
+@given(scores=SCORES)
+def test_what_is_written_is_read_again_to_the_last_bit(
+    empty: Path, scores: dict[str, dict[str, float]]
+) -> None:
+    with trecexam.open_track(empty) as track:
+        again: Any = converters.read(track.add_run("mine", scores, replace=True), "run")
+    own = run_of("mine", scores)
+    assert list(again) == list(own)
+    assert set(again.query_ids) == set(scores)

@@ -1,0 +1,160 @@
+"""What notebooks are given: leaderboards, values and grades as data frames, and a leaderboard in HTML."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pandas
+import polars
+import pyarrow
+import pytest
+from support import HashGrader, make_small_track
+
+import trecexam
+from trecexam import TrecexamError
+from trecexam.scores.leaderboard import Leaderboard, Row, Score
+from trecexam.tables.table import Table
+
+MEASURES = ["nDCG@10", "Cover(rel=4)@5"]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = make_small_track(
+        tmp_path_factory.mktemp("frames") / "track", config="[track]\ndepth = 8\n[report]\nwrite = false\n"
+    )
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        track.update()
+    return root
+
+
+@pytest.fixture
+def track(root: Path) -> Iterator[trecexam.Track]:
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        yield track
+
+
+def test_a_leaderboard_is_a_data_frame_of_every_library(track: trecexam.Track) -> None:
+    board = track.leaderboard(MEASURES)
+    header = ["run", "nDCG@10", "nDCG@10.stderr", "Cover(rel=4)@5", "Cover(rel=4)@5.stderr"]
+    rows = [
+        (row.run, *(value for score in row.scores for value in (score.mean, score.stderr)))
+        for row in board.rows
+    ]
+    for frame in (board.to_polars(), polars.DataFrame(board)):
+        assert frame.columns == header
+        assert frame.rows() == rows
+    assert list(board.to_pandas().itertuples(index=False, name=None)) == rows
+    assert pyarrow.table(board).schema.types == [pyarrow.string(), *[pyarrow.float64()] * 4]
+
+
+def test_a_leaderboard_without_runs_keeps_its_types() -> None:
+    board = Leaderboard(("nDCG@10",), 0, "all", ())
+    assert pyarrow.table(board).schema.types == [pyarrow.string(), pyarrow.float64(), pyarrow.float64()]
+    assert "<tbody></tbody>" in board._repr_html_()
+
+
+def test_a_leaderboard_can_be_of_some_runs(track: trecexam.Track) -> None:
+    rows = {row.run: row for row in track.leaderboard(MEASURES).rows}
+    assert {row.run: row for row in track.leaderboard(MEASURES, runs=["run2", "run0"]).rows} == {
+        run: rows[run] for run in ("run0", "run2")
+    }
+    assert track.leaderboard(runs=[]).rows == ()
+    official = track.leaderboard(MEASURES[:1], official=True, runs=("run1",))
+    assert [row.run for row in official.rows] == ["run1"]
+    with pytest.raises(TrecexamError, match="no run 'run9'; did you mean 'run"):
+        track.leaderboard(runs=["run9"])
+
+
+def test_a_notebook_shows_ranks_means_and_what_one_must_know_and_runs_no_script() -> None:
+    rows = tuple(Row(f"<b>{n}", 2, 2, (Score(1 - n / 100, 0.25),)) for n in range(60))
+    board = Leaderboard(
+        ("P(rel=4)@5",), 2, "all", (rows[0], replace(rows[0], run="&"), *rows[1:]), ("a < b",)
+    )
+    html = board._repr_html_()
+    assert "<td>1</td><td style='text-align: left'>&lt;b&gt;0</td><td>1.0000 ±0.250</td>" in html
+    assert "<td>1</td><td style='text-align: left'>&amp;</td>" in html
+    assert "<td>3</td><td style='text-align: left'>&lt;b&gt;1</td>" in html
+    assert "<th>P(rel=4)@5</th>" in html
+    assert "a &lt; b" in html
+    assert "11 more runs" in html
+    assert html.count("<tr>") == 51
+    assert "<b>" not in html
+    html = replace(board, cautions=tuple("abcdefgh"))._repr_html_()
+    assert "<small>e</small>" in html
+    assert "<small>f</small>" not in html
+    assert "and 3 more in `cautions`" in html
+
+
+def test_values_by_query_are_those_of_the_file_in_full_precision(root: Path, track: trecexam.Track) -> None:
+    frame = track.per_query(library="pyarrow")
+    some = track.per_query(MEASURES, runs=["run1"])
+    board = track.leaderboard(MEASURES)
+    official = track.per_query(["P(rel=2)@5"], official=True, library="polars")
+    assert frame.schema.types == [*[pyarrow.string()] * 3, pyarrow.float64()]
+    lines = [line.split("\t") for line in (root / "out" / "per_query.tsv").read_text().splitlines()]
+    assert [
+        frame.column_names,
+        *([*row[:3], f"{row[3]:.6f}"] for row in zip(*frame.to_pydict().values(), strict=True)),
+    ] == lines
+    means = some.groupby("measure")["value"].mean()
+    (row,) = (row for row in board.rows if row.run == "run1")
+    assert [means[name] for name in MEASURES] == pytest.approx([score.mean for score in row.scores])
+    assert official["measure"].unique().to_list() == ["P(rel=2)@5"]
+
+
+def test_grades_are_a_frame_with_people_beside_the_grader(root: Path, track: trecexam.Track) -> None:
+    rows = list(track.grades())
+    first = rows[0]
+    cell = [first[name] for name in ("query_id", "doc_id")]
+    track.override(*cell, 5, item=first["item_id"], who="ann", why="so")
+    frame = track.grades_frame()
+    arrow = track.grades_frame(library="pyarrow")
+    (root / "overrides.tsv").unlink()
+    ids = ["query_id", "doc_id", "item_id"]
+    assert list(frame.columns) == [
+        *ids,
+        "rating",
+        "human_rating",
+        "who",
+        "status",
+        "answer",
+        "model",
+        "prompt",
+    ]
+    assert list(frame[[*ids, "rating", "status", "answer"]].itertuples(index=False, name=None)) == [
+        tuple(row[name] for name in (*ids, "rating", "status", "answer")) for row in rows
+    ]
+    assert arrow.schema.field("rating").type == arrow.schema.field("human_rating").type == pyarrow.int64()
+    rated = frame[frame["human_rating"] >= 0]
+    assert len(rated) == 1
+    assert tuple(rated.iloc[0][[*ids, "human_rating", "who"]]) == (*(first[name] for name in ids), 5, "ann")
+
+
+def test_other_tables_are_data_frames_too(track: trecexam.Track) -> None:
+    table = track.differences(["nDCG@10"]).table()
+    frame = table.to_polars()
+    assert frame.columns == list(table.header)
+    assert frame.rows() == list(table.rows)
+    mixed = Table(("a", "b"), ((1, "x"), ("y", None)))
+    assert mixed.to_pandas()["a"].tolist() == ["1", "y"]
+    assert pyarrow.table(mixed)["b"].to_pylist() == ["x", None]
+
+
+def test_qrels_are_the_same_in_every_library(track: trecexam.Track) -> None:
+    of_pandas = track.qrels_frame()
+    pandas.testing.assert_frame_equal(track.qrels_frame(library="polars").to_pandas(), of_pandas)
+    assert track.qrels_frame(library="pyarrow").column_names == list(of_pandas.columns)
+
+
+def test_a_library_that_is_not_there_is_named_with_its_extra(
+    track: trecexam.Track, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(TrecexamError, match=r"needs polars: pip install polars, or 'trecexam\[polars\]'"):
+        track.leaderboard().to_polars()
+    with pytest.raises(TrecexamError, match="no data frames of 'panda'; did you mean 'pandas'"):
+        track.per_query(library="panda")  # type: ignore[arg-type]

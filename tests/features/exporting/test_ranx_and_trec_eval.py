@@ -1,0 +1,126 @@
+"""What other evaluators are given: ranx's labels and runs, and files of runs and judgments for trec_eval."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import ir_measures
+import pytest
+from support import ROOT, HashGrader, make_small_track, write_run
+
+import converters
+import trecexam
+from trecexam import TrecexamError
+from trecexam.cli.main import run
+
+RANX = """
+import json, sys
+import ranx, trecexam
+with trecexam.open_track(sys.argv[1]) as track:
+    runs = track.ranx_runs()
+    board = track.per_query(["nDCG@5", "P(rel=4)@5"], library="pyarrow").to_pylist()
+    values = {
+        measure: {
+            name: dict(zip(sorted(qrels.keys()), ranx.evaluate(qrels, run, metric, False).tolist()))
+            for name, run in runs.items()
+        }
+        for measure, metric, qrels in (
+            ("nDCG@5", "ndcg@5", track.ranx_qrels()),
+            ("P(rel=4)@5", "precision@5", track.ranx_qrels(binary=True, min_rating=4)),
+        )
+    }
+    best = runs["run0"].run["q1"]
+    print(json.dumps([values, board, [[str(key), float(value)] for key, value in best.items()]]))
+"""
+
+
+@pytest.mark.slow
+def test_ranx_has_our_values_ties_as_trec_eval_orders_them_and_the_scores_of_the_run(graded: Path) -> None:
+    lines = [line.split() for line in (graded / "runs" / "run0.run").read_text().splitlines()]
+    rows = [
+        f"{q} {zero} {doc_id} {rank} {int(rank) // 4 * -0.1} run0\n" for q, zero, doc_id, rank, *_ in lines
+    ]
+    (graded / "runs" / "run0.run").write_text("".join(rows))
+    # Compiled, ranx takes a minute to start.
+    done = subprocess.run(
+        [sys.executable, "-c", RANX, graded],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    values, board, best = json.loads(done.stdout)
+    assert len(board) == 3 * 3 * 2
+    for row in board:
+        assert values[row["measure"]][row["run"]][row["query_id"]] == pytest.approx(row["value"]), row
+    own = converters.read(graded / "runs" / "run0.run", "run")
+    assert [doc_id for doc_id, _ in best] == own.ranking("q1")
+    assert [score for _, score in best] == pytest.approx(own.scores[: own.count("q1")].tolist())
+    assert len({score for _, score in best}) == len(best)
+
+
+def test_without_ranx_its_extra_is_named(small_track: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ranx", None)
+    with trecexam.open_track(small_track, grader=HashGrader()) as track:
+        for call in (track.ranx_qrels, track.ranx_runs):
+            with pytest.raises(TrecexamError, match=r"pip install ranx, or 'trecexam\[ranx\]'"):
+                call()
+
+
+def test_runs_are_written_as_trec_eval_takes_them_whatever_they_were(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = make_small_track(tmp_path / "track")
+    ranking = {"q1": ["q1-d03", "q1-d01"], "q2": ["q2-d02"]}
+    for name in ("one/x.run", "two/x.run"):
+        write_run(root / "runs" / name, ranking, tag="Anserini")
+    packed = root / "runs" / "two" / "x.run"
+    packed.with_name("x.run.gz").write_bytes(gzip.compress(packed.read_bytes()))
+    packed.unlink()
+    row = {
+        "metadata": {"run_id": "rag", "narrative_id": "q1", "narrative": "query number q1"},
+        "references": ["q1-d02"],
+        "answer": [{"text": "An answer.", "citations": [0]}],
+    }
+    (root / "runs" / "rag.jsonl").write_text(json.dumps(row) + "\n")
+    assert run(["export", "runs", str(root), "-o", str(tmp_path / "made" / "runs")]) == 0
+    assert "6 runs written to" in capsys.readouterr().err
+    with trecexam.open_track(root) as track:
+        runs = track.runs()
+    files = {path.stem: converters.read(path, "run") for path in (tmp_path / "made" / "runs").iterdir()}
+    assert set(files) == {"run0", "run1", "run2", "one_x", "two_x", "rag"}
+    for name, own in runs.items():
+        again = files[name.replace("/", "_")]
+        assert again.name == name.replace("/", "_")
+        assert list(again.renamed(name)) == list(own)
+    scored = ir_measures.read_trec_run(str(tmp_path / "made" / "runs" / "one_x.run"))
+    assert [row.doc_id for row in scored] == ["q1-d03", "q1-d01", "q2-d02"]
+    assert run(["export", "runs", str(root), "-o", str(tmp_path / "one"), "--run", "run1"]) == 0
+    assert [path.name for path in (tmp_path / "one").iterdir()] == ["run1.run"]
+    assert run(["export", "runs", str(root), "-o", str(tmp_path / "none"), "--run", "run7"]) == 2
+    assert "no run 'run7'; did you mean" in capsys.readouterr().err
+
+
+def test_two_runs_never_share_a_file(small_track: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_run(small_track / "runs" / "a.run", {"q1": ["q1-d01"]}, tag="a/b")
+    write_run(small_track / "runs" / "b.run", {"q1": ["q1-d02"]}, tag="a_b")
+    assert run(["export", "runs", str(small_track), "-o", str(small_track / "made")]) == 2
+    assert "a_b.run: two runs would be written here" in capsys.readouterr().err
+    assert not (small_track / "made").exists()
+
+
+def test_official_judgments_are_written_as_trec_eval_takes_them(
+    small_track: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    (small_track / "qrels.txt").write_text("q1 Q0 q1-d01 2 0.9 judge\nq1 Q0 q1-d02 0 0.5 judge\n")
+    assert run(["export", "official", str(small_track)]) == 0
+    assert capsysbinary.readouterr().out == b"q1 0 q1-d01 2\nq1 0 q1-d02 0\n"
+    (small_track / "qrels.txt").unlink()
+    assert run(["export", "official", str(small_track)]) == 2
+    assert b"official judgments" in capsysbinary.readouterr().err

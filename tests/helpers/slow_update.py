@@ -1,0 +1,64 @@
+"""Updates a track with a slow, deterministic grader; the fault tests kill it at random moments."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from support import HashGrader
+
+import trecexam
+from trecexam.graders import Answer, Cell, create
+from trecexam.line.measures import check_measures
+from trecexam.track import TrackFolder
+
+
+class SlowGrader(HashGrader):
+    """Waits in each batch for `seconds`."""
+
+    seconds = 0.0
+
+    def _done(self, batch: list[tuple[Cell, Answer]]) -> Sequence[tuple[Cell, Answer]]:  # type: ignore[override]
+        time.sleep(self.seconds)
+        return super()._done(batch)
+
+
+def slowed(root: Path, seconds: float) -> Any:
+    """The track's own grader, a language model, which waits while a batch is on the device."""
+    folder = TrackFolder.open(root)
+    grader: Any = create(folder.config.grader, folder.root)
+    score = grader.backend.score
+
+    def slow(jobs: Any, answers: Any) -> Any:
+        result = score(jobs, answers)
+
+        def wait() -> Any:
+            time.sleep(seconds)
+            return result()
+
+        return wait
+
+    grader.backend.score = slow
+    # The model is loaded before the clock starts.
+    _ = grader.backend.scorer
+    return grader
+
+
+def update_slowly(root: Path, *, own: bool) -> int:
+    """Prints "ready" when all is loaded, and "done" at the end; 0.
+
+    Args:
+        own: by the grader of the track's settings, which waits for 0.05 s a batch.
+    """
+    grader = slowed(root, 0.05) if own else SlowGrader(batch=6)
+    if isinstance(grader, SlowGrader):
+        grader.seconds = 0.01
+    with trecexam.open_track(root, grader=grader) as track:
+        # What an update imports is imported before the clock starts.
+        check_measures(track._loader.config, track.folder.config_path)
+        print("ready", flush=True)
+        track.update()
+    print("done", flush=True)
+    return 0

@@ -1,0 +1,352 @@
+"""`trecexam.evaluate`: all that it takes, and that its values are those of a track's folder."""
+
+from __future__ import annotations
+
+import gc
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import ir_measures
+import pandas
+import polars
+import pyarrow
+import pytest
+from ir_measures import nDCG
+from support import HashGrader, make_small_track
+
+import converters
+import trecexam
+from trecexam import TrecexamError
+from trecexam.scores.cover import Cover
+
+MEASURES = ["nDCG@10", "Cover(rel=4)@5", "AP(rel=3)"]
+DEPTH = {"track": {"depth": 8}}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A track with ties: many passages share a score, and only the docid orders them."""
+    root = make_small_track(tmp_path_factory.mktemp("evaluating") / "track")
+    for number, path in enumerate(sorted((root / "runs").iterdir())):
+        lines = [line.split() for line in path.read_text().splitlines()]
+        path.write_text(
+            "".join(f"{q} Q0 {d} {r} {int(r) // (2 + number) * -0.1} x\n" for q, _, d, r, *_ in lines)
+        )
+        path.write_text(path.read_text().replace(" x\n", f" run{number}\n"))
+    return root
+
+
+@pytest.fixture(scope="module")
+def own(folder: Path) -> Any:
+    """The rows of the track in that folder."""
+    with trecexam.open_track(folder, grader=HashGrader()) as track:
+        track.grade()
+        return track.leaderboard(MEASURES).rows
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where temporary folders are made, of which none is left."""
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    yield place
+    gc.collect()
+    assert list(place.iterdir()) == []
+
+
+def entries(folder: Path, name: str) -> list[tuple[str, str, float]]:
+    rows = [line.split() for line in (folder / "runs" / f"{name}.run").read_text().splitlines()]
+    return [(query_id, doc_id, float(score)) for query_id, _, doc_id, _, score, _ in rows]
+
+
+def nested(rows: list[tuple[str, str, float]]) -> dict[str, dict[str, float]]:
+    scores: dict[str, dict[str, float]] = {}
+    for query_id, doc_id, score in rows:
+        scores.setdefault(query_id, {})[doc_id] = score
+    return scores
+
+
+RUN_FORMS = {
+    "path": lambda rows, path: path,
+    "text path": lambda rows, path: str(path),
+    "records": lambda rows, path: (ir_measures.ScoredDoc(*row) for row in rows),
+    "dicts": lambda rows, path: [
+        dict(zip(("query_id", "doc_id", "score"), row, strict=True)) for row in rows
+    ],
+    "nested": lambda rows, path: nested(rows),
+    "pandas": lambda rows, path: pandas.DataFrame(rows, columns=["query_id", "doc_id", "score"]).sample(
+        frac=1
+    ),
+    "polars": lambda rows, path: polars.DataFrame(rows, ["query_id", "doc_id", "score"], orient="row"),
+    "pyarrow": lambda rows, path: pyarrow.table(
+        dict(zip(("qid", "docno", "score"), zip(*rows, strict=True), strict=True))
+    ),
+    "PyTerrier": lambda rows, path: pandas.DataFrame(
+        [(q, "its text", d, n % 7, s) for n, (q, d, s) in enumerate(rows)],
+        columns=["qid", "query", "docno", "rank", "score"],
+    ),
+    "Run": lambda rows, path: converters.read(path, "run"),
+}
+
+
+@pytest.mark.parametrize("form", RUN_FORMS)
+def test_runs_in_every_form_have_the_values_of_the_folder_to_the_last_digit(
+    form: str, folder: Path, own: Any
+) -> None:
+    runs = {
+        name: RUN_FORMS[form](entries(folder, name), folder / "runs" / f"{name}.run")
+        for name in ("run0", "run1", "run2")
+    }
+    with trecexam.evaluate(
+        runs,
+        bank=folder / "bank.questions.jsonl",
+        passages=folder / "passages.jsonl",
+        grader=HashGrader(),
+        measures=MEASURES,
+        settings=DEPTH,
+    ) as done:
+        assert done.leaderboard.rows == own
+
+
+def bank_rows(folder: Path) -> list[dict[str, Any]]:
+    lines = map(json.loads, (folder / "bank.questions.jsonl").read_text().splitlines())
+    return [{"query_id": row["query_id"], **item} for row in lines for item in row["questions"]]
+
+
+INPUT_FORMS = {
+    "dicts": lambda bank, texts, qrels: (
+        {q: [row["question_text"] for row in bank if row["query_id"] == q] for q in ("q1", "q2", "q3")},
+        texts,
+        nested(qrels),
+    ),
+    "records": lambda bank, texts, qrels: (
+        bank,
+        [{"doc_id": doc_id, "text": text} for doc_id, text in texts.items()],
+        [ir_measures.Qrel(*row) for row in qrels],
+    ),
+    "pandas": lambda bank, texts, qrels: (
+        pandas.DataFrame(bank).rename(columns={"query_id": "qid", "question_text": "question"}),
+        pandas.DataFrame({"docno": list(texts), "text": list(texts.values())}),
+        pandas.DataFrame(qrels, columns=["qid", "docno", "label"]).astype({"label": float}),
+    ),
+    "polars": lambda bank, texts, qrels: (
+        polars.DataFrame(bank).rename({"question_id": "item_id", "question_text": "text"}),
+        polars.DataFrame({"docid": list(texts), "text": list(texts.values())}),
+        polars.DataFrame(qrels, ["query_id", "doc_id", "relevance"], orient="row"),
+    ),
+}
+
+
+@pytest.mark.parametrize("form", INPUT_FORMS)
+def test_banks_passages_and_judgments_in_every_form_have_the_values_of_the_folder(
+    form: str, folder: Path, own: Any
+) -> None:
+    passages = map(json.loads, (folder / "passages.jsonl").read_text().splitlines())
+    texts = {row["docid"]: row["text"] for row in passages}
+    qrels = [line.split() for line in (folder / "qrels.txt").read_text().splitlines()]
+    bank, passages, official = INPUT_FORMS[form](
+        bank_rows(folder), texts, [(query_id, doc_id, int(label)) for query_id, _, doc_id, label in qrels]
+    )
+    with (
+        trecexam.evaluate(
+            {name: nested(entries(folder, name)) for name in ("run2", "run0", "run1")},
+            bank=bank,
+            passages=passages,
+            official=official,
+            queries={"q1": "query number q1", "q2": "query number q2", "q3": "query number q3"},
+            grader=HashGrader(),
+            measures=[nDCG @ 10, Cover(rel=4) @ 5, "AP(rel=3)"],
+            settings=DEPTH,
+        ) as done,
+        trecexam.open_track(folder) as track,
+    ):
+        assert done.leaderboard.rows == own
+        ours, its = (each.leaderboard(["nDCG@10"], official=True).rows for each in (done.track, track))
+        assert ours == its
+
+
+def test_items_of_a_bank_may_be_records(folder: Path, own: Any) -> None:
+    with trecexam.evaluate(
+        {"run0": folder / "runs" / "run0.run"},
+        bank=list(converters.read(folder / "bank.questions.jsonl", "bank")),
+        passages=folder / "passages.jsonl",
+        grader=HashGrader(),
+        measures=MEASURES,
+    ) as done:
+        assert done.track.status()["items"] == 12
+
+
+def test_recorded_grades_are_rows_too_and_nothing_is_printed(
+    graded: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with trecexam.open_track(graded) as track:
+        grades, own = list(track.grades()), track.leaderboard(MEASURES).rows
+    capfd.readouterr()
+    done = trecexam.evaluate(
+        {name: graded / "runs" / f"{name}.run" for name in ("run0", "run1", "run2")},
+        bank=graded / "bank.questions.jsonl",
+        passages=graded / "passages.jsonl",
+        recorded=grades,
+        measures=MEASURES,
+        settings=DEPTH,
+    )
+    assert done.leaderboard.rows == own
+    assert list(done.to_pandas()["run"]) == [row.run for row in own]
+    assert len(done.per_query(library="polars")) == 3 * 3 * 3
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_track_outlives_its_evaluation_and_takes_its_folder_with_it(folder: Path, temporary: Path) -> None:
+    track = trecexam.evaluate(
+        {"run0": folder / "runs" / "run0.run"},
+        bank=folder / "bank.questions.jsonl",
+        passages=folder / "passages.jsonl",
+        grader=HashGrader(),
+    ).track
+    gc.collect()
+    assert [row.run for row in track.leaderboard(["P(rel=4)@5"]).rows] == ["run0"]
+    assert track.folder.root.is_relative_to(temporary)
+    assert not track.folder.out.exists()
+    root = track.folder.root
+    del track
+    gc.collect()
+    assert not root.exists()
+
+
+def test_in_a_folder_grades_stay_and_other_runs_are_added(folder: Path, tmp_path: Path) -> None:
+    grader = HashGrader()
+    for _ in range(2):
+        first = trecexam.evaluate(
+            {"run0": folder / "runs" / "run0.run"},
+            bank=bank_rows(folder),
+            passages=folder / "passages.jsonl",
+            grader=grader,
+            settings=DEPTH,
+            folder=tmp_path / "kept",
+        )
+        first.close()
+    assert (tmp_path / "kept" / "out" / "leaderboard.tsv").exists()
+    asked = len(grader.asked)
+    assert asked == first.track.counts().cells
+    with trecexam.evaluate(
+        {"again": folder / "runs" / "run0.run"}, grader=grader, measures=MEASURES, folder=tmp_path / "kept"
+    ) as done:
+        assert [row.run for row in done.leaderboard.rows] == ["again"]
+        assert set(done.track.run_files()) == {"again", "run0"}
+        assert any("the same rankings and scores" in line for line in done.leaderboard.cautions)
+    assert len(grader.asked) == asked > 0
+    other = {"new": {"q1": {"q1-d01": 1}}, "again": {"q1": {"q1-d01": 1}}}
+    with pytest.raises(TrecexamError, match=r"again\.run: another run is there already; replace=True"):
+        trecexam.evaluate(other, grader=grader, folder=tmp_path / "kept")
+    assert not (tmp_path / "kept" / "runs" / "new.run").exists()
+    trecexam.evaluate(other, grader=grader, folder=tmp_path / "kept", replace=True).close()
+
+
+def test_what_was_not_taken_is_in_the_cautions_and_below_the_table(folder: Path) -> None:
+    with trecexam.evaluate(
+        {"mine": {"q1": {"q1-d01": 2, "<nowhere>": 1}, "q8": {"q1-d01": 1}}},
+        bank=folder / "bank.questions.jsonl",
+        passages=folder / "passages.jsonl",
+        grader=HashGrader(),
+    ) as done:
+        assert any("<nowhere>" in line for line in done.leaderboard.cautions)
+        assert any("not in the bank" in line and "q8" in line for line in done.leaderboard.cautions)
+        html = done._repr_html_()
+    assert "&lt;nowhere&gt;" in html
+    assert "<nowhere>" not in html
+
+
+def test_query_ids_keep_their_leading_zeros(tmp_path: Path) -> None:
+    texts = {"d1": "one passage", "d2": "another one"}
+    with trecexam.evaluate(
+        {"mine": polars.DataFrame({"qid": ["007", "007"], "docno": ["d1", "d2"], "score": [1.0, 2.0]})},
+        bank={"007": ["which one?"], "7": ["which other one?"]},
+        passages=texts,
+        grader=HashGrader(),
+    ) as done:
+        values = done.per_query()
+        assert set(values["query_id"]) == {"007", "7"}
+        assert set(done.track.qrels_frame()["query_id"]) == {"007"}
+        assert done.leaderboard.rows[0].n_answered == 1
+
+
+ERRORS = [
+    ({"runs": {}}, "runs: give a dict"),
+    ({"runs": ["a.run"]}, "runs: give a dict"),
+    ({"runs": {"a": "no/such.run"}}, "no/such.run: "),
+    ({"runs": {"a": pandas.DataFrame({"qid": ["q1"], "docno": ["d"]})}}, "run 'a': no column 'score' among"),
+    (
+        {"runs": {"a": {"q1": {"d": float("nan")}}}},
+        "the score of 'd' for query 'q1' is no finite number: nan",
+    ),
+    ({"runs": {"a": {"q1": ["d"]}}}, "query_id -> doc_id -> score; see query 'q1'"),
+    ({"runs": {"a": {"q 1": {"d": 1}}}}, "query id 'q 1' is empty or has white space"),
+    ({"runs": {"a b": {"q1": {"d": 1}}}}, "the name of a run 'a b' is empty or has white space"),
+    ({"runs": {1: {"q1": {"d": 1}}}}, "the name of a run is no text: 1"),
+    ({"runs": {"../a": {"q1": {"d": 1}}}}, "no file of a run can be called '../a'"),
+    ({"runs": {"a": [("q1", "d", 1.0)]}}, "row 1 is neither a dict nor a record with names"),
+    (
+        {"runs": {"a": pandas.DataFrame({"qid": [1.5], "docno": ["d"], "score": [1]})}},
+        "row 1 has no id but 1.5",
+    ),
+    ({"runs": {"a": []}}, "run 'a': there are no rows"),
+    ({"runs": {"a": polars.LazyFrame({"qid": ["1"]})}}, "a LazyFrame is no file.*collect"),
+    ({"runs": {"a": {"q9": {"d": 1}}}}, "run 'a': none of its queries is in the bank"),
+    ({"measures": ["nDGC@10"]}, "nDGC"),
+    ({"measures": "nDCG@10"}, "give a list"),
+    ({"measures": ["Cover(rel=4,weights='importance')@20"]}, "needs items with an importance"),
+    ({"settings": {"track": {"depths": 3}}}, "settings: track.depths: "),
+    ({"grader": "embeding"}, "embeding"),
+    ({"bank": {"q1": "one question"}}, "bank: a dict is to be query_id -> list of questions"),
+    ({"bank": {"q1": {"1": "one question"}}}, "bank: a dict is to be query_id -> list of questions"),
+    ({"bank": [{"query_id": "q1"}]}, "^bank.jsonl:1: a question of query 'q1' has no text"),
+    ({"bank": None}, "no test bank"),
+    ({"bank": 5}, "bank: a int is no file, data frame"),
+    ({"official": {"q1": {"d": 0.5}}}, "official: the label of 'd' for query 'q1' is no whole number: 0.5"),
+    ({"passages": "no/such.jsonl"}, "no/such.jsonl: no such file"),
+]
+
+
+@pytest.mark.parametrize(("given", "message"), ERRORS, ids=[message for _, message in ERRORS])
+def test_what_cannot_be_taken_is_said_in_one_line(given: dict[str, Any], message: str, folder: Path) -> None:
+    grader = HashGrader()
+    usual = {
+        "runs": {"a": folder / "runs" / "run0.run"},
+        "bank": folder / "bank.questions.jsonl",
+        "passages": folder / "passages.jsonl",
+        "grader": grader,
+    }
+    with pytest.raises(TrecexamError, match=message) as error:
+        trecexam.evaluate(**(usual | given))
+    assert "\n" not in str(error.value)
+    assert grader.asked == []
+
+
+def test_a_grader_that_breaks_leaves_nothing_behind(folder: Path) -> None:
+    grader = HashGrader()
+    grader.fail_after = 1
+    with pytest.raises(RuntimeError, match="the grader broke"):
+        trecexam.evaluate(
+            {"a": folder / "runs" / "run0.run"},
+            bank=folder / "bank.questions.jsonl",
+            passages=folder / "passages.jsonl",
+            grader=grader,
+        )
+
+
+def test_inputs_are_not_copied_into_a_temporary_folder(folder: Path, tmp_path: Path) -> None:
+    shutil.copy(folder / "passages.jsonl", tmp_path / "big.jsonl")
+    with trecexam.evaluate(
+        {"a": folder / "runs" / "run0.run"},
+        bank=folder / "bank.questions.jsonl",
+        passages=tmp_path / "big.jsonl",
+        grader=HashGrader(),
+    ) as done:
+        path = done.track.folder.passages()
+        assert path is not None
+        assert path.is_symlink()

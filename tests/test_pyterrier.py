@@ -1,0 +1,280 @@
+"""trecexam.pyterrier with the real PyTerrier, as far as it goes without Java."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import sys
+import unittest
+from collections.abc import Iterator
+from typing import Any
+
+import ir_measures
+import pytest
+from ir_measures import AP, P, nDCG
+from support import HashGrader, make_small_track, write_run
+
+import trecexam
+from trecexam import TrecexamError
+from trecexam.scores.columns import provider
+
+pd = pytest.importorskip("pandas")
+pt = pytest.importorskip("pyterrier", reason="the extra `pyterrier` is not installed")
+
+from trecexam.pyterrier import Cover, Ratings, nCover, qrels, ratings, runs, topics  # noqa: E402
+
+#: PyTerrier 1.1 drops columns in place, which pandas 3.1 deprecates.
+pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")
+
+MEASURES = [nDCG @ 10, P(rel=4) @ 5, AP(rel=3), Cover(rel=4) @ 20, nCover(rel=4) @ 3]
+MEASURES += [Cover(rel=5, partial=3, weights="vital") @ 5]
+
+
+@pytest.fixture(scope="module")
+def track(tmp_path_factory: pytest.TempPathFactory) -> Iterator[trecexam.Track]:
+    """Queries 01, 02 and 03; each run has passages that are not judged, and one skips a query."""
+    root = make_small_track(tmp_path_factory.mktemp("pyterrier") / "track")
+    for path in (*root.glob("*.*"), *root.glob("runs/*")):
+        path.write_text(path.read_text().replace("q1", "01").replace("q2", "02").replace("q3", "03"))
+    banks = [json.loads(line) for line in (root / "bank.questions.jsonl").read_text().splitlines()]
+    for bank in banks:
+        for number, question in enumerate(bank["questions"]):
+            question["importance"] = "okay" if number % 3 else "vital"
+    (root / "bank.questions.jsonl").write_text("".join(json.dumps(bank) + "\n" for bank in banks))
+    (root / "trecexam.toml").write_text("[track]\ndepth = 3\n[report]\nwrite = false\n")
+    write_run(root / "runs" / "skips.run", {q: [f"{q}-d11", f"{q}-d00"] for q in ("02", "03")})
+    with trecexam.open_track(root, grader=HashGrader()) as opened:
+        opened.update()
+        yield opened
+
+
+def own_means(track: trecexam.Track, measures: list[Any] = MEASURES) -> dict[str, list[float]]:
+    board = track.leaderboard([str(measure) for measure in measures])
+    return {row.run: [score.mean for score in row.scores] for row in board.rows}
+
+
+def as_means(table: Any, measures: list[Any]) -> dict[str, Any]:
+    """An Experiment's table: name -> its values, which are the leaderboard's to 1e-9."""
+    table = table[["name", *map(str, measures)]]
+    return {name: pytest.approx(values, abs=1e-9) for name, *values in table.itertuples(index=False)}
+
+
+def test_qrels_have_pyterriers_columns_and_the_ratings(track: trecexam.Track) -> None:
+    frame = qrels(track)
+    assert frame.dtypes.astype(str).to_dict() == {
+        "qid": str(pd.Series(dtype=str).dtype),
+        "docno": str(pd.Series(dtype=str).dtype),
+        "label": "int64",
+        "ratings": "object",
+        "importances": "object",
+    }
+    rows = list(track.qrels())
+    assert list(zip(frame["qid"], frame["docno"], frame["label"], strict=True)) == [row[:3] for row in rows]
+    assert frame["ratings"].tolist() == [row.ratings for row in rows]
+    assert frame["importances"].tolist() == [("vital", "okay", "okay", "vital")] * len(rows)
+    assert set(frame["qid"]) == {"01", "02", "03"}
+
+
+def test_qrels_take_the_arguments_of_the_tracks_qrels(track: trecexam.Track) -> None:
+    for rule in ({"binary": True, "min_rating": 5}, {"label": "count", "min_answers": 2}):
+        assert qrels(track, **rule)["label"].tolist() == [row.relevance for row in track.qrels(**rule)]
+        assert ratings(track, **rule).qrels.equals(qrels(track, **rule))
+
+
+def test_topics_are_the_banks_queries(track: trecexam.Track) -> None:
+    assert topics(track).to_dict("list") == {
+        "qid": ["01", "02", "03"],
+        "query": [f"query number 0{n}" for n in (1, 2, 3)],
+    }
+
+
+def test_a_run_is_a_transformer_that_gives_a_topic_its_results(track: trecexam.Track) -> None:
+    made = runs(track)
+    assert list(made) == ["run0", "run1", "run2", "skips"]
+    results = made["run1"](topics(track).iloc[1:])
+    assert list(results.columns) == ["qid", "query", "docno", "score", "rank"]
+    assert results["docno"].head(3).tolist() == ["02-d03", "02-d04", "02-d05"]
+    assert results["rank"].tolist() == list(range(10)) * 2
+    assert results.dtypes.astype(str).to_dict()["score"] == "float64"
+    assert made["skips"](topics(track))["qid"].tolist() == ["02", "02", "03", "03"]
+    assert list(runs(track, ["skips", "run0"])) == ["skips", "run0"]
+    with pytest.raises(TrecexamError, match=r"no run 'run9'; did you mean 'run2'\?$"):
+        runs(track, ["run9"])
+
+
+@pytest.mark.parametrize("how", [{}, {"batch_size": 2}, {"plan": "tree", "verbose": False}], ids=str)
+def test_an_experiment_has_the_leaderboards_values(track: trecexam.Track, how: dict[str, Any]) -> None:
+    table = pt.Experiment(runs(track), topics(track), qrels(track), eval_metrics=MEASURES, **how)
+    assert as_means(table, MEASURES) == own_means(track)
+
+
+def test_an_experiment_takes_frames_and_compares_with_a_baseline(track: trecexam.Track) -> None:
+    frames = {name: run(topics(track)) for name, run in runs(track).items()}
+    measures = [nDCG @ 10, Cover(rel=4) @ 20]
+    table = pt.Experiment(frames, topics(track), qrels(track), measures, baseline="skips", correction="holm")
+    assert as_means(table, measures) == own_means(track, measures)
+    assert {"Cover(rel=4)@20 +", "Cover(rel=4)@20 p-value corrected"} <= set(table.columns)
+
+
+def test_an_experiment_per_query_has_the_share_of_items_that_each_ranking_reaches(
+    track: trecexam.Track,
+) -> None:
+    frame = pt.Experiment(runs(track), topics(track), qrels(track), [Cover(rel=4) @ 4], perquery=True)
+    reached = {
+        (row.query_id, row.doc_id): {item for item, rating in enumerate(row.ratings) if rating >= 4}
+        for row in track.qrels()
+    }
+    for name, run in runs(track).items():
+        results = run(topics(track))
+        for query_id in ("01", "02", "03"):
+            first = results[results["qid"] == query_id].sort_values("rank")["docno"].head(4)
+            items = set().union(*(reached.get((query_id, doc_id), ()) for doc_id in first))
+            (value,) = frame[(frame["name"] == name) & (frame["qid"] == query_id)]["value"]
+            assert value == pytest.approx(len(items) / 4, abs=1e-12)
+
+
+def test_the_frame_serves_ir_measures_and_our_columns_too(track: trecexam.Track) -> None:
+    frame, run = pt.model.to_ir_measures(qrels(track)), runs(track)["run1"](topics(track))
+    given = pt.model.to_ir_measures(run)
+    (values,) = (row.scores for row in track.leaderboard(list(map(str, MEASURES))).rows if row.run == "run1")
+    expected = dict(zip(MEASURES, (pytest.approx(score.mean, abs=1e-9) for score in values), strict=True))
+    assert ir_measures.calc_aggregate(MEASURES, frame, given) == expected
+    assert ir_measures.evaluator(MEASURES, frame).calc_aggregate(given) == expected
+    assert provider.calc_aggregate(MEASURES, frame, given) == expected
+
+
+def test_a_pipelines_results_are_evaluated_without_a_folder_and_go_back_into_an_experiment(
+    track: trecexam.Track,
+) -> None:
+    results = (runs(track)["run1"] % 2)(topics(track))
+    passages = {doc_id: f"text of {doc_id}" for doc_id in results["docno"]}
+    bank = {query_id: ["what?", "who?"] for query_id in topics(track)["qid"]}
+    with trecexam.evaluate(
+        {"mine": results}, bank, passages, grader=HashGrader(), measures=["nDCG@10", "Cover(rel=4)@20"]
+    ) as done:
+        table = pt.Experiment(
+            [results], topics(done.track), qrels(done.track), [nDCG @ 10, Cover(rel=4) @ 20], names=["mine"]
+        )
+        assert as_means(table, [nDCG @ 10, Cover(rel=4) @ 20]) == {
+            "mine": [score.mean for score in done.leaderboard.rows[0].scores]
+        }
+        assert len(qrels(done.track)) == len(results) == 6
+
+
+def test_labels_alone_do_not_give_cover(track: trecexam.Track) -> None:
+    plain = qrels(track).drop(columns=["ratings", "importances"])
+    pt.Experiment(runs(track), topics(track), plain, eval_metrics=[nDCG @ 10])
+    with pytest.raises(ValueError, match="needs the rating of each item"):
+        pt.Experiment(runs(track), topics(track), plain, eval_metrics=[Cover(rel=4) @ 20])
+    unimportant = qrels(track).drop(columns="importances")
+    with pytest.raises(ValueError, match="needs the importance of items"):
+        pt.Experiment(runs(track), topics(track), unimportant, [Cover(weights="vital")])
+
+
+def test_frames_whose_ratings_are_not_whole_are_refused(track: trecexam.Track) -> None:
+    frame = qrels(track)
+    as_text = frame.assign(ratings=frame["ratings"].map(str))
+    holed = frame.assign(ratings=[None, *frame["ratings"][1:]])
+    for wrong, reason in (
+        (as_text, "'01': the ratings of .* are text"),
+        (holed, "'01': only some rows carry"),
+    ):
+        with pytest.raises(ValueError, match=reason):
+            pt.Experiment(runs(track), topics(track), wrong, [Cover(rel=4) @ 20])
+
+
+def test_ratings_adds_two_columns_and_leaves_the_rest_alone(track: trecexam.Track) -> None:
+    add = ratings(track)
+    results = runs(track)["run0"](topics(track)).sample(frac=1, random_state=1)
+    results.index = pd.Index([7] * len(results), name="odd")
+    before = results.copy()
+    rated = add(results)
+    assert results.equals(before)
+    assert list(rated.columns) == [*results.columns, "label", "ratings"]
+    assert rated[list(results.columns)].equals(results)
+    assert rated["label"].dtype == "Int64"
+    assert rated["ratings"].dtype == object
+    judged = {(row.query_id, row.doc_id): (row.relevance, row.ratings) for row in track.qrels()}
+    nothing = 0
+    for row in rated.itertuples():
+        label, of_items = judged.get((row.qid, row.docno), (pd.NA, None))
+        assert row.label is label if label is pd.NA else row.label == label, row
+        assert row.ratings == of_items
+        nothing += label is pd.NA
+    assert 0 < nothing < len(rated)
+
+
+def test_ratings_twice_are_ratings_once(track: trecexam.Track) -> None:
+    add = ratings(track)
+    results = runs(track)["run0"](topics(track))
+    assert add(add(results)).equals(add(results))
+    other = results.assign(label=9)[["label", *results.columns]]
+    assert list(add(other).columns) == ["label", *results.columns, "ratings"]
+    assert add(other)["label"].equals(add(results)["label"])
+
+
+def test_ratings_of_an_empty_frame_and_of_records(track: trecexam.Track) -> None:
+    add = ratings(track)
+    empty = add(pd.DataFrame({"qid": [], "docno": [], "score": []}))
+    assert (len(empty), list(empty.columns)) == (0, ["qid", "docno", "score", "label", "ratings"])
+    assert empty["label"].dtype == "Int64"
+    (first,) = add([{"qid": "01", "docno": "01-d00"}])
+    assert first["ratings"] == next(iter(track.qrels())).ratings
+
+
+def test_ratings_of_ids_that_are_numbers_are_refused(track: trecexam.Track) -> None:
+    with pytest.raises(ValueError, match=r"qid .*1.* is not text: .*dtype=str"):
+        ratings(track)(pd.DataFrame({"qid": [1], "docno": ["01-d00"]}))
+
+
+def test_ratings_composes_with_pyterriers_operators(track: trecexam.Track) -> None:
+    add, made, asked = ratings(track), runs(track), topics(track)
+    assert (made["run0"] % 2 >> add)(asked)["docno"].tolist() == [
+        f"{q}-d{d:02}" for q in ("01", "02", "03") for d in (0, 1)
+    ]
+    by_label = (
+        made["run0"] >> add >> pt.apply.doc_score(lambda row: float(row["label"]) if row["ratings"] else -1.0)
+    )
+    best = by_label(asked).sort_values(["qid", "rank"]).groupby("qid").first()
+    labels = qrels(track).merge(made["run0"](asked)[["qid", "docno"]]).groupby("qid")["label"].max()
+    assert best["label"].tolist() == labels.tolist()
+    summed = ((made["run0"] >> add) + made["run1"] * 2)(asked)
+    assert {"label", "ratings", "score", "rank"} <= set(summed.columns)
+    assert add((made["run0"] | made["run1"])(asked))["ratings"].notna().any()
+    table = pt.Experiment(
+        [made["run0"], by_label], asked, qrels(track), [nDCG @ 10], plan="tree", verbose=False
+    )
+    assert "Ratings()" in table["name"][1]
+    assert table["nDCG@10"][1] > table["nDCG@10"][0]
+
+
+def test_pyterrier_can_inspect_and_copy_the_transformer(
+    track: trecexam.Track, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = ratings(track)
+    monkeypatch.setenv("PT_TEST_TRANSFORMER_REPORTS", "0")
+    suite = unittest.defaultTestLoader.loadTestsFromTestCase(pt.testing.transformer_test_class(lambda: add))
+    result = unittest.TextTestRunner(stream=io.StringIO()).run(suite)
+    assert (result.testsRun, result.failures, result.errors) == (2, [], [])
+    assert pt.inspect.transformer_inputs(add) == [["qid", "docno"]]
+    with pytest.raises(pt.validate.InputValidationError, match="docno"):
+        add(topics(track))
+    pipeline = runs(track)["run0"] >> add
+    asked = topics(track)
+    assert pickle.loads(pickle.dumps(pipeline))(asked).equals(pipeline(asked))
+
+
+def test_the_module_is_there_by_name_and_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert trecexam.pyterrier.Ratings is Ratings
+    monkeypatch.delattr(trecexam, "pyterrier")
+    monkeypatch.delitem(sys.modules, "trecexam.pyterrier")
+    monkeypatch.setitem(sys.modules, "pyterrier", None)
+    with pytest.raises(
+        TrecexamError, match=r"^pyterrier is not installed: pip install 'trecexam\[pyterrier\]'$"
+    ):
+        _ = trecexam.pyterrier
+
+
+def test_nothing_starts_java(track: trecexam.Track) -> None:
+    assert not pt.java.started()

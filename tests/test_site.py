@@ -1,0 +1,65 @@
+"""The site of the docs, as `mkdocs build --strict` makes it: no link or anchor of a page leads nowhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support import ROOT
+
+import converters
+import trecexam
+
+pytest.importorskip("mkdocstrings_handlers.python", reason="the extra `docs` is not installed")
+pytestmark = pytest.mark.slow
+
+#: What a browser fetches by itself.
+FETCHED = re.compile(r"<(?:script|img|iframe)[^>]*\ssrc=\"?([^\s\">]+)|<link[^>]*\shref=\"?([^\s\">]+)")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site") / "site"
+    # With --quiet, nothing is strict.
+    words = ["build", "--strict", "-f", ROOT / "examples" / "mkdocs.yml", "-d", folder]
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", *words],
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_every_page_of_the_repository_is_there_and_can_be_searched(site: Path) -> None:
+    index = json.loads((site / "search" / "search_index.json").read_text())
+    texts = {entry["location"]: entry["text"] for entry in index["docs"]}
+    for page in (ROOT / "examples").glob("*.md"):
+        assert f"examples/{page.stem}/" in texts
+    assert "Drop run files into a folder" in texts[""]
+    assert "opposite orders" in texts["examples/glossary/#against-the-official-side"]
+    assert "Means and standard errors per run" in texts["reference/#trecexam.Track.leaderboard"]
+
+
+def test_every_public_name_is_in_the_reference(site: Path) -> None:
+    page = (site / "reference" / "index.html").read_text()
+    names = [f"trecexam.{name}" for name in trecexam.__all__ if name != "__version__"]
+    names += [f"converters.{name}" for name in converters.__all__]
+    older = {"said"}
+    names += [f"trecexam.Track.{n}" for n in vars(trecexam.Track) if not n.startswith("_") and n not in older]
+    assert len(names) > 60
+    assert [name for name in names if f'id="{name}"' not in page] == []
+
+
+def test_a_page_fetches_nothing_from_elsewhere(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        fetched = [match[1] or match[2] for match in FETCHED.finditer(page.read_text())]
+        assert fetched
+        assert not [place for place in fetched if "//" in place]

@@ -1,0 +1,60 @@
+"""`trecexam demo`."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+
+from trecexam.cli.scores import leaderboard
+from trecexam.cli.watch import watch
+
+MEASURES = ("P(rel=4)@10", "nDCG@10", "Cover(rel=4)@10")
+
+
+@click.command(epilog="Example: trecexam demo mydemo")
+@click.argument(
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="[FOLDER]",
+    default=Path("trecexam-demo"),
+    required=False,
+)
+@click.option(
+    "--grade",
+    is_flag=True,
+    help="Grade here, with the sentence embedder of the extra `offline`, in place of recorded ratings.",
+)
+@click.pass_context
+def demo(context: click.Context, folder: Path, grade: bool) -> int:
+    """Make a small track in FOLDER [default: trecexam-demo], grade it and print its leaderboard.
+
+    The track comes with the program: eight queries, seven runs, judgments, and a bank of 80 questions and
+    nuggets with recorded ratings of all passages. Nothing is fetched. Again, it puts back files that are
+    missing, leaves those that you edited, and grades what is new.
+    """
+    # Behind it is pydantic, which --help must not wait for.
+    from trecexam.demo import make_demo_track
+
+    made = make_demo_track(folder, grade=grade)
+    if made:
+        click.echo(
+            f"made {folder} with {len(made)} files; {folder / 'README.md'} says what they are", err=True
+        )
+    status: int = context.invoke(watch, track=folder, once=True)
+    if status == 130:
+        return status
+    context.invoke(leaderboard, track=folder, measures=MEASURES)
+    track = shlex.quote(str(folder))
+    following = (
+        (f"correlate {track}", "how far this agrees with the official judgments"),
+        (f"leaderboard {track} --groups", "which runs really differ"),
+        (f"watch {track}", f"goes on; drop runs into {folder / 'runs'}"),
+        ("init --help", "a track of your own files"),
+    )
+    width = max(len(command) for command, _ in following)
+    click.echo(f"\nall of it on one page: {(folder / 'out' / 'report.html').resolve()}\nnext:", err=True)
+    for command, what in following:
+        click.echo(f"  trecexam {command:<{width}}  {what}", err=True)
+    return status

@@ -1,0 +1,209 @@
+"""Runs evaluated in one call, without a track's folder: what a notebook or a pipeline asks for."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import weakref
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from converters.errors import ConversionError
+from trecexam.api import Track
+from trecexam.config import CONFIG_NAME, TrackConfig
+from trecexam.errors import TrecexamError
+from trecexam.features.adding.inputs import bank_files, grades_file, passages_file, qrels_file, queries_file
+from trecexam.features.adding.runs import add_runs
+from trecexam.line.loader import TrackLoader
+from trecexam.line.measure_names import names_of
+from trecexam.scaffold import Sources, make_track
+from trecexam.scores.evaluate import measure
+from trecexam.scores.leaderboard import Leaderboard
+from trecexam.tables.frames import Framed, Library
+from trecexam.track import TrackFolder
+
+if TYPE_CHECKING:
+    from trecexam.graders import Grader
+    from trecexam.line.grading import Progress
+    from trecexam.line.measure_names import MeasureLike
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Evaluation(Framed):
+    """Runs, evaluated. As a data frame, and in a notebook, it is its leaderboard.
+
+    Attributes:
+        leaderboard: of the runs that were given, by the measures that were given; its `cautions` say what was
+            not taken, and what else one must know.
+        track: the track beneath, with all its calls. A temporary one is removed with it, or by `close`.
+    """
+
+    leaderboard: Leaderboard
+    track: Track
+    _remove: Callable[[], object] | None = None
+
+    def columns(self) -> Mapping[str, Any]:
+        """Those of the leaderboard."""
+        return self.leaderboard.columns()
+
+    def per_query(self, *, library: Library = "pandas") -> Any:
+        """The values that the leaderboard averages: `Track.per_query` of its measures and runs."""
+        board = self.leaderboard
+        return self.track.per_query(board.measures, runs=[row.run for row in board.rows], library=library)
+
+    def close(self) -> None:
+        """Closes the track, and removes a temporary one."""
+        self.track.close()
+        if self._remove is not None:
+            self._remove()
+
+    def __enter__(self) -> Evaluation:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def _repr_html_(self) -> str:
+        return self.leaderboard._repr_html_()
+
+
+def evaluate(
+    runs: Mapping[str, Any],
+    bank: Any = None,
+    passages: Any = None,
+    *,
+    queries: Any = None,
+    official: Any = None,
+    dataset: str | None = None,
+    grader: str | Grader | None = None,
+    recorded: Any = None,
+    measures: Sequence[MeasureLike] | None = None,
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
+    folder: Path | str | None = None,
+    replace: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> Evaluation:
+    """Grades and evaluates runs, as a track does of whose folder they are: the values are the same.
+
+    It prints nothing. The command `trecexam evaluate` is another thing: it has labels, and grades nothing.
+
+    Args:
+        runs: name -> run: a file, a data frame, records or a dict of dicts; see `Track.add_run`.
+        bank: the test bank: a file or several, a dict query_id -> questions, rows, or items; see
+            `trecexam.features.adding.inputs.bank_files`.
+        passages: a file, a dict doc_id -> text, a data frame or records with `doc_id` and `text`.
+        queries: a file, a dict query_id -> text, a data frame or records with `query_id` and `text`.
+        official: judgments by people: a file, a dict query_id -> doc_id -> label, a data frame or records
+            with `query_id`, `doc_id` and `relevance`; what `track.correlate` and others compare with.
+        dataset: an ir_datasets id that stands in for queries, passages and judgments.
+        grader: the name of one (`trecexam graders`), or one of your own. None: "embedding", or "recorded"
+            with `recorded`; in a folder that is a track already, the one that its settings name.
+        recorded: grades that were made before: a file, or rows as `Track.grades` gives them.
+        measures: None for the track's own; the first orders the runs.
+        settings: those of trecexam.toml, section -> setting -> value, as {"track": {"depth": 10}}.
+        folder: the track is made here and stays, grades too, with what an update writes in out/. Called
+            again, it grades what is new alone. Name one where a grader costs. None: a temporary folder.
+        replace: runs of these names that lie in the folder already may be replaced.
+        progress: called after each graded batch.
+
+    Raises:
+        TrecexamError: what stands in the way, in one line; with `folder`, what was graded is stored.
+    """
+    if not isinstance(runs, Mapping) or not runs:
+        raise TrecexamError("runs: give a dict, name -> run, with at least one")
+    _check(measures, settings)
+    scratch = Path(mkdtemp(prefix="trecexam-"))
+    root = scratch / "track" if folder is None else Path(folder)
+    track = None
+    try:
+        sources = Sources(
+            queries=None if queries is None else queries_file(queries, scratch),
+            bank=() if bank is None else bank_files(bank, scratch),
+            passages=None if passages is None else passages_file(passages, scratch),
+            qrels=None if official is None else qrels_file(official, scratch),
+            recorded=None if recorded is None else grades_file(recorded, scratch),
+            dataset=dataset,
+            grader=grader if isinstance(grader, str) else None,
+            link=folder is None,
+            settings={section: dict(values) for section, values in (settings or {}).items()},
+        )
+        if sources != Sources(link=sources.link) or not (root / CONFIG_NAME).exists():
+            make_track(root, sources)
+        opened = TrackFolder.open(root)
+        paths = add_runs(opened, runs, replace=replace)
+        track = Track(opened, None if isinstance(grader, str) else grader)
+        board = _graded(track, paths, measures, progress, outputs=folder is not None)
+    except (ConversionError, TrecexamError) as error:
+        _remove(track, scratch)
+        if folder is not None and isinstance(error, TrecexamError):
+            raise
+        # Where the temporary folder was tells nobody anything.
+        path = error.path and error.path.removeprefix(f"{root}/")
+        raise TrecexamError(error.reason, path=path, line=error.line) from None
+    except BaseException:
+        _remove(track, scratch)
+        raise
+    if folder is not None:
+        _remove(None, scratch)
+        return Evaluation(board, track)
+    # Whoever has the track alone may go on with it.
+    return Evaluation(board, track, weakref.finalize(track, _remove, track._loader, scratch))
+
+
+def _graded(
+    track: Track,
+    paths: Mapping[str, Path],
+    measures: Sequence[MeasureLike] | None,
+    progress: Callable[[Progress], None] | None,
+    *,
+    outputs: bool,
+) -> Leaderboard:
+    """The leaderboard of these runs, after all is graded that can be."""
+    files = track.run_files()
+    for name, path in paths.items():
+        if files.get(name) != path:
+            reasons = (row.reason for row in track.rejected() if row.file == track.folder.shown(path))
+            reason = next(reasons, f"has another name in the track, where another file is of run '{name}'")
+            raise TrecexamError(f"run '{name}': {reason}", path=path)
+    # A measure that cannot be computed shows before hours of grading go by.
+    _leaderboard(track, measures, paths)
+    done = (track.update if outputs else track.grade)(progress=progress)
+    if not done.complete:
+        raise TrecexamError(done.why or "grading was stopped", path=track.folder.root)
+    board = _leaderboard(track, measures, paths)
+    notes = (*map(str, track.rejected()), *track.status()["notes"])
+    return dataclasses.replace(board, cautions=(*board.cautions, *notes))
+
+
+def _leaderboard(track: Track, measures: Sequence[MeasureLike] | None, runs: Collection[str]) -> Leaderboard:
+    try:
+        return track.leaderboard(measures, runs=runs)
+    except ConversionError:
+        raise
+    except ValueError as error:
+        raise TrecexamError(str(error)) from None
+
+
+def _check(measures: Sequence[MeasureLike] | None, settings: Mapping[str, Mapping[str, Any]] | None) -> None:
+    if isinstance(measures, str):
+        raise TrecexamError(f"measures: give a list, as [{measures!r}]")
+    try:
+        for name in names_of(measures) or ():
+            measure(name)
+        TrackConfig.model_validate(settings or {})
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise TrecexamError(f"settings: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    except ValueError as error:
+        raise TrecexamError(str(error)) from None
+
+
+def _remove(opened: Track | TrackLoader | None, folder: Path) -> None:
+    """Closes a track, and removes the folder beneath it."""
+    if opened is not None:
+        opened.close()
+    shutil.rmtree(folder, ignore_errors=True)

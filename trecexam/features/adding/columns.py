@@ -1,0 +1,130 @@
+"""Columns of what people hold in Python: a data frame of any library, or records."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+from trecexam.errors import TrecexamError
+from trecexam.tables.text import shorten_list
+
+#: A field -> the names that it may have, the first of them ours; PyTerrier's and ir_datasets' are among them.
+Fields = Mapping[str, Sequence[str]]
+QUERY_ID = ("query_id", "qid")
+DOC_ID = ("doc_id", "docno", "docid")
+
+
+def columns_of(
+    data: Any, fields: Fields, what: str, optional: Collection[str] = ()
+) -> dict[str, Sequence[Any]]:
+    """The values of each field, row by row.
+
+    Args:
+        data: a data frame (whatever has the Arrow PyCapsule interface: pandas, polars, pyarrow, narwhals,
+            duckdb ...), or an iterable of dicts, or of records with the fields as attributes.
+        what: it is, for messages.
+        optional: fields that may be missing from all rows.
+
+    Raises:
+        TrecexamError: it is neither; a field is missing, or there are no rows.
+    """
+    if hasattr(data, "__arrow_c_stream__"):
+        table = _table(data, what)
+        names = table.column_names
+        count = table.num_rows
+    else:
+        table, rows = None, rows_of(data, what)
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        count = len(rows)
+    if not count:
+        raise TrecexamError(f"{what}: there are no rows")
+    columns: dict[str, Sequence[Any]] = {}
+    for field, known in fields.items():
+        name = next((name for name in known if name in names), None)
+        if name is not None:
+            columns[field] = [row.get(name) for row in rows] if table is None else table[name].to_pylist()
+        elif field not in optional:
+            named = " or ".join(map(repr, known))
+            raise TrecexamError(f"{what}: no column {named} among {shorten_list(names) or 'none'}")
+    return columns
+
+
+def rows_of(data: Any, what: str) -> list[dict[str, Any]]:
+    """The rows as dicts, of the same as `columns_of` takes; what a data frame has no value for is left out.
+
+    Raises:
+        TrecexamError: it is no such thing.
+    """
+    if hasattr(data, "__arrow_c_stream__"):
+        rows = _table(data, what).to_pylist()
+        return [{name: value for name, value in row.items() if value is not None} for row in rows]
+    if isinstance(data, Mapping) or not isinstance(data, Iterable):
+        more = "; collect() it" if hasattr(data, "collect") else ""
+        raise TrecexamError(
+            f"{what}: a {type(data).__name__} is no file, data frame, or list of records{more}"
+        )
+    return [_row(row, number, what) for number, row in enumerate(data, 1)]
+
+
+def ids(values: Iterable[Any], what: str) -> list[str]:
+    """The values as ids; whole numbers are taken as text.
+
+    Raises:
+        TrecexamError: one is neither, or is "".
+    """
+    return [
+        value if isinstance(value, str) and value else _id(value, number, what)
+        for number, value in enumerate(values, 1)
+    ]
+
+
+def number_of(value: Any, what: str) -> float:
+    """A finite number.
+
+    Raises:
+        TrecexamError: it is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        raise TrecexamError(f"{what} is no finite number: {value!r}")
+    return float(value)
+
+
+def whole_number(value: Any, what: str) -> int:
+    """A whole number; 2.0 is one, too, as pandas has it in columns where some are missing.
+
+    Raises:
+        TrecexamError: it is none.
+    """
+    number = number_of(value, what)
+    if number != int(number):
+        raise TrecexamError(f"{what} is no whole number: {value!r}")
+    return int(number)
+
+
+def _table(data: Any, what: str) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.table(data)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        # A column of texts and numbers, say.
+        raise TrecexamError(f"{what}: the data frame cannot be read: {error}") from None
+
+
+def _row(row: Any, number: int, what: str) -> dict[str, Any]:
+    if isinstance(row, Mapping):
+        return dict(row)
+    fields = row._asdict() if hasattr(row, "_asdict") else getattr(row, "__dict__", None)
+    if not fields:
+        raise TrecexamError(f"{what}: row {number} is neither a dict nor a record with names: {row!r:.60}")
+    return dict(fields)
+
+
+def _id(value: Any, number: int, what: str) -> str:
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TrecexamError(
+            f"{what}: row {number} has no id but {value!r:.60}; read ids as text (in pandas, dtype=str)"
+        )
+    return str(int(value))

@@ -1,0 +1,154 @@
+"""A run that somebody holds in Python, put into the drop folder."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import converters
+from converters.errors import ConversionError
+from converters.fields import column
+from converters.lines import open_bytes
+from converters.run import Run
+from converters.trec_run import write_run
+from trecexam.errors import TrecexamError
+from trecexam.features.adding.columns import DOC_ID, QUERY_ID, columns_of, ids, number_of
+from trecexam.files import atomic as files
+from trecexam.line.typed_text import refuse_controls
+from trecexam.track import IGNORED_SUFFIXES
+
+if TYPE_CHECKING:
+    from trecexam.track import TrackFolder
+
+#: The most bytes of a name: a file's may have 255.
+_LONGEST = 200
+_FIELDS = {"query_id": QUERY_ID, "doc_id": DOC_ID, "score": ("score",)}
+
+
+def add_run(folder: TrackFolder, name: str, run: Any, *, replace: bool = False) -> Path:
+    """Puts a run into the track's drop folder, as NAME.run; the next update grades and evaluates it.
+
+    Args:
+        name: what it is to be called. Its tag in the file is this, whatever it was.
+        run: a file (a TREC run; or generated responses of a system of this name), a data frame or an iterable
+            of records with `query_id`, `doc_id` and `score` (`ir_measures.ScoredDoc`) or PyTerrier's `qid`,
+            `docno` and `score`, a dict query_id -> doc_id -> score, or a `converters.Run`. Order and ranks
+            make no difference: trec_eval's order is by score and, where these are equal, by doc_id.
+        replace: another run of this name may be there, and is replaced.
+
+    Returns:
+        The file.
+
+    Raises:
+        TrecexamError: no file can have the name; the run cannot be read; another one is there.
+    """
+    return add_runs(folder, {name: run}, replace=replace)[name]
+
+
+def add_runs(folder: TrackFolder, runs: Mapping[str, Any], *, replace: bool = False) -> dict[str, Path]:
+    """As `add_run`, of several, name -> run: all of them are put there, or none.
+
+    Returns:
+        name -> file.
+
+    Raises:
+        TrecexamError: as `add_run`.
+    """
+    files_there = folder.run_files()
+    paths, contents = {}, {}
+    for name, run in runs.items():
+        _check_name(name)
+        try:
+            content, suffix = _content(name, run)
+        except ConversionError as error:
+            raise TrecexamError(error.reason, path=error.path, line=error.line) from None
+        paths[name] = path = folder.runs / f"{name}{suffix}"
+        for other in files_there:
+            alike = other.name in (name, f"{name}.gz") or Path(other.name.removesuffix(".gz")).stem == name
+            if alike and other != path:
+                raise TrecexamError(f"move it away, or use another name for the run than {name}", path=other)
+        if path.exists() and not replace and path.read_bytes() != content:
+            raise TrecexamError("another run is there already; replace=True replaces it", path=path)
+        contents[path] = content
+    files.make_folder(folder.runs)
+    files.replace_together(contents)
+    return paths
+
+
+def run_of(name: str, run: Any) -> Run:
+    """A run of this name, of all that `add_run` takes but responses.
+
+    Raises:
+        TrecexamError, ConversionError: it cannot be read.
+    """
+    what = f"run '{name}'"
+    if isinstance(run, Run):
+        return run.renamed(name)
+    if isinstance(run, str | os.PathLike):
+        return converters.read(run, "run").renamed(name)  # type: ignore[no-any-return]
+    entries = _nested(run, what) if isinstance(run, Mapping) else _rows(run, what)
+    try:
+        made = Run.from_entries(name, entries)
+    except ValueError as error:
+        raise TrecexamError(f"{what}: {error}") from None
+    if not len(made):
+        raise TrecexamError(f"{what}: there are no rows")
+    return made
+
+
+def _content(name: str, run: Any) -> tuple[bytes, str]:
+    """The content of the run's file, and the ending of its name."""
+    if isinstance(run, str | os.PathLike) and converters.sniff(run) == "responses":
+        systems = {response.run for response in converters.read(run, "responses")}
+        if systems != {name}:
+            raise ConversionError(
+                run, None, f"responses of {', '.join(sorted(systems))}: add them by that name"
+            )
+        with open_bytes(Path(run)) as stream:
+            return stream.read(), ".jsonl"
+    buffer = io.BytesIO()
+    try:
+        write_run(run_of(name, run), buffer)
+    except ConversionError:
+        raise
+    except ValueError as error:
+        raise TrecexamError(f"run '{name}': {error}") from None
+    return buffer.getvalue(), ".run"
+
+
+def _nested(run: Mapping[Any, Any], what: str) -> Iterator[tuple[str, str, float]]:
+    for query_id, scores in zip(ids(run, what), run.values(), strict=True):
+        if not isinstance(scores, Mapping):
+            raise TrecexamError(
+                f"{what}: a dict is to be query_id -> doc_id -> score; see query '{query_id}'"
+            )
+        for doc_id, score in zip(ids(scores, what), scores.values(), strict=True):
+            yield query_id, doc_id, _score(score, query_id, doc_id, what)
+
+
+def _rows(run: Any, what: str) -> Iterator[tuple[str, str, float]]:
+    columns = columns_of(run, _FIELDS, what)
+    rows = zip(ids(columns["query_id"], what), ids(columns["doc_id"], what), columns["score"], strict=True)
+    for query_id, doc_id, score in rows:
+        yield query_id, doc_id, _score(score, query_id, doc_id, what)
+
+
+def _score(score: Any, query_id: str, doc_id: str, what: str) -> float:
+    return number_of(score, f"{what}: the score of '{doc_id}' for query '{query_id}'")
+
+
+def _check_name(name: Any) -> None:
+    if not isinstance(name, str):
+        raise TrecexamError(f"the name of a run is no text: {name!r}")
+    refuse_controls("the name of a run", name)
+    try:
+        column(name, "the name of a run")
+    except ValueError as error:
+        raise TrecexamError(str(error)) from None
+    if "/" in name or name.startswith(".") or name.endswith((*IGNORED_SUFFIXES, ".gz")):
+        raise TrecexamError(f"no file of a run can be called {name!r}: take a name without / and . before it")
+    if len(name.encode()) > _LONGEST:
+        raise TrecexamError(f"the name of a run has {len(name.encode())} bytes, and may have {_LONGEST}")

@@ -1,0 +1,123 @@
+"""What a track gives to notebooks: labels, values and grades as data frames. Ids are texts in all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trecexam.features.exporting.exports import qrels
+from trecexam.line.evaluation import values_of_runs
+from trecexam.line.loaded import LoadedTrack
+from trecexam.tables.frames import Library, data_frame, texts
+
+if TYPE_CHECKING:
+    from trecexam.line.measure_names import MeasureLike
+    from trecexam.scores.labels import LabelRule
+
+
+def qrels_frame(
+    track: LoadedTrack,
+    *,
+    label: LabelRule | None = None,
+    min_rating: int | None = None,
+    min_answers: int | None = None,
+    binary: bool = False,
+    library: Library = "pandas",
+) -> Any:
+    """The Rubric-Qrels as a data frame with a row for each labelled passage and item.
+
+    All functions of `ir_measures` take it (of pandas) as qrels, and compute Cover and nCover from it, as long
+    as each passage has its row for each item: passages and items may be left out whole, single rows may not.
+
+    Args:
+        label, min_rating, min_answers, binary: as in `qrels`.
+        library: whose data frame it is: "pandas", "polars", or "pyarrow", which is always there.
+
+    Returns:
+        Columns `query_id`, `doc_id`, `item_id` (text), `rating` (int64, 0..5, -1 where there is none),
+        `label` (int64, the passage's), `relevance` (the same, by the name that ir_measures looks for) and,
+        where the bank has importances, `importance` (text, of the item: "vital", "okay" or ""). Items are in
+        the bank's order.
+
+    Raises:
+        TrecexamError: the library is not installed.
+        ValueError: as `qrels`.
+    """
+    rows = list(qrels(track, label=label, min_rating=min_rating, min_answers=min_answers, binary=binary))
+    items = [track.sheets[row.query_id].items for row in rows]
+    counts = [len(of_query) for of_query in items]
+    labels = np.repeat(np.array([row.relevance for row in rows], np.int64), counts)
+    columns: dict[str, Any] = {
+        "query_id": texts([row.query_id for row in rows for _ in row.ratings]),
+        "doc_id": texts([row.doc_id for row in rows for _ in row.ratings]),
+        "item_id": texts([item.item_id for of_query in items for item in of_query]),
+        "rating": np.array([rating for row in rows for rating in row.ratings], np.int64),
+        "label": labels,
+        "relevance": labels,
+    }
+    if track.bank.has_importance:
+        columns["importance"] = texts([item.importance for of_query in items for item in of_query])
+    return data_frame(columns, library)
+
+
+def per_query(
+    track: LoadedTrack,
+    measures: Sequence[MeasureLike] | None = None,
+    *,
+    official: bool = False,
+    runs: Collection[str] | None = None,
+    library: Library = "pandas",
+) -> Any:
+    """Every run's value on every query of every measure, as a data frame: what the leaderboard averages.
+
+    Args:
+        measures, official, runs: as in `leaderboard`.
+        library: whose data frame it is: "pandas", "polars", or "pyarrow", which is always there.
+
+    Returns:
+        Columns `run`, `query_id`, `measure` (text) and `value` (float64), a row for each; runs and queries
+        are sorted by name, measures in their order: the rows of `out/per_query.tsv`, in full precision.
+
+    Raises:
+        TrecexamError, ValueError: as `leaderboard`; or the library is not installed.
+    """
+    values = values_of_runs(track, measures, official=official, runs=runs)
+    names, query_ids = sorted(values.runs), sorted(values.query_ids)
+    stacked = [values.matrix(name, names, query_ids) for name in values.measures]
+    keys = np.indices((len(names), len(query_ids), len(stacked))).reshape(3, -1)
+    labels = {"run": names, "query_id": query_ids, "measure": values.measures}
+    columns: dict[str, Any] = {
+        name: texts(known).take(key) for (name, known), key in zip(labels.items(), keys, strict=True)
+    }
+    columns["value"] = np.stack(stacked, axis=2).ravel() if stacked else np.zeros(0)
+    return data_frame(columns, library)
+
+
+def grades_frame(track: LoadedTrack, *, library: Library = "pandas") -> Any:
+    """Every grade of the pool as a data frame, a row for each graded passage and item.
+
+    Args:
+        library: whose data frame it is: "pandas", "polars", or "pyarrow", which is always there.
+
+    Returns:
+        Columns `query_id`, `doc_id`, `item_id` (text), `rating` (int64, the grader's, 0..5, -1 where its
+        answer gave none), `human_rating` (int64, -1 where no person rated the cell), `who` (text, "" for
+        nobody), `status` (text: "ok", "unparsed", "refused", "error"), `answer`, `model` and `prompt` (text).
+
+    Raises:
+        TrecexamError: the library is not installed.
+    """
+    rows = list(track.grade_rows())
+
+    def words(name: str) -> Any:
+        return texts([row.get(name) or "" for row in rows])
+
+    def ratings(name: str) -> Any:
+        return np.array([-1 if row.get(name) is None else row[name] for row in rows], np.int64)
+
+    columns = {name: words(name) for name in ("query_id", "doc_id", "item_id")}
+    columns |= {name: ratings(name) for name in ("rating", "human_rating")}
+    columns |= {name: words(name) for name in ("who", "status", "answer", "model", "prompt")}
+    return data_frame(columns, library)

@@ -1,0 +1,80 @@
+"""Data frames out: columns as an Arrow table, and as the data frame of the library that people have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
+
+from trecexam.errors import TrecexamError, did_you_mean
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+Library = Literal["pandas", "polars", "pyarrow"]
+#: What brings a library.
+_EXTRAS = {"pandas": "frame", "polars": "polars", "pyarrow": ""}
+
+
+def texts(values: Sequence[str | None]) -> Any:
+    """A column of texts, which none are texts too."""
+    import pyarrow as pa
+
+    return pa.array(values, pa.string())
+
+
+def data_frame(columns: Mapping[str, Any], library: Library = "pandas") -> Any:
+    """A data frame of these columns.
+
+    Args:
+        columns: name -> array of pyarrow or numpy.
+        library: whose data frame it is. pyarrow (a `Table`) is always there.
+
+    Raises:
+        TrecexamError: the library is not installed, or none of the three.
+    """
+    import pyarrow as pa
+
+    if library not in _EXTRAS:
+        hint = did_you_mean(library, _EXTRAS, f"there are {', '.join(_EXTRAS)}")
+        raise TrecexamError(f"no data frames of {library!r}; {hint}")
+    try:
+        module = import_module(library)
+    except ImportError:
+        raise TrecexamError(
+            f"a data frame needs {library}: pip install {library}, or 'trecexam[{_EXTRAS[library]}]'"
+        ) from None
+    table = pa.table(dict(columns))
+    if library == "pyarrow":
+        return table
+    return module.from_arrow(table) if library == "polars" else table.to_pandas()
+
+
+class Framed:
+    """Rows that every library of data frames takes: `polars.DataFrame(rows)`, `pyarrow.table(rows)` ..."""
+
+    def columns(self) -> Mapping[str, Any]:
+        """Column name -> array of pyarrow or numpy."""
+        raise NotImplementedError
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a pandas data frame (extra `frame`).
+
+        Raises:
+            TrecexamError: pandas is not installed.
+        """
+        return data_frame(self.columns(), "pandas")
+
+    def to_polars(self) -> polars.DataFrame:
+        """The rows as a polars data frame (extra `polars`).
+
+        Raises:
+            TrecexamError: polars is not installed.
+        """
+        frame: polars.DataFrame = data_frame(self.columns(), "polars")
+        return frame
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows by the Arrow PyCapsule interface."""
+        return data_frame(self.columns(), "pyarrow").__arrow_c_stream__(requested_schema)
