@@ -118,5 +118,5 @@ def _say_what_counts(agreements: Agreements) -> None:
                     f"every {side} is {given[0]}, so the binary kappa says nothing",
                     err=True,
                 )
-    if agreements.n_queries == 1:
-        click.echo("no intervals: they need passages of at least two queries", err=True)
+    if agreements.interval_note:
+        click.echo(agreements.interval_note, err=True)
