@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ET
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import matplotlib
@@ -138,4 +139,14 @@ def test_a_plots_digest_changes_with_its_numbers_and_words_alone(hostile_plots: 
         replace(plot, settings={"x": 1}),
     ]
     assert len({plot.digest(), *(other.digest() for other in others)}) == 4
-    assert drawn_by() == drawn_by()
+
+
+def test_a_picture_is_of_the_code_that_draws_it_wherever_that_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = drawn_by("trecexam.features.correlation.scatter_plot")
+    assert now != drawn_by("trecexam.features.leaderboard.plot")
+    changed = tmp_path / "scatter_plot.py"
+    changed.write_text("# draws otherwise")
+    monkeypatch.setattr("trecexam.features.correlation.scatter_plot.__file__", str(changed))
+    assert drawn_by.__wrapped__("trecexam.features.correlation.scatter_plot") != now

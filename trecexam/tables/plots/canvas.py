@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import re
+import sys
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
@@ -37,9 +38,12 @@ def draw(plot: Plot, *, pdf: bool = False) -> Drawing:
 
 
 @cache
-def drawn_by() -> str:
-    """Changes when what draws does: matplotlib, or the code in this folder."""
+def drawn_by(module: str) -> str:
+    """Another one where what draws is: matplotlib, the code in this folder, or the plot's own module."""
     code = [path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))]
+    own = getattr(sys.modules.get(module), "__file__", None)
+    if own:
+        code.append(Path(own).read_bytes())
     return hashlib.sha256(b"\0".join([version("matplotlib").encode(), *code])).hexdigest()
 
 

@@ -35,7 +35,7 @@ class Drawings:
 
     def of(self, plot: Plot) -> Drawing:
         """The plot's picture."""
-        key = f"{plot.digest()} {drawn_by()}"
+        key = f"{plot.digest()} {drawn_by(plot.draw.__module__)}"
         drawing = self._earlier(plot.name, self._known.get(key, ())) or draw(plot, pdf=self._pdf)
         if drawing.svg:
             self._now[key] = [sha256(content) for content in self._contents(drawing)]
