@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import math
+import os
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
+from support import ROOT
 
 from converters.records import Qrel
 from trecexam.scores.evaluate import OfficialJudgments, RubricJudgments, measure
@@ -249,3 +254,23 @@ def test_a_query_whose_labels_are_all_junk_has_no_relevant_passage_and_stops_not
     values = OfficialJudgments(qrels).evaluator(names, ["q1", "q2"])(rankings)
     assert values["q1"] == {name: 1.0 if name == "Judged@2" else 0.0 for name in names}
     assert (values["q2"]["P@2"], values["q2"]["RR"], values["q2"]["Judged@2"]) == (0.5, 0.5, 1.0)
+
+
+def test_junk_alone_is_nothing_whatever_lies_in_memory() -> None:
+    """pytrec_eval reads counts that it has not cleared: with some contents of memory it counted for hours."""
+    code = """
+from ir_measures import Qrel
+from trecexam.scores.evaluate import OfficialJudgments
+qrels = [Qrel("q1", f"d{n}", -2) for n in range(5)] + [Qrel("q2", "d0", 3), Qrel("q3", "d0", -1)]
+score = OfficialJudgments(qrels).evaluator(["nDCG", "nDCG@10", "Judged@1", "Bpref"], ["q1", "q2", "q3"])
+print(score({query_id: ["d0", "d1"] for query_id in ("q2", "q1", "q3")}))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "MALLOC_PERTURB_": "165"},
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    values = ast.literal_eval(done.stdout)
+    junk = {"nDCG": 0.0, "nDCG@10": 0.0, "Judged@1": 1.0, "Bpref": 0.0}
+    assert values["q1"] == values["q3"] == junk
+    assert values["q2"]["nDCG"] == 1.0

@@ -33,6 +33,8 @@ _SHAREABLE = frozenset(("cutoff", "rel"))
 #: What the second column of plain qrels holds.
 _NO_SUBTOPIC = frozenset(("0", "Q0"))
 _DUMMY_QUERY = "trecexam: two subtopics"
+#: Judged not relevant where no label is 0 or more. No run has it: ids in runs have no spaces.
+_DUMMY_DOC = "trecexam: not relevant"
 
 
 class Judgments(Protocol):
@@ -138,9 +140,15 @@ class OfficialJudgments:
             for (doc_id, iteration), label in self._labels.get(query_id, {}).items():
                 rows.append(Qrel(query_id, doc_id, label, iteration))
                 best[query_id, doc_id] = max(label, best.get((query_id, doc_id), label))
-        # To trec_eval all negative labels are one. It dies of a query whose best is below -1: it clears as
-        # many bytes as there are labels up to the best one.
+        # To trec_eval all negative labels are one. It dies, or counts for hours, of a query without another:
+        # it clears as many counts as there are labels up to the best one, and takes them to be more.
         merged = [Qrel(query_id, doc_id, max(label, -1)) for (query_id, doc_id), label in best.items()]
+        counted = {row.query_id for row in merged if row.relevance >= 0}
+        merged += [
+            Qrel(query_id, _DUMMY_DOC, 0)
+            for query_id in dict.fromkeys(row.query_id for row in merged)
+            if query_id not in counted
+        ]
         groups = _grouped([metric for metric in metrics if metric.NAME not in DIVERSITY], merged)
         groups += [([metric], _quiet(rows)) for metric in diversity]
         return _evaluate(groups, metrics, query_ids)
