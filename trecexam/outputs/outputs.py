@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trecexam.features.history.history import History
+from trecexam.features.learn.learn import IDENTITY as LEARNED
 from trecexam.files import atomic as files
+from trecexam.files.memory import recall
 from trecexam.files.stamps import Rejected, stamp
 from trecexam.graders.base import identity_json
 from trecexam.line.sheets import Counts
@@ -182,6 +184,21 @@ class Outputs:
         }
         files.replace(self._memory, json.dumps(memory).encode())
 
+    def note_learned(self) -> None:
+        """Names in the manifest what `trecexam learn` wrote; where there is none, the next update does.
+
+        Raises:
+            TrecexamError: it cannot be written.
+        """
+        manifest = recall(self.folder.out / MANIFEST)
+        if manifest:
+            self._put({MANIFEST: to_json({**manifest, **self._learned()}).encode()})
+
+    def _learned(self) -> dict[str, Any]:
+        """What learned.json says, of the judgments as they were then."""
+        learned = recall(self.folder.out / LEARNED)
+        return {"learned": learned} if learned else {}
+
     def forget(self) -> None:
         """The next update looks at everything again."""
         files.remove(self._memory)
@@ -238,6 +255,7 @@ class Outputs:
             "inputs": track.digests,
             "outputs": hashes,
             "versions": _versions(),
+            **self._learned(),
         }
 
 

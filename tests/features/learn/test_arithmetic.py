@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -64,9 +65,11 @@ def test_features_are_those_of_their_definitions() -> None:
     assert got[:, 8:].std(axis=0) == pytest.approx(np.ones(8), abs=1e-6)
 
 
-def test_a_feature_that_is_the_same_for_all_passages_is_standardised_to_0_and_no_rating_leaves_columns_out() -> None:
+def test_a_feature_that_all_passages_share_is_standardised_to_0() -> None:
     passages = np.tile(np.array([[0.6, 0.8]], np.float32), (4, 1))
-    got = query_features(np.array([1, 0], np.float32), np.empty((0, 2), np.float32), passages, [1.0] * 4, [9] * 4)
+    got = query_features(
+        np.array([1, 0], np.float32), np.empty((0, 2), np.float32), passages, [1.0] * 4, [9] * 4
+    )
     assert got.shape == (4, 12)
     assert not got[:, 6:].any()
     assert not got[:, 1:3].any()
@@ -219,7 +222,7 @@ def test_hidden_judgments_change_nothing_that_is_predicted() -> None:
     changed = QueryPassages("q0", queries[0].doc_ids, queries[0].vectors, queries[0].features, other)
     predictions = []
     for first in (queries[0], changed):
-        seen = [first.hiding(hidden), *queries[1:]]
+        seen = [replace(first, judgments=np.where(hidden, np.nan, first.judgments)), *queries[1:]]
         predictions.append(predict(fit(seen), seen[0]).gains)
     assert (predictions[0] == predictions[1]).all()
 

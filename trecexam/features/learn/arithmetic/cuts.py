@@ -1,4 +1,4 @@
-"""From gains to labels: a cut for each step of the scale, where agreement with known judgments is greatest."""
+"""From gains to labels: a cut for each step of the scale, where it agrees best with known judgments."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from trecexam.features.learn.arithmetic.process import Kernel, choose_kernel, le
 from trecexam.features.learn.arithmetic.steps import Steps, fit_steps, unseen_gains
 
 #: Into how many parts queries go where each is to be predicted without its own judgments.
-FOLDS = 10
+FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,10 +33,6 @@ class QueryPassages:
     vectors: Vectors
     features: Floats
     judgments: Floats
-
-    def hiding(self, hidden: np.ndarray) -> QueryPassages:
-        """The same without some judgments; `hidden` is boolean, shape (n,)."""
-        return replace(self, judgments=np.where(hidden, np.nan, self.judgments))
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +113,3 @@ def predict(learned: Learned, query: QueryPassages) -> Prediction:
         np.where(known, 0.0, deviations),
         np.where(known, query.judgments, labels),
     )
-
-
-def predict_all(learned: Learned, queries: Sequence[QueryPassages]) -> Mapping[str, Prediction]:
-    """query_id -> prediction."""
-    return {query.query_id: predict(learned, query) for query in queries}

@@ -1,6 +1,6 @@
 """A Gaussian process over the passages of a query, on what the steps leave unexplained of its judgments.
 
-Rasmussen & Williams, "Gaussian Processes for Machine Learning", MIT Press 2006: equations 2.25 and 2.26 for mean
+Rasmussen & Williams, "Gaussian Processes for Machine Learning", MIT Press 2006: equations 2.25, 2.26 for mean
 and variance, 2.30 for the likelihood, 5.12 for leaving one out.
 """
 
@@ -77,9 +77,7 @@ def leave_one_out(kernel: Kernel, judged: Vectors, residuals: Floats) -> Floats:
     return np.asarray(residuals - inverse @ residuals / np.diag(inverse))
 
 
-def choose_kernel(
-    queries: Sequence[tuple[Vectors, Floats]], kernels: Iterable[Kernel] = KERNELS
-) -> Kernel:
+def choose_kernel(queries: Sequence[tuple[Vectors, Floats]], kernels: Iterable[Kernel] = KERNELS) -> Kernel:
     """The kernel under which the residuals are the most likely, with the variance that makes them so.
 
     Args:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trecexam.features.learn.arithmetic.features import Floats
 
@@ -73,9 +72,7 @@ def fit_steps(features: Floats, labels: Floats, start: Steps | None = None, c: f
     return Steps(scale, center, spread, np.array(weights), np.array(intercepts))
 
 
-def unseen_gains(
-    features: Sequence[Floats], labels: Sequence[Floats], folds: int
-) -> tuple[Floats, ...]:
+def unseen_gains(features: Sequence[Floats], labels: Sequence[Floats], folds: int) -> tuple[Floats, ...]:
     """The gains of each query's passages, by regressions that have seen no passage of that query.
 
     Args:
@@ -87,13 +84,13 @@ def unseen_gains(
     fold_of = np.arange(len(features)) % folds if folds else np.empty(0, int)
     gains: list[Floats] = [np.empty(0)] * len(features)
     for fold in range(folds):
-        others: NDArray[np.intp] = np.flatnonzero(fold_of != fold)
+        others: list[int] = np.flatnonzero(fold_of != fold).tolist()
         seen = np.concatenate([labels[at] for at in others]) if len(others) else np.empty(0)
         if len(np.unique(seen)) < 2:
             steps = None
         else:
             steps = fit_steps(np.vstack([features[at] for at in others]), seen, every)
-        for at in np.flatnonzero(fold_of == fold):
+        for at in np.flatnonzero(fold_of == fold).tolist():
             mean = float(seen.mean()) if len(seen) else float(np.concatenate(labels).mean())
             gains[at] = np.full(len(labels[at]), mean) if steps is None else steps.gains(features[at])
     return tuple(gains)
