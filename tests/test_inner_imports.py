@@ -14,16 +14,29 @@ from support import ROOT
 OURS = ("trecexam", "converters")
 #: What takes long to import, the longest first. Not a library, but a fifth of the time of `--help`,
 #: are the file formats: to the command line `converters` is heavy, too.
-HEAVY = ("torch", "scipy", "jinja2", "starlette", "ir_measures", "pyarrow", "numpy", "pydantic", "converters")
+HEAVY = (
+    "torch",
+    "scipy",
+    "matplotlib",
+    "jinja2",
+    "starlette",
+    "ir_measures",
+    "pyarrow",
+    "numpy",
+    "pydantic",
+    "converters",
+)
 #: Behind the library: the modules that import one of ours inside a function so as not to wait for it.
 PERMITTED = {
     "torch": {"trecexam.graders.causal", "trecexam.graders.continuations", "trecexam.graders.seq2seq"},
+    "matplotlib": {"trecexam.outputs.plotting", "trecexam.tables.plots.canvas"},
     "jinja2": {"trecexam.cli.serve"},
     "ir_measures": {
         "trecexam",
         "trecexam.cli.bank.diff",
         "trecexam.cli.exam.fit",
         "trecexam.cli.history",
+        "trecexam.cli.plot",
         "trecexam.cli.scores",
         "trecexam.cli.watch",
     },

@@ -47,6 +47,7 @@ from trecexam.line.loader import TrackLoader
 from trecexam.line.rejected import all_rejected, rejected_rows
 from trecexam.line.sheets import Counts
 from trecexam.outputs.outputs import Outputs
+from trecexam.outputs.plotting import plot
 from trecexam.outputs.update import lost_grades, update
 from trecexam.outputs.updates import Update
 from trecexam.track import TrackFolder
@@ -224,6 +225,7 @@ class Track:
     subtopics = on_loaded(exports.subtopics)
     grades = on_loaded(exports.grades)
     pool = on_loaded(pooled_passages)
+    plot = on_loaded(plot)
 
     # How far the grades agree with the official side.
 

@@ -142,8 +142,8 @@ def evaluate(
         if folder is not None and isinstance(error, TrecexamError):
             raise
         # Where the temporary folder was tells nobody anything.
-        path = error.path and error.path.removeprefix(f"{root}/")
-        raise TrecexamError(error.reason, path=path, line=error.line) from None
+        path = f"{error.path or ''}/".removeprefix(f"{root}/").removesuffix("/")
+        raise TrecexamError(error.reason, path=path or None, line=error.line) from None
     except BaseException:
         _remove(track, scratch)
         raise

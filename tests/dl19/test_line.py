@@ -14,6 +14,7 @@ from pathlib import Path
 import ir_measures
 import numpy as np
 import pytest
+from drawn_texts import assert_readable
 
 import trecexam
 from trecexam.cli.main import run
@@ -323,3 +324,17 @@ def test_embedding_agrees_with_the_official_judgments(dl19: Path, tmp_path: Path
     found = {(r["measure"], r["official_measure"]): r for r in rows(root / "out" / "correlation.tsv")}
     # Measured 0.770 (0.846 on all queries); a lexical grader is near zero here.
     assert float(found["P(rel=4)@20", "P@20"]["kendall_tau"]) > 0.75
+
+
+@pytest.mark.parametrize("width", ["single", "double"])
+def test_the_plots_of_both_leaderboards_are_readable_in_a_paper_and_show_the_worst_run_at_the_edge(
+    track: Path, width: str
+) -> None:
+    with trecexam.open_track(track) as opened:
+        scatter, board = opened.plot("scatter", width=width), opened.plot("leaderboard", width=width)
+    for figure in (scatter, board):
+        assert_readable(figure)
+        assert figure.axes[0].get_xlim()[0] > 0.25
+    names = [text.get_text() for text in scatter.axes[0].texts]
+    assert len(names) == 5
+    assert "UNH_exDL_bm25 (0.06, 0.11)" in names

@@ -54,6 +54,8 @@ def trecexam(arguments: list[str]) -> int:
 
 
 def python(code: str) -> int:
+    # Compiled, ranx takes a minute to start.
+    os.environ["NUMBA_DISABLE_JIT"] = "1"
     warnings.simplefilter("error")
     warnings.filterwarnings("ignore", category=DeprecationWarning, module="ir_measures.util")
     # PyTerrier 1.1's, on pandas 3.1.

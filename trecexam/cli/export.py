@@ -13,7 +13,7 @@ import click
 import trecexam
 from trecexam.cli import show
 from trecexam.cli.lazy import SuggestingGroup
-from trecexam.cli.options import track_argument
+from trecexam.cli.options import in_a_folder, track_argument
 from trecexam.errors import TrecexamError
 from trecexam.files import atomic as files
 from trecexam.tables.text import plural
@@ -27,18 +27,11 @@ def export() -> None:
     """Write what trec_eval, ndeval and other tools read."""
 
 
-def _in_a_folder(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
-    """The path; a folder that is not there is a slip of the keys, and is said before the work."""
-    if path is not None and not path.parent.is_dir():
-        raise click.UsageError(f"{path}: there is no folder {path.parent}; make it, or mend the path", ctx)
-    return path
-
-
 output_option = click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
-    callback=_in_a_folder,
+    callback=in_a_folder,
     metavar="FILE",
     help="Instead of standard output; replaced as a whole.",
 )

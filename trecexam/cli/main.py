@@ -44,6 +44,7 @@ COMMANDS = {
     "convert": ("trecexam.cli.convert", "convert", "Write a file in another format."),
     "formats": ("trecexam.cli.convert", "formats", "The file formats known here."),
     "export": ("trecexam.cli.export", "export", "Write qrels, subtopics or grades for other tools."),
+    "plot": ("trecexam.cli.plot", "plot", "A plot for a paper: PDF at the width of a column."),
     "check": ("trecexam.cli.check", "check", "Would trec_eval take this run or these qrels? Mends them."),
     "bank": ("trecexam.cli.bank", "bank", "Make, check and compare test banks."),
     "exam": ("trecexam.cli.exam", "exam", "Exams: which system is good, which question is good."),

@@ -216,6 +216,10 @@ class ReportPageSection(Section):
     write: bool = Field(
         True, description="Write out/report.html and out/plots/ at each update. false removes them."
     )
+    pdf: bool = Field(
+        False,
+        description="Write each plot as PDF too, beside SVG and PNG. `trecexam plot` does it for a paper.",
+    )
     title: str = Field("Evaluation report", description="What stands at the head of the report.")
     baseline: str | None = Field(None, description="The run that the report compares all others with.")
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from trecexam.line.loaded import LoadedTrack, Part
+from trecexam.tables.plots.model import Plot
 from trecexam.tables.section import ExtraFiles, FeatureReport
 
 
@@ -41,18 +43,41 @@ class ExtraOutputs:
     make: Callable[[LoadedTrack], ExtraFiles]
 
 
+class PlotMeasures(NamedTuple):
+    """The measures that a plot is asked of, as ir_measures prints them; None for the track's own."""
+
+    measure: str | None = None
+    official_measure: str | None = None
+
+
+@dataclass(frozen=True)
+class FeaturePlot:
+    """A plot of a track.
+
+    Attributes:
+        what: it shows, in a line.
+        make: gives it; raises TrecexamError with the reason where there is none, and ValueError for a measure
+            that cannot be computed.
+        of: the measures that it may be asked of.
+    """
+
+    what: str
+    make: Callable[[LoadedTrack, PlotMeasures], Plot]
+    of: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class Feature:
-    """What a feature has in out/.
+    """What a feature has in out/, and its plots.
 
     Attributes:
         files: beside the report.
         report: gives what it adds to the report of a loaded track; None for nothing.
-        plots: the names of all plots that `report` may give.
+        plots: all that `trecexam plot` knows, by their names; those that `report` may give are among them.
         extra: files of items that have scores of their own.
     """
 
     files: tuple[OutputFiles, ...] = ()
     report: Callable[[LoadedTrack], FeatureReport] | None = None
-    plots: tuple[str, ...] = ()
+    plots: Mapping[str, FeaturePlot] = field(default_factory=dict)
     extra: ExtraOutputs | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from trecexam.features.agreement.outputs import AGREEMENT
 from trecexam.features.correlation.outputs import CORRELATION, DISAGREEMENTS
 from trecexam.features.erag.extra_outputs import ERAG
+from trecexam.features.exams.outputs import EXAMS
 from trecexam.features.exporting.outputs import EXPORTING
 from trecexam.features.holes.outputs import HOLES
 from trecexam.features.items.outputs import ITEMS
@@ -25,4 +26,5 @@ FEATURES: tuple[Feature, ...] = (
     DISAGREEMENTS,
     ERAG,
     RAGVAL,
+    EXAMS,
 )

@@ -96,7 +96,8 @@ class Outputs:
         written += self._put(contents)
         hashes |= {name: files.sha256(content) for name, content in contents.items()}
         optional = (name for group in groups for name in group.names)
-        plots = (f"{PLOTS}/{name}.{kind}" for feature in FEATURES for name in feature.plots for kind in KINDS)
+        drawn = (feature.plots for feature in FEATURES if feature.report is not None)
+        plots = (f"{PLOTS}/{name}.{kind}" for names in drawn for name in names for kind in KINDS)
         for name in (*optional, PAGE, *plots, *sorted(_extra_written(out / MANIFEST))):
             if name not in hashes:
                 files.remove(out / name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any, Literal
 
 import numpy as np
@@ -13,11 +12,10 @@ import numpy as np
 from trecexam.scores.ties import TIE_DECIMALS
 from trecexam.scores.values import MeasureValues
 from trecexam.tables.frames import Framed, texts
+from trecexam.tables.html import html_table
 from trecexam.tables.text import plural
 
 Average = Literal["all", "answered"]
-#: Runs, and cautions, that a notebook is shown.
-_SHOWN, _NOTES = 50, 5
 
 
 @dataclass(frozen=True)
@@ -80,20 +78,12 @@ class Leaderboard(Framed):
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the first runs by rank, means with their standard errors."""
-        heads = "".join(f"<th>{escape(name)}</th>" for name in ("rank", "run", *self.measures))
-        rows = "".join(
-            f"<tr><td>{rank}</td><td style='text-align: left'>{escape(row.run)}</td>"
-            + "".join(f"<td>{score.mean:.4f} ±{score.stderr:.3f}</td>" for score in row.scores)
-            + "</tr>"
-            for rank, row in zip(self.ranks[:_SHOWN], self.rows, strict=False)
-        )
-        left_out = len(self.rows) - _SHOWN
-        notes = [f"mean ± standard error, {plural(self.n_queries, 'query')}", *self.cautions[:_NOTES]]
-        more = len(self.cautions) - _NOTES
-        notes += [f"and {more:,} more in `cautions`"] if more > 0 else []
-        notes += [f"{plural(left_out, 'more run')}: to_pandas(), to_polars()"] if left_out > 0 else []
-        below = "".join(f"<div><small>{escape(note)}</small></div>" for note in notes)
-        return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{below}"
+        rows = [
+            (str(rank), row.run, *(f"{score.mean:.4f} ±{score.stderr:.3f}" for score in row.scores))
+            for rank, row in zip(self.ranks, self.rows, strict=True)
+        ]
+        over = f"mean ± standard error, {plural(self.n_queries, 'query')}"
+        return html_table(("rank", "run", *self.measures), rows, (over, *self.cautions))
 
 
 def leaderboard(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trecexam.tables.frames import Framed, texts
+from trecexam.tables.html import html_table
 from trecexam.tables.terminal import columns, padded, printable, printable_json
 
 Value = str | int | float | None
@@ -30,6 +31,11 @@ class Table(Framed):
     def columns(self) -> dict[str, Any]:
         """The columns, None and NaN as they are; one of texts and numbers is of texts."""
         return {name: _typed(values) for name, values in by_column(self)}
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the first rows, floats with four digits."""
+        cells = [column_texts(values, 4, small=name in self.small) for name, values in by_column(self)]
+        return html_table(self.header, list(zip(*cells, strict=True)))
 
     def records(self) -> list[dict[str, Value]]:
         """The rows as JSON-ready objects."""

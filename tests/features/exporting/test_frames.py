@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import ir_measures
 import pandas
 import polars
 import pyarrow
@@ -80,13 +81,13 @@ def test_a_notebook_shows_ranks_means_and_what_one_must_know_and_runs_no_script(
     assert "<td>3</td><td style='text-align: left'>&lt;b&gt;1</td>" in html
     assert "<th>P(rel=4)@5</th>" in html
     assert "a &lt; b" in html
-    assert "11 more runs" in html
+    assert "11 more rows" in html
     assert html.count("<tr>") == 51
     assert "<b>" not in html
     html = replace(board, cautions=tuple("abcdefgh"))._repr_html_()
-    assert "<small>e</small>" in html
-    assert "<small>f</small>" not in html
-    assert "and 3 more in `cautions`" in html
+    assert "<small>d</small>" in html
+    assert "<small>e</small>" not in html
+    assert "4 more notes" in html
 
 
 def test_values_by_query_are_those_of_the_file_in_full_precision(root: Path, track: trecexam.Track) -> None:
@@ -142,6 +143,18 @@ def test_other_tables_are_data_frames_too(track: trecexam.Track) -> None:
     mixed = Table(("a", "b"), ((1, "x"), ("y", None)))
     assert mixed.to_pandas()["a"].tolist() == ["1", "y"]
     assert pyarrow.table(mixed)["b"].to_pylist() == ["x", None]
+    html = Table(("a<", "b", "c"), (("<x>", 1, 0.25), ("\u202ey", None, -1.0)))._repr_html_()
+    assert "<th>a&lt;</th>" in html
+    assert "<td style='text-align: left'>&lt;x&gt;</td><td>1</td><td>0.2500</td>" in html
+    assert "\u202e" not in html
+
+
+def test_runs_and_judgments_of_a_track_are_what_ir_measures_takes(track: trecexam.Track) -> None:
+    board = track.leaderboard(["nDCG@5"], official=True, runs=["run1"])
+    values = ir_measures.calc_aggregate(
+        [ir_measures.nDCG @ 5], track.official_qrels(), track.runs(["run1"])["run1"]
+    )
+    assert values[ir_measures.nDCG @ 5] == pytest.approx(board.rows[0].scores[0].mean)
 
 
 def test_qrels_are_the_same_in_every_library(track: trecexam.Track) -> None:

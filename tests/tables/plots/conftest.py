@@ -92,3 +92,9 @@ def hostile_plots() -> dict[str, Plot]:
 def many_plots() -> dict[str, Plot]:
     """Of so many runs that their names have no room."""
     return make_plots([f"run{n:03}" for n in range(75)])
+
+
+@pytest.fixture(scope="module")
+def named_plots() -> dict[str, Plot]:
+    """Of runs with long names that are told apart by their ends."""
+    return make_plots([f"university_team-bm25_rm3_reranked-{n}" for n in range(12)])

@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ET
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import matplotlib
@@ -114,7 +115,8 @@ def test_names_of_outliers_cover_no_run_of_a_crowd() -> None:
     dots = axes.transData.transform([(float(row[4] or 0), float(row[1] or 0)) for row in plot.table.rows])
     # Without the lines that tie names to dots.
     boxes = [Text.get_window_extent(name) for name in axes.texts]
-    assert len(boxes) == 4
+    # Four that are far from the diagonal, and the one that is beyond the axes.
+    assert len(boxes) == 5
     assert not [box for box in boxes for x, y in dots if box.contains(x, y)]
 
 
@@ -137,4 +139,14 @@ def test_a_plots_digest_changes_with_its_numbers_and_words_alone(hostile_plots: 
         replace(plot, settings={"x": 1}),
     ]
     assert len({plot.digest(), *(other.digest() for other in others)}) == 4
-    assert drawn_by() == drawn_by()
+
+
+def test_a_picture_is_of_the_code_that_draws_it_wherever_that_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = drawn_by("trecexam.features.correlation.scatter_plot")
+    assert now != drawn_by("trecexam.features.leaderboard.plot")
+    changed = tmp_path / "scatter_plot.py"
+    changed.write_text("# draws otherwise")
+    monkeypatch.setattr("trecexam.features.correlation.scatter_plot.__file__", str(changed))
+    assert drawn_by.__wrapped__("trecexam.features.correlation.scatter_plot") != now

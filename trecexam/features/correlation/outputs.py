@@ -14,10 +14,10 @@ from trecexam.features.correlation.comparison import (
     swapped,
 )
 from trecexam.features.correlation.paired_scores import nothing_to_compare
-from trecexam.features.correlation.plots import official_plots
+from trecexam.features.correlation.plots import official_plots, scatter_of, thresholds_of
 from trecexam.line.diagnostics import NO_RUNS
 from trecexam.line.loaded import EVERYTHING, LoadedTrack
-from trecexam.line.output_files import Feature, OutputFiles
+from trecexam.line.output_files import Feature, FeaturePlot, OutputFiles
 from trecexam.line.rejected import not_computable
 from trecexam.tables.excerpt import excerpt
 from trecexam.tables.plots.model import Plot
@@ -25,6 +25,8 @@ from trecexam.tables.section import FeatureReport, ReportPart
 from trecexam.tables.table import to_json, to_tsv
 from trecexam.tables.text import sentence
 
+#: The measures that its plots may be asked of.
+_SIDES = ("measure", "official_measure")
 #: Rows that the page shows; the file has the rest.
 _ROWS = 50
 #: Columns of the table, and what the page calls them.
@@ -102,7 +104,10 @@ def correlation_report(track: LoadedTrack) -> FeatureReport:
 CORRELATION = Feature(
     (OutputFiles(("correlation.tsv", "correlation.json"), EVERYTHING, _correlation),),
     correlation_report,
-    ("scatter", "thresholds"),
+    {
+        "scatter": FeaturePlot("the runs by automatic and by official measure", scatter_of, _SIDES),
+        "thresholds": FeaturePlot("Kendall's tau by the rating that counts, 1 to 5", thresholds_of, _SIDES),
+    },
 )
 DISAGREEMENTS = Feature(
     (

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from trecexam.features.correlation.paired_scores import paired_scores
+from trecexam.errors import TrecexamError
+from trecexam.features.correlation.comparison import LeaderboardComparison, Outliers, compare, outlying
+from trecexam.features.correlation.paired_scores import PairedScores, nothing_to_compare, paired_scores
 from trecexam.features.correlation.scatter_plot import scatter_plot
 from trecexam.features.correlation.thresholds_plot import ThresholdPoint, thresholds_plot
+from trecexam.line.output_files import PlotMeasures
 from trecexam.scores.correlation import Bootstrap, Correlation, correlate
 from trecexam.scores.measures import COVER, at_min_rating, measure
 from trecexam.tables.plots.model import Plot
 
 if TYPE_CHECKING:
-    from trecexam.features.correlation.comparison import LeaderboardComparison, Outliers
     from trecexam.line.loaded import LoadedTrack
 
 #: The second measure has thresholds of its own only where runs x queries are no more than these.
@@ -29,33 +32,86 @@ def official_plots(
     Args:
         compared, outliers: as in out/; the correlations that are known are not computed again.
     """
-    known = {(str(key[0]), str(key[1])): correlation for key, correlation in compared.pairs}
+    known = _by_sides(compared)
     scores = paired_scores(track, first=True)[0]
-    plots = {
-        "scatter": scatter_plot(
-            scores.measure,
-            scores.official_measure,
-            scores.rubric,
-            scores.official,
-            outliers.found[0][1],
-            known.get((scores.measure, scores.official_measure)),
-        )
-    }
+    plots = {"scatter": _scatter(scores, outliers, known)}
     points = _points(track, scores.official_measure, known)
     if points:
         plots["thresholds"] = thresholds_plot(points, track.config.scores.min_rating)
     return plots
 
 
+def scatter_of(track: LoadedTrack, asked: PlotMeasures) -> Plot:
+    """The plot "scatter" by these measures.
+
+    Raises:
+        TrecexamError: there is nothing to compare.
+        ValueError: a measure cannot be computed.
+    """
+    scores = _paired(track, asked)
+    sides = [scores.measure], [scores.official_measure]
+    compared, outliers = compare(track, *sides), outlying(track, *sides)
+    assert compared is not None
+    assert outliers is not None
+    return _scatter(scores, outliers, _by_sides(compared))
+
+
+def thresholds_of(track: LoadedTrack, asked: PlotMeasures) -> Plot:
+    """The plot "thresholds" by these measures.
+
+    Raises:
+        TrecexamError: there is nothing to compare, or min_rating has no bearing on the measures.
+        ValueError: a measure cannot be computed.
+    """
+    scores = _paired(track, asked)
+    points = _points(track, scores.official_measure, {}, asked)
+    if not points:
+        names = asked.measure or ", ".join(track.config.measures())
+        raise TrecexamError(f"min_rating has no bearing on {names}; name another measure")
+    return thresholds_plot(points, track.config.scores.min_rating)
+
+
+def _paired(track: LoadedTrack, asked: PlotMeasures) -> PairedScores:
+    own, official = (None if name is None else [name] for name in asked)
+    pairs = paired_scores(track, own, official, first=True)
+    if not pairs:
+        raise nothing_to_compare(track)
+    return pairs[0]
+
+
+def _by_sides(compared: LeaderboardComparison) -> dict[tuple[str, str], Correlation]:
+    return {(str(key[0]), str(key[1])): correlation for key, correlation in compared.pairs}
+
+
+def _scatter(scores: PairedScores, outliers: Outliers, known: Mapping[tuple[str, str], Correlation]) -> Plot:
+    return scatter_plot(
+        scores.measure,
+        scores.official_measure,
+        scores.rubric,
+        scores.official,
+        outliers.found[0][1],
+        known.get((scores.measure, scores.official_measure)),
+    )
+
+
 def _points(
-    track: LoadedTrack, official: str, known: dict[tuple[str, str], Correlation]
+    track: LoadedTrack,
+    official: str,
+    known: Mapping[tuple[str, str], Correlation],
+    asked: PlotMeasures = PlotMeasures(),  # noqa: B008 - it never changes
 ) -> list[ThresholdPoint]:
-    """The first measures on which min_rating has a bearing, at each rating of the grader's scale."""
+    """The first measures on which min_rating has a bearing, at each rating of the grader's scale.
+
+    Args:
+        asked: measures in place of the track's.
+    """
     scores = track.config.scores
     own = scores.min_rating
-    lines = _lines(track)
+    lines = _lines(track, track.config.measures() if asked.measure is None else [asked.measure])
     if len(track.runs) * len(track.bank.query_ids) > _SMALL:
         lines = lines[:1]
+    # The track's own are evaluated already.
+    officials = None if asked.official_measure is None else [asked.official_measure]
     points: list[ThresholdPoint] = []
     draws = Bootstrap()
     for name, line in lines:
@@ -65,7 +121,7 @@ def _points(
             # The measure as the track has it: nothing of it is to be computed again.
             ratings.remove(own)
             points.append(((line, here, official, own), known[here, official]))
-        for paired in paired_scores(track, [name], None, ratings, first=True) if ratings else ():
+        for paired in paired_scores(track, [name], officials, ratings, first=True) if ratings else ():
             if paired.min_rating is not None:
                 key = line, paired.measure, paired.official_measure, paired.min_rating
                 points.append((key, correlate(paired.rubric, paired.official, bootstrap=draws)))
@@ -73,15 +129,15 @@ def _points(
     return sorted(points, key=lambda point: (order.index(point[0][0]), point[0][3]))
 
 
-def _lines(track: LoadedTrack) -> list[tuple[str, str]]:
-    """The first measure on labels and the first on items on which min_rating has a bearing, in their order.
+def _lines(track: LoadedTrack, names: Sequence[str]) -> list[tuple[str, str]]:
+    """The first of the measures on labels and the first on items on which min_rating has a bearing.
 
     Returns:
         (the measure, what it is called where its rating is left open).
     """
     counts = track.config.scores.label == "count"
     lines: dict[bool, tuple[str, str]] = {}
-    for name in track.config.measures():
+    for name in names:
         rubric_measure = measure(name)
         opened = at_min_rating(rubric_measure, _OPEN, counts=counts)
         if opened is not None:

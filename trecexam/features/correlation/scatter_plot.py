@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trecexam.scores.leaderboard import interval, score
-from trecexam.tables.plots.model import Plot
-from trecexam.tables.plots.style import BLUE, GRID, MUTED, ORANGE, WIDTH, grid, short
+from trecexam.tables.plots.labels import DotName, name_dots
+from trecexam.tables.plots.limits import keep_within, mark_at_edge, squeezing
+from trecexam.tables.plots.model import Plot, Size
+from trecexam.tables.plots.style import BLUE, GRID, ORANGE, WIDTH, fitted, grid
 from trecexam.tables.table import Table
-from trecexam.tables.terminal import columns, cut
+from trecexam.tables.terminal import cut
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from trecexam.scores.correlation import Correlation
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
 
 #: So many of the runs furthest from the diagonal have their names beside them, if they are so many ranks off.
 _NAMED, _FAR = 4, 3
+#: So many of those beyond the axes are named.
+_BEYOND = 6
 #: Of no more runs than this all are named.
 _FEW = 10
-#: How wide a letter of such a name is, in points.
-_LETTER = 5.0
 _COLUMNS = ("run", "rubric", "rubric.low", "rubric.high", "official", "official.low", "official.high")
 
 
@@ -76,6 +77,9 @@ def scatter_plot(
     far = outliers[0] if outliers else None
     orange = any(abs(outlier.difference) >= _FAR for outlier in outliers)
     named = " Orange runs are the furthest from the diagonal, by rank; all are in outliers.tsv."
+    # The columns of both means.
+    squeezed = any(squeezing([row[column] for row in rows]).any() for column in (1, 4))
+    beyond = " Triangles at the edge are runs beyond it, with their official and automatic value." * squeezed
     apart = (
         f" The run furthest from the diagonal is {cut(far.run, 60)}, {abs(far.difference):g} ranks apart."
         if far is not None and far.difference
@@ -84,10 +88,11 @@ def scatter_plot(
     return Plot(
         "scatter",
         f"Automatic against official: {measure} and {'official rank' if ranks else official_measure}",
-        f"Each dot is a run; lines are 95% intervals over queries. {coefficient}{named * orange}",
+        f"Each dot is a run; lines are 95% intervals over queries. {coefficient}{named * orange}{beyond}",
         f"{len(rows)} runs. {coefficient}{apart}",
         Table((*_COLUMNS, "rubric_rank", "official_rank", "difference"), tuple(rows)),
         _draw,
+        Size(WIDTH, 3.8),
         {"x": "official rank" if ranks else f"{official_measure} on official judgments", "y": measure}
         | {"ranks": int(ranks)},
     )
@@ -101,67 +106,40 @@ def _tau_line(correlation: Correlation) -> str:
 
 
 def _draw(figure: Figure, plot: Plot) -> None:
-    figure.set_size_inches(WIDTH, 3.8)
     axes = figure.subplots()
     rows = plot.table.rows
-    rubric_means, low, high, official_means, left, right = (
-        np.array([row[c] for row in rows], float) for c in range(1, 7)
-    )
-    axes.vlines(official_means, low, high, color=GRID, linewidth=0.7)
-    axes.hlines(rubric_means, left, right, color=GRID, linewidth=0.7)
+    y, low, high, x, left, right = (np.array([row[c] for row in rows], float) for c in range(1, 7))
+    beyond_x, beyond_y = squeezing(x), squeezing(y)
+    beyond = beyond_x | beyond_y
+    axes.vlines(x[~beyond], low[~beyond], high[~beyond], color=GRID, linewidth=0.7)
+    axes.hlines(y[~beyond], left[~beyond], right[~beyond], color=GRID, linewidth=0.7)
     far = np.array([n < _NAMED and abs(float(row[9] or 0)) >= _FAR for n, row in enumerate(rows)], bool)
-    axes.plot(official_means[~far], rubric_means[~far], "o", color=BLUE, markersize=4, markeredgewidth=0)
-    axes.plot(official_means[far], rubric_means[far], "D", color=ORANGE, markersize=4.5, markeredgewidth=0)
-    if plot.settings["ranks"]:
+    for chosen, marker, colour, size in ((~far, "o", BLUE, 4.0), (far, "D", ORANGE, 4.5)):
+        kept = chosen & ~beyond
+        axes.plot(x[kept], y[kept], marker, color=colour, markersize=size, markeredgewidth=0)
+    # Runs beyond an axis stand at its edge.
+    at = np.stack((x, y), axis=1)
+    if beyond_x.any():
+        at[:, 0] = at[:, 0].clip(*keep_within(axes, "x", [ends[~beyond] for ends in (x, left, right)]))
+    if beyond_y.any():
+        at[:, 1] = at[:, 1].clip(*keep_within(axes, "y", [ends[~beyond] for ends in (y, low, high)]))
+    ranks = bool(plot.settings["ranks"])
+    if ranks:
         axes.invert_xaxis()
+    for n in np.flatnonzero(beyond).tolist():
+        across, up = np.sign((x[n], y[n]) - at[n])
+        mark_at_edge(
+            axes, *at[n], beyond=(-across if ranks else across, up), color=ORANGE if far[n] else BLUE
+        )
     axes.set_xlabel(str(plot.settings["x"]))
     axes.set_ylabel(str(plot.settings["y"]))
     grid(axes)
     figure.draw_without_rendering()
-    shown = range(len(rows)) if len(rows) <= _FEW else np.flatnonzero(far).tolist()
-    _name(
-        axes,
-        [(short(str(rows[n][0])), official_means[n], rubric_means[n]) for n in shown],
-        np.stack((official_means, rubric_means), 1),
-    )
-
-
-def _name(axes: Axes, dots: Sequence[tuple[str, float, float]], others: NDArray[np.float64]) -> None:
-    """Names beside dots, each where it leaves the picture and covers another name or dot least."""
-    points = axes.figure.dpi / 72
-    frame = axes.bbox
-    covered: list[tuple[float, float, float, float]] = []
-    # A dot is as if its square were covered.
-    covered += [(x - 2, y - 2, x + 2, y + 2) for x, y in axes.transData.transform(others) / points]
-    for name, x, y in dots:
-        across, up = axes.transData.transform((x, y)) / points
-        width = _LETTER * columns(name)
-        places: list[tuple[float, int, bool, int, tuple[float, float, float, float]]] = []
-        for left in (False, True):
-            for above in (4, -9, 15, -20):
-                start = across - 6 - width if left else across + 6
-                box = (start, up + above, start + width, up + above + 8)
-                outside = max(0.0, frame.x0 / points - box[0], box[2] - frame.x1 / points)
-                overlaps = sum(_common(box, other) for other in covered)
-                places.append((outside + overlaps, len(places), left, above, box))
-        _, _, left, above, box = min(places)
-        covered.append(box)
-        axes.annotate(
-            name,
-            (x, y),
-            xytext=(-6 if left else 6, above),
-            textcoords="offset points",
-            ha="right" if left else "left",
-            fontsize=8,
-            # A name that is not right beside its dot is tied to it.
-            arrowprops={"arrowstyle": "-", "color": MUTED, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 2}
-            if above in (15, -20)
-            else None,
-        )
-
-
-def _common(box: tuple[float, ...], other: tuple[float, ...]) -> float:
-    """The area that two boxes share."""
-    wide = min(box[2], other[2]) - max(box[0], other[0])
-    high = min(box[3], other[3]) - max(box[1], other[1])
-    return max(wide, 0.0) * max(high, 0.0)
+    few = len(rows) <= _FEW
+    named = [*np.flatnonzero(beyond).tolist()[:_BEYOND], *np.flatnonzero(~beyond & (far | few)).tolist()]
+    names = fitted(axes, [str(rows[n][0]) for n in named])
+    shown = [
+        DotName(f"{name} ({x[n]:{'g' if ranks else '.2f'}}, {y[n]:.2f})" if beyond[n] else name, *at[n])
+        for n, name in zip(named, names, strict=True)
+    ]
+    name_dots(axes, shown, at)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trecexam.features.correlation.tables import correlation_table
-from trecexam.tables.plots.model import Plot
+from trecexam.tables.plots.model import Plot, Size
 from trecexam.tables.plots.style import BLUE, MUTED, ORANGE, WIDTH, grid
 from trecexam.tables.table import Table
 
@@ -42,12 +42,12 @@ def thresholds_plot(points: Sequence[ThresholdPoint], min_rating: int) -> Plot:
         f"track has min_rating {min_rating}.",
         Table(table.header, table.rows),
         _draw,
+        Size(WIDTH, 3.8),
         {"min_rating": min_rating},
     )
 
 
 def _draw(figure: Figure, plot: Plot) -> None:
-    figure.set_size_inches(WIDTH, 3.8)
     axes = figure.subplots()
     table = plot.table
     columns = [

@@ -13,18 +13,18 @@ from trecexam.features.exams.tables import abilities_table, components_table, in
 from trecexam.irt.estimation.marginal import Z_95
 from trecexam.irt.information import GRID, exam_information
 from trecexam.irt.model import probability
-from trecexam.tables.plots.model import Plot
+from trecexam.tables.plots.model import Plot, Size
+from trecexam.tables.plots.rows import draw_rows
 from trecexam.tables.plots.style import (
     BLUE,
     GREEN,
     MUTED,
-    NAMED,
     ORANGE,
     PURPLE,
     SEQUENTIAL,
     WIDTH,
     grid,
-    label_rows,
+    letters,
     short,
 )
 from trecexam.tables.plots.style import GRID as PALE
@@ -78,18 +78,18 @@ def curves_plot(fitted: FittedExam) -> Plot:
     return Plot(
         "item_curves",
         f"Item characteristic curves ({f.settings.model.upper()})",
-        f"The chance of a right response by ability. Blue: the items that discriminate most; orange: least. "
-        f"The marks below are the examinees.{some}",
+        "The chance of a right response by ability. Blue: the items that discriminate most; orange, dashed: "
+        f"least. The marks below are the examinees.{some}",
         f"{len(best)} items; discrimination from {f.a.min():.2f} to {f.a.max():.2f}, difficulty from "
         f"{f.b.min():.2f} to {f.b.max():.2f}.",
         Table(("theta", *names), rows),
         _draw_curves,
+        Size(WIDTH, 3.4),
         {"examinees": " ".join(f"{theta:.4f}" for theta in f.theta)},
     )
 
 
 def _draw_curves(figure: Figure, plot: Plot) -> None:
-    figure.set_size_inches(WIDTH, 3.4)
     axes = figure.subplots()
     values = np.array(plot.table.rows, float)
     last = values.shape[1] - 1
@@ -101,6 +101,8 @@ def _draw_curves(figure: Figure, plot: Plot) -> None:
         axes.plot(
             values[:, 0],
             values[:, n],
+            # Told apart in grey, too.
+            "--" if late else "-",
             color=colour,
             linewidth=0.5 if plain else 1.6,
             alpha=0.35 if plain else 1.0,
@@ -201,12 +203,12 @@ def radar_plot(fitted: FittedExam, grouping: str) -> Plot:
             ),
         ),
         _draw_radar,
+        Size(WIDTH, 3.9),
         {"drawn": " ".join(map(str, drawn.tolist()))},
     )
 
 
 def _draw_radar(figure: Figure, plot: Plot) -> None:
-    figure.set_size_inches(WIDTH, 3.9)
     axes: Any = figure.add_subplot(projection="polar")
     axes.set_theta_offset(np.pi / 2)
     axes.set_theta_direction(-1)
@@ -224,13 +226,19 @@ def _draw_radar(figure: Figure, plot: Plot) -> None:
             linewidth=1.5,
         )
     axes.set_ylim(0, 1)
-    axes.set_yticks((0.25, 0.5, 0.75, 1.0), ("25%", "50%", "75%", "100%"), fontsize=6.5)
-    axes.set_xticks(angles, [short(str(row[0])) for row in plot.table.rows], fontsize=7.5)
+    axes.set_yticks((0.25, 0.5, 0.75, 1.0), ("25%", "50%", "75%", "100%"), fontsize=letters(6.5))
+    axes.set_xticks(angles, [short(str(row[0])) for row in plot.table.rows], fontsize=letters(7.5))
     axes.spines["polar"].set_visible(False)
     # It stands below: groups' names are on both sides.
     names = [short(plot.table.header[place + 1]) for place in drawn]
     axes.legend(
-        lines, names, frameon=False, fontsize=7.5, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2
+        lines,
+        names,
+        frameon=False,
+        fontsize=letters(7.5),
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.12),
+        ncols=2,
     )
 
 
@@ -277,6 +285,7 @@ def _curves_plot(
         summary,
         Table(("theta", *curves), tuple(zip(GRID.tolist(), *columns, strict=True))),
         _draw_information,
+        Size(WIDTH, 3.4),
         {"examinees": " ".join(f"{theta:.4f}" for theta in thetas), "ordered": int(ordered)},
     )
 
@@ -284,7 +293,6 @@ def _curves_plot(
 def _draw_information(figure: Figure, plot: Plot) -> None:
     import matplotlib
 
-    figure.set_size_inches(WIDTH, 3.4)
     axes = figure.subplots()
     values = np.array(plot.table.rows, float)
     names = plot.table.header[1:]
@@ -312,7 +320,7 @@ def _draw_information(figure: Figure, plot: Plot) -> None:
             [lines[int(n)] for n in told],
             [short(names[int(n)]) for n in told],
             frameon=False,
-            fontsize=7.5,
+            fontsize=letters(7.5),
             **beside,
         )
     grid(axes)
@@ -335,6 +343,7 @@ def abilities_plot(fitted: FittedExam) -> Plot:
         f"{len(rows)} examinees; the ablest is {cut(str(rows[0][0]), 60)} with {rows[0][1]:.2f}.",
         Table(("examinee", "theta", "theta.low", "theta.high"), rows),
         _draw_abilities,
+        _rows(len(rows)),
     )
 
 
@@ -356,23 +365,21 @@ def components_plot(fitted: FittedExam) -> Plot:
         f"{len(rows)} levels; the largest share is that of {cut(str(best[0]), 60)} with {best[1]:.2f}.",
         Table(("level", "theta", "theta.low", "theta.high"), tuple(rows)),
         _draw_abilities,
+        _rows(len(rows)),
     )
+
+
+def _rows(n: int) -> Size:
+    return Size(WIDTH, min(_MOST, 0.7 + _ROW * max(n, 3)), rows=True)
 
 
 def _draw_abilities(figure: Figure, plot: Plot) -> None:
     rows = plot.table.rows
-    figure.set_size_inches(WIDTH, min(_MOST, 0.7 + _ROW * max(len(rows), 3)))
     axes = figure.subplots()
-    places = np.arange(len(rows))
     theta, low, high = (
         np.array([np.nan if row[column] is None else row[column] for row in rows], float)
         for column in (1, 2, 3)
     )
-    few = len(rows) <= NAMED
     axes.axvline(0, color=PALE, linewidth=0.8, zorder=1)
-    axes.hlines(places, low, high, color=MUTED, linewidth=1.0 if few else 0.6)
-    axes.plot(theta, places, "o", color=BLUE, markersize=4 if few else 2.5)
-    label_rows(axes, [str(row[0]) for row in rows], NAMED)
+    draw_rows(axes, [str(row[0]) for row in rows], theta, low, high)
     axes.set_xlabel("ability")
-    axes.spines["left"].set_visible(False)
-    grid(axes, "x")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from trecexam.tables.plots.model import Plot
-from trecexam.tables.plots.style import SEQUENTIAL, label_rows, short
+from trecexam.tables.plots.model import Plot, Size
+from trecexam.tables.plots.style import SEQUENTIAL, label_rows, letters, short
 from trecexam.tables.table import Table
 from trecexam.tables.terminal import cut
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: More runs, or queries, than this have no names at the side.
 _RUNS, _QUERIES = 60, 45
+#: Inches that queries have no room in: names of runs, and the bar with its numbers.
+_BESIDE = 1.9
 _WIDTH = 7.2
 
 
@@ -50,6 +52,7 @@ def coverage_plot(
         f"({float(shares[order[-1]].mean()):.2f}); of {none} queries no run covers any item.",
         Table(("run", "query_id", name), rows),
         _draw,
+        Size(_WIDTH, min(8.2, 1.1 + 0.16 * max(len(runs), 10) + 0.5 * (len(order) <= _QUERIES)), rows=True),
     )
 
 
@@ -58,13 +61,15 @@ def _draw(figure: Figure, plot: Plot) -> None:
     runs = list(dict.fromkeys(str(row[0]) for row in rows))
     queries = [str(row[1]) for row in rows[: len(rows) // len(runs)]]
     values = np.array([row[2] for row in rows], float).reshape(len(runs), len(queries))
-    named = len(queries) <= _QUERIES
-    figure.set_size_inches(_WIDTH, min(8.2, 1.1 + 0.16 * max(len(runs), 10) + 0.5 * named))
+    across = 72 * (figure.get_figwidth() - _BESIDE)
+    named = len(queries) <= _QUERIES and across >= letters(7) * len(queries)
     axes = figure.subplots()
     image = axes.imshow(values, cmap=SEQUENTIAL, vmin=0, vmax=1, aspect="auto", interpolation="none")
     label_rows(axes, runs, _RUNS)
     if named:
-        axes.set_xticks(range(len(queries)), [short(query) for query in queries], rotation=90, fontsize=8)
+        axes.set_xticks(
+            range(len(queries)), [short(query) for query in queries], rotation=90, fontsize=letters(8)
+        )
         axes.tick_params(axis="x", length=0)
         axes.set_xlabel("query, hardest first")
     else:

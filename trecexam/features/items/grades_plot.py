@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from trecexam.tables.plots.model import Plot
-from trecexam.tables.plots.style import NO_RATING, RATINGS, WIDTH, grid
+from trecexam.tables.plots.model import Plot, Size
+from trecexam.tables.plots.style import NO_RATING, RATINGS, WIDTH, grid, letters
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
@@ -42,12 +42,14 @@ def grades_plot(counts: NDArray[np.int64]) -> Plot:
         f"{total:,} cells. {shown}.",
         Table(("grade", "cells", "share"), rows),
         _draw_all,
+        Size(
+            WIDTH, 0.7 + 0.27 * sum(n < len(RATINGS) or row[1] > 0 for n, row in enumerate(rows)), rows=True
+        ),
     )
 
 
 def _draw_all(figure: Figure, plot: Plot) -> None:
     rows = [row for n, row in enumerate(plot.table.rows) if n < len(RATINGS) or row[1]]
-    figure.set_size_inches(WIDTH, 0.7 + 0.27 * len(rows))
     axes = figure.subplots()
     shares = [float(row[2] or 0) for row in rows]
     names = [str(row[0]) for row in rows]
@@ -61,7 +63,7 @@ def _draw_all(figure: Figure, plot: Plot) -> None:
             xytext=(4, 0),
             textcoords="offset points",
             va="center",
-            fontsize=8,
+            fontsize=letters(8),
         )
     axes.invert_yaxis()
     axes.set_xlim(0, max(shares) * 1.35)
@@ -95,6 +97,7 @@ def grades_by_item_plot(items: Sequence[tuple[str, str]], counts: NDArray[np.int
         f"{len(items):,} items; {unparsed:,} of them have cells without a rating.",
         Table(("query_id", "item_id", *GRADES), rows),
         _draw_items,
+        Size(WIDTH, 3.4),
     )
 
 
@@ -105,7 +108,6 @@ def _draw_items(figure: Figure, plot: Plot) -> None:
     ends = np.round(np.cumsum(shares, axis=1) * 200).astype(int)
     which = (np.arange(200)[:, None, None] >= ends[None]).sum(axis=2)
     palette = np.array([_rgb(colour) for colour in (*_COLOURS, "#ffffff")], np.uint8)
-    figure.set_size_inches(WIDTH, 3.4)
     axes = figure.subplots()
     axes.imshow(
         palette[which],

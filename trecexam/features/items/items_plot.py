@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trecexam.tables.plots.model import Plot
+from trecexam.tables.plots.model import Plot, Size
 from trecexam.tables.plots.style import BLUE, MUTED, ORANGE, PURPLE, WIDTH, grid
 from trecexam.tables.table import Table
 
@@ -117,11 +117,11 @@ def items_plot(items: Sequence[ItemSummary], min_rating: int, depth: int) -> Plo
         f"{len(live):,} items: no run covers {none:,}, all runs cover {every:,}.",
         items_table(items),
         _draw,
+        Size(WIDTH, 3.4),
     )
 
 
 def _draw(figure: Figure, plot: Plot) -> None:
-    figure.set_size_inches(WIDTH, 3.4)
     axes = figure.subplots()
     mean, runs, vital = (plot.table.header.index(n) for n in ("mean_rating", "share_of_runs", "importance"))
     rows = [row for row in plot.table.rows if row[mean] is not None and not math.isnan(float(row[mean] or 0))]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
+from trecexam.errors import TrecexamError
 from trecexam.features.items.coverage_plot import coverage_plot
 from trecexam.features.items.grades_plot import grades_by_item_plot, grades_plot
 from trecexam.features.items.items_plot import ItemSummary, items_plot, items_table
@@ -13,7 +15,7 @@ from trecexam.features.items.quality import Quality, quality
 from trecexam.line.diagnostics import NO_RUNS, nothing_graded
 from trecexam.line.evaluation import own_leaderboard
 from trecexam.line.loaded import LoadedTrack
-from trecexam.line.output_files import Feature
+from trecexam.line.output_files import Feature, FeaturePlot, PlotMeasures
 from trecexam.tables.excerpt import Excerpt, excerpt
 from trecexam.tables.plots.model import Plot
 from trecexam.tables.section import FeatureReport, ReportPart
@@ -51,37 +53,50 @@ class ItemList:
     items: Excerpt
 
 
+class _Plots(NamedTuple):
+    """The plots that apply, why others do not, and the items that they are of where these have ratings."""
+
+    plots: Mapping[str, Plot]
+    why_no_grades: str
+    why_no_ratings: str
+    rated: Quality | None = None
+
+
+def _plots(track: LoadedTrack) -> _Plots:
+    scores, depth = track.config.scores, track.config.track.depth
+    runs = [row.run for row in own_leaderboard(track).rows]
+    if not runs:
+        return _Plots({}, NO_RUNS, NO_RUNS)
+    bank = quality(track, runs)
+    plots: list[Plot] = []
+    total = bank.grades.sum(axis=0)
+    if total.sum():
+        names = [(item.query_id, item.item_id) for item in bank.live]
+        plots += (grades_plot(total), grades_by_item_plot(names, bank.grades))
+    rated = any(item.rated for item in bank.live)
+    if rated:
+        plots += (
+            coverage_plot(runs, bank.covered, scores.min_rating, depth),
+            items_plot(bank.items, scores.min_rating, depth),
+        )
+    why = sentence(nothing_graded(track))
+    by_name = {plot.name: plot for plot in plots}
+    return _Plots(by_name, "" if total.sum() else why, why, bank if rated else None)
+
+
 def items_report(track: LoadedTrack) -> FeatureReport:
     """The sections "coverage", "grades" and "items", with the plots that apply."""
-    scores, depth = track.config.scores, track.config.track.depth
-    plots: list[Plot] = []
-    why_no_grades = why_no_ratings = NO_RUNS
-    lists: tuple[ItemList, ...] = ()
-    runs = [row.run for row in own_leaderboard(track).rows]
-    if runs:
-        bank = quality(track, runs)
-        why_no_grades = why_no_ratings = sentence(nothing_graded(track))
-        total = bank.grades.sum(axis=0)
-        if total.sum():
-            names = [(item.query_id, item.item_id) for item in bank.live]
-            plots += (grades_plot(total), grades_by_item_plot(names, bank.grades))
-            why_no_grades = ""
-        if any(item.rated for item in bank.live):
-            plots += (
-                coverage_plot(runs, bank.covered, scores.min_rating, depth),
-                items_plot(bank.items, scores.min_rating, depth),
-            )
-            lists = tuple(_lists(bank))
+    made = _plots(track)
+    lists = tuple(_lists(made.rated)) if made.rated is not None else ()
+    items = {"why": made.why_no_ratings, "lists": lists}
     room = Path(__file__).parent
     return FeatureReport(
         (
-            ReportPart("coverage", room / "coverage.html", {"why": why_no_ratings}, "Coverage"),
-            ReportPart("grades", room / "grades.html", {"why": why_no_grades}, "Grades"),
-            ReportPart(
-                "items", room / "items.html", {"why": why_no_ratings, "lists": lists}, "Item quality", "Items"
-            ),
+            ReportPart("coverage", room / "coverage.html", {"why": made.why_no_ratings}, "Coverage"),
+            ReportPart("grades", room / "grades.html", {"why": made.why_no_grades}, "Grades"),
+            ReportPart("items", room / "items.html", items, "Item quality", "Items"),
         ),
-        tuple(plots),
+        tuple(made.plots.values()),
     )
 
 
@@ -129,4 +144,26 @@ def _number(value: float) -> float:
     return value if value == value else -1.0
 
 
-ITEMS = Feature(report=items_report, plots=("coverage", "grades", "grades_by_item", "items"))
+def _plot_named(name: str) -> Callable[[LoadedTrack, PlotMeasures], Plot]:
+    def make(track: LoadedTrack, asked: PlotMeasures) -> Plot:
+        made = _plots(track)
+        if name not in made.plots:
+            why = made.why_no_grades if name.startswith("grades") else made.why_no_ratings
+            raise TrecexamError(why, path=track.folder.root)
+        return made.plots[name]
+
+    return make
+
+
+ITEMS = Feature(
+    report=items_report,
+    plots={
+        name: FeaturePlot(what, _plot_named(name))
+        for name, what in {
+            "coverage": "the share of each query's items that each run covers, as a heat map",
+            "grades": "how often each rating was given",
+            "grades_by_item": "how often each rating was given, item by item",
+            "items": "the items by mean rating and by how many runs cover them",
+        }.items()
+    },
+)

@@ -6,14 +6,16 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
+from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.differences import differences, own_differences
 from trecexam.features.leaderboard.plot import leaderboard_plot
 from trecexam.features.leaderboard.tables import leaderboard_json, leaderboard_table, per_query_table
 from trecexam.line.diagnostics import NO_RUNS
-from trecexam.line.evaluation import own_leaderboard, rubric_values
+from trecexam.line.evaluation import leaderboard, own_leaderboard, rubric_values
 from trecexam.line.loaded import LoadedTrack
-from trecexam.line.output_files import Feature, OutputFiles
+from trecexam.line.output_files import Feature, FeaturePlot, OutputFiles, PlotMeasures
 from trecexam.scores.leaderboard import Score, interval
+from trecexam.tables.plots.model import Plot
 from trecexam.tables.section import FeatureReport, ReportPart
 from trecexam.tables.table import to_json, to_tsv
 
@@ -63,6 +65,13 @@ def leaderboard_report(track: LoadedTrack) -> FeatureReport:
     return FeatureReport((part,), (leaderboard_plot(board),) if board.rows else ())
 
 
+def _plot(track: LoadedTrack, asked: PlotMeasures) -> Plot:
+    board = own_leaderboard(track) if asked.measure is None else leaderboard(track, [asked.measure])
+    if not board.rows:
+        raise TrecexamError(NO_RUNS, path=track.folder.runs)
+    return leaderboard_plot(board)
+
+
 def _spread(score: Score, n: int) -> str:
     """The 95% interval of a mean over n queries; "" where there is none."""
     low, high = interval(score, n)
@@ -81,5 +90,5 @@ LEADERBOARD = Feature(
         OutputFiles(("differences.tsv", "groups.tsv"), ("cells", "people", "runs", "settings"), _differences),
     ),
     leaderboard_report,
-    ("leaderboard",),
+    {"leaderboard": FeaturePlot("the runs' means with 95% intervals, best on top", _plot, ("measure",))},
 )

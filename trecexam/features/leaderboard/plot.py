@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trecexam.scores.leaderboard import interval
-from trecexam.tables.plots.model import Plot
-from trecexam.tables.plots.style import BLUE, MUTED, NAMED, WIDTH, grid, label_rows
+from trecexam.tables.plots.limits import squeezing
+from trecexam.tables.plots.model import Plot, Size
+from trecexam.tables.plots.rows import EDGE, draw_rows
+from trecexam.tables.plots.style import NAMED, WIDTH
 from trecexam.tables.table import Table
 from trecexam.tables.terminal import cut
 
@@ -30,29 +32,24 @@ def leaderboard_plot(board: Leaderboard) -> Plot:
         rows.append((rank, row.run, row.n_queries, score.mean, score.stderr, *interval(score, row.n_queries)))
     best = board.rows[0]
     ranked = "" if len(rows) <= NAMED else "; the numbers at the side are ranks, names are in the table below"
+    edge = EDGE if squeezing([row[3] for row in rows]).any() else ""
     return Plot(
         "leaderboard",
         f"Leaderboard by {name}",
         f"Mean over queries and its 95% interval (Student's t over queries){ranked}. Intervals that overlap "
-        "do not say that two runs are equally good: runs answer the same queries.",
+        f"do not say that two runs are equally good: runs answer the same queries.{edge}",
         f"{len(rows)} runs by {name}; the best is {cut(best.run, 60)} with {best.scores[0].mean:.3f}.",
         Table(
             ("rank", "run", "n_queries", name, f"{name}.stderr", f"{name}.low", f"{name}.high"), tuple(rows)
         ),
         _draw,
+        Size(WIDTH, min(_MOST, 0.7 + _ROW * max(len(rows), 3)), rows=True),
     )
 
 
 def _draw(figure: Figure, plot: Plot) -> None:
     rows = plot.table.rows
-    names = [str(row[1]) for row in rows]
-    figure.set_size_inches(WIDTH, min(_MOST, 0.7 + _ROW * max(len(rows), 3)))
     axes = figure.subplots()
-    places = np.arange(len(rows))
     mean, low, high = (np.array([row[column] for row in rows], float) for column in (3, 5, 6))
-    axes.hlines(places, low, high, color=MUTED, linewidth=1.0 if len(rows) <= NAMED else 0.6)
-    axes.plot(mean, places, "o", color=BLUE, markersize=4 if len(rows) <= NAMED else 2.5)
-    label_rows(axes, names, NAMED)
+    draw_rows(axes, [str(row[1]) for row in rows], mean, low, high)
     axes.set_xlabel(plot.table.header[3])
-    axes.spines["left"].set_visible(False)
-    grid(axes, "x")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from converters.ragval import write_judged
+from trecexam.errors import TrecexamError
 from trecexam.features.ragval.judged import FOLDER, JudgedAnswers, judged
 from trecexam.features.ragval.reporting import RagvalReport, files_of, report_of
-from trecexam.line.output_files import ExtraOutputs, Feature
+from trecexam.line.output_files import ExtraOutputs, Feature, FeaturePlot, PlotMeasures
 from trecexam.tables.excerpt import excerpt
 from trecexam.tables.plots.drawings import Drawings
+from trecexam.tables.plots.model import Plot
 from trecexam.tables.section import ExtraFiles, Picture, ReportSection
 from trecexam.tables.table import to_json
 
@@ -39,7 +42,8 @@ def made_of(answers: JudgedAnswers, track: LoadedTrack) -> ExtraFiles:
     if not track.config.report.write:
         return ExtraFiles(contents | dict(files_of(report)))
     folder = track.folder
-    drawings = Drawings(folder.out / FOLDER, folder.state / "ragval-plots.json")
+    memory = folder.state / "ragval-plots.json"
+    drawings = Drawings(folder.out / FOLDER, memory, pdf=track.config.report.pdf)
     pictures = {plot.name: Picture(plot, drawings.of(plot)) for plot in report.plots()}
     drawings.remember()
     contents |= files_of(report, lambda plot: pictures[plot.name].drawing)
@@ -60,4 +64,29 @@ def _section(answers: JudgedAnswers, report: RagvalReport, pictures: dict[str, P
     )
 
 
-RAGVAL = Feature(extra=ExtraOutputs("truthfulness", FOLDER, made))
+def _plot_named(name: str) -> Callable[[LoadedTrack, PlotMeasures], Plot]:
+    def make(track: LoadedTrack, asked: PlotMeasures) -> Plot:
+        rows = judged(track).rows
+        made = {plot.name: plot for plot in report_of(rows).plots()} if rows else {}
+        if name not in made:
+            raise TrecexamError(
+                f"no plot {name}: it is of judged answers with scores"
+                + (" by a parameter's values" if name == "sweep" else ""),
+                path=track.folder.root,
+            )
+        return made[name]
+
+    return make
+
+
+RAGVAL = Feature(
+    extra=ExtraOutputs("truthfulness", FOLDER, made),
+    plots={
+        name: FeaturePlot(f"RAGVAL: {what}", _plot_named(name))
+        for name, what in {
+            "means": "the systems' mean scores with 95% intervals",
+            "histogram": "how often each sum of both scores was given",
+            "sweep": "the systems' mean scores along a parameter",
+        }.items()
+    },
+)

@@ -10,7 +10,7 @@ import numpy as np
 
 from trecexam.features.ragval.judged_scores import BINS, SCORES
 from trecexam.features.ragval.tables import histogram_table, intervals_table, sweep_table
-from trecexam.tables.plots.model import Plot
+from trecexam.tables.plots.model import Plot, Size
 from trecexam.tables.plots.style import (
     BLUE,
     GREEN,
@@ -21,6 +21,7 @@ from trecexam.tables.plots.style import (
     WIDTH,
     grid,
     label_rows,
+    letters,
     short,
 )
 from trecexam.tables.table import Table, Value
@@ -79,6 +80,7 @@ def means_plot(systems: Sequence[System], baseline: System | None, oracle: Syste
         f"{best.mean('sum').mean:.2f}.",
         intervals_table(systems),
         _draw_means,
+        Size(WIDTH, min(_MOST, 1.0 + _ROW * max(len(systems), 3)), rows=True),
         _bounds(baseline, oracle),
     )
 
@@ -86,7 +88,6 @@ def means_plot(systems: Sequence[System], baseline: System | None, oracle: Syste
 def _draw_means(figure: Figure, plot: Plot) -> None:
     rows = plot.table.rows
     names = list(dict.fromkeys(str(row[0]) for row in rows))
-    figure.set_size_inches(WIDTH, min(_MOST, 1.0 + _ROW * max(len(names), 3)))
     places = np.arange(len(names))
     few = len(names) <= NAMED
     for axes, name in zip(figure.subplots(1, len(SCORES), sharey=True), SCORES, strict=True):
@@ -123,24 +124,24 @@ def histogram_plot(systems: Sequence[System]) -> Plot:
         f"{len(systems)} systems; {min(full):.0%} to {max(full):.0%} of their answers have the highest sum.",
         histogram_table(systems),
         _draw_histograms,
+        Size(WIDTH, 0.6 + 0.85 * min(len(systems), _HISTOGRAMS), rows=True),
     )
 
 
 def _draw_histograms(figure: Figure, plot: Plot) -> None:
     rows = plot.table.rows
     names = list(dict.fromkeys(str(row[0]) for row in rows))[:_HISTOGRAMS]
-    figure.set_size_inches(WIDTH, 0.6 + 0.85 * len(names))
     drawn = figure.subplots(len(names), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
     for axes, name in zip(drawn, names, strict=True):
         own = [row for row in rows if row[0] == name]
         shares = [100 * float(row[3] or 0) for row in own]
         axes.bar(BINS, shares, color=BLUE, width=0.8)
-        axes.set_title(short(name), fontsize=8, loc="left", pad=2)
+        axes.set_title(short(name), fontsize=letters(8), loc="left", pad=2)
         axes.set_xticks(BINS)
         axes.tick_params(axis="x", length=0)
         grid(axes, "y")
     drawn[-1].set_xlabel("truthfulness + relevance")
-    figure.supylabel("% of the judged answers", fontsize=9)
+    figure.supylabel("% of the judged answers", fontsize=letters(9))
 
 
 def sweep_plot(sweep: Sweep, baseline: System | None, oracle: System | None) -> Plot:
@@ -158,6 +159,7 @@ def sweep_plot(sweep: Sweep, baseline: System | None, oracle: System | None) -> 
         f"{cut(best.value, 40)}.",
         Table(("x", *table.header), tuple((x, *row) for x, row in zip(xs, table.rows, strict=True))),
         _draw_sweep,
+        Size(WIDTH, 5.6),
         settings | _bounds(baseline, oracle),
     )
 
@@ -165,7 +167,6 @@ def sweep_plot(sweep: Sweep, baseline: System | None, oracle: System | None) -> 
 def _draw_sweep(figure: Figure, plot: Plot) -> None:
     from matplotlib.transforms import ScaledTranslation
 
-    figure.set_size_inches(WIDTH, 5.6)
     header, rows = plot.table.header, plot.table.rows
     series = list(dict.fromkeys(str(row[3]) for row in rows))
     values = {float(row[0] or 0): str(row[2]) for row in rows}
@@ -273,4 +274,6 @@ def _bound_lines(axes: Axes, plot: Plot, name: str, *, upright: bool) -> None:
 def _bound_legend(figure: Figure) -> None:
     handles, labels = figure.axes[0].get_legend_handles_labels()
     if handles:
-        figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False, fontsize=8)
+        figure.legend(
+            handles, labels, loc="outside upper center", ncols=2, frameon=False, fontsize=letters(8)
+        )

@@ -1,20 +1,20 @@
-"""Draws a plot as SVG and PNG: the same bytes for the same plot, whatever the user's settings are."""
+"""Draws a plot as SVG, PNG and PDF: the same bytes for the same plot, whatever the user's settings are."""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import re
-import threading
-import warnings
+import sys
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from trecexam.tables.plots.model import Drawing, Plot
-from trecexam.tables.plots.style import RC
+from trecexam.tables.plots.settings import own_settings
 from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:
@@ -22,39 +22,42 @@ if TYPE_CHECKING:
 
 #: Dots an inch of the PNG: sharp in print at the width of a column.
 _DPI = 160
-#: matplotlib's settings are the process's: two threads must not draw at once.
-_ONE_AT_A_TIME = threading.Lock()
 _PROLOGUE = re.compile(r"\A.*?(?=<svg )", re.DOTALL)
 _METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
 _ID = re.compile(r'(\bid="|\bhref="#|url\(#)')
 
 
-def draw(plot: Plot) -> Drawing:
-    """The plot as SVG and PNG, or why it could not be drawn."""
+def draw(plot: Plot, *, pdf: bool = False) -> Drawing:
+    """The plot as SVG and PNG, with `pdf` as PDF too, or why it could not be drawn."""
     try:
-        return _drawn(plot)
+        drawing = _drawn(plot)
+        return replace(drawing, pdf=_pdf(plot)) if pdf else drawing
     except Exception as error:
         # Numbers must get out even where a picture does not.
         return Drawing(why=printable(f"{type(error).__name__}: {error}"))
 
 
 @cache
-def drawn_by() -> str:
-    """Changes when what draws does: matplotlib, or the code in this folder."""
+def drawn_by(module: str) -> str:
+    """Another one where what draws is: matplotlib, the code in this folder, or the plot's own module."""
     code = [path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))]
+    own = getattr(sys.modules.get(module), "__file__", None)
+    if own:
+        code.append(Path(own).read_bytes())
     return hashlib.sha256(b"\0".join([version("matplotlib").encode(), *code])).hexdigest()
 
 
+def _pdf(plot: Plot) -> bytes:
+    from trecexam.tables.plots.paper import paper_figure
+
+    return paper_figure(plot).file("pdf")
+
+
 def _drawn(plot: Plot) -> Drawing:
-    import matplotlib
     from matplotlib.figure import Figure
 
-    with _ONE_AT_A_TIME, warnings.catch_warnings(), matplotlib.rc_context():
-        # Letters that the PNG's font lacks become boxes there; browsers have other fonts for them.
-        warnings.filterwarnings("ignore", r"Glyph \d+ .*missing from")
-        own: Any = {key: value for key, value in matplotlib.rcParamsDefault.items() if "backend" not in key}
-        matplotlib.rcParams.update(own | RC)
-        figure = Figure(layout="constrained")
+    with own_settings():
+        figure = Figure(plot.size[:2], layout="constrained")
         plot.draw(figure, plot)
         svg = _saved(figure, "svg")
         # Where everything goes is settled by now.

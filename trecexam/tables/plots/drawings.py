@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,15 @@ from trecexam.tables.table import to_tsv
 
 #: In out/, and the kinds of file that each plot has there.
 FOLDER = "plots"
-KINDS = ("svg", "png", "tsv")
+KINDS = ("svg", "png", "pdf", "tsv")
 
 
 class Drawings:
     """What was drawn by earlier updates, as far as it still lies in out/plots/ untouched."""
 
-    def __init__(self, out: Path, memory: Path) -> None:
-        """Args: out: the outputs' folder. memory: a file that tells which plot gave which picture."""
+    def __init__(self, out: Path, memory: Path, *, pdf: bool = False) -> None:
+        """Args: out: the outputs' folder. memory: tells which plot gave which picture. pdf: as PDF too."""
+        self._pdf = pdf
         self._folder = out / FOLDER
         self._memory = memory
         try:
@@ -34,10 +35,10 @@ class Drawings:
 
     def of(self, plot: Plot) -> Drawing:
         """The plot's picture."""
-        key = f"{plot.digest()} {drawn_by()}"
-        drawing = self._earlier(plot.name, self._known.get(key, ())) or draw(plot)
+        key = f"{plot.digest()} {drawn_by(plot.draw.__module__)}"
+        drawing = self._earlier(plot.name, self._known.get(key, ())) or draw(plot, pdf=self._pdf)
         if drawing.svg:
-            self._now[key] = sha256(drawing.svg), sha256(drawing.png)
+            self._now[key] = [sha256(content) for content in self._contents(drawing)]
         return drawing
 
     def remember(self) -> None:
@@ -47,18 +48,22 @@ class Drawings:
             remember(self._memory, self._now)
 
     def _earlier(self, name: str, digests: tuple[str, ...]) -> Drawing | None:
-        if len(digests) != 2:
-            return None
         try:
-            svg, png = ((self._folder / f"{name}.{kind}").read_bytes() for kind in KINDS[:2])
+            files = [(self._folder / f"{name}.{kind}").read_bytes() for kind in KINDS[: 2 + self._pdf]]
         except OSError:
             return None
-        same = (sha256(svg), sha256(png)) == digests
-        return Drawing(svg, png) if same else None
+        if tuple(map(sha256, files)) != digests:
+            return None
+        svg, png, *pdf = files
+        return Drawing(svg, png, pdf[0] if pdf else b"")
+
+    def _contents(self, drawing: Drawing) -> Sequence[bytes]:
+        return (drawing.svg, drawing.png, drawing.pdf)[: 2 + self._pdf]
 
 
 def plot_files(plot: Plot, drawing: Drawing) -> Iterator[tuple[str, bytes]]:
     """The files of a plot, by their names in out/."""
-    for kind, content in zip(KINDS, (drawing.svg, drawing.png, to_tsv(plot.table).encode()), strict=True):
+    contents = (drawing.svg, drawing.png, drawing.pdf, to_tsv(plot.table).encode())
+    for kind, content in zip(KINDS, contents, strict=True):
         if content:
             yield f"{FOLDER}/{plot.name}.{kind}", content

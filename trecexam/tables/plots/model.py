@@ -6,12 +6,24 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from trecexam.tables.table import Table, Value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+class Size(NamedTuple):
+    """The size of a plot in the report, in inches.
+
+    Attributes:
+        rows: whether the height is that of rows of text, and goes with the letters, not with the width.
+    """
+
+    width: float
+    height: float
+    rows: bool = False
 
 
 @dataclass(frozen=True)
@@ -24,7 +36,8 @@ class Plot:
         caption: how it is to be read.
         summary: what there is to see, for who cannot see it.
         table: its numbers.
-        draw: draws it on an empty figure.
+        draw: draws it on an empty figure, of whatever size.
+        size: in the report.
         settings: what else it needs to know.
     """
 
@@ -34,6 +47,7 @@ class Plot:
     summary: str
     table: Table
     draw: Callable[[Figure, Plot], None] = field(compare=False)
+    size: Size
     settings: Mapping[str, Value] = field(default_factory=dict)
 
     def digest(self) -> str:
@@ -44,8 +58,10 @@ class Plot:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A plot drawn. Both are empty where it could not be, and `why` says what stood in the way."""
+    """A plot drawn. All are empty where it could not be, and `why` says what stood in the way; `pdf` is also
+    where none was asked for."""
 
     svg: bytes = b""
     png: bytes = b""
+    pdf: bytes = b""
     why: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from trecexam.tables.terminal import cut
+from trecexam.tables.terminal import cut, cut_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +21,12 @@ SEQUENTIAL = "cividis"
 #: Inches; narrow, so that letters stay readable on a phone.
 WIDTH = 4.8
 _NAME = 26
+#: The share of a figure's width that a name may take, and how wide a letter is, by its size.
+_SIDE, _LETTER = 0.4, 0.55
+#: The share of a figure's height that rows have.
+_DOWN = 0.85
+#: Points of the letters in the report; other sizes that plots name go with it.
+LETTERS = 9.0
 
 #: In place of whatever the user's own settings are.
 RC: dict[str, Any] = {
@@ -29,11 +35,13 @@ RC: dict[str, Any] = {
     "axes.linewidth": 0.6,
     "axes.spines.right": False,
     "axes.spines.top": False,
-    "font.size": 9.0,
+    "font.size": LETTERS,
     "grid.color": GRID,
     "grid.linewidth": 0.6,
     "image.composite_image": False,
     "legend.fontsize": 8.5,
+    # Text in a PDF stays text, in fonts that are embedded; journals refuse the default, Type 3.
+    "pdf.fonttype": 42,
     "svg.fonttype": "none",
     "svg.hashsalt": "trecexam",
     "text.color": INK,
@@ -50,6 +58,19 @@ def short(name: str) -> str:
     return cut(name, _NAME, middle=True)
 
 
+def letters(points: float) -> float:
+    """The size of letters that have so many points in the report, in the figure that is being drawn."""
+    import matplotlib
+
+    return points * float(matplotlib.rcParams["font.size"]) / LETTERS
+
+
+def fitted(axes: Axes, names: Sequence[str]) -> list[str]:
+    """Names in letters of 8 points, cut to the figure's room; those that differ stay different."""
+    room = _SIDE * 72 * axes.figure.bbox.width / axes.figure.dpi / (_LETTER * letters(8))
+    return cut_apart(names, max(8, min(_NAME, int(room))))
+
+
 def grid(axes: Axes, axis: Any = "both") -> None:
     """Thin lines behind everything."""
     axes.set_axisbelow(True)
@@ -57,10 +78,14 @@ def grid(axes: Axes, axis: Any = "both") -> None:
 
 
 def label_rows(axes: Axes, names: Sequence[str], most: int) -> None:
-    """Names down the left side, first on top; of more than `most` only every tenth place, as a number."""
+    """Names down the left side, first on top; of too many only every tenth place, as a number.
+
+    Args: most: that have names, if they have room.
+    """
     axes.set_ylim(len(names) - 0.5, -0.5)
-    if len(names) <= most:
-        axes.set_yticks(range(len(names)), [short(name) for name in names], fontsize=8)
+    room = _DOWN * 72 * axes.figure.bbox.height / axes.figure.dpi / letters(8)
+    if len(names) <= min(most, room):
+        axes.set_yticks(range(len(names)), fitted(axes, names), fontsize=letters(8))
     else:
         places = [0, *range(9, len(names), 10)]
         axes.set_yticks(places, [str(place + 1) for place in places])

@@ -1,0 +1,210 @@
+"""`trecexam plot` and `Track.plot`: which plots there are, their sizes and measures, and bad input."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support import RECORDED, HashGrader, make_small_track
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.outputs.features import FEATURES
+from trecexam.outputs.plotting import track_plots
+from trecexam.tables.plots import canvas
+from trecexam.tables.plots.lengths import inches
+
+Talk = Callable[..., tuple[str, str]]
+
+
+@pytest.fixture(scope="module")
+def track(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A graded track, of whose plots no update has drawn any."""
+    root = make_small_track(tmp_path_factory.mktemp("plots") / "track")
+    (root / "trecexam.toml").write_text("[track]\ndepth = 8\n[report]\nwrite = false\n")
+    with trecexam.open_track(root, grader=HashGrader()) as opened:
+        opened.update()
+        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in opened.grades()))
+    (root / "trecexam.toml").write_text(f"{RECORDED}[report]\nwrite = false\n")
+    assert run(["watch", str(root), "--once"]) == 0
+    return root
+
+
+@pytest.fixture
+def talk(capsys: pytest.CaptureFixture[str]) -> Talk:
+    def talk(*arguments: str | Path, status: int = 0) -> tuple[str, str]:
+        capsys.readouterr()
+        assert run(["plot", *map(str, arguments)]) == status
+        found = capsys.readouterr()
+        assert status == 0 or len(found.err.splitlines()) == 1
+        return found.out, found.err
+
+    return talk
+
+
+def width_of(path: Path) -> float:
+    box = re.search(rb"/MediaBox \[ 0 0 ([\d.]+) ", path.read_bytes())
+    assert box
+    return float(box[1]) / 72
+
+
+def test_without_a_name_it_lists_the_plots_that_features_declare(talk: Talk) -> None:
+    header, *lines = talk()[0].splitlines()
+    assert header.split("\t") == ["plot", "what", "of"]
+    names = [line.split("\t")[0] for line in lines]
+    assert names == [name for feature in FEATURES for name in feature.plots]
+    assert {"leaderboard", "scatter", "thresholds", "coverage", "grades", "items", "abilities"} <= set(names)
+
+
+def test_a_plot_is_written_at_the_width_of_a_column_and_its_caption_said(
+    talk: Talk, track: Path, tmp_path: Path
+) -> None:
+    out, err = talk("scatter", track, "-o", tmp_path / "fig.pdf")
+    assert out == ""
+    assert err.startswith(f"{tmp_path / 'fig.pdf'}: 3.33 x 2.64 in. Automatic against official: ")
+    assert "Kendall's tau" in err
+    assert width_of(tmp_path / "fig.pdf") == pytest.approx(3.33, abs=1e-3)
+    first = (tmp_path / "fig.pdf").read_bytes()
+    talk("scatter", track, "-o", tmp_path / "again.pdf")
+    assert (tmp_path / "again.pdf").read_bytes() == first
+
+
+def test_widths_have_units_or_are_columns(talk: Talk, track: Path, tmp_path: Path) -> None:
+    said = {"3.3in": 3.3, "8.4cm": 8.4 / 2.54, "84mm": 84 / 25.4, "double": 7.0, "241pt": 241 / 72.27}
+    assert {width: inches(width) for width in said} == pytest.approx(said)
+    talk("grades", track, "-o", tmp_path / "fig.pdf", "--width", "241pt", "--font-size", "7")
+    assert width_of(tmp_path / "fig.pdf") == pytest.approx(said["241pt"], abs=1e-3)
+
+
+def test_the_ending_says_which_kind_of_file(talk: Talk, track: Path, tmp_path: Path) -> None:
+    for kind, start in (("svg", b"<?xml"), ("PNG", b"\x89PNG")):
+        talk("items", track, "-o", tmp_path / f"fig.{kind}")
+        assert (tmp_path / f"fig.{kind}").read_bytes().startswith(start)
+
+
+def test_every_plot_of_the_track_can_be_drawn_or_says_why_not(track: Path) -> None:
+    with trecexam.open_track(track) as opened:
+        for name in track_plots():
+            if name in ("means", "histogram", "sweep"):
+                with pytest.raises(trecexam.TrecexamError, match=f"no plot {name}: it is of judged answers"):
+                    opened.plot(name)
+            else:
+                assert opened.plot(name, width=5, height=4).get_size_inches().tolist() == [5, 4]
+
+
+def test_a_plot_is_of_the_measures_that_are_asked(talk: Talk, track: Path, tmp_path: Path) -> None:
+    path = tmp_path / "fig.pdf"
+    measures = ("-m", "nDCG@5", "--official-measure", "P(rel=2)@5")
+    assert (
+        "Automatic against official: nDCG@5 and P(rel=2)@5"
+        in talk("scatter", track, "-o", path, *measures)[1]
+    )
+    assert (
+        "Leaderboard by Cover(rel=3)@5" in talk("leaderboard", track, "-o", path, "-m", "Cover(rel=3)@5")[1]
+    )
+    with trecexam.open_track(track) as opened:
+        board = opened.leaderboard(["nDCG@5"])
+        figure = opened.plot("leaderboard", measure="nDCG@5")
+    assert [(row[1], row[3]) for row in figure.plot.table.rows] == [
+        (row.run, row.scores[0].mean) for row in board.rows
+    ]
+    assert {text.get_text() for text in figure.axes[0].get_yticklabels()} == {row.run for row in board.rows}
+
+
+def test_the_thresholds_of_a_measure_are_those_of_correlate(track: Path) -> None:
+    with trecexam.open_track(track) as opened:
+        figure = opened.plot("thresholds", measure="P(rel=4)@5", official_measure="P(rel=2)@5")
+        compared = opened.correlate(["P(rel=4)@5"], ["P(rel=2)@5"], min_ratings=range(1, 6))
+    assert compared is not None
+    place = figure.plot.table.header.index("kendall_tau")
+    taus = [each.kendall_tau for _, each in compared.pairs]
+    assert len(taus) == 5
+    assert [row[place] for row in figure.plot.table.rows] == pytest.approx(taus, nan_ok=True)
+
+
+def test_the_python_figure_saves_the_commands_bytes(talk: Talk, track: Path, tmp_path: Path) -> None:
+    talk("thresholds", track, "-o", tmp_path / "command.pdf", "--width", "3.3in")
+    with trecexam.open_track(track) as opened:
+        opened.plot("thresholds", width="3.3in").savefig(tmp_path / "python.pdf")
+    assert (tmp_path / "python.pdf").read_bytes() == (tmp_path / "command.pdf").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("scater TRACK -o fig.pdf", "no plot 'scater'; did you mean 'scatter'? there are leaderboard, "),
+        ("TRACK", "no plot '{track}'; there are leaderboard, scatter, "),
+        ("scatter TRACK", "no FILE: give -o with a name that ends in .pdf, .svg, .png"),
+        ("scatter TRACK -o fig.tex", "fig.tex: give -o with a name that ends in .pdf"),
+        ("scatter -o fig.pdf", "give the track too: trecexam plot scatter TRACK -o fig.pdf"),
+        ("scatter TRACK -o nowhere/fig.pdf", "nowhere/fig.pdf: there is no folder nowhere"),
+        ("scatter TRACK -o fig.pdf --width 3", "3: give a length with its unit, as 3.3in"),
+        ("scatter TRACK -o fig.pdf --width 0.1in", "0.1in: a plot is 1in to 40in wide and high"),
+        ("scatter TRACK -o fig.pdf --font-size 99", "font size 99: give 3 to 40 points"),
+        ("scatter TRACK -o fig.pdf --font-size nan", "font size nan: give 3 to 40 points"),
+        ("items TRACK -o fig.pdf -m P@5", "plot items has no measure to choose; leave out P@5"),
+        ("scatter TRACK -o fig.pdf -m Nope@5", "unknown measure 'Nope@5'"),
+        ("thresholds TRACK -o fig.pdf -m nDCG@5", "min_rating has no bearing on nDCG@5"),
+    ],
+)
+def test_bad_input_is_one_line_and_writes_nothing(
+    talk: Talk,
+    track: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    words: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    out, err = talk(*(str(track) if word == "TRACK" else word for word in arguments.split()), status=2)
+    assert out == ""
+    assert words.format(track=track) in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_track_without_runs_has_no_plot_and_says_what_to_do(tmp_path: Path) -> None:
+    root = make_small_track(tmp_path / "track")
+    for path in (root / "runs").iterdir():
+        path.unlink()
+    with trecexam.open_track(root, grader=HashGrader()) as opened:
+        for name in ("leaderboard", "scatter", "coverage", "grades"):
+            with pytest.raises(trecexam.TrecexamError, match=r"(?i)no runs"):
+                opened.plot(name)
+
+
+def test_an_update_writes_pdfs_where_the_settings_say_so_and_draws_none_twice(
+    small_track: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[str] = []
+
+    def pdf(plot: canvas.Plot) -> bytes:
+        drawn.append(plot.name)
+        return b"%PDF of " + plot.name.encode()
+
+    monkeypatch.setattr(canvas, "_pdf", pdf)
+    plots, settings = small_track / "out" / "plots", (small_track / "trecexam.toml").read_text()
+    with trecexam.open_track(small_track, grader=HashGrader()) as opened:
+        opened.update()
+    assert not list(plots.glob("*.pdf"))
+    (small_track / "trecexam.toml").write_text(f"{settings}[report]\npdf = true\n")
+    for _ in range(2):
+        with trecexam.open_track(small_track, grader=HashGrader()) as opened:
+            opened.update()
+        names = [path.stem for path in sorted(plots.glob("*.svg"))]
+        assert [path.stem for path in sorted(plots.glob("*.pdf"))] == names == sorted(drawn)
+        manifest = json.loads((small_track / "out" / "manifest.json").read_text())
+        assert "plots/scatter.pdf" in manifest["outputs"]
+        assert '<a href="plots/scatter.pdf">PDF</a>' in (small_track / "out" / "report.html").read_text()
+    (plots / "scatter.pdf").write_bytes(b"changed")
+    with trecexam.open_track(small_track, grader=HashGrader()) as opened:
+        opened.update()
+    assert (plots / "scatter.pdf").read_bytes() == b"%PDF of scatter"
+    assert len(drawn) == len(names) + 1
+    (small_track / "trecexam.toml").write_text(settings)
+    with trecexam.open_track(small_track, grader=HashGrader()) as opened:
+        opened.update()
+    assert not list(plots.glob("*.pdf"))
+    assert [path.stem for path in sorted(plots.glob("*.svg"))] == names

@@ -1,0 +1,67 @@
+"""The rule by which a value that is far from all others does not squeeze these."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.figure import Figure
+
+from trecexam.tables.plots.limits import keep_within, squeezing
+
+
+def test_one_run_that_is_far_below_all_others_is_left_out() -> None:
+    values = [*np.linspace(0.5, 0.8, 20), 0.05]
+    assert np.flatnonzero(squeezing(values)).tolist() == [20]
+
+
+def test_values_on_either_side_are_left_out_together() -> None:
+    values = [0.0, *np.linspace(0.5, 0.6, 18), 1.0]
+    assert np.flatnonzero(squeezing(values)).tolist() == [0, 19]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.linspace(0, 1, 40),
+        np.random.default_rng(1).normal(size=200),
+        [0.0, 0.7, 0.71, 0.72, 0.73, 0.74, 0.75],
+        [0.5] * 30,
+        [0.5] * 29 + [0.1],
+        [*np.linspace(0, 0.1, 15), *np.linspace(0.9, 1, 15)],
+        [],
+    ],
+    ids=("even", "normal", "few runs", "all tied", "but one tied", "two groups", "none"),
+)
+def test_no_value_is_left_out_where_that_would_show_less(values: list[float]) -> None:
+    assert not squeezing(values).any()
+
+
+@given(st.lists(st.integers(0, 60), max_size=22))
+def test_it_leaves_out_the_fewest_that_halve_the_range(numbers: list[int]) -> None:
+    """Against every choice of so many values, one by one."""
+
+    def halved(values: list[int], most: int) -> list[int]:
+        for left_out in range(1, most + 1):
+            kept = [list(chosen) for chosen in itertools.combinations(values, len(values) - left_out)]
+            best = min(kept, key=lambda chosen: max(chosen) - min(chosen))
+            if 0 < max(best) - min(best) <= (max(values) - min(values)) / 2:
+                return halved(best, most - left_out)
+        return values
+
+    inside = halved(sorted(numbers), min(3, math.ceil(len(numbers) / 10)) if len(numbers) >= 8 else 0)
+    kept = np.sort(np.array(numbers, int)[~squeezing(numbers)]).tolist()
+    assert len(kept) == len(inside)
+    assert not kept or kept[-1] - kept[0] == inside[-1] - inside[0]
+
+
+def test_the_axis_shows_what_is_kept_and_a_little_room() -> None:
+    axes = Figure().subplots()
+    axes.plot([0, 10], [0, 10])
+    assert keep_within(axes, "x", [4.0, np.nan, 6.0]) == pytest.approx((3.88, 6.12))
+    assert axes.get_xlim() == pytest.approx((3.88, 6.12))
+    assert axes.get_ylim()[0] < 0

@@ -1,0 +1,76 @@
+"""`trecexam plot`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import trecexam
+from trecexam.cli import show
+from trecexam.cli.options import in_a_folder
+from trecexam.cli.scores import bad_measures, say_what_is_missing
+from trecexam.files import atomic as files
+
+if TYPE_CHECKING:
+    from trecexam.tables.plots.paper import PaperFigure
+
+#: The endings of FILE.
+KINDS = (".pdf", ".svg", ".png")
+
+
+@click.command(epilog="Example: trecexam plot scatter mytrack -o fig.pdf --width 3.3in --font-size 7")
+@click.argument("name", required=False)
+@click.argument("track", required=False, type=click.Path(path_type=Path, file_okay=False), metavar="[TRACK]")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    callback=in_a_folder,
+    metavar="FILE",
+    help="By its ending PDF (for papers), SVG or PNG; replaced as a whole.",
+)
+@click.option(
+    "--width",
+    default="single",
+    show_default=True,
+    metavar="LENGTH",
+    help="Of the file, exactly: 3.3in, 8.4cm, 84mm, 241pt (of TeX), or a column of a paper: single (3.33in), "
+    "double (7in).",
+)
+@click.option("--height", metavar="LENGTH", help="Of the file [default: what suits the plot].")
+@click.option("--font-size", type=float, metavar="POINTS", help="Of the letters [default: 8].")
+@click.option(
+    "-m", "--measure", metavar="MEASURE", help="As ir_measures prints it [default: the track's first]."
+)
+@click.option(
+    "--official-measure",
+    metavar="MEASURE",
+    help="On the official judgments, or `official_leaderboard` [default: the track's first].",
+)
+def plot(name: str | None, track: Path | None, output: Path | None, **asked: Any) -> None:
+    """Plot NAME of TRACK for a paper; without NAME, which plots there are.
+
+    Fonts are embedded as TrueType, no title stands in the picture, colours differ for the colour-blind and
+    in grey by their marks too, and the same track gives the same bytes. Runs that would squeeze all others
+    are marked at the edge, with their values. What a caption has to say goes to stderr.
+    """
+    # Behind these is numpy, which --help must not wait for.
+    from trecexam.outputs.plotting import find_plot, plots_table
+
+    if name is None:
+        show.table(plots_table(), as_json=False)
+        return
+    find_plot(name)
+    if output is None or output.suffix.lower() not in KINDS:
+        raise click.UsageError(f"{output or 'no FILE'}: give -o with a name that ends in {', '.join(KINDS)}")
+    if track is None:
+        raise click.UsageError(f"give the track too: trecexam plot {name} TRACK -o {output}")
+    chosen = {key: value for key, value in asked.items() if value is not None}
+    with trecexam.open_track(track) as opened, bad_measures():
+        figure: PaperFigure = opened.plot(name, **chosen)
+        say_what_is_missing(opened)
+    files.replace(output, figure.file(output.suffix[1:].lower()))
+    across, up = figure.get_size_inches()
+    click.echo(f"{output}: {across:.2f} x {up:.2f} in. {figure.plot.title}. {figure.plot.caption}", err=True)

@@ -1,0 +1,84 @@
+"""One plot of a track, at the size that a paper has for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trecexam.errors import TrecexamError, did_you_mean
+from trecexam.line.output_files import FeaturePlot, PlotMeasures
+from trecexam.outputs.features import FEATURES
+from trecexam.tables.plots.lengths import inches
+from trecexam.tables.table import Table
+
+if TYPE_CHECKING:
+    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.measure_names import MeasureLike
+    from trecexam.tables.plots.paper import PaperFigure
+
+#: Points that letters may have; those of a paper's captions or a little smaller.
+FONT_SIZE, LEAST, MOST = 8.0, 3.0, 40.0
+
+
+def track_plots() -> dict[str, FeaturePlot]:
+    """Every plot by its name, as the features declare them."""
+    return {name: plot for feature in FEATURES for name, plot in feature.plots.items()}
+
+
+def find_plot(name: str) -> FeaturePlot:
+    """The plot of this name.
+
+    Raises:
+        TrecexamError: there is none; it names the nearest and all.
+    """
+    known = track_plots()
+    if name not in known:
+        guess = did_you_mean(name, known, before="; ") or ";"
+        raise TrecexamError(f"no plot '{name}'{guess} there are {', '.join(known)}")
+    return known[name]
+
+
+def plots_table() -> Table:
+    """A row a plot: its name, what it shows, and the measures that it may be asked of."""
+    rows = ((name, plot.what, ", ".join(plot.of)) for name, plot in track_plots().items())
+    return Table(("plot", "what", "of"), tuple(rows))
+
+
+def plot(
+    track: LoadedTrack,
+    name: str,
+    *,
+    measure: MeasureLike | None = None,
+    official_measure: MeasureLike | None = None,
+    width: str | float | None = "single",
+    height: str | float | None = None,
+    font_size: float = FONT_SIZE,
+) -> PaperFigure:
+    """A plot as a matplotlib Figure; its `savefig` gives what `trecexam plot` writes.
+
+    A figure knows its numbers, title and caption: `figure.plot.table`, `.title` and `.caption`.
+
+    Args:
+        name: one of `trecexam plot`: "leaderboard", "scatter", "thresholds", "coverage" ...
+        measure, official_measure: of the plots that have such; None for the track's own, its first.
+        width, height: "3.3in", "8.4cm", "84mm", "241pt" (of TeX), "single" or "double" column (3.33 and 7
+            inches), or a number of inches. None for the width in the report, and for a height that suits
+            the plot.
+        font_size: points, 3 to 40; some letters are a little smaller.
+
+    Raises:
+        TrecexamError: there is no such plot, the track has nothing for it, or it has no room in this size.
+        ValueError: a measure cannot be computed, or a length or font size is none.
+    """
+    declared = find_plot(name)
+    if not LEAST <= font_size <= MOST:
+        raise ValueError(f"font size {font_size:g}: give {LEAST:g} to {MOST:g} points")
+    size = (None if length is None else inches(length) for length in (width, height))
+    asked = PlotMeasures(*(None if each is None else str(each) for each in (measure, official_measure)))
+    for kind, value in asked._asdict().items():
+        if value is not None and kind not in declared.of:
+            raise TrecexamError(f"plot {name} has no {kind.replace('_', ' ')} to choose; leave out {value}")
+    # Behind it is matplotlib, which no other call needs.
+    from trecexam.tables.plots.paper import paper_figure
+
+    across, up = size
+    return paper_figure(declared.make(track, asked), width=across, height=up, letters=font_size)

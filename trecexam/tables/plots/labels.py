@@ -1,0 +1,129 @@
+"""Names beside dots: none upon another, each at the nearest free place, tied to its dot where that is far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trecexam.tables.plots.style import MUTED, letters
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+#: Beside the dot first, then above and below it; the right side before the left one.
+_ANGLES = np.radians([0, 180, 25, -25, 155, -155, 45, -45, 135, -135, 65, -65, 115, -115, 90, -90])
+#: In points: how far from its dot a name begins, and from where on a line ties it to the dot.
+_AWAY, _TIED = 5.0, 10.0
+#: Places further away are a grid: so many across the axes, and so many points from one line to the next.
+_ACROSS, _LINE = 12, 6.0
+#: A name goes so many points further rather than upon one more dot, or next to another's.
+_COVERED = 15.0
+#: In points: half a dot, the room around a name; and how many places of a line are looked at.
+_DOT, _ROOM, _STEPS = 2.5, 1.5, 12
+
+
+class DotName(NamedTuple):
+    """The name of a dot at (x, y), in the axes' data."""
+
+    text: str
+    x: float
+    y: float
+
+
+def name_dots(axes: Axes, names: Sequence[DotName], dots: Floats) -> int:
+    """Writes the names into axes whose limits and size are settled, those that matter most first.
+
+    A name lies within the axes, upon no other name and upon no line to one, and upon as few dots as it can.
+    Where there is no such place it is left out.
+
+    Args:
+        dots: all dots of the axes, shape (n, 2), in the axes' data.
+
+    Returns:
+        How many names were left out.
+    """
+    points = axes.figure.dpi / 72
+    frame = np.array(axes.bbox.extents) / points
+    centres = axes.transData.transform(dots) / points
+    crowd = np.hstack((centres - _DOT, centres + _DOT))
+    covered: Floats = np.empty((0, 4))
+    left_out = 0
+    for name in names:
+        here = axes.transData.transform((name.x, name.y)) / points
+        size = _size(axes, name.text) / points
+        offsets = _offsets(here, size, frame)
+        boxes = np.hstack((here + offsets - size / 2, here + offsets + size / 2))
+        # From the dot to each place: shape (places, steps, 2).
+        lines = here + offsets[:, None, :] * np.linspace(0, 1, _STEPS)[None, :, None]
+        free = (boxes[:, :2] >= frame[:2]).all(axis=1) & (boxes[:, 2:] <= frame[2:]).all(axis=1)
+        free &= ~_overlap(boxes, covered).any(axis=1)
+        free &= ~_overlap(np.concatenate((lines, lines), axis=2), covered).any(axis=(1, 2))
+        if not free.any():
+            left_out += 1
+            continue
+        away = _far(offsets, size)
+        others = centres[np.hypot(*(centres - here).T) > 1]
+        nearest = _far(here + offsets - others[:, None], size).min(axis=0, initial=np.inf)
+        cost = away + _COVERED * _overlap(boxes, crowd).sum(axis=1)
+        # Without a line it must not look like the name of another dot.
+        cost += _COVERED * ((away < _TIED) & (nearest <= away))
+        # Of places that are as good to a hundredth of a point the first.
+        best = int(np.where(free, cost.round(2), np.inf).argmin())
+        tied = away[best] >= _TIED
+        annotation = axes.annotate(
+            name.text,
+            (name.x, name.y),
+            xytext=tuple(offsets[best]),
+            textcoords="offset points",
+            ha="center",
+            va="center",
+            fontsize=letters(8),
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": MUTED, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 2}
+            if tied
+            else None,
+        )
+        # Its place was sought within the axes as they are: they must not make room for it.
+        annotation.set_in_layout(False)
+        line = lines[best][1:] if tied else np.empty((0, 2))
+        covered = np.vstack((covered, boxes[best], np.hstack((line - _ROOM, line + _ROOM))))
+    return left_out
+
+
+def _size(axes: Axes, text: str) -> Floats:
+    """Width and height of a name with the room around it, in pixels."""
+    measured = axes.text(0, 0, text, fontsize=letters(8))
+    size = np.array(measured.get_window_extent().size) + 2 * _ROOM * axes.figure.dpi / 72
+    measured.remove()
+    return np.asarray(size, np.float64)
+
+
+def _far(offsets: Floats, size: Floats) -> Floats:
+    """How far names of this size begin from a dot, by where their middles are from it."""
+    return np.asarray(np.linalg.norm(np.maximum(np.abs(offsets) - size / 2, 0), axis=-1))
+
+
+def _offsets(here: Floats, size: Floats, frame: Floats) -> Floats:
+    """From the dot to the middle of each place that a name of this size may have."""
+    ways = np.stack((np.cos(_ANGLES), np.sin(_ANGLES)), axis=1)
+    # To the border of a square, so that the middle of a name's side or its corner is what is nearest.
+    ways /= np.abs(ways).max(axis=1, keepdims=True)
+    low, high = frame[:2] + size / 2, frame[2:] - size / 2
+    if (low > high).any():
+        return ways * (size / 2 + _AWAY)
+    across = np.linspace(low[0], high[0], _ACROSS)
+    up = np.linspace(low[1], high[1], 2 + int((high[1] - low[1]) / _LINE))
+    grid = np.stack(np.meshgrid(across, up), axis=2).reshape(-1, 2) - here
+    return np.vstack((ways * (size / 2 + _AWAY), grid))
+
+
+def _overlap(boxes: Floats, others: Floats) -> NDArray[np.bool_]:
+    """Which boxes (x0, y0, x1, y1), shape (..., 4), meet which others; shape (..., n_others)."""
+    near = np.maximum(boxes[..., None, :2], others[:, :2])
+    far = np.minimum(boxes[..., None, 2:], others[:, 2:])
+    # A line is as wide as a point.
+    return np.asarray((near < far).all(axis=-1) | ((near == far).any(axis=-1) & (near <= far).all(axis=-1)))
