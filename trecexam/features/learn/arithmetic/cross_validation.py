@@ -14,6 +14,7 @@ from trecexam.features.learn.arithmetic.features import Floats
 from trecexam.features.learn.arithmetic.learning import QueryPassages, fit, predict
 from trecexam.features.learn.arithmetic.ndcg import ndcg
 from trecexam.features.learn.arithmetic.pooled import PooledQueryToLearn
+from trecexam.features.learn.arithmetic.process import KERNELS, Kernel
 from trecexam.features.learn.arithmetic.splits import Split
 from trecexam.scores.kappa import kappa
 from trecexam.scores.rank_correlation.ranks import ranked
@@ -70,6 +71,7 @@ class CrossValidation:
         grader: what the grader is called; None where it has no ratings.
         resamples: draws of queries.
         seed: of these.
+        kernels: as of `fit`.
     """
 
     def __init__(
@@ -80,11 +82,13 @@ class CrossValidation:
         others: Sequence[QueryPassages] = (),
         resamples: int = 1000,
         seed: int = 0,
+        kernels: Sequence[Kernel] = KERNELS,
     ) -> None:
         self._queries = queries
         self._others = tuple(others)
         self._min_relevant = min_relevant
         self._grader = grader
+        self._kernels = kernels
         n = len(queries)
         draws = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=resamples).T
         # The first column is no draw but the queries as they are.
@@ -188,7 +192,7 @@ class CrossValidation:
             ValueError: what is left cannot be learned from.
         """
         filled: dict[str, tuple[list[Floats], list[Floats] | None]] = {}
-        learned = fit([*self._others, *(query.passages for query in seen)])
+        learned = fit([*self._others, *(query.passages for query in seen)], self._kernels)
         gains: list[Floats] = []
         labels: list[Floats] = []
         for query in seen:

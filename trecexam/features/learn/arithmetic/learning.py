@@ -9,7 +9,13 @@ import numpy as np
 
 from trecexam.features.learn.arithmetic.cuts import fit_cuts, labels_of
 from trecexam.features.learn.arithmetic.features import Floats, Vectors
-from trecexam.features.learn.arithmetic.process import Kernel, choose_kernel, leave_one_out, posterior
+from trecexam.features.learn.arithmetic.process import (
+    KERNELS,
+    Kernel,
+    choose_kernel,
+    leave_one_out,
+    posterior,
+)
 from trecexam.features.learn.arithmetic.steps import Steps, fit_steps, unseen_gains
 
 #: Into how many parts queries go where each is to be predicted without its own judgments.
@@ -67,11 +73,11 @@ class Prediction:
     labels: Floats
 
 
-def fit(queries: Sequence[QueryPassages], *, neighbours: bool = True) -> Learned:
+def fit(queries: Sequence[QueryPassages], kernels: Sequence[Kernel] = KERNELS) -> Learned:
     """Fits steps, kernel and cuts on the judgments of these queries.
 
     Args:
-        neighbours: whether there is a Gaussian process.
+        kernels: what is chosen among; none leaves the Gaussian process out.
 
     Raises:
         ValueError: no judgments, or not two different ones.
@@ -84,7 +90,7 @@ def fit(queries: Sequence[QueryPassages], *, neighbours: bool = True) -> Learned
     unseen = unseen_gains(features, labels, FOLDS)
     residuals = [of_query - gains for of_query, gains in zip(labels, unseen, strict=True)]
     vectors = [query.vectors[rows] for query, rows in judged]
-    kernel = choose_kernel(list(zip(vectors, residuals, strict=True))) if neighbours else None
+    kernel = choose_kernel(list(zip(vectors, residuals, strict=True)), kernels) if kernels else None
     if kernel is not None:
         unseen = tuple(
             gains + leave_one_out(kernel, of_query, residual)
