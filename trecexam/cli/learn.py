@@ -49,7 +49,13 @@ from trecexam.tables.fitted import Layout
     metavar="FILE",
     help="Of --cross-validate: run<TAB>team lines; a team is left out as a whole.",
 )
-@click.option("--repeats", type=click.IntRange(min=1), default=3, show_default=True, help="Draws of a share.")
+@click.option(
+    "--repeats",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    help="Draws of a share, and of half of the teams.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random numbers.")
 @wide_option
 @aligned_option

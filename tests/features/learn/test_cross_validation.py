@@ -24,6 +24,7 @@ from trecexam.features.learn.arithmetic.cross_validation import (
 from trecexam.features.learn.arithmetic.learning import fit, predict
 from trecexam.features.learn.arithmetic.pooled import PooledQueryToLearn
 from trecexam.features.learn.arithmetic.splits import (
+    half_of_teams,
     most_retrieved,
     queries_left_out,
     random_share,
@@ -137,6 +138,21 @@ def test_of_a_team_what_it_alone_brought_in_is_hidden(queries: tuple[PooledQuery
             assert set(np.flatnonzero(hidden).tolist()) == {
                 at for at in alone if not math.isnan(query.judgments[at])
             }
+
+
+def test_what_half_of_the_teams_did_not_bring_is_hidden_and_the_others_are_looked_at(
+    queries: tuple[PooledQueryToLearn, ...],
+) -> None:
+    teams = {"t": [0, 1], "b": [2], "c": [3]}
+    split = half_of_teams([q.judgments for q in queries], [q.ranks for q in queries], teams, 3, seed=2)
+    assert len(split.repeats) == 3
+    for ((part,),) in zip(split.repeats, strict=True):
+        unseen = set(part.runs or ())
+        assert unseen in ({0, 1}, {2}, {3})
+        for query, hidden in zip(queries, part.hidden, strict=True):
+            brought = {at for run in {0, 1, 2, 3} - unseen for at in query.ranks[run].tolist()}
+            judged = np.flatnonzero(~np.isnan(query.judgments)).tolist()
+            assert set(np.flatnonzero(hidden).tolist()) == set(judged) - brought
 
 
 def test_a_share_is_known_and_each_repeat_draws_another(queries: tuple[PooledQueryToLearn, ...]) -> None:

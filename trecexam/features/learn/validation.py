@@ -14,6 +14,7 @@ from trecexam.errors import TrecexamError
 from trecexam.features.learn.arithmetic.cross_validation import CrossValidation, Row, verdicts
 from trecexam.features.learn.arithmetic.splits import (
     Split,
+    half_of_teams,
     most_retrieved,
     queries_left_out,
     random_share,
@@ -91,7 +92,8 @@ def cross_validate(
     """Hides judgments from learning, and compares what it says of them with people and with plain rules.
 
     All judgments of a query are hidden, then a random share of all, then of each query all but its most
-    retrieved passages, then those that each team alone brought in. Beside learning stand: one label for all
+    retrieved passages, then those that each team alone brought in, and those
+    that half of the teams did not bring in. Beside learning stand: one label for all
     unjudged passages, lists without them, and the grader's mean ratings, cut where they agree best with what
     is known. Nothing that is hidden is seen by what is
     fitted: regressions, kernel and cuts are fitted anew each time.
@@ -100,7 +102,7 @@ def cross_validate(
         known: shares of all judgments that are known, drawn at random; between 0 and 1. None: 0.1 and 0.5.
         top: how many judged passages of each query are known, the most retrieved first. None: 5 and 10.
         teams: a file of `run<TAB>team` lines; without one each run is a team.
-        repeats: how often shares are drawn.
+        repeats: how often shares, and halves of the teams, are drawn.
         resamples: of the bootstrap over queries.
         seed: of what is drawn.
         steps: called with how many fits are done, and of how many.
@@ -118,11 +120,13 @@ def cross_validate(
         raise TrecexamError("no runs to rank: drop some first", path=track.folder.runs)
     judgments = [query.judgments for query in gathered.queries]
     ranks = [query.ranks for query in gathered.queries]
+    of_teams = _teams(tuple(track.runs), teams)
     splits = [
         queries_left_out(judgments),
         *(random_share(judgments, share, repeats, seed) for share in known or KNOWN),
         *(most_retrieved(judgments, ranks, k) for k in top or TOP),
-        teams_left_out(judgments, ranks, _teams(tuple(track.runs), teams)),
+        teams_left_out(judgments, ranks, of_teams),
+        half_of_teams(judgments, ranks, of_teams, repeats, seed),
     ]
     with threadpool_limits(1):
         return _validated(track, gathered, splits, resamples, seed, steps)

@@ -47,7 +47,7 @@ class Row:
         known, hidden: how many judgments, on average over the split's repeats.
         kappa: of hidden judgments, at least min_relevant or not; NaN where the method gives no labels.
         tau: Kendall's, of nDCG@10 leaderboards with these gains and with all judgments.
-        shift: how many ranks a run moves on average; where teams are left out, a run of that team.
+        shift: how many ranks a run moves on average; where teams are left out, a run of these.
         gain: of "learned", its tau less that of the best other rule; elsewhere NaN.
     """
 

@@ -109,3 +109,30 @@ def teams_left_out(
         if any(of_query.any() for of_query in hidden):
             parts.append(Part(tuple(hidden), tuple(own)))
     return Split("a team's unique passages left out", (tuple(parts),) if parts else ())
+
+
+def half_of_teams(
+    judgments: Sequence[Floats],
+    ranks: Sequence[NDArray[np.int32]],
+    teams: Mapping[str, Sequence[int]],
+    repeats: int,
+    seed: int,
+) -> Split:
+    """Only what half of the teams brought in is known; the other half's runs are looked at.
+
+    Args:
+        teams: team -> the places of its runs among the runs.
+    """
+    rng = np.random.default_rng(seed)
+    drawn = []
+    for _ in range(repeats if len(teams) > 1 else 0):
+        names = [list(teams)[at] for at in rng.permutation(len(teams))]
+        pooled = [run for name in names[: (len(names) + 1) // 2] for run in teams[name]]
+        unseen = tuple(sorted(run for name in names[(len(names) + 1) // 2 :] for run in teams[name]))
+        hidden = []
+        for of_query, of_runs in zip(judgments, ranks, strict=True):
+            rows = of_runs[pooled]
+            brought = np.bincount(rows[rows >= 0], minlength=len(of_query)) > 0
+            hidden.append(~np.isnan(of_query) & ~brought)
+        drawn.append((Part(tuple(hidden), unseen),))
+    return Split("half of the teams judged", tuple(drawn))
