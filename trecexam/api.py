@@ -252,14 +252,12 @@ class Track:
     cross_validate = on_loaded(cross_validate)
 
     def write_learned(self, learned: LearnedLabels) -> tuple[Path, ...]:
-        """Writes what `learn` gave to out/, and names it in the manifest, where there is one.
+        """Writes what `learn` gave to out/, and names it in the manifest; gives the files that changed.
 
         Raises:
             TrecexamError: a file cannot be written.
         """
-        paths = learned.write(self.folder.out)
-        Outputs(self.folder).note_learned()
-        return paths
+        return Outputs(self.folder).write_learned(learned)
 
     # What the grader did, what people say to it, and what changed.
 

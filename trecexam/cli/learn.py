@@ -25,7 +25,7 @@ from trecexam.tables.fitted import Layout
 @click.option(
     "--encoder",
     metavar="MODEL",
-    help="A sentence-transformers model, a folder or hub id [default: the embedding grader's].",
+    help="A sentence-transformers model, a folder or hub id [default: the track's `encoder`].",
 )
 @click.option("--no-grades", is_flag=True, help="Leave the grader's ratings out of the features.")
 @click.option(
@@ -113,12 +113,13 @@ def learn(
                 click.echo(line, err=True)
             return
         learned = opened.learn(source=source, encoder=encoder, grades=not no_grades, progress=encoded)
-        paths = opened.write_learned(learned)
+        opened.write_learned(learned)
+        out = opened.folder.out
     for line in learned.notes:
         click.echo(line, err=True)
     judged = sum(row[-1] == "yes" for row in learned.table.rows)
     click.echo(
         f"learned from {learned.identity['judgments']['count']:,} judgments: {judged:,} passages are judged, "
-        f"{len(learned.table.rows) - judged:,} have learned labels; {', '.join(map(str, paths))}",
+        f"{len(learned.table.rows) - judged:,} have learned labels; see {out / 'learned.tsv'}, learned.qrels",
         err=True,
     )

@@ -247,3 +247,23 @@ def test_options_of_the_validation_are_refused_without_it(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "of --cross-validate" in said(capsys, learnable, "--known", "0.5", status=2)
+
+
+def test_an_update_learns_where_the_settings_say_so(learnable: Path) -> None:
+    with (learnable / "trecexam.toml").open("a") as config:
+        config.write('\n[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n')
+    row = {"query_id": "q0", "doc_id": "q0-d01", "item_id": "q0/1", "rating": 3}
+    (learnable / "grades.jsonl").write_text(json.dumps(row) + "\n")
+    assert run(["watch", str(learnable), "--once"]) in (0, 1)
+    assert not (learnable / "out" / "learned.tsv").exists()
+    with (learnable / "trecexam.toml").open("a") as config:
+        config.write("\n[learn]\nupdate = true\n")
+    with trecexam.open_track(learnable) as track:
+        assert "learned.tsv" in {path.name for path in track.update().written}
+        manifest = json.loads((learnable / "out" / "manifest.json").read_text())
+        assert manifest["learned"]["judgments"]["source"] == "qrels.txt"
+        assert not track.update().changed
+        edit_qrels(learnable, lambda row: "1")
+        (note,) = (line for line in track.update().notes if "learn" in line)
+        assert "nothing learned, out/learned.tsv is as it was" in note
+        assert "judgments are 1" in note

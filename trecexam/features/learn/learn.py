@@ -59,13 +59,15 @@ class LearnedLabels:
 
         Raises:
             TrecexamError: one cannot be written.
+
+        Returns:
+            The files that changed.
         """
         contents = {TABLE: to_tsv(self.table).encode(), QRELS: self.qrels}
         outputs = {name: sha256(content) for name, content in contents.items()}
         contents[IDENTITY] = to_json({**self.identity, "outputs": outputs}).encode()
         make_folder(folder)
-        replace_together({folder / name: content for name, content in contents.items()})
-        return tuple(folder / name for name in contents)
+        return tuple(replace_together({folder / name: content for name, content in contents.items()}))
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +109,8 @@ def learn(
     Args:
         source: another track, whose judgments are learned from, too.
         encoder: a sentence-transformers model, as a folder or a hub id, or an object with `identity` and
-            `encode`. None: that of the track's grader if it is `embedding`, else the extra `offline`.
+            `encode`. None: what [learn] names, else that of the track's grader if it is `embedding`, else the
+            extra `offline`.
         grades: whether the grader's ratings, where there are any, are features, too.
         progress: called with how many passages are encoded, and of how many.
 
@@ -154,7 +157,9 @@ def to_learn(
     if encoder is None or isinstance(encoder, str):
         settings = track.config.grader
         own = settings.model if settings.name == "embedding" else None
-        encoder = TextEncoder(encoder or own, track.folder.root, settings.device)
+        encoder = TextEncoder(
+            encoder or track.config.learn.encoder or own, track.folder.root, settings.device
+        )
     pools = [(track, official)]
     if source is not None:
         with TrackLoader(TrackFolder.open(source)) as loader:
