@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from converters.arrow import column, strings
 from converters.records import RunEntry
 
 if TYPE_CHECKING:
@@ -74,7 +75,6 @@ class Run:
             Offsets as those of the run, and their doc_ids, a pyarrow string array.
         """
         import numpy as np
-        import pyarrow as pa
 
         counts = np.diff(self.offsets)
         if counts.max(initial=0) <= depth:
@@ -82,7 +82,7 @@ class Run:
         kept = np.minimum(counts, depth)
         offsets = np.concatenate(([0], np.cumsum(kept)))
         within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], kept)
-        return offsets, self.doc_ids.take(pa.array(np.repeat(self.offsets[:-1], kept) + within))
+        return offsets, self.doc_ids.take(column(np.repeat(self.offsets[:-1], kept) + within))
 
     def count(self, query_id: str) -> int:
         """How many documents the run has for a query; 0 where it skips it."""
@@ -101,7 +101,6 @@ class Run:
             ValueError: a document stands twice for a query, or a score is not finite.
         """
         import numpy as np
-        import pyarrow as pa
 
         query_ids: dict[str, int] = {}
         codes, docs, scores = [], [], []
@@ -117,7 +116,7 @@ class Run:
                 name,
                 tuple(query_ids),
                 np.asarray(codes, dtype=np.int32),
-                pa.array(docs, pa.large_string()),
+                strings(docs),
                 values,
             )
         except DuplicateError as error:
@@ -166,7 +165,8 @@ def ordered(
     same_query = codes[1:] == codes[:-1]
     if not ((codes[1:] >= codes[:-1]).all() and (compared[1:] <= compared[:-1])[same_query].all()):
         order = np.lexsort((-compared, codes))
-        codes, compared, scores, doc_ids = codes[order], compared[order], scores[order], doc_ids.take(order)
+        codes, compared, scores = codes[order], compared[order], scores[order]
+        doc_ids = doc_ids.take(column(order))
     scores, doc_ids = _break_ties(codes, compared, scores, doc_ids)
     offsets = np.concatenate(([0], np.cumsum(np.bincount(codes, minlength=len(query_ids))))).astype(np.int64)
     for query in _suspects(offsets, doc_ids):
@@ -196,7 +196,7 @@ def _break_ties(
             if not pieces:
                 scores = scores.copy()
             scores[start:end] = scores[start:end][places]
-            pieces += [doc_ids[done:start], group.take(pa.array(places))]
+            pieces += [doc_ids[done:start], group.take(column(np.array(places)))]
             done = end
     return scores, pa.concat_arrays([*pieces, doc_ids[done:]]) if pieces else doc_ids
 

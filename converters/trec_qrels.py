@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO, Protocol
 
 from converters.errors import ConversionError
 from converters.fields import column, counted, warn_of_comments
-from converters.lines import Head, columns_of, decode, iter_lines
+from converters.lines import Head, columns_of, decode, iter_lines, open_bytes, reading
 from converters.records import Qrel
 from converters.registry import Format
 from converters.seen import Seen
@@ -37,6 +38,10 @@ EXAMPLE = "q1 0 doc42 3"
 MAX_LABEL = 4
 #: The highest label that is read. trec_eval clears 8 bytes a label for each query of each run: 8 MB here.
 HIGHEST_LABEL = 1_000_000
+#: The largest file that is read at once, in bytes: some hundred megabytes of texts.
+_AT_ONCE = 16 * 1024 * 1024
+#: Lines as nearly all are: white space is what it is to `bytes.split`.
+_PLAIN = re.compile(r"(?:(?:\S++[ \t]++){3}-?[0-9]{1,8}+(?:\n|$))++", re.ASCII)
 
 
 def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
@@ -50,6 +55,10 @@ def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
             label that is no whole number or above `HIGHEST_LABEL`, the same document judged twice for a query
             (and subtopic), an empty file.
     """
+    plain = _plain(path)
+    if plain is not None:
+        yield from plain
+        return
     seen = Seen()
     width = 0
     for number, line in iter_lines(path):
@@ -74,6 +83,31 @@ def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
         logging.getLogger("converters").info(
             "%s: confidences and run ids (columns 5 and 6) are left out", os.fspath(path)
         )
+
+
+def _plain(path: str | os.PathLike[str]) -> Iterator[Qrel] | None:
+    """The judgments where all lines have four columns and nothing is wrong, thrice as fast; else None."""
+    try:
+        with open_bytes(path) as stream, reading(path, 1):
+            text = stream.read(_AT_ONCE).decode().removesuffix("\n")
+            is_plain = not stream.peek(1) and "\0" not in text and _PLAIN.fullmatch(text)
+    except (ConversionError, UnicodeDecodeError):
+        return None
+    # What is white space in Unicode alone splits no columns.
+    columns, n_lines = text.split(), text.count("\n") + 1
+    if not is_plain or len(columns) != 4 * n_lines:
+        return None
+    query_ids, iterations, doc_ids, labels = (columns[place::4] for place in range(4))
+    if len(set(map(" ".join, zip(query_ids, iterations, doc_ids, strict=True)))) != n_lines:
+        return None
+    label_of = {label: int(label) for label in set(labels)}
+    if max(label_of.values()) > HIGHEST_LABEL:
+        return None
+    # One text of each, however often it stands there.
+    known = {text: text for text in {*query_ids, *iterations}}.__getitem__
+    return map(
+        Qrel, map(known, query_ids), doc_ids, map(label_of.__getitem__, labels), map(known, iterations)
+    )
 
 
 def _judgment(path: str | os.PathLike[str], number: int, columns: Sequence[str], width: int) -> Qrel:

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from support import ROOT
+from support import RECORDED, ROOT
 
 
 def test_imports_go_one_way_features_know_no_other_and_there_is_no_circle() -> None:
@@ -64,3 +65,23 @@ sys.exit(f"imported: {heavy & set(sys.modules)}" if heavy & set(sys.modules) els
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Usage: ") > 40
+
+
+def test_nothing_waits_for_pandas_where_it_is_installed(graded: Path, tmp_path: Path) -> None:
+    """pyarrow imports it for many a conversion."""
+    (tmp_path / "pandas.py").write_text("raise SystemExit('pandas was imported')")
+    (graded / "trecexam.toml").write_text(RECORDED + "[report]\nwrite = false\n")
+    lines = (graded / "runs" / "run1.run").read_text().splitlines(keepends=True)
+    for name, space in (("backwards", " "), ("aligned", "   ")):
+        (graded / "runs" / f"{name}.run").write_text("".join(reversed(lines)).replace(" ", space))
+    code = (
+        "import sys; from trecexam.cli.main import run; from trecexam.line import run_columns; "
+        "run_columns.LEAST = 1; "
+        "sys.exit(any(run([*command, sys.argv[1]]) for command in (['watch', '--once'], ['leaderboard'])))"
+    )
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    done = subprocess.run(
+        [sys.executable, "-c", code, graded], capture_output=True, text=True, env=environment, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "aligned" in done.stdout

@@ -41,7 +41,7 @@ from trecexam.files.track_lock import TrackLock, holder
 from trecexam.graders.base import identity_digest
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.grading import Graded, Progress
-from trecexam.line.grading_time import GradingTime, measure_time
+from trecexam.line.grading_time import measure_time
 from trecexam.line.judged_pool import count_judged_outside
 from trecexam.line.loader import TrackLoader
 from trecexam.line.rejected import all_rejected, rejected_rows
@@ -55,6 +55,7 @@ from trecexam.track import TrackFolder
 if TYPE_CHECKING:
     from trecexam.graders import Grader
     from trecexam.graders.base import Estimate
+    from trecexam.graders.sampling import MeasuredTime
 
 
 def open_track(root: Path | str, *, grader: Grader | None = None) -> Track:
@@ -150,7 +151,7 @@ class Track:
         """What `update` would have to grade, in tokens and money where these are counted; asks nobody."""
         return self._loader.grading.estimate(self._loader.load())
 
-    def estimate_time(self) -> GradingTime | None:
+    def estimate_time(self) -> MeasuredTime | None:
         """How long `update` would grade on this machine, by a small sample that is graded and not stored.
 
         None where nothing is to be graded, and of graders that count tokens, are users' own or run on a

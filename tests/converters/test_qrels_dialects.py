@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from support import SHARED
 
@@ -173,3 +173,36 @@ def test_any_columns_give_judgments_or_a_conversion_error(tmp_path: Path, conten
         except ConversionError:
             continue
         assert taken
+
+
+spaces = st.sampled_from([" ", " ", " ", "\t", "  ", "\x1f", "\xa0", "\v"])
+ids = st.sampled_from(["q1", "q2", "é", "0", "1", "d1", "d2", "d\xa03", "\0", "\udcff"])
+labels = st.sampled_from(["0", "1", "-2", "007", "+1", "1.0", "1000001", "123456789", "٣", "1_0"])
+judgment = st.tuples(ids, spaces, ids, spaces, ids, spaces, labels).map("".join)
+ends = st.sampled_from(["\n", "\n", "\n", "\n", "\r\n", "\n\n", " \n", "\0\n"])
+plain = st.builds("q{} 0 d{} {}\n".format, st.integers(1, 2), st.integers(0, 99), st.integers(0, 3))
+some_plain = st.lists(plain, max_size=4).map("".join)
+#: Lines of which one at most is not as nearly all are.
+lines = st.tuples(some_plain, st.tuples(judgment, ends).map("".join) | st.just(""), some_plain).map("".join)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(lines, st.booleans(), st.sampled_from([b"", b"\xef\xbb\xbf"]))
+@example("q1 0 d1 1000001\n", True, b"")
+@example("q1 0 d1 1\nq1 0 \0 1\n", True, b"")
+def test_judgments_are_the_same_however_plain_their_lines_are(
+    tmp_path: Path, content: str, whole: bool, before: bytes
+) -> None:
+    """A blank line has the file read line by line."""
+    outcomes = []
+    path = tmp_path / "file"
+    for blank in (b"", b"\n"):
+        path.write_bytes(
+            before + blank + (content if whole else content[:-1]).encode(errors="surrogateescape")
+        )
+        try:
+            outcomes.append((list(converters.read(path, "qrels")), None, ""))
+        except ConversionError as error:
+            line = error.line and error.line - len(blank)
+            outcomes.append(([], line, error.reason.partition("(")[0]))
+    assert outcomes[0] == outcomes[1]

@@ -13,6 +13,7 @@ import pytest
 
 import converters
 from converters import ConversionError, Passage, Qrel, Query, RunEntry
+from converters.lines import iter_lines
 from converters.trec_qrels import write_qrels
 from converters.trec_run import write_run
 
@@ -146,3 +147,14 @@ def test_a_pipe_is_refused_and_does_not_hang(tmp_path: Path) -> None:
             read(pipe)
     with pytest.raises(ConversionError, match="is a pipe or a device"):
         converters.read(pipe, "run")
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_lines_longer_and_shorter_than_what_is_read_at_once_come_whole(tmp_path: Path, ending: str) -> None:
+    lines = ["", "a" * 300_000, "b", "", "c" * 600_000, *("d" * (n % 7) for n in range(100_000)), "e"]
+    for end in (ending, ""):
+        path = put(tmp_path, ending.join(lines) + end)
+        assert list(iter_lines(path)) == [(n, line.encode()) for n, line in enumerate(lines, 1)]
+    lines[80_000] = "\0"
+    with pytest.raises(ConversionError, match=":80001: a NUL byte"):
+        list(iter_lines(put(tmp_path, ending.join(lines))))

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from trecexam.irt import Settings, fit, probability
 from trecexam.irt.estimation.likelihood import Responses, log_likelihood
 from trecexam.irt.estimation.objective import Objective
-from trecexam.irt.fitting import Fit
+from trecexam.irt.fitting import Fit, discriminations
 
 
 def naive_log_likelihood(values: np.ndarray, found: Fit) -> float:
@@ -188,6 +188,14 @@ def test_items_that_all_or_none_got_right_and_perfect_examinees_leave_no_nan_but
             assert np.isfinite(part).all()
         assert np.isnan(found.se_b[:2]).all()
         assert np.isnan(found.se_a[:2]).all()
+
+
+def test_discriminations_alone_are_those_of_the_fit_bit_for_bit(simulate) -> None:  # type: ignore[no-untyped-def]
+    values, settings = simulate("2pl", 20, 12, 4).responses, Settings.of("2pl", priors=True)
+    values[:, 3], values[2, 5] = 1, np.nan
+    alone = discriminations(values, settings)
+    assert np.isnan(alone).tolist() == [place == 3 for place in range(12)]
+    assert np.delete(alone, 3).tolist() == np.delete(fit(values, settings).a, 3).tolist()
 
 
 def test_duplicates_of_an_examinee_have_the_same_ability(simulate) -> None:  # type: ignore[no-untyped-def]

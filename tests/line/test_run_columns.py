@@ -83,12 +83,12 @@ def columns(tmp_path: Path) -> Path:
     return tmp_path / "state" / "runs"
 
 
-def test_a_run_of_50_000_entries_is_read_from_its_columns_from_the_second_time_on(
+def test_a_run_of_5_000_entries_is_read_from_its_columns_from_the_second_time_on(
     tmp_path: Path, columns: Path, refused: Callable[[], None]
 ) -> None:
-    path = run_file(tmp_path / "a.run", {f"q{number}": 250 for number in range(200)})
+    path = run_file(tmp_path / "a.run", {f"q{number}": 250 for number in range(20)})
     expected = converters.read(path, "run")
-    assert len(expected) == run_columns.LEAST == 50_000
+    assert len(expected) == run_columns.LEAST == 5_000
     check_equal(RunColumns(columns).read(path), expected)
     refused()
     again = RunColumns(columns).read(path)
@@ -97,7 +97,7 @@ def test_a_run_of_50_000_entries_is_read_from_its_columns_from_the_second_time_o
 
 
 def test_of_a_smaller_run_no_columns_are_made(tmp_path: Path, columns: Path) -> None:
-    path = run_file(tmp_path / "a.run", {f"q{number}": 250 for number in range(199)})
+    path = run_file(tmp_path / "a.run", {f"q{number}": 250 for number in range(19)})
     check_equal(RunColumns(columns).read(path), converters.read(path, "run"))
     assert not columns.exists()
 

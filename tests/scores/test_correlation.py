@@ -1,4 +1,4 @@
-"""Correlations against pair counting, permutations, and a bootstrap in plain loops."""
+"""Correlations against pair counting and permutations, their intervals against plain loops."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from dataclasses import astuple
 
 import numpy as np
 import pytest
+from scipy.linalg import sqrtm
+from scipy.stats import t as student
 
 from trecexam.scores.correlation import Correlation, correlate, per_query_correlations
+from trecexam.scores.rank_correlation.resampling import QueryDraws
 from trecexam.scores.rank_correlation.tau import tau_ap, tau_b_columns
 
 
@@ -137,36 +140,113 @@ def test_coefficients(steps: int) -> None:
         )  # fmt: skip
 
 
-def test_bootstrap_in_plain_loops() -> None:
+def four(ours: Sequence[float], truth: Sequence[float]) -> list[float]:
+    return [
+        naive_tau_b(ours, truth),
+        naive_spearman(ours, truth),
+        naive_tau_ap(truth, ours),
+        naive_rbo(ours, truth, 0.9),
+    ]
+
+
+def naive_denoised(rubric: np.ndarray, official: np.ndarray) -> np.ndarray:
+    """C^1/2 (I - C^-1/2 S C^-1/2)^1/2 C^-1/2 times the runs' centred means, all with scipy's roots."""
+    n_runs, n_queries = rubric.shape
+    sides = np.array([rubric, official])
+    effects = sides.mean(axis=2) - sides.mean(axis=(1, 2))[:, None]
+    noise = np.zeros((2, 2))
+    for a, b, run, query in itertools.product(range(2), range(2), range(n_runs), range(n_queries)):
+        of_a, of_b = (
+            sides[s, run, query] - sides[s, :, query].mean() - sides[s, run].mean() + sides[s].mean()
+            for s in (a, b)
+        )
+        noise[a, b] += of_a * of_b / ((n_runs - 1) * (n_queries - 1)) / n_queries
+    scale = np.diag(1 / effects.std(axis=1, ddof=1))
+    root = sqrtm(np.cov(scale @ effects))
+    inside = np.linalg.inv(root) @ scale @ noise @ scale @ np.linalg.inv(root)
+    share, axes = np.linalg.eigh(np.eye(2) - inside)
+    kept = axes @ np.diag(np.sqrt(np.clip(share, 0.02, 1))) @ axes.T
+    return np.asarray(np.linalg.inv(scale) @ root @ kept @ np.linalg.inv(root) @ scale @ effects)
+
+
+def test_the_interval_is_that_of_subsets_and_of_samples_of_denoised_runs_in_plain_loops() -> None:
     rng = np.random.default_rng(4)
-    rubric = rng.integers(0, 5, (5, 4)) / 4
-    official = rng.integers(0, 5, (5, 4)) / 4
-    draws = np.random.default_rng(7).integers(0, 4, size=(200, 4)).tolist()
+    n_runs, n = 5, 6
+    rubric = rng.random((n_runs, n)) + np.arange(n_runs)[:, None] / 4
+    official = rng.random((n_runs, n)) + np.arange(n_runs)[:, None] / 3
+    seed, resamples = 7, 40
+    samples = np.random.default_rng([seed, 1]).integers(0, n, size=(resamples // 2, n)).tolist()
 
-    def mean(row: Sequence[float], draw: Sequence[int]) -> float:
-        return round(sum(row[q] for q in draw) / len(draw), 12)
+    def mean(row: Sequence[float], queries: Sequence[int]) -> float:
+        return sum(row[q] for q in queries) / len(queries)
 
-    def coefficients(ours: Sequence[float], truth: Sequence[float]) -> list[float]:
-        tau = naive_tau_b(ours, truth)
-        if math.isnan(tau):
-            return []
-        return [tau, naive_spearman(ours, truth), naive_tau_ap(truth, ours), naive_rbo(ours, truth, 0.9)]
+    # Without any two of the six queries: all 15 subsets, since there are fewer than 40.
+    subsets = [
+        four(*([mean(row, kept) for row in side.tolist()] for side in (rubric, official)))
+        for kept in itertools.combinations(range(n), 4)
+    ]
+    error = np.std(subsets, axis=0) * math.sqrt((6 - 2) / 2)
+    centres = naive_denoised(rubric, official)
+    sampled = []
+    for sample in samples:
+        moved = [
+            [
+                c + math.sqrt(6 / 5) * (mean(row, sample) - mean(row, range(n)))
+                for c, row in zip(centre, side, strict=True)
+            ]
+            for centre, side in zip(centres.tolist(), (rubric.tolist(), official.tolist()), strict=True)
+        ]
+        sampled.append(four(*moved))
+    bias = np.array(four(*centres.tolist())) - np.mean(sampled, axis=0)
+    values = np.array(four(*([mean(row, range(n)) for row in side.tolist()] for side in (rubric, official))))
+    half = float(student.ppf(0.975, n - 1)) * error
+    low = np.maximum(values + np.minimum(bias, 0) - half, [-1, -1, -1, 0])
+    high = np.minimum(values + np.maximum(bias, 0) + half, 1)
+    found = correlate(rubric, official, resamples=resamples, seed=seed)
+    assert (found.tau_low, found.rho_low, found.ap_low, found.rbo_low) == pytest.approx(tuple(low))
+    assert (found.tau_high, found.rho_high, found.ap_high, found.rbo_high) == pytest.approx(tuple(high))
 
-    drawn, board_drawn = [], []
-    for draw in draws:
-        ours = [mean(row, draw) for row in rubric.tolist()]
-        drawn.append(coefficients(ours, [mean(row, draw) for row in official.tolist()]))
-        board_drawn.append(coefficients(ours, [5, 3, 4, 1, 2]))
-    for found, expected in (
-        (correlate(rubric, official, resamples=200, seed=7), drawn),
-        (correlate(rubric, [5, 3, 4, 1, 2], resamples=200, seed=7), board_drawn),
-    ):
-        low, high = np.percentile([row for row in expected if row], [2.5, 97.5], axis=0)
-        assert (found.tau_low, found.rho_low, found.ap_low, found.rbo_low) == pytest.approx(tuple(low))
-        assert (found.tau_high, found.rho_high, found.ap_high, found.rbo_high) == pytest.approx(tuple(high))
+
+def test_an_official_leaderboard_stays_as_it_is_while_queries_are_left_out() -> None:
+    rng = np.random.default_rng(4)
+    rubric, board = rng.random((6, 7)) + np.arange(6)[:, None] / 4, [6.0, 3, 4, 1, 2, 5]
+    kept = list(itertools.combinations(range(7), 5))
+    taus = [naive_tau_b([sum(row[q] for q in k) for row in rubric.tolist()], board) for k in kept]
+    half = float(student.ppf(0.975, 6)) * float(np.std(taus)) * math.sqrt((7 - 2) / 2)
+    found = correlate(rubric, board)
+    assert found.kendall_tau - found.tau_low >= min(half, found.kendall_tau + 1) - 1e-9
+    assert found.tau_high - found.kendall_tau >= min(half, 1 - found.kendall_tau) - 1e-9
+    # One of the ends is as far as the error alone; the bias widens the other.
+    assert min(found.kendall_tau - found.tau_low, found.tau_high - found.kendall_tau) == pytest.approx(half)
 
 
-def test_bootstrap_is_reproducible() -> None:
+def test_leaderboards_that_agree_whatever_is_left_out_have_an_interval_of_one_point() -> None:
+    slope = np.arange(4.0)[:, None] + np.linspace(0, 0.5, 8)
+    found = correlate(slope, slope)
+    assert (found.tau_low, found.kendall_tau, found.tau_high) == pytest.approx((1, 1, 1))
+    turned = correlate(slope, -slope)
+    assert (turned.tau_low, turned.kendall_tau, turned.tau_high) == pytest.approx((-1, -1, -1))
+
+
+def test_fewer_than_five_queries_have_no_interval() -> None:
+    rng = np.random.default_rng(0)
+    rubric, official = rng.random((9, 5)), rng.random((9, 5))
+    assert not math.isnan(correlate(rubric, official).tau_low)
+    few = correlate(rubric[:, :4], official[:, :4])
+    assert not math.isnan(few.kendall_tau)
+    assert math.isnan(few.tau_low)
+    assert math.isnan(few.rbo_high)
+
+
+def test_comparisons_that_share_draws_have_the_intervals_of_those_that_do_not() -> None:
+    rng = np.random.default_rng(1)
+    sides = [rng.random((7, 20)) for _ in range(4)]
+    draws = QueryDraws()
+    for rubric, official in itertools.permutations(sides, 2):
+        assert correlate(rubric, official, draws=draws) == correlate(rubric, official)
+
+
+def test_intervals_are_reproducible() -> None:
     rng = np.random.default_rng(0)
     rubric, official = rng.random((9, 15)), rng.random((9, 15))
     assert correlate(rubric, official) == correlate(rubric, official)
@@ -205,7 +285,8 @@ def test_undefined_is_nan_and_quiet(recwarn: pytest.WarningsRecorder) -> None:
 
 def test_one_query() -> None:
     found = correlate([[1.0], [2.0], [3.0]], [[1.0], [3.0], [2.0]])
-    assert (found.kendall_tau, found.tau_low, found.tau_high) == pytest.approx((1 / 3,) * 3)
+    assert found.kendall_tau == pytest.approx(1 / 3)
+    assert math.isnan(found.tau_low)
 
 
 def test_per_query() -> None:

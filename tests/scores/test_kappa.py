@@ -13,11 +13,11 @@ from trecexam.scores.kappa import kappa, weighted_kappa
 
 #: Passages as (query, first rater's label, second rater's label), labels 0..2.
 Ratings = list[tuple[int, int, int]]
-some_ratings = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 2)), max_size=25)
+some_ratings = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 2), st.integers(0, 2)), max_size=40)
 
 
 def counted(ratings: Ratings, k: int = 3) -> np.ndarray:
-    counts = np.zeros((4, k, k), np.int64)
+    counts = np.zeros((8, k, k), np.int64)
     for query, a, b in ratings:
         counts[query, a, b] += 1
     return counts
@@ -34,8 +34,8 @@ def naive_kappa(ratings: Ratings, disagreement: int | None = None) -> float:
     return 1 - sum(differ(a, b) for _, a, b in ratings) / n / expected if expected else math.nan
 
 
-def naive_error(ratings: Ratings, shift: float = 1e-6) -> float:
-    """The standard error, with the slopes taken from kappa itself by adding a bit of a passage."""
+def naive_error(ratings: Ratings, shift: float = 1e-6) -> tuple[float, float]:
+    """The standard error and the effective number of queries: slopes by adding a bit of a passage."""
 
     def value(shares: np.ndarray) -> float:
         shares = shares / shares.sum()
@@ -50,7 +50,8 @@ def naive_error(ratings: Ratings, shift: float = 1e-6) -> float:
         of_query[query] += (value(table + bit) - value(table)) / shift
     n_queries = len(of_query)
     squares = sum(total**2 for total in of_query.values())
-    return math.sqrt(n_queries / (n_queries - 1) * squares) / len(ratings)
+    effective = squares**2 / sum(total**4 for total in of_query.values()) if squares else 1.0
+    return math.sqrt(n_queries / (n_queries - 1) * squares) / len(ratings), effective
 
 
 @given(some_ratings.filter(bool))
@@ -82,14 +83,16 @@ def test_raters_who_agree_on_everything_have_kappa_1(ratings: Ratings) -> None:
 
 @given(
     some_ratings.filter(
-        lambda r: len({q for q, _, _ in r}) > 1 < len({a for _, a, _ in r}) and len({b for _, _, b in r}) > 1
+        lambda r: (
+            len({q for q, _, _ in r}) > 4 and len({a for _, a, _ in r}) > 1 and len({b for _, _, b in r}) > 1
+        )
     )
 )
 @settings(deadline=None)
 def test_interval_is_the_delta_method_with_the_passages_of_a_query_together(ratings: Ratings) -> None:
     found = kappa(counted(ratings))
-    n_queries = len({query for query, _, _ in ratings})
-    reach = float(stats.t.ppf(0.975, n_queries - 1)) * naive_error(ratings)
+    error, effective = naive_error(ratings)
+    reach = float(stats.t.ppf(0.975, min(effective, len({query for query, _, _ in ratings}) - 1))) * error
     assert found.low == pytest.approx(max(-1, found.value - reach), abs=1e-3)
     assert found.high == pytest.approx(min(1, found.value + reach), abs=1e-3)
 
@@ -110,8 +113,9 @@ def test_with_a_passage_a_query_the_error_is_that_of_fleiss_cohen_and_everitt() 
     cells = np.repeat(np.arange(9), table.ravel())
     counts[np.arange(n), cells // 3, cells % 3] = 1
     found = kappa(counts)
-    reach = stats.t.ppf(0.975, n - 1) * math.sqrt(variance * n / (n - 1))
-    assert found.high - found.value == pytest.approx(reach)
+    error = math.sqrt(variance * n / (n - 1))
+    # At most Student's t with a degree of freedom a query, at least the normal distribution's.
+    assert 1.96 * error < found.high - found.value <= stats.t.ppf(0.975, n / 10) * error
 
 
 def test_the_interval_holds_the_truth_about_as_often_as_it_says() -> None:
@@ -142,10 +146,13 @@ def test_a_rater_with_one_label_has_kappa_0_and_no_interval() -> None:
     assert math.isnan(found.high)
 
 
-def test_passages_of_one_query_have_no_interval() -> None:
+def test_passages_of_fewer_than_five_queries_have_no_interval() -> None:
     found = kappa(counted([(2, 0, 0), (2, 1, 1), (2, 1, 0)]))
     assert found.value == pytest.approx(0.4)
     assert math.isnan(found.low)
+    several = [(query, *labels) for query in range(5) for labels in ((0, 0), (1, 1), (1, query % 2))]
+    assert math.isnan(kappa(counted(several[:12])).low)
+    assert not math.isnan(kappa(counted(several)).low)
 
 
 def test_kappa_is_that_of_scikit_learn() -> None:

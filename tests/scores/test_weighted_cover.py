@@ -171,6 +171,16 @@ def test_of_one_answer_cover_is_nuggetizers_score(seed: int) -> None:
     assert {name: found[one] for name, one in OURS.items()} == nuggetizer_scores(nuggets)
 
 
+@pytest.mark.parametrize("name", OURS)
+def test_nuggetizers_names_are_names_of_cover_with_or_without_a_cutoff(name: str) -> None:
+    assert measure(f"{name}_score") == ir_measures.parse_measure(f"{name}_score") == OURS[name]
+    assert measure(f" {name}_score@7") == OURS[name] @ 7
+    with pytest.raises(ValueError, match=f"did you mean .*{name}_score"):
+        measure(f"{name}_scor")
+    with pytest.raises(ValueError, match="which official judgments don't have"):
+        measure(f"{name}_score", official=True)
+
+
 def test_the_weighted_score_of_the_paper() -> None:
     # Two vital nuggets, one supported; two okay ones, one partly: (1 + 0.5 * 0.5) / (2 + 0.5 * 2).
     row = RubricQrel("q", "a", 5, ratings=(5, 0, 3, 0), importances=("vital", "vital", "okay", ""))
@@ -178,6 +188,7 @@ def test_the_weighted_score_of_the_paper() -> None:
     assert per_query(one, [row], {"q": {"a": 1.0}}) == {"q": 1.25 / 3}
     strict = Cover(rel=5, weights="importance")
     assert per_query(strict, [row], {"q": {"a": 1.0}}) == {"q": 1 / 3}
+    assert (measure("weighted_score"), measure("strict_weighted_score")) == (one, strict)
 
 
 def test_what_each_weight_is() -> None:

@@ -364,3 +364,33 @@ def test_the_leaderboard_compares_with_a_baseline(reading: TestClient, graded: P
     assert sorted(shown) == sorted(expected)
     assert reading.get("/?baseline=nobody").status_code == 200
     assert ", p " not in reading.get("/?baseline=nobody").text
+
+
+def test_what_is_odd_of_files_that_were_taken_is_on_the_page_and_in_the_report(track: Path) -> None:
+    runs = track / "runs"
+    (runs / "again.run").write_bytes((runs / "run1.run").read_bytes())
+    with (runs / "run2.run").open("a") as file:
+        file.write("q9 Q0 q9-d01 1 5 run2\n")
+    with trecexam.open_track(track) as opened:
+        opened.update()
+    lacks = ": 1 of its 4 queries are not in the bank, and were left out"
+    twice = "runs/run1.run: the same rankings and scores as in runs/again.run, and both count"
+    with client_of(track) as client:
+        page, rejected = (client.get(path).text for path in ("/", "/rejected"))
+    report = (track / "out" / "report.html").read_text()
+    for text in (rejected, report):
+        assert [text.count(lacks), text.count(twice)] == [1, 1]
+    assert lacks in page
+    assert '<a href="/rejected">1 more note on the files</a>' in page
+
+
+def test_responses_alone_are_ranked_by_cover_on_the_page(track: Path) -> None:
+    for path in (track / "runs").iterdir():
+        path.unlink()
+    for name in ("a", "b"):
+        row = {"run_id": name, "query_id": "q1", "response": f"{name} on q1."}
+        (track / "runs" / f"{name}.jsonl").write_text(json.dumps(row) + "\n")
+    with client_of(track) as client:
+        page = client.get("/").text
+    assert "do not differ significantly by Cover(rel=4)@8" in page
+    assert page.index("Cover(rel=4)@8") < page.index("P(rel=4)@8")

@@ -73,7 +73,7 @@ def agreement(
         raise click.UsageError("--json or --latex, not both")
     with trecexam.open_track(track) as opened:
         agreements = opened.agreement(min_ratings, min_answers, min_relevant)
-        show.missing(opened)
+        show.missing(opened.counts(), opened.folder.root)
     _say_what_counts(agreements)
     if as_latex:
         text = agreement_latex(agreements.found, f"{track.resolve().name}, {agreements.grader}")
@@ -118,5 +118,5 @@ def _say_what_counts(agreements: Agreements) -> None:
                     f"every {side} is {given[0]}, so the binary kappa says nothing",
                     err=True,
                 )
-    if agreements.n_queries == 1:
-        click.echo("no intervals: they need passages of at least two queries", err=True)
+    if agreements.interval_note:
+        click.echo(agreements.interval_note, err=True)

@@ -86,8 +86,9 @@ def compare_graders(
     """Several graders or prompts on TRACK by thresholds, against the official leaderboard and judgments.
 
     Kendall's tau-b and Spearman's rho of each grader's leaderboard with the official one, for each measure
-    and min_rating, with 95% bootstrap intervals; and Cohen's kappa of its labels with the official judgments
-    at that min_rating. Without --grader and --recorded it is the track's own grader by its thresholds.
+    and min_rating, with 95% intervals over queries; and Cohen's kappa of its labels with the official
+    judgments at that min_rating. Without --grader and --recorded it is the track's own grader by its
+    thresholds.
 
     --between: kappa of every two graders with each other, over labels and over the ratings of all items that
     both have; without min_rating as they are, with it whether they reach it. --items: the ratings item by

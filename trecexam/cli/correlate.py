@@ -87,9 +87,9 @@ def correlate(
 ) -> None:
     """How far TRACK's leaderboard agrees with the official one, for each pair of measures.
 
-    Kendall's tau-b, Spearman's rho, tau_AP and rank-biased overlap, with 95% bootstrap intervals over
-    queries. Over the runs and queries that both sides have. Two unrelated leaderboards have coefficients
-    near 0, but for rank-biased overlap, which is then near (1 - P^n) / (n (1 - P)) with n runs.
+    Kendall's tau-b, Spearman's rho, tau_AP and rank-biased overlap, with 95% intervals over queries (none of
+    fewer than five). Over the runs and queries that both sides have. Two unrelated leaderboards have
+    coefficients near 0, but for rank-biased overlap, which is then near (1 - P^n) / (n (1 - P)) with n runs.
 
     --swaps: run_a is better officially and run_b on the rubric. p of two-sided paired t tests over queries;
     .holm is adjusted over all pairs of runs. The verdict is active (both differences significant at 0.05),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import json_option, track_argument
 from trecexam.cli.signals import exit_status, signals
-from trecexam.tables.table import Table
+from trecexam.cli.working import show_estimate
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
 
@@ -97,7 +98,11 @@ _SPELT = 20
     metavar="FILE",
     help="Qrels, or a KILT file, for --labels provenance [default: the track's qrels, else --gold's own].",
 )
-@click.option("--estimate", is_flag=True, help="How many documents, tokens and how much money; asks nobody.")
+@click.option(
+    "--estimate",
+    is_flag=True,
+    help="How many documents, tokens, how much money; or how long, by a small sample. Asks no server.",
+)
 @json_option
 def erag(
     track: Path,
@@ -131,9 +136,8 @@ def erag(
         if estimate and labels != "outputs":
             raise click.UsageError(f"--estimate is what a model takes, and --labels {labels} asks none")
         if estimate:
-            estimated = opened.estimate_erag(gold, runs=runs, depth=depth, prompt=prompt)
-            show.table(Table(("documents", *estimated._fields[1:]), (tuple(estimated),)), as_json=as_json)
-            return 0
+            estimate_of = partial(opened.estimate_erag, gold, runs=runs, depth=depth, prompt=prompt)
+            return show_estimate(estimate_of, "documents", as_json=as_json, doing="answering")
         if output is None:
             raise click.UsageError("a folder for the files is needed: -o DIR")
         if outputs is not None and prompt is not None:

@@ -20,7 +20,8 @@ measure_option = click.option(
     multiple=True,
     metavar="MEASURE",
     help="As ir_measures prints it: nDCG@10, P(rel=4)@20, Cover(rel=4)@20, alpha_nDCG@20, or "
-    "Cover(rel=4,weights=vital)@20, of vital items alone. May be repeated.",
+    "Cover(rel=4,weights=vital)@20, of vital items alone; nuggetizer's all_score, vital_score and "
+    "strict_... too. May be repeated.",
 )
 wide_option = click.option(
     "--wide", is_flag=True, help="All columns and whole names, however narrow the terminal."

@@ -111,26 +111,34 @@ def leaderboard(
         )
         show.table(difference.table, as_json=as_json, layout=Layout(), wide=wide, aligned=aligned)
         return
-    with trecexam.open_track(track) as opened, bad_measures():
-        whole = opened.overall_leaderboard(measures or None) if overall else None
-        board = whole.board if whole else opened.leaderboard(measures or None, official=official)
+    # Not by `trecexam.open_track`: most of what that imports, a tenth of this command's time, is other
+    # commands'. Behind these is numpy, which --help must not wait for.
+    from trecexam.features.leaderboard import tables as results
+    from trecexam.features.leaderboard.differences import differences
+    from trecexam.features.leaderboard.overall import overall_leaderboard
+    from trecexam.line.evaluation import leaderboard as leaderboard_of
+    from trecexam.line.loader import opened as opened_loader
+    from trecexam.scores.measures import short_names
+
+    with opened_loader(track) as loader, bad_measures():
+        loaded = loader.load()
+        whole = overall_leaderboard(loaded, measures or None) if overall else None
+        board = whole.board if whole else leaderboard_of(loaded, measures or None, official=official)
         compared = None
         if tested:
             by = board.measures[:1] if groups else board.measures
-            compared = opened.differences(by, baseline=baseline, official=official, **how)
+            compared = differences(loaded, by, baseline=baseline, official=official, **how)
             click.echo(compared.words, err=True)
-        files = {name: opened.folder.shown(path) for name, path in opened.run_files().items()}
+        files = {name: loaded.folder.shown(path) for name, path in loaded.run_files.items()}
         # Nothing of the grades, the grader's or people's, is in the official judgments.
-        human_ratings = NOBODY if official else opened.override_summary()
+        human_ratings = NOBODY if official else loaded.override_summary()
         if not official:
-            say_what_is_missing(opened)
+            show.human(loaded)
+            show.missing(loaded.counts, loaded.folder.root)
     for caution in board.cautions:
         click.echo(caution, err=True)
     if not board.rows:
-        click.echo(f"no runs yet: drop some into {opened.folder.runs}", err=True)
-    # Behind it is numpy, which --help must not wait for.
-    from trecexam.features.leaderboard import tables as results
-
+        click.echo(f"no runs yet: drop some into {loaded.folder.runs}", err=True)
     value = results.leaderboard_json(board, files, human_ratings) if as_json else None
     if compared and pairs:
         show.table(compared.table(), as_json=as_json, aligned=aligned)
@@ -147,6 +155,7 @@ def leaderboard(
             most=None if measures else MEASURES,
             split=bool(measures),
             ranks=(None, *ranks) if whole else ranks,
+            short=short_names(board.measures),
         ),
         wide=wide,
         aligned=aligned,
@@ -210,7 +219,7 @@ def evaluate(
 def say_what_is_missing(track: Track) -> None:
     """Says what people rated, which cells have no grade and which passages no text."""
     show.human(track)
-    show.missing(track)
+    show.missing(track.counts(), track.folder.root)
 
 
 class bad_measures:  # noqa: N801 - reads as a block, not as a class

@@ -18,8 +18,12 @@ from trecexam.tables.terminal import printable, wrapped
 from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from trecexam.api import Track
     from trecexam.line.grading import Progress
+    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.sheets import Counts
 
 #: Seconds between log lines of long work that has no terminal to draw on.
 LOG_EVERY = 10.0
@@ -124,7 +128,7 @@ def _encodable(text: str) -> str:
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
-def human(track: Track) -> None:
+def human(track: Track | LoadedTrack) -> None:
     """Says how much of what is shown people rated, if they did."""
     summary = track.override_summary()
     if summary["who"]:
@@ -135,13 +139,12 @@ def human(track: Track) -> None:
         )
 
 
-def missing(track: Track) -> None:
-    """Says how many cells have no grade, and how many passages cannot have one."""
-    counts = track.counts()
+def missing(counts: Counts, root: Path) -> None:
+    """Says how many cells of the track in `root` have no grade, and how many passages cannot have one."""
     if counts.missing:
         click.echo(
             f"{counts.missing:,} of {counts.cells:,} cells have no grade; "
-            f"`trecexam watch {track.folder.root}` grades what the grader can",
+            f"`trecexam watch {root}` grades what the grader can",
             err=True,
         )
     if counts.no_text:

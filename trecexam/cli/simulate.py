@@ -159,8 +159,8 @@ def removal(
     """Remove 10, 20 ... 90% of TRACK's official judgments at random.
 
     For each share: Kendall's tau of the leaderboard with that on all judgments, with holes and with fill, as
-    mean and percentiles 2.5 and 97.5 over the repeats; tau_AP; and the mean absolute difference of the runs'
-    means. What is removed at 10% is removed at 20% too.
+    mean over the repeats and where 95% of further repeats lie; tau_AP; and the mean absolute difference of
+    the runs' means. What is removed at 10% is removed at 20% too.
     """
     cuts = cuts_of(how, thresholds)
     with trecexam.open_track(track) as opened, show.grading("simulating", "simulated", "steps") as progress:

@@ -12,8 +12,8 @@ import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import track_argument, trust_code_option
 from trecexam.cli.signals import exit_status, signals
+from trecexam.cli.working import show_time
 from trecexam.tables.table import Table
-from trecexam.tables.text import plural
 
 
 @click.command(epilog="Example: trecexam watch mytrack --once")
@@ -99,33 +99,12 @@ def watch(
 def _estimate(root: Path) -> None:
     with trecexam.open_track(root) as track:
         estimated = track.estimate()
-        show.table(Table(estimated._fields, (tuple(estimated),)))
+        show.table(Table(estimated._fields[:-1], (estimated[:-1],)))
         if estimated.tokens_in is None:
             click.echo("this grader does not count tokens", err=True)
-            try:
-                sample = track.estimate_time()
-            except trecexam.TrecexamError as error:
-                # How many cells there are holds all the same.
-                click.echo(f"no time can be measured here: {error}", err=True)
-                return
-            if sample is not None:
-                click.echo(
-                    f"grading would take about {_duration(sample.seconds)}, by a sample that was graded here "
-                    f"and not stored: {sample.start:.1f} s until the first passage was done, the model "
-                    f"loaded, and {sample.pace:.1f} s for {sample.cells:,} cells of "
-                    f"{plural(sample.passages, 'passage')}",
-                    err=True,
-                )
+            show_time(track.estimate_time, "grading", "graded", "passage", cells=True)
         elif estimated.cost is None:
             click.echo("set `price_in` and `price_out` in [grader] to see what it would cost", err=True)
-
-
-def _duration(seconds: float) -> str:
-    """So many seconds, minutes or hours, as exactly as an estimate is."""
-    for unit, size in (("hours", 3600), ("minutes", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{max(1, round(seconds))} s"
 
 
 def _may_regrade(root: Path) -> bool:

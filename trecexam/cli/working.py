@@ -10,12 +10,15 @@ import click
 
 from trecexam.cli import show
 from trecexam.cli.signals import signals
+from trecexam.errors import TrecexamError
 from trecexam.tables.table import Table
 from trecexam.tables.terminal import printable
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from converters.errors import ConversionError
     from trecexam.graders.base import Estimate, Usage
+    from trecexam.graders.sampling import MeasuredTime
 
 #: Of the lines that were not taken, so many are named.
 _NAMED = 20
@@ -46,10 +49,56 @@ def working() -> Iterator[Working]:
         yield Working(show.steps(shown), lambda: bool(stopped), caught)
 
 
-def show_estimate(estimated: Estimate) -> int:
-    """Shows what asking would take; the exit status."""
-    show.table(Table(("prompts", *estimated._fields[1:]), (tuple(estimated),)))
+def show_estimate(
+    estimate: Callable[..., Estimate], what: str = "prompts", *, as_json: bool = False, doing: str = "asking"
+) -> int:
+    """Shows what asking would take and, where tokens are not counted, how long; the exit status.
+
+    Args:
+        estimate: estimates; with `timed` it measures the time, too.
+        what: is counted.
+        doing: what would take that long.
+    """
+    estimated = estimate()
+    # The time comes afterwards, in a sentence: measuring it takes seconds.
+    header = (what, *estimated._fields[1:-1])
+    show.table(Table(header, (estimated[:-1],)), as_json=as_json)
+    if estimated.tokens_in is None:
+        show_time(lambda: estimate(timed=True).time, doing, "tried", what.removesuffix("s"))
     return 0
+
+
+def show_time(
+    measure: Callable[[], MeasuredTime | None], doing: str, done: str, what: str, *, cells: bool = False
+) -> None:
+    """Says how long something would take, by a sample of it; where that cannot be known, why.
+
+    Args:
+        doing: what takes so long; `done` is what the sample was.
+        what: a passage, a prompt ...; with `cells` the sample's are said, too.
+    """
+    try:
+        sample = measure()
+    except TrecexamError as error:
+        # How many there are holds all the same.
+        click.echo(f"no time can be measured here: {error}", err=True)
+        return
+    if sample is not None:
+        of = f"{sample.cells:,} cells of " if cells else ""
+        click.echo(
+            f"{doing} would take about {_duration(sample.seconds)}, by a sample that was {done} here and not "
+            f"stored: {sample.start:.1f} s until the first {what} was done, the model loaded, and "
+            f"{sample.pace:.1f} s for {of}{plural(sample.passages, what)}",
+            err=True,
+        )
+
+
+def _duration(seconds: float) -> str:
+    """So many seconds, minutes or hours, as exactly as an estimate is."""
+    for unit, size in (("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(1, round(seconds))} s"
 
 
 def not_taken(errors: Sequence[ConversionError]) -> None:

@@ -186,8 +186,9 @@ class ScoresSection(Section):
         None,
         min_length=1,
         examples=[["P(rel=4)@20", "nDCG@10", "Cover(rel=4)@20"]],
-        description="As ir_measures prints them; the first sorts the leaderboard. Unset: chosen by depth; "
-        "`ragval` has its own.",
+        description="As ir_measures prints them; the first sorts the leaderboard. Unset: by depth, P "
+        "first; Cover of generated responses alone, A and V where the bank has importance; `ragval` has its "
+        "own.",
     )
     official_measures: list[str] | None = Field(
         None,

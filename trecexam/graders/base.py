@@ -14,6 +14,7 @@ from trecexam.errors import GraderError
 
 if TYPE_CHECKING:
     from trecexam.config import GraderSection
+    from trecexam.graders.sampling import MeasuredTime
 
 #: Seconds that requests on their way to a server get, where grading is to stop.
 LAST_ANSWERS = 5.0
@@ -63,7 +64,10 @@ class Usage(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """What grading would take: cells, tokens as expected and at most, and money (None: no prices are set)."""
+    """What grading would take: cells, tokens as expected and at most, and money (None: no prices are set).
+
+    `time` is None unless it was asked for, and where what is asked counts tokens or runs elsewhere.
+    """
 
     cells: int
     tokens_in: int | None = None
@@ -71,6 +75,7 @@ class Estimate(NamedTuple):
     tokens_out_at_most: int | None = None
     cost: float | None = None
     cost_at_most: float | None = None
+    time: MeasuredTime | None = None
 
 
 class Scale(NamedTuple):

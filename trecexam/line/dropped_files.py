@@ -31,6 +31,7 @@ class Dropped:
         by_prompt: whether some of its queries were found by their text.
         answers: where it holds whole answers, these, empty ones too.
         refused: lines of these that were not taken.
+        generated: whether a system wrote it as its responses; it is no ranked run.
     """
 
     run: Run
@@ -38,6 +39,7 @@ class Dropped:
     by_prompt: bool = False
     answers: tuple[AnswerRow, ...] = ()
     refused: tuple[ConversionError, ...] = ()
+    generated: bool = True
 
 
 def read_dropped(
@@ -78,7 +80,7 @@ def read_dropped(
             f"neither a run nor generated responses: this looks like the format '{kind}'; "
             "a run has lines `query_id Q0 doc_id rank score tag`",
         )
-    return Dropped(converters.read(path, "run") if read_run is None else read_run(path))
+    return Dropped(converters.read(path, "run") if read_run is None else read_run(path), generated=False)
 
 
 def _judged_answers(path: Path) -> Dropped | None:

@@ -25,7 +25,7 @@ from trecexam.track import TrackFolder
 
 #: Why a run is not taken that is to other queries than the bank's.
 NO_QUERY = "none of its queries is in the bank"
-#: Only runs that agree in so many entries are compared as a whole.
+#: Only runs that agree in so many entries of their first and last query are compared as a whole.
 _COMPARED_FIRST = 20
 
 
@@ -45,6 +45,7 @@ class TakenRuns(NamedTuple):
     contents: Mapping[str, RunContent]
     own_texts: Mapping[str, str]
     answers: Mapping[str, tuple[AnswerRow, ...]]
+    generated: frozenset[str]
     notes: tuple[str, ...]
 
 
@@ -89,6 +90,7 @@ class DroppedRuns:
         contents: dict[Path, RunContent] = {}
         answers: dict[Path, tuple[AnswerRow, ...]] = {}
         own: dict[str, str] = {}
+        generated: set[Path] = set()
         left_out: dict[tuple[str, ...], list[Path]] = {}
         for path in self.folder.run_files():
             if path in hold and not self._files.has("run", path):
@@ -123,6 +125,8 @@ class DroppedRuns:
             known_by = texts if dropped.by_prompt else ""
             contents[path] = RunContent(path, self._files.stamp_of("run", path), known_by)
             own.update(dropped.texts)
+            if dropped.generated:
+                generated.add(path)
         names = name_runs({path: run.name for path, run in runs.items()}, self.folder.runs)
         files = {names[path]: path for path in sorted(runs, key=names.__getitem__)}
         return TakenRuns(
@@ -131,6 +135,7 @@ class DroppedRuns:
             {name: contents[path] for name, path in files.items()},
             own,
             {name: answers[path] for name, path in files.items() if path in answers},
+            frozenset(names[path] for path in generated),
             (*self._left_out(left_out, runs), *self._twice(runs)),
         )
 
@@ -177,8 +182,9 @@ class DroppedRuns:
         """A line for each run that another file has already: x.run beside x.run.gz, say."""
         alike: dict[object, list[Path]] = {}
         for path, run in runs.items():
-            start = run.doc_ids[:_COMPARED_FIRST].to_pylist(), run.scores[:_COMPARED_FIRST].tolist()
-            others = alike.setdefault((run.query_ids, len(run), *map(tuple, start)), [])
+            first_and_last = run.query_ids[0], run.query_ids[-1]
+            start = (tuple(run.ranking(query_id, _COMPARED_FIRST)) for query_id in first_and_last)
+            others = alike.setdefault((run.query_ids, len(run), *start), [])
             first = next((other for other in others if _equal(runs[other], run)), None)
             if first is None:
                 others.append(path)

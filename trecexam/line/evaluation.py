@@ -14,7 +14,7 @@ from converters.run import Run
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.measure_names import names_of
-from trecexam.line.measures import above_scale, check_importance, without_vital
+from trecexam.line.measures import above_scale, check_importance, own_cautions, without_vital
 from trecexam.line.official import official_judgments
 from trecexam.line.pooled_rows import PooledRows
 from trecexam.line.value_cache import ValueCache
@@ -42,7 +42,7 @@ def rubric_values(
     """
     scores = track.config.scores
     at = scores.min_rating if min_rating is None else min_rating
-    names = track.config.measures() if measures is None else list(measures)
+    names = track.measures if measures is None else list(measures)
     check_importance(names, track.bank, track.bank_files)
     computed = [measure(name) for name in names]
     columns = [each for each in computed if supported(each)]
@@ -159,7 +159,8 @@ def leaderboard(
         return board
     best = track.traits.scale.max_rating
     above = above_scale(board.measures, track.config, best)
-    return replace(board, cautions=(*without_vital(board.measures, track.bank), *above))
+    known = own_cautions(track) if measures is None else without_vital(board.measures, track.bank)
+    return replace(board, cautions=(*known, *above))
 
 
 def own_leaderboard(track: LoadedTrack) -> Leaderboard:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -48,6 +49,7 @@ class TrackInputs:
         run_files: display name -> file.
         run_contents: display name -> a token that changes when the run's content does.
         answers: of runs that are whole answers, the answers to questions of the bank, by display name.
+        generated: display names of the runs that are generated responses, whatever of these is pooled.
         own_texts: doc_id -> text of the passages that generated responses amount to.
         official: the official judgments, None where there are none.
         official_ranks: run name -> official rank (1 is best), None where there are none.
@@ -63,6 +65,7 @@ class TrackInputs:
     runs: Mapping[str, Run]
     run_files: Mapping[str, Path]
     run_contents: Mapping[str, RunContent]
+    generated: frozenset[str]
     own_texts: Mapping[str, str]
     answers: Mapping[str, tuple[AnswerRow, ...]]
     official: tuple[Qrel, ...] | None
@@ -71,6 +74,11 @@ class TrackInputs:
     human: tuple[tuple[int, HumanRating], ...]
     rejected: tuple[Rejected, ...]
     notes: tuple[str, ...]
+
+    @cached_property
+    def judged_queries(self) -> frozenset[str]:
+        """Those with official judgments."""
+        return frozenset(row.query_id for row in self.official or ())
 
 
 class InputReader:
@@ -173,6 +181,7 @@ class InputReader:
             dropped.runs,
             dropped.files,
             dropped.contents,
+            dropped.generated,
             dropped.own_texts,
             dropped.answers,
             official,

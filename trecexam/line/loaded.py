@@ -14,6 +14,7 @@ from trecexam.files.stamps import Rejected
 from trecexam.graders import Grader
 from trecexam.graders.base import identity_json
 from trecexam.graders.traits import GraderTraits, traits_of
+from trecexam.line.default_measures import default_measures
 from trecexam.line.derived import DerivedValues
 from trecexam.line.inputs import TrackInputs
 from trecexam.line.overrides import Overrides
@@ -99,6 +100,7 @@ class LoadedTrack(TrackInputs):
             "settings": _digest(
                 [
                     self.config.model_dump(mode="json", exclude={"generator", "exam", "learn", "watch"}),
+                    self.measures,
                     identity_json(self.grader.identity),
                     versions(),
                 ]
@@ -114,6 +116,13 @@ class LoadedTrack(TrackInputs):
     def traits(self) -> GraderTraits:
         """What its grader says of itself."""
         return traits_of(self.grader)
+
+    @cached_property
+    def measures(self) -> tuple[str, ...]:
+        """The measures on rubric ratings that hold where none are named, see `default_measures`."""
+        only = bool(self.runs) and self.generated.issuperset(self.runs)
+        best = self.traits.scale.max_rating
+        return default_measures(self.config, self.bank, responses_only=only, max_rating=best)
 
     @cached_property
     def counts(self) -> Counts:

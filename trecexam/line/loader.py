@@ -8,6 +8,8 @@ from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
 
+import pyarrow as pa
+
 from trecexam.config import TrackConfig
 from trecexam.graders import Grader
 from trecexam.graders.traits import GraderTraits
@@ -179,6 +181,8 @@ class TrackLoader:
         pool = track_pool(
             self.folder, inputs, self.traits, self._texts, depth, outside_runs=select_runs is None
         )
+        # Otherwise Arrow keeps what the pool was made with, twice what all runs take, for a while.
+        pa.default_memory_pool().release_unused()
         shown, best = self.folder.shown(self.folder.overrides()), self.traits.scale.max_rating
         overrides = resolve(inputs.human, shown, inputs.bank, pool.doc_ids, pool.keys, best)
         grades = StoredGrades(self.store, self.grader, self.track_grader.kept_codes)

@@ -16,6 +16,8 @@ from trecexam.scores.weights import EQUAL
 if TYPE_CHECKING:
     from ir_measures import Measure
 
+    from trecexam.line.loaded import LoadedTrack
+
 
 def check_measures(config: TrackConfig, path: Path) -> None:
     """Refuses measures that cannot be computed, before hours of grading go by.
@@ -70,6 +72,21 @@ def without_vital(names: Iterable[str], bank: Bank) -> tuple[str, ...]:
     if not vital or not len(bank) or bank.n_vital:
         return ()
     return (f"no item of the bank is vital, so all runs have 0 in {', '.join(vital)}",)
+
+
+def own_cautions(track: LoadedTrack) -> tuple[str, ...]:
+    """What one must know to read a leaderboard by the track's own measures, a line each."""
+    generated = track.generated.intersection(track.runs)
+    ranked_by = measure(track.measures[0])
+    suited = track.config.scores.measures is not None or ranked_by.NAME in COVER | DIVERSITY
+    few: tuple[str, ...] = ()
+    if not suited and 0 < len(generated) < len(track.runs):
+        cover = next(name for name in track.measures if measure(name).NAME in COVER)
+        few = (
+            f"generated responses ({len(generated):,} of {len(track.runs):,} runs) fill few ranks and have "
+            f"little {ranked_by} whatever they say: compare them with ranked runs by {cover}",
+        )
+    return (*without_vital(track.measures, track.bank), *few)
 
 
 def above_scale(names: Iterable[str], config: TrackConfig, max_rating: int) -> tuple[str, ...]:

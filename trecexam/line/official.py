@@ -78,6 +78,8 @@ class Official:
                 f"{self.source}: none of its {len(self.labels):,} queries ({_some(self.labels)}) is among "
                 f"the track's ({_some(pool)}); are query ids written in another form?"
             )
+        if any(not self.labels[query_id].keys().isdisjoint(pool[query_id]) for query_id in common):
+            return None
         pooled = {doc_id for query_id in common for doc_id in pool[query_id]}
         if not pooled:
             return None

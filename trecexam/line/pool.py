@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from converters.arrow import column, numbers, strings
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -84,7 +86,7 @@ def pool_with_ranks(runs: Sequence[Run], query_ids: Iterable[str], depth: int) -
     # All runs' passages of a query, one after the other; those of queries that are not meant come first.
     query_of_entry = np.concatenate([np.empty(0, np.int64), *query_of])
     order = np.argsort(query_of_entry, kind="stable")[int((query_of_entry < 0).sum()) :]
-    doc_ids = pa.concat_arrays(parts).take(pa.array(order)) if parts else pa.array([], pa.large_string())
+    doc_ids = pa.concat_arrays(parts).take(column(order)) if parts else strings(())
     bounds = np.concatenate(([0], np.cumsum(lengths.sum(axis=0)))).tolist()
     pooled: dict[str, PooledQuery] = {}
     for number, query_id in enumerate(queries):
@@ -95,6 +97,6 @@ def pool_with_ranks(runs: Sequence[Run], query_ids: Iterable[str], depth: int) -
         by_id = sorted(range(len(first_seen)), key=first_seen.__getitem__)
         row = np.empty(len(by_id), np.int32)
         row[by_id] = np.arange(len(by_id), dtype=np.int32)
-        ranks[np.arange(ranks.shape[1]) < of_query[:, None]] = row[encoded.indices.to_numpy()]
+        ranks[np.arange(ranks.shape[1]) < of_query[:, None]] = row[numbers(encoded.indices)]
         pooled[query_id] = PooledQuery(tuple(first_seen[at] for at in by_id), ranks)
     return pooled

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from converters.arrow import numbers, strings
 from converters.run import Run
 from trecexam.line.loaded import LoadedTrack
 from trecexam.scores.columns.judged import Judged
@@ -56,9 +56,9 @@ class PooledRows:
         for number, query_id in enumerate(judged.query_ids):
             pooled = track.pool[query_id]
             ranks = pooled.ranks[of_runs, :depth]
-            doc_ids = pa.array(pooled.doc_ids, pa.large_string())
+            doc_ids = strings(pooled.doc_ids)
             places = pc.call_function("index_in", [doc_ids], judged.lookups[number])
-            row_of = places.fill_null(-1).to_numpy().astype(np.int32)
+            row_of = numbers(places).astype(np.int32)
             row_of = np.append(np.where(row_of >= 0, row_of + starts[number], -1), _NOTHING)
             rows[:, number, : ranks.shape[1]] = row_of[ranks]
         return cls(judged.query_ids, {run.name: number for number, run in enumerate(runs)}, rows)

@@ -21,13 +21,14 @@ from numpy.typing import NDArray
 from pyarrow import ipc
 
 import converters
+from converters.arrow import column, numbers
 from converters.run import Run
 from trecexam.errors import TrecexamError
 from trecexam.files.atomic import replace
 from trecexam.files.stamps import Stamp, stamp
 
-#: Runs of fewer entries are read from their own files in milliseconds.
-LEAST = 50_000
+#: Runs of fewer entries are read from their own files in a millisecond.
+LEAST = 5_000
 #: Ranks of each query that lie apart from the rest, so that no other page of the file is touched for them.
 _HEAD = 100
 _NONE = np.empty(0)
@@ -58,14 +59,14 @@ class MappedRun(Run):
     @property
     def doc_ids(self) -> Any:
         """pyarrow string array of all entries."""
-        doc_ids = pa.concat_arrays([part["doc_id"] for part in self._parts]).take(pa.array(self._places()))
+        doc_ids = pa.concat_arrays([part["doc_id"] for part in self._parts]).take(column(self._places()))
         self._let_go()
         return doc_ids
 
     @property
     def scores(self) -> NDArray[np.float64]:
         """float64, as in the file."""
-        scores = np.concatenate([part["score"].to_numpy() for part in self._parts])[self._places()]
+        scores = np.concatenate([numbers(part["score"]) for part in self._parts])[self._places()]
         self._let_go()
         return scores
 
@@ -175,7 +176,7 @@ def _packed(run: Run, of_file: Stamp | None) -> bytes:
     sink = pa.BufferOutputStream()
     with ipc.new_file(sink, schema) as writer:
         for places in _split(run.offsets):
-            columns = [run.doc_ids.take(pa.array(places)), pa.array(run.scores[places])]
+            columns = [run.doc_ids.take(column(places)), column(run.scores[places])]
             writer.write_batch(pa.record_batch(columns, schema=schema))
     content: bytes = sink.getvalue().to_pybytes()
     return content

@@ -22,7 +22,7 @@ def sheets_of(
     sheets: dict[str, GradeSheet] = {}
     new: dict[str, tuple[tuple[str, ...], tuple[str | None, ...]]] = {}
     for query_id, doc_ids in pool.doc_ids.items():
-        keys = tuple(pool.keys[doc_id] if doc_id in pool.gradable else None for doc_id in doc_ids)
+        keys = tuple(map(pool.gradable.get, doc_ids))
         known, human = before.get(query_id), overrides.queries.get(query_id)
         if known and (known.doc_ids, known.texts, known.items) == (doc_ids, keys, bank.items[query_id]):
             sheets[query_id] = known if known.overrides == human else replace(known, overrides=human)

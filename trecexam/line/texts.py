@@ -20,7 +20,8 @@ class Texts:
 
     def __init__(self, folder: TrackFolder) -> None:
         self.folder = folder
-        self._texts: dict[str, str] = {}
+        #: Never changed once given: loaded tracks hold it.
+        self._texts: Mapping[str, str] = {}
         self._sought: set[str] = set()
         self._texts_stamp: object = None
         self._texts_rejected: tuple[Rejected, ...] = ()
@@ -57,12 +58,11 @@ class Texts:
         if needed:
             if source is None:
                 assert dataset is not None
-                self._texts.update(_dataset_texts(dataset, needed))
+                self._texts = {**self._texts, **_dataset_texts(dataset, needed)}
             else:
-                texts, self._texts_rejected = _passages(
+                self._texts, self._texts_rejected = _passages(
                     source, needed | self._texts.keys(), self.folder.shown(source)
                 )
-                self._texts.update(texts)
             self._sought |= needed
         return self._texts, self._texts_rejected
 

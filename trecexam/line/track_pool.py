@@ -24,7 +24,7 @@ class TrackPool(NamedTuple):
         texts: doc_id -> text, as far as there are texts.
         keys: doc_id -> what store and grader know the passage by: its text or, where the grader goes by ids,
             its id; passages that have one.
-        gradable: the doc_ids of those whose text is long enough to be graded.
+        gradable: those of `keys` whose text is long enough to be graded.
         rejected: passage lines that were not taken.
         no_text: what of the pool has no text.
     """
@@ -32,7 +32,7 @@ class TrackPool(NamedTuple):
     queries: Mapping[str, PooledQuery]
     texts: Mapping[str, str]
     keys: Mapping[str, str]
-    gradable: frozenset[str]
+    gradable: Mapping[str, str]
     rejected: tuple[Rejected, ...]
     no_text: tuple[Rejected, ...]
 
@@ -70,8 +70,8 @@ def track_pool(
     keys = {doc_id: doc_id for doc_id in all_ids} if by_id else texts
     # Ids may be of any length.
     least = 0 if by_id else folder.config.track.min_text
-    gradable = frozenset(doc_id for doc_id, key in keys.items() if len(key) >= least)
-    added = {query_id: ids & gradable for query_id, ids in outside.items()}
+    gradable = {doc_id: key for doc_id, key in keys.items() if len(key) >= least}
+    added = {query_id: ids & gradable.keys() for query_id, ids in outside.items()}
     no_text = without_text(folder, inputs, keys, depth) if doc_ids - keys.keys() else ()
     return TrackPool(
         {query_id: of_query.with_judged(added.get(query_id, ())) for query_id, of_query in queries.items()},
@@ -117,4 +117,4 @@ def _texts(
     if not asked and (doc_ids or inputs.rejected or whole_answers):
         return own, ()
     texts, rejected = texts_of.of(asked)
-    return {**texts, **own}, rejected
+    return {**texts, **own} if own else texts, rejected

@@ -1,16 +1,29 @@
 """How far two leaderboards of the same runs agree: Kendall's tau-b, Spearman's rho, tau_AP, RBO.
 
-Each has a 95% percentile bootstrap interval over queries: queries are drawn with replacement, the same
-for both leaderboards, and the percentiles 2.5 and 97.5 of the coefficient over the draws are given. Draws
-in which one of the leaderboards ties all runs have no coefficients and are left out.
+Each has a 95% interval for what it would be over all queries that might have been asked: the queries are a
+sample of those, the runs are fixed, and so is an official leaderboard of which only the ranks are known. Over
+few queries leaderboards are noisy, and agree less than they would over many. Resampling makes them noisier
+still, so the percentiles of a bootstrap, bias-corrected ones too, lie below the truth and may miss the
+coefficient itself. Here the interval is
 
-A draw holds some 63% of the queries, so its coefficients tend to lie below those of all queries: with few
-queries an interval reaches far down, and the coefficient may even lie above it.
+    coefficient + min(bias, 0) - t * SE   to   coefficient + max(bias, 0) + t * SE
+
+cut to the coefficient's range, so it always holds the coefficient, and is wider where noise pulled it from.
+
+- SE is the delete-d jackknife's, with a third of the n queries left out, d = n // 3 (Shao & Wu, "A General
+  Theory for Jackknife Variance Estimation", Annals of Statistics 17(3), 1989). A coefficient of ranks jumps
+  where two runs change places: leaving one query out is not enough for it.
+- bias is how much lower coefficients lie over samples of n queries than over all, in a world that is like the
+  measured one, but in which the truth is known: a bootstrap whose runs' true means are the measured ones
+  without their noise (`rank_correlation.resampling.denoised`).
+- t is the 97.5% quantile of Student's t with n - 1 degrees of freedom.
+
+Subsets and samples in which one of the leaderboards ties all runs have no coefficients and are left out.
+How often these intervals hold the truth: tests/benchmarks/results/intervals.md.
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -25,14 +38,16 @@ from trecexam.scores.rank_correlation.ranks import (
     means,
     official_means,
     ranked,
-    rankings,
 )
 from trecexam.scores.rank_correlation.rbo import DEFAULT_P, rbo_columns
+from trecexam.scores.rank_correlation.resampling import QueryDraws, denoised
 from trecexam.scores.rank_correlation.tau import kendall_tau, spearman_rho, tau_ap_columns
 from trecexam.scores.ties import TIE_DECIMALS
 
-#: Sides of comparisons whose draws are kept ranked: a few ten megabytes.
-_KEPT = 3
+#: With fewer queries there is no interval: it would be nearly the whole range, and still miss too often.
+MIN_QUERIES = 5
+#: The ranges of tau-b, rho, tau_AP and RBO.
+_LOWEST, _HIGHEST = np.array([-1.0, -1.0, -1.0, 0.0]), np.ones(4)
 
 
 @dataclass(frozen=True)
@@ -46,7 +61,8 @@ class Correlation:
         kendall_tau: tau-b.
         spearman_rho: Spearman's rank correlation.
         tau_ap: tau_AP with the official leaderboard as the truth (see `rank_correlation.tau`).
-        tau_low, tau_high: the bootstrap interval of kendall_tau; NaN where there is none.
+        tau_low, tau_high: the 95% interval of kendall_tau, which it lies in; NaN where there is none: fewer
+            than `MIN_QUERIES` queries, or leaderboards that tie all runs whenever queries are left out.
         rbo: rank-biased overlap (see `rank_correlation.rbo`); two unrelated leaderboards don't have 0.
         rho_low, rho_high, ap_low, ap_high, rbo_low, rbo_high: the intervals of the others.
     """
@@ -70,10 +86,10 @@ def correlate(
     rubric: ArrayLike,
     official: ArrayLike,
     *,
-    resamples: int = 1000,
+    resamples: int = 300,
     seed: int = 0,
     rbo_p: float = DEFAULT_P,
-    bootstrap: Bootstrap | None = None,
+    draws: QueryDraws | None = None,
 ) -> Correlation:
     """Correlation of the rubric leaderboard with the official one.
 
@@ -84,10 +100,10 @@ def correlate(
         rubric: values of shape (n_runs, n_queries).
         official: values of the same shape, for the same runs and queries; or, where only a leaderboard
             is known, scores of shape (n_runs,), higher is better (negate ranks).
-        resamples: draws of the bootstrap; 0 for no interval.
-        seed: of the bootstrap's random numbers; the same seed gives the same interval.
+        resamples: how many subsets of the queries the interval is made of; 0 for no interval.
+        seed: of the random numbers; the same seed gives the same interval.
         rbo_p: the persistence of RBO, between 0 and 1.
-        bootstrap: in place of resamples and seed, where several comparisons share draws.
+        draws: in place of resamples and seed, where several comparisons share them.
 
     Raises:
         ValueError: the shapes don't fit, a value is not finite, or rbo_p is not between 0 and 1.
@@ -97,15 +113,14 @@ def correlate(
     if n_queries == 0:
         return Correlation(n_runs)
     truth = official_means(official_values)[:, None]
-    tau, rho, ap, rbo = _coefficients(means(rubric_values)[:, None], truth, rbo_p)[:, 0].tolist()
-    if math.isnan(tau) or (bootstrap.resamples if bootstrap else resamples) < 1:
+    values = _coefficients(means(rubric_values)[:, None], truth, rbo_p)[:, 0]
+    tau, rho, ap, rbo = values.tolist()
+    draws = draws or QueryDraws(resamples, seed)
+    if math.isnan(tau) or n_queries < MIN_QUERIES or draws.resamples < 1:
         return Correlation(n_runs, tau, rho, ap, rbo=rbo)
-    draws = bootstrap or Bootstrap(resamples, seed)
-    of_truth = draws.rankings(official_values) if official_values.ndim == 2 else Ranks.of(truth)
-    drawn = _of_rankings(draws.resamples, _paired(draws.rankings(rubric_values), of_truth), rbo_p)
-    drawn = drawn[:, ~np.isnan(drawn[0])]
-    ends = np.percentile(drawn, (2.5, 97.5), axis=1) if drawn.size else np.full((2, 4), math.nan)
-    (tau_low, tau_high), *others = ends.T.tolist()
+    error, bias = error_and_bias(rubric_values, official_values, draws, rbo_p)
+    low, high = ends(values, error, bias, n_queries)
+    (tau_low, tau_high), *others = zip(low.tolist(), high.tolist(), strict=True)
     return Correlation(
         n_runs, tau, rho, ap, tau_low, tau_high, rbo, *(end for pair in others for end in pair)
     )
@@ -135,41 +150,49 @@ def per_query_correlations(
     )
 
 
-class Bootstrap:
-    """Draws of queries, and the rankings of sides in them: those of one comparison serve the next.
+def error_and_bias(
+    rubric: Floats, official: Floats, draws: QueryDraws, rbo_p: float = DEFAULT_P
+) -> tuple[Floats, Floats]:
+    """Standard errors of tau-b, rho, tau_AP and RBO, and how far they lie below the truth; see the module.
 
     Args:
-        resamples: how many draws; 0 for none, and no intervals.
-        seed: of the random numbers; the same seed gives the same draws.
+        rubric, official: as `correlate` takes them, of at least two queries, with a defined tau.
+
+    Returns:
+        Two arrays of shape (4,); NaN where too many runs are tied.
     """
+    judged = official.ndim == 2
+    rubric_ranks = draws.subset_rankings(rubric)
+    official_ranks = (
+        draws.subset_rankings(official) if judged else Ranks.of(official_means(official)[:, None])
+    )
+    of_subsets = _of_rankings(rubric_ranks[-1][0].stop, _paired(rubric_ranks, official_ranks), rbo_p)
+    rubric_centre, official_centre = (side[:, None] for side in denoised(rubric, official))
+    rubric_samples = rubric_centre + draws.sample_errors(rubric)
+    official_samples = official_centre + (draws.sample_errors(official) if judged else 0)
+    of_samples = _rounded_coefficients(rubric_samples, official_samples, rbo_p)
+    at_centre = _rounded_coefficients(rubric_centre, official_centre, rbo_p)[:, 0]
+    of_subsets, of_samples = (each[:, ~np.isnan(each[0])] for each in (of_subsets, of_samples))
+    if not of_subsets.size or not of_samples.size:
+        return np.full(4, math.nan), np.full(4, math.nan)
+    n_queries = rubric.shape[1]
+    deleted = draws.n_deleted(n_queries)
+    error = of_subsets.std(axis=1) * math.sqrt((n_queries - deleted) / deleted)
+    return error, at_centre - of_samples.mean(axis=1)
 
-    def __init__(self, resamples: int = 1000, seed: int = 0) -> None:
-        self.resamples = resamples
-        self._seed = seed
-        self._ranked: dict[tuple[bytes, tuple[int, ...]], tuple[tuple[slice, Ranks], ...]] = {}
 
-    def rankings(self, values: Floats) -> tuple[tuple[slice, Ranks], ...]:
-        """The rankings of the runs' means over each draw, part by part.
+def ends(values: Floats, error: Floats, bias: Floats, n_queries: int) -> tuple[Floats, Floats]:
+    """The ends of the 95% intervals of tau-b, rho, tau_AP and RBO; NaN where the error or the bias is."""
+    from scipy.special import stdtrit
 
-        Args:
-            values: of shape (n_runs, n_queries).
-        """
-        key = hashlib.blake2b(np.ascontiguousarray(values).data).digest(), values.shape
-        if key in self._ranked:
-            # The one that was asked for last goes last.
-            self._ranked[key] = self._ranked.pop(key)
-            return self._ranked[key]
-        while len(self._ranked) >= _KEPT:
-            del self._ranked[next(iter(self._ranked))]
-        n_queries = values.shape[1]
-        draws = np.random.default_rng(self._seed).integers(0, n_queries, size=(self.resamples, n_queries))
-        # How often each query is in each draw, then each run's mean over each draw.
-        starts = np.arange(self.resamples)[:, None] * n_queries
-        cells = np.bincount((draws + starts).ravel(), minlength=draws.size)
-        counts = cells.reshape(self.resamples, n_queries).T.astype(np.float64)
-        ranked_draws = tuple(rankings(np.round(values @ counts / n_queries, TIE_DECIMALS)))
-        self._ranked[key] = ranked_draws
-        return ranked_draws
+    half = float(stdtrit(n_queries - 1, 0.975)) * error
+    both = values + np.minimum(bias, 0) - half, values + np.maximum(bias, 0) + half
+    low, high = np.clip(both, _LOWEST, _HIGHEST)
+    return low, high
+
+
+def _rounded_coefficients(rubric: Floats, official: Floats, rbo_p: float) -> Floats:
+    return _coefficients(np.round(rubric, TIE_DECIMALS), np.round(official, TIE_DECIMALS), rbo_p)
 
 
 def _paired(

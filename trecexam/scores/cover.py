@@ -2,7 +2,8 @@
 
 Both have a weighted form, `Cover(rel=5,partial=3,weights='vital')@20`, which gives nuggetizer's scores.
 
-Importing this module registers both, with `ir_measures.parse_measure` and with the pipeline behind
+Importing this module registers both, and nuggetizer's names of its scores (`vital_score@20`), with
+`ir_measures.parse_measure` and with the pipeline behind
 `ir_measures.calc`, `calc_aggregate`, `iter_calc` and `evaluator`. Doing it again changes nothing.
 """
 
@@ -87,9 +88,8 @@ class _Cover(_CoverBase):
     - `weights='vital'`: vital items alone count. `weights='importance'`: a vital item counts 1, any other
       0.5. The share is one of the sum of weights; a query without vital items has 0, as for nuggetizer.
 
-    Of nuggetizer's assignments, where support is read as the rating 5 and partial support as 3, the strict
-    vital score is `Cover(rel=5,weights='vital')`, vital `Cover(rel=5,partial=3,weights='vital')`, strict
-    all `Cover(rel=5)`, and all `Cover(rel=5,partial=3)`.
+    Of nuggetizer's assignments, where support is read as the rating 5 and partial support as 3, its scores
+    are Cover with the parameters of `NUGGET_SCORES`.
 
     Qrels, by what they are:
 
@@ -228,9 +228,8 @@ class CoverProvider(providers.Provider):
 
 
 def register() -> None:
-    """Makes `ir_measures` know Cover and nCover; called when this module is imported."""
-    for new in (Cover, nCover):
-        measures.registry[new.NAME] = new
+    """Makes `ir_measures` know Cover, nCover and nuggetizer's names; called when this module is imported."""
+    measures.registry.update({Cover.NAME: Cover, nCover.NAME: nCover, **NUGGET_SCORES})
     provider = CoverProvider()  # type: ignore[no-untyped-call]
     providers.register(provider)  # type: ignore[no-untyped-call]
     pipeline = ir_measures.DefaultPipeline.providers
@@ -239,4 +238,14 @@ def register() -> None:
 
 Cover = _Cover()  # type: ignore[no-untyped-call]
 nCover = _nCover()  # type: ignore[no-untyped-call]  # noqa: N816
+#: nuggetizer's names of its scores -> what they are here. The last two are the paper's W and W strict
+#: (arXiv:2411.09607), which nuggetizer does not compute.
+NUGGET_SCORES: dict[str, Measure] = {
+    "all_score": Cover(rel=5, partial=3),
+    "strict_all_score": Cover(rel=5),
+    "vital_score": Cover(rel=5, partial=3, weights="vital"),
+    "strict_vital_score": Cover(rel=5, weights="vital"),
+    "weighted_score": Cover(rel=5, partial=3, weights="importance"),
+    "strict_weighted_score": Cover(rel=5, weights="importance"),
+}
 register()

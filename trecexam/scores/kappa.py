@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Counts = NDArray[np.int64]
+#: With fewer queries there is no interval: it would be too wide to say anything, and still miss too often.
+MIN_QUERIES = 5
 
 
 @dataclass(frozen=True)
@@ -17,8 +19,8 @@ class Kappa:
 
     Attributes:
         value: NaN where there is nothing to rate, or both raters give all passages the same one label.
-        low, high: NaN where there is no interval: fewer than two queries, or a rater who gives all
-            passages one label (kappa is then 0 whatever the other says).
+        low, high: NaN where there is no interval: fewer than `MIN_QUERIES` queries, or a rater who gives
+            all passages one label (kappa is then 0 whatever the other says).
     """
 
     value: float = math.nan
@@ -37,8 +39,14 @@ def kappa(counts: Counts) -> Kappa:
     Everitt, "Large sample standard errors of kappa and weighted kappa", Psychological Bulletin 72, 1969:
     the delta method) with the deviations of a query's passages summed before they are squared, because
     passages of one query are not independent (Yang & Zhou, "Kappa statistic for clustered matched-pair
-    data", Statistics in Medicine 33, 2014), times Q / (Q - 1) for Q queries; t is the 97.5% quantile of
-    Student's t with Q - 1 degrees of freedom. With a passage a query it is the standard error of 1969.
+    data", Statistics in Medicine 33, 2014), times Q / (Q - 1) for Q queries. With a passage a query it is
+    the standard error of 1969.
+
+    t is the 97.5% quantile of Student's t with as many degrees of freedom as queries count, at most Q - 1:
+    with u a query's summed deviations, (sum u^2)^2 / sum u^4, the effective number of clusters (Carter,
+    Schnepel & Steigerwald, "Asymptotic Behavior of a t-Test Robust to Cluster Heterogeneity", Review of
+    Economics and Statistics 99(4), 2017). Where few queries have most of the relevant passages, SE is known
+    of those few alone.
 
     Args:
         counts: shape (n_queries, k, k): how many of a query's passages the first rater gives label i and
@@ -56,15 +64,20 @@ def kappa(counts: Counts) -> Kappa:
     po, pe = float(np.trace(p)), float(r @ c)
     value = (po - pe) / (1 - pe)
     n_queries = len(counts)
-    if n_queries < 2 or rows.max() == n or columns.max() == n:
+    if n_queries < MIN_QUERIES or rows.max() == n or columns.max() == n:
         return Kappa(value)
     from scipy.special import stdtrit
 
     # What a passage in cell (i, j) adds to n * kappa, to first order: d kappa / d p_ij.
     slope = (np.eye(len(p)) - po) / (1 - pe) - (1 - po) * (c[:, None] + r[None, :] - 2 * pe) / (1 - pe) ** 2
     of_query = (counts * slope).sum(axis=(1, 2))
-    error = math.sqrt(n_queries / (n_queries - 1) * float(of_query @ of_query)) / n
-    half_width = float(stdtrit(n_queries - 1, 0.975)) * error
+    squares = of_query**2
+    total = float(squares.sum())
+    if total == 0:
+        return Kappa(value, value, value)
+    error = math.sqrt(n_queries / (n_queries - 1) * total) / n
+    freedom = min(n_queries - 1, total**2 / float(squares @ squares))
+    half_width = float(stdtrit(freedom, 0.975)) * error
     return Kappa(value, max(-1.0, value - half_width), min(1.0, value + half_width))
 
 

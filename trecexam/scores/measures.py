@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import ir_measures
 from ir_measures import Measure
 from ir_measures.providers.base import NOT_PROVIDED
 
-import trecexam.scores.cover  # noqa: F401  registers Cover and nCover
+from trecexam.scores.cover import NUGGET_SCORES  # registers Cover and nCover
 
 #: Measures on subtopics (here: items), computed by ndeval.
 DIVERSITY = frozenset(
@@ -39,7 +40,8 @@ def measure(name: str | Measure, *, official: bool = False) -> Measure:
 
     Args:
         name: a name, or a measure, which is checked in the same way. ir_measures writes texts in quotes,
-            `Cover(rel=4,weights='vital')@20`; here they are read without them, too.
+            `Cover(rel=4,weights='vital')@20`; here they are read without them, too. nuggetizer's names of
+            its scores are names of Cover: `vital_score`, `strict_all_score@20`.
         official: the measure is for official judgments, which have no items.
 
     Raises:
@@ -54,6 +56,13 @@ def measure(name: str | Measure, *, official: bool = False) -> Measure:
             f"{parsed} needs ratings of a test bank's items, which official judgments don't have"
         )
     return parsed
+
+
+def short_names(measures: Iterable[str]) -> dict[str, str]:
+    """Measure -> nuggetizer's name of it, where that is shorter; `vital_score@20` is taken wherever it is."""
+    known = {str(score): name for name, score in NUGGET_SCORES.items() if len(name) < len(str(score))}
+    parts = [(name, *name.partition("@")) for name in measures]
+    return {name: f"{known[score]}{at}{cutoff}" for name, score, at, cutoff in parts if score in known}
 
 
 def at_min_rating(metric: Measure, min_rating: int, *, counts: bool) -> Measure | None:
@@ -97,12 +106,14 @@ def _nearest(name: str) -> str:
         return trec
     base = name.strip().split("@")[0].split("(")[0].strip()
     # Some measures have several names; one is enough.
-    known = {key.lower(): each.NAME for key, each in sorted(ir_measures.measures.registry.items())}
+    registry = sorted(ir_measures.measures.registry.items())
+    known = {key.lower(): key if key in NUGGET_SCORES else each.NAME for key, each in registry}
     close = difflib.get_close_matches(base.lower(), known, n=2 * _NAMED, cutoff=0.5)
     near = list(dict.fromkeys(known[key] for key in close))[:_NAMED]
     if near:
         return f"did you mean {' or '.join(filter(None, (', '.join(near[:-1]), near[-1])))}?"
-    return f"known are {', '.join(_USUAL)} and {len(set(known.values())) - len(_USUAL)} more of ir_measures"
+    others = len({each.NAME for _, each in registry}) - len(_USUAL)
+    return f"known are {', '.join(_USUAL)} and {others} more of ir_measures"
 
 
 def _from_trec_eval(name: str) -> str | None:

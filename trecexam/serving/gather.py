@@ -276,6 +276,7 @@ def _view(
         items=_items(track, judgments),
         rejected=rejected_rows(track),
         notes=notes,
+        input_notes=track.notes,
     )
 
 

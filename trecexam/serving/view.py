@@ -240,8 +240,10 @@ class View:
         values, official_values: what the boards are the means of.
         heads: query_id -> what is known of it, in the bank's order; `runs` likewise, sorted by name.
         parts: query_id -> its `Part`; `bank` has what items are found by.
-        kappa: Cohen's, with the ends of its 95% interval, of the grader's own labels; None where undefined.
+        kappa: Cohen's, with the ends of its 95% interval, of the grader's own labels; NaN
+            ends where there are too few queries, None where undefined.
         judged: None where official judgments and pool have nothing in common; `notes` say why.
+        input_notes: what is odd of inputs that were taken, a line each.
         items: None likewise, else the items that discriminate worst first.
     """
 
@@ -270,6 +272,7 @@ class View:
     items: tuple[ItemReachLine, ...] | None
     rejected: tuple[Rejected, ...]
     notes: tuple[str, ...]
+    input_notes: tuple[str, ...]
     _opened: dict[str, QueryView] = field(default_factory=dict, repr=False)
 
     @property

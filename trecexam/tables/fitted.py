@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from trecexam.tables.table import Table, Value, by_column, column_texts
@@ -32,6 +32,7 @@ class Layout:
         without: columns that say nothing to people; only a table of any width has them.
         split: nothing is left out: what has no room is in another table below, with the same keys.
         ranks: a rank for each row, from 1, in front of the keys; () for none.
+        short: column -> a shorter name that people know it by; a table of any width has the column's own.
     """
 
     keys: tuple[str, ...] = ()
@@ -40,6 +41,7 @@ class Layout:
     without: tuple[str, ...] = ()
     split: bool = False
     ranks: tuple[int | None, ...] = ()
+    short: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,12 @@ def fitted(table: Table, width: int | None, layout: Layout = Layout()) -> Fitted
         width: at least 40; None to leave nothing out and cut nothing.
     """
     without = layout.without if width is not None else ()
+    if width is not None:
+        for name, short in layout.short.items():
+            header = (
+                f"{short}{each[len(name) :]}" if _belongs(each, name) else each for each in table.header
+            )
+            table = replace(table, header=tuple(header))
     fields = {each.name: each for each in _fields(table) if each.name not in without}
     keys = [fields[name] for name in layout.keys or _leading_texts(table) if name in fields]
     if layout.ranks:
@@ -146,6 +154,11 @@ def fitted(table: Table, width: int | None, layout: Layout = Layout()) -> Fitted
     )
 
 
+def _belongs(column: str, name: str) -> bool:
+    """Whether it is this column, or stands behind its values or after it."""
+    return column == name or column.startswith((f"{name}.", f"{name} "))
+
+
 def _unseen(
     table: Table, fields: Iterable[_Field], left_out: Sequence[_Field], shown: Sequence[_Field]
 ) -> Iterator[str]:
@@ -163,7 +176,7 @@ def _unseen(
 def _fields(table: Table) -> Iterator[_Field]:
     values = dict(by_column(table))
     for name, of_column in values.items():
-        of = next((other for other in values if name.startswith((f"{other}.", f"{other} "))), name)
+        of = next((other for other in values if other != name and _belongs(name, other)), name)
         if name in {f"{of}.{what}" for what in _SPREAD}:
             continue
         bare = tuple(column_texts(of_column, 4, small=name in table.small))

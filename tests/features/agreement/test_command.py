@@ -306,10 +306,12 @@ def test_one_label_only_is_said_and_has_no_interval(graded: Path, capsys: pytest
     assert whole["kappa"] == ""
 
 
-def test_one_query_has_no_interval_and_it_is_said(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_few_queries_have_no_interval_and_it_is_said(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     lines = (graded / "qrels.txt").read_text().splitlines(keepends=True)
     (graded / "qrels.txt").write_text("".join(line for line in lines if line.startswith("q1 ")))
-    assert "no intervals: they need passages of at least two queries" in err(
+    assert "no intervals: they need passages of at least 5 queries" in err(
         capsys, "agreement", graded, status=0
     )
     assert {r["kappa.low"] for r in rows_of(out(capsys, "agreement", graded))} == {""}

@@ -199,11 +199,10 @@ def test_two_graders_agree_with_each_other_as_kappa_counted_by_hand_says(
         assert (row["n"], row["grader_only"], row["other_only"]) == (str(len(pairs)), "0", "0")
         assert row["agreement"] == f"{sum(a == b for a, b in pairs) / len(pairs):.6f}"
         assert row["kappa"] == shown(cohens_kappa(pairs))
-        if row["kappa.low"]:
-            assert float(row["kappa.low"]) < float(row["kappa"]) < float(row["kappa.high"])
+        # Of fewer than five queries.
+        assert row["kappa.low"] == row["kappa.high"] == ""
         assert row["kappa.linear"] == ("" if t else f"{weighted(pairs, 1):z.6f}")
         assert row["kappa.quadratic"] == ("" if t else f"{weighted(pairs, 2):z.6f}")
-    assert sum(row["kappa.low"] != "" for row in found) > 8
 
 
 def test_items_have_a_kappa_each(

@@ -267,3 +267,14 @@ def test_an_update_learns_where_the_settings_say_so(learnable: Path) -> None:
         (note,) = (line for line in track.update().notes if "learn" in line)
         assert "nothing learned, out/learned.tsv is as it was" in note
         assert "judgments are 1" in note
+
+
+def test_a_query_without_a_text_stops_no_other(learnable: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("queries.tsv", "bank.questions.jsonl"):
+        text = (learnable / name).read_text()
+        text = text.replace("q0\tq0a q0b q0c", "q0\t ").replace('"query_text": "q0a"', '"query_text": ""')
+        (learnable / name).write_text(text)
+    if "'q0'" in (error := said(capsys, learnable)):
+        assert "1 query ('q0') without a text: left out, but for the official lines" in error
+    assert {row["query_id"] for row in learned(learnable)} == {"q1", "q2", "q3", "q4"}
+    assert " q0-d01 " in (learnable / "out" / "learned.qrels").read_text()

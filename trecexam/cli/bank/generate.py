@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,7 +43,11 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     is_flag=True,
     help="Also where there are items: those that a model wrote give way; edited and retired ones stay.",
 )
-@click.option("--estimate", is_flag=True, help="How many prompts, tokens and how much money; asks nobody.")
+@click.option(
+    "--estimate",
+    is_flag=True,
+    help="How many prompts, tokens, how much money; or how long, by a small sample. Asks no server.",
+)
 @click.option(
     "-o",
     "--output",
@@ -69,10 +74,15 @@ def generate(
     """
     with trecexam.open_track(track) as opened:
         if estimate:
-            estimated = opened.estimate_bank(
-                prompt, query_ids=query_ids, subtopics=subtopics, again=again, output=output
+            estimate_of = partial(
+                opened.estimate_bank,
+                prompt,
+                query_ids=query_ids,
+                subtopics=subtopics,
+                again=again,
+                output=output,
             )
-            return show_estimate(estimated)
+            return show_estimate(estimate_of)
         with working() as work:
             made = opened.generate_bank(
                 prompt,

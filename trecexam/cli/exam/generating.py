@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,7 +56,11 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     help="Of the exam that is there: wrong candidates that fail a filter ([exam] of trecexam.toml) are "
     "written anew.",
 )
-@click.option("--estimate", is_flag=True, help="How many prompts, tokens and how much money; asks nobody.")
+@click.option(
+    "--estimate",
+    is_flag=True,
+    help="How many prompts, tokens, how much money; or how long, by a small sample. Asks no server.",
+)
 @click.option("-o", "--output", type=_FILE, metavar="FILE", help="The exam [default: TRACK/exam.jsonl].")
 def generating(
     track: Path,
@@ -85,10 +90,10 @@ def generating(
         return _again(track, domain, output, estimate=estimate)
     with trecexam.open_track(track) as opened:
         if estimate:
-            estimated = opened.estimate_exam(
-                domain, passages=passages, output=output, prompt=prompt, limit=limit
+            estimate_of = partial(
+                opened.estimate_exam, domain, passages=passages, output=output, prompt=prompt, limit=limit
             )
-            return show_estimate(estimated)
+            return show_estimate(estimate_of)
         with working() as work:
             made = opened.generate_exam(
                 domain,
@@ -111,7 +116,7 @@ def _again(track: Path, domain: str, output: Path | None, *, estimate: bool) -> 
             raise click.UsageError(f"--{name.replace('_', '-')} is for a new exam: leave it out, or --again")
     with trecexam.open_track(track) as opened:
         if estimate:
-            return show_estimate(opened.estimate_refilling(domain, output=output))
+            return show_estimate(partial(opened.estimate_refilling, domain, output=output))
         with working() as work:
             made = opened.refill_exam(domain, output=output, progress=work.progress, stop=work.stop)
     for question_id, reason in made.unwritten:

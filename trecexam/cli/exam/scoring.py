@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from click.core import ParameterSource
@@ -11,6 +12,7 @@ from click.core import ParameterSource
 from trecexam.cli import show
 from trecexam.cli.options import json_option
 from trecexam.cli.signals import exit_status, signals
+from trecexam.cli.working import show_estimate
 from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:
@@ -82,6 +84,11 @@ if TYPE_CHECKING:
     "--max-new-tokens", type=click.IntRange(min=1), default=256, show_default=True, metavar="N",
     help="Tokens of a server's answer.",
 )  # fmt: skip
+@click.option(
+    "--estimate",
+    is_flag=True,
+    help="How many questions, tokens, how much money; or how long, by a small sample. Asks no server.",
+)
 @json_option
 def scoring(
     exam: Path,
@@ -99,6 +106,7 @@ def scoring(
     base_url: str | None,
     key_env: str | None,
     max_new_tokens: int,
+    estimate: bool,
     as_json: bool,
 ) -> int:
     """Have examinees take EXAM.jsonl: a model, with each retriever and number of examples.
@@ -113,7 +121,7 @@ def scoring(
     from converters.exam import read_exam
     from trecexam.features.exams import scoring as stage
     from trecexam.features.exams.matrices import write_examinees
-    from trecexam.features.exams.models import create_examinee
+    from trecexam.features.exams.models import create_examinee, estimate_taking
 
     questions = tuple(read_exam(exam))
     chosen_retrievers = stage.retrievers(named or (stage.CLOSED_BOOK,), documents)
@@ -126,16 +134,21 @@ def scoring(
         key_env=key_env,
         max_new_tokens=max_new_tokens,
     )
-    take = create_examinee(settings, output, "letter" if by == "letter" else "likelihood")
+    how: Literal["letter", "likelihood"] = "letter" if by == "letter" else "likelihood"
+    todo = [
+        stage.ExamSetup(name or Path(model).name, questions, retriever, number, texts, seed)
+        for retriever in chosen_retrievers
+        for number in dict.fromkeys(examples or (0,))
+    ]
+    if estimate:
+        estimate_of = partial(estimate_taking, settings, output, todo, how)
+        return show_estimate(estimate_of, "questions", as_json=as_json, doing="answering")
+    take = create_examinee(settings, output, how)
     table, status = None, 0
     stopped: list[bool] = []
-    todo = [
-        (retriever, number) for retriever in chosen_retrievers for number in dict.fromkeys(examples or (0,))
-    ]
     with signals(lambda: stopped.append(True)) as caught:
-        for retriever, number in todo:
+        for setup in todo:
             with show.grading("answering", "answered", "questions") as shown:
-                setup = stage.ExamSetup(name or Path(model).name, questions, retriever, number, texts, seed)
                 examinee = take(setup, show.steps(shown), lambda: bool(stopped))
             table, changed = write_examinees([examinee], questions, output)
             for each in changed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,11 @@ if TYPE_CHECKING:
 @track_argument
 @click.option("--closed-book", is_flag=True, help="From the question alone: the lower bound.")
 @click.option("--oracle", is_flag=True, help="With the question's block: the upper bound.")
-@click.option("--estimate", is_flag=True, help="How many prompts, tokens and how much money; asks nobody.")
+@click.option(
+    "--estimate",
+    is_flag=True,
+    help="How many prompts, tokens, how much money; or how long, by a small sample. Asks no server.",
+)
 def answering(track: Path, closed_book: bool, oracle: bool, estimate: bool) -> int:
     """Have a language model answer the bank's questions: the two bounds that systems are compared with.
 
@@ -40,8 +45,7 @@ def answering(track: Path, closed_book: bool, oracle: bool, estimate: bool) -> i
         chosen.append("oracle")
     with trecexam.open_track(track) as opened:
         if estimate:
-            estimated = opened.estimate_answers(chosen)
-            return show_estimate(estimated)
+            return show_estimate(partial(opened.estimate_answers, chosen))
         with working() as work:
             made = opened.answer_questions(chosen, progress=work.progress, stop=work.stop)
     for bound in made.bounds:

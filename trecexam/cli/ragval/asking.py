@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,7 +48,11 @@ _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
 )
 @click.option("--seed", type=int, metavar="N", help="Of the first question [default: [generator]'s, or 0].")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Of the first N blocks alone.")
-@click.option("--estimate", is_flag=True, help="How many prompts, tokens and how much money; asks nobody.")
+@click.option(
+    "--estimate",
+    is_flag=True,
+    help="How many prompts, tokens, how much money; or how long, by a small sample. Asks no server.",
+)
 @click.option(
     "-o",
     "--output",
@@ -77,10 +82,16 @@ def asking(
     """
     with trecexam.open_track(track) as opened:
         if estimate:
-            estimated = opened.estimate_questions(
-                blocks, output=output, prompt=prompt, per_block=per_block, seed=seed, limit=limit
+            estimate_of = partial(
+                opened.estimate_questions,
+                blocks,
+                output=output,
+                prompt=prompt,
+                per_block=per_block,
+                seed=seed,
+                limit=limit,
             )
-            return show_estimate(estimated)
+            return show_estimate(estimate_of)
         with working() as work:
             made = opened.write_questions(
                 blocks,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +70,9 @@ if TYPE_CHECKING:
     "--unstructured", is_flag=True, help="--known: for servers that take no JSON schema; its words are read."
 )
 @click.option(
-    "--estimate", is_flag=True, help="--known: how many prompts, tokens and how much money; asks nobody."
+    "--estimate",
+    is_flag=True,
+    help="--known: how many prompts, tokens, how much money; or how long, by a small sample. Asks no server.",
 )
 @json_option
 def filtering(
@@ -154,7 +157,7 @@ def _known(
     with TrackLock(folder.state / "generate.lock", "asking this track's model"):
         answers = KeptAnswers(folder.state / "generated.jsonl", writer.identity)
         if estimate:
-            show_estimate(asking.estimate([stage.known_prompts(filtered, writer, answers)]))
+            show_estimate(partial(asking.estimate, [stage.known_prompts(filtered, writer, answers)]))
             return None
         with working() as work:
             asked = stage.without_known(filtered, writer, answers, work.progress, work.stop)

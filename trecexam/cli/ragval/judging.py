@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,7 @@ import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import json_option, track_argument
 from trecexam.cli.signals import exit_status, signals
-from trecexam.cli.working import used
-from trecexam.tables.table import Table
+from trecexam.cli.working import show_estimate, used
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
 
@@ -32,7 +32,11 @@ _NAMED = 20
 )
 @click.option("--base-url", metavar="URL", help="The server that has it: http://localhost:8000/v1.")
 @click.option("--key-env", metavar="NAME", help="The environment variable with that server's key.")
-@click.option("--estimate", is_flag=True, help="How many answers, tokens and how much money; asks nobody.")
+@click.option(
+    "--estimate",
+    is_flag=True,
+    help="How many answers, tokens, how much money; or how long, by a small sample. Asks no server.",
+)
 @json_option
 def judging(
     track: Path,
@@ -55,9 +59,8 @@ def judging(
     settings = _model(model, base_url, key_env)
     with trecexam.open_track(track) as opened:
         if estimate:
-            estimated = opened.estimate_judging(model=settings)
-            show.table(Table(("answers", *estimated._fields[1:]), (tuple(estimated),)), as_json=as_json)
-            return 0
+            estimate_of = partial(opened.estimate_judging, model=settings)
+            return show_estimate(estimate_of, "answers", as_json=as_json, doing="judging")
         stopped: list[bool] = []
         with show.grading("judging", "judged") as progress, signals(lambda: stopped.append(True)) as caught:
             made = opened.judge_answers(model=settings, progress=progress, stop=lambda: bool(stopped))

@@ -12,6 +12,7 @@ from trecexam.features.agreement.arithmetic import Agreement, Thresholds, agreem
 from trecexam.features.agreement.tables import agreement_json, agreement_table
 from trecexam.line.diagnostics import nothing_graded
 from trecexam.line.official import Official, official_judgments
+from trecexam.scores.kappa import MIN_QUERIES
 from trecexam.scores.labels import labels
 from trecexam.tables.table import Table
 from trecexam.tables.text import plural
@@ -63,6 +64,12 @@ class Agreements:
             f"without a label are {plural(self.n_unpooled, 'judged passage')} outside of the runs' first "
             "ranks; published tables have them: `pool_judged = true` in [track] grades them too"
         )
+
+    @property
+    def interval_note(self) -> str | None:
+        """Why no kappa has an interval; None where there are queries enough."""
+        few = self.n_queries < MIN_QUERIES
+        return f"no intervals: they need passages of at least {MIN_QUERIES} queries" if few else None
 
     def table(self) -> Table:
         """A row for each cell and sum of each table."""

@@ -46,10 +46,10 @@ def _lines(agreements: Agreements) -> list[str]:
     ]
     kappa = next(table.kappa for table in agreements.found[0].tables if table.name == "binary")
     if kappa.value == kappa.value:
-        lines.append(
-            f"Cohen's kappa of the binary labels is {kappa.value:.2f} (95% interval {kappa.low:.2f} to "
-            f"{kappa.high:.2f}, queries kept together)."
-        )
+        ends = f" (95% interval {kappa.low:.2f} to {kappa.high:.2f}, queries kept together)"
+        without = " (no interval from so few queries or labels)"
+        known = kappa.low == kappa.low
+        lines.append(f"Cohen's kappa of the binary labels is {kappa.value:.2f}{ends if known else without}.")
     if agreements.unpooled_note:
         lines.append(sentence(agreements.unpooled_note))
     return lines

@@ -31,6 +31,7 @@ from trecexam.tables.terminal import printable
 if TYPE_CHECKING:
     from converters.run import Run
     from trecexam.bank import Bank
+    from trecexam.line.loaded import LoadedTrack
     from trecexam.line.measure_names import MeasureLike
     from trecexam.scores.values import MeasureValues
 
@@ -57,12 +58,20 @@ def bank_diff(
     own = loader.folder.bank(optional=True)
     replaced = [path for path in own if _same(path, old) or _same(path, new)]
     others = [path for path in own if path not in replaced] if replaced else []
-    sides = _evaluated(loader, (old, *others), names), _evaluated(loader, (new, *others), names)
+    banks = (old, *others), (new, *others)
+    tracks = [loader.load(bank_files=files) for files in banks]
+    if names is None:
+        # Both have what the measures of the one with less importance need.
+        names = list(min(tracks, key=lambda of: (of.bank.has_importance, of.bank.n_vital > 0)).measures)
+    former, later = (
+        _evaluated(loader, track, files, names) for track, files in zip(tracks, banks, strict=True)
+    )
+    sides = former, later
     changes = bank_changes(sides[0].whole, sides[1].whole)
     kinds = loader.inputs.kinds
     queries = sides[0].side.query_ids, sides[1].side.query_ids
     common = sorted(set(queries[0]) & set(queries[1]))
-    printed = [str(measure(name)) for name in (loader.config.measures() if names is None else names)]
+    printed = [str(measure(name)) for name in names]
     return BankDiff(
         sides[0].side,
         sides[1].side,
@@ -105,8 +114,9 @@ class _Evaluated:
         return LeaderboardSnapshot((measure,), runs, {q: self.queries[q] for q in query_ids})
 
 
-def _evaluated(loader: TrackLoader, files: Sequence[Path], measures: Sequence[str] | None) -> _Evaluated:
-    track = loader.load(bank_files=files)
+def _evaluated(
+    loader: TrackLoader, track: LoadedTrack, files: Sequence[Path], measures: Sequence[str]
+) -> _Evaluated:
     shown = [track.folder.shown(path) for path in files]
     counts = track.counts
     side = BankSide(
@@ -118,7 +128,7 @@ def _evaluated(loader: TrackLoader, files: Sequence[Path], measures: Sequence[st
         {(item.query_id, item.item_id): cells for item, cells in ungraded_items(track.sheets.values())},
         tuple(str(row) for row in track.rejected if row.file in (*shown, "the bank")),
         any(_same(path, files[0]) for path in track.folder.bank(optional=True)),
-        without_vital(track.config.measures() if measures is None else measures, track.bank),
+        without_vital(measures, track.bank),
     )
     digests = track.digests
     return _Evaluated(

@@ -11,9 +11,10 @@ from trecexam.features.correlation.paired_scores import PairedScores, common_que
 from trecexam.features.correlation.tables import correlation_table
 from trecexam.line.measure_names import names_of
 from trecexam.line.official import LEADERBOARD
-from trecexam.scores.correlation import Bootstrap, Correlation, correlate, per_query_correlations
+from trecexam.scores.correlation import Correlation, correlate, per_query_correlations
 from trecexam.scores.rank_correlation.outliers import Outlier, find_outliers
 from trecexam.scores.rank_correlation.rbo import DEFAULT_P
+from trecexam.scores.rank_correlation.resampling import QueryDraws
 from trecexam.scores.rank_correlation.swaps import SIGNIFICANCE, Swaps, find_swaps
 from trecexam.tables.table import Table, Value
 
@@ -145,14 +146,14 @@ def compare(
     if not comparisons:
         return None
     pairs: list[tuple[Key, Correlation]] = []
-    draws = Bootstrap()
+    draws = QueryDraws()
     for scores in comparisons:
         key = _key(scores, min_ratings)
         if per_query:
             each = per_query_correlations(scores.rubric, scores.official, rbo_p=p)
             pairs += [((*key, query), value) for query, value in zip(scores.query_ids, each, strict=True)]
         else:
-            pairs.append((key, correlate(scores.rubric, scores.official, rbo_p=p, bootstrap=draws)))
+            pairs.append((key, correlate(scores.rubric, scores.official, rbo_p=p, draws=draws)))
     keys = (*_keys(min_ratings), "query_id") if per_query else _keys(min_ratings)
     judged = track.official is not None
     n_queries = len(common_queries(track) if judged else track.bank.query_ids)

@@ -144,8 +144,7 @@ def _with_leaderboard(
 
 def common_queries(track: TrackInputs) -> list[str]:
     """The bank's queries that have official judgments."""
-    judged = {qrel.query_id for qrel in track.official or ()}
-    return [query_id for query_id in track.bank.query_ids if query_id in judged]
+    return [query_id for query_id in track.bank.query_ids if query_id in track.judged_queries]
 
 
 def nothing_to_compare(track: LoadedTrack) -> TrecexamError:
@@ -193,7 +192,7 @@ def _variants(
     track: LoadedTrack, measures: Sequence[str] | None, min_ratings: Sequence[int], *, first: bool
 ) -> list[list[_Variant]]:
     """For each measure, what of it is compared."""
-    names = track.config.measures() if measures is None else measures
+    names = track.measures if measures is None else measures
     compared = [measure(name) for name in names][: 1 if first and measures is None else None]
     if not min_ratings:
         values = rubric_values(track, measures)
@@ -240,8 +239,7 @@ def _relabelled(name: str, *, counts: bool) -> bool:
 
 
 def _compared(track: TrackInputs) -> str:
-    queries = common_queries(track)
-    judged = {qrel.query_id for qrel in track.official or ()}
+    queries, judged = common_queries(track), track.judged_queries
     unjudged = [query_id for query_id in track.bank.query_ids if query_id not in judged]
     line = f"compared over {len(queries):,} queries and {len(track.runs):,} runs"
     if unjudged:

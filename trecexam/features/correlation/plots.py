@@ -11,8 +11,9 @@ from trecexam.features.correlation.paired_scores import PairedScores, nothing_to
 from trecexam.features.correlation.scatter_plot import scatter_plot
 from trecexam.features.correlation.thresholds_plot import ThresholdPoint, thresholds_plot
 from trecexam.line.output_files import PlotMeasures
-from trecexam.scores.correlation import Bootstrap, Correlation, correlate
+from trecexam.scores.correlation import Correlation, correlate
 from trecexam.scores.measures import COVER, at_min_rating, measure
+from trecexam.scores.rank_correlation.resampling import QueryDraws
 from trecexam.tables.plots.model import Plot
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def thresholds_of(track: LoadedTrack, asked: PlotMeasures) -> Plot:
     scores = _paired(track, asked)
     points = _points(track, scores.official_measure, {}, asked)
     if not points:
-        names = asked.measure or ", ".join(track.config.measures())
+        names = asked.measure or ", ".join(track.measures)
         raise TrecexamError(f"min_rating has no bearing on {names}; name another measure")
     return thresholds_plot(points, track.config.scores.min_rating)
 
@@ -107,13 +108,13 @@ def _points(
     """
     scores = track.config.scores
     own = scores.min_rating
-    lines = _lines(track, track.config.measures() if asked.measure is None else [asked.measure])
+    lines = _lines(track, track.measures if asked.measure is None else [asked.measure])
     if len(track.runs) * len(track.bank.query_ids) > _SMALL:
         lines = lines[:1]
     # The track's own are evaluated already.
     officials = None if asked.official_measure is None else [asked.official_measure]
     points: list[ThresholdPoint] = []
-    draws = Bootstrap()
+    draws = QueryDraws()
     for name, line in lines:
         ratings = list(range(1, track.traits.scale.max_rating + 1))
         here = str(at_min_rating(measure(name), own, counts=scores.label == "count"))
@@ -124,7 +125,7 @@ def _points(
         for paired in paired_scores(track, [name], officials, ratings, first=True) if ratings else ():
             if paired.min_rating is not None:
                 key = line, paired.measure, paired.official_measure, paired.min_rating
-                points.append((key, correlate(paired.rubric, paired.official, bootstrap=draws)))
+                points.append((key, correlate(paired.rubric, paired.official, draws=draws)))
     order = [line for _, line in lines]
     return sorted(points, key=lambda point: (order.index(point[0][0]), point[0][3]))
 

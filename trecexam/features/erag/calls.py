@@ -16,6 +16,7 @@ from trecexam.graders import Grader
 from trecexam.graders.base import Estimate
 from trecexam.graders.erag.metrics import Metric
 from trecexam.line.grading import Progress
+from trecexam.line.grading_time import measure_time
 from trecexam.line.loader import TrackLoader
 from trecexam.line.measure_names import names_of
 from trecexam.track import TrackFolder
@@ -110,11 +111,19 @@ def estimate_erag(
     runs: Sequence[str | Path] = (),
     depth: int | None = None,
     prompt: Path | str | None = None,
+    timed: bool = False,
 ) -> Estimate:
-    """What `erag` would have to ask the model, in documents ("cells"), tokens and money; asks nobody."""
+    """What `erag` would have to ask the model, in documents ("cells"), tokens and money; asks nobody.
+
+    Args:
+        timed: also how long, where the model is in this process: it answers from a few documents, and what it
+            says is not kept.
+    """
     request = EragRequest(gold=_path(gold), runs=tuple(map(str, runs)), depth=depth, prompt=_path(prompt))
     with TrackLoader(folder, erag_grader(folder, request)) as loader:
-        return loader.grading.estimate(load(loader, request).track)
+        track = load(loader, request).track
+        time = measure_time(loader, track) if timed else None
+        return loader.grading.estimate(track)._replace(time=time)
 
 
 def _path(path: Path | str | None) -> Path | None:

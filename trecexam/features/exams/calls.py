@@ -78,10 +78,15 @@ def estimate_exam(
     prompt: Path | str | None = None,
     limit: int | None = None,
     writer: Writer | None = None,
+    timed: bool = False,
 ) -> Estimate:
-    """What `generate_exam` would take, in prompts ("cells"), tokens and money; asks nobody."""
+    """What `generate_exam` would take, in prompts ("cells"), tokens and money; asks nobody.
+
+    Args:
+        timed: also how long, where a model in this process writes: a few prompts are tried, and not kept.
+    """
     making = _making(folder, task_domain, passages, output, prompt, 0, limit, writer)
-    return estimate([exam_prompts(*making)])
+    return estimate([exam_prompts(*making)], timed=timed)
 
 
 def refill_exam(
@@ -114,9 +119,10 @@ def estimate_refilling(
     *,
     output: Path | str | None = None,
     writer: Writer | None = None,
+    timed: bool = False,
 ) -> Estimate:
-    """What `refill_exam` would take at first, in prompts ("cells"), tokens and money; asks nobody."""
-    return estimate([refilling_prompts(*_refilling(folder, task_domain, output, writer))])
+    """What `refill_exam` would take at first, as `estimate_exam`."""
+    return estimate([refilling_prompts(*_refilling(folder, task_domain, output, writer))], timed=timed)
 
 
 def _refilling(

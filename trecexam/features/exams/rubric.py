@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,11 +12,11 @@ from trecexam.errors import TrecexamError
 from trecexam.features.correlation.tables import correlation_table
 from trecexam.features.exams.fitting import fitted
 from trecexam.features.exams.responses import LabelFiles, from_track, item_names
+from trecexam.irt import fitting
 from trecexam.irt.exam import FittedExam
-from trecexam.irt.fitting import constant
 from trecexam.irt.settings import Settings
 from trecexam.line.evaluation import official_values
-from trecexam.line.official import LEADERBOARD, official_judgments
+from trecexam.line.official import LEADERBOARD
 from trecexam.scores.correlation import correlate
 from trecexam.scores.evaluate import measure
 from trecexam.tables.table import Table
@@ -97,16 +98,12 @@ def discriminations(track: LoadedTrack, min_rating: int | None = None) -> Mappin
     if len(track.runs) < LEAST_RUNS:
         return {}
     try:
-        fitted_exam = fitted(from_track(track, min_rating=min_rating), default_settings())
+        exam = from_track(track, min_rating=min_rating).exam
     except TrecexamError:
         # All runs alike, or a single item: then none is known, which an empty column says.
         return {}
-    same = constant(fitted_exam.exam.values)
-    known = {
-        name: a
-        for name, a, alike in zip(fitted_exam.exam.items, fitted_exam.fit.a.tolist(), same, strict=True)
-        if not alike
-    }
+    of_items = fitting.discriminations(exam.values, default_settings()).tolist()
+    known = {name: a for name, a in zip(exam.items, of_items, strict=True) if not math.isnan(a)}
     names = item_names(track.bank)
     return {key: known[name] for key, name in names.items() if name in known}
 
@@ -118,8 +115,7 @@ def _against_official(track: LoadedTrack, fitted_exam: FittedExam) -> Iterator[t
     }
     sides: dict[str, dict[str, float]] = {}
     if track.official is not None:
-        queries = {qrel.query_id for qrel in official_judgments(track).rows}
-        both = [query_id for query_id in track.bank.query_ids if query_id in queries]
+        both = [query_id for query_id in track.bank.query_ids if query_id in track.judged_queries]
         if both:
             values = official_values(track, None, set(both))
             for name in (str(measure(text)) for text in track.config.official_measures()):

@@ -19,6 +19,7 @@ from trecexam.features.exams.questions.reading import read_choice
 from trecexam.graders.causal import CausalBackend
 from trecexam.graders.continuations import PromptContinuations, scored, tokens_of
 from trecexam.graders.language.truncation import NoRoomError, fitted
+from trecexam.graders.sampling import MeasuredTime, measured
 from trecexam.graders.writing import Writer
 from trecexam.graders.writing.asking import PromptSet, ShowProgress, Stop, ask_all
 from trecexam.graders.writing.kept_answers import KeptAnswers
@@ -278,6 +279,38 @@ def _continued_prompts(
     return prompts, cut
 
 
+def time_of(backend: CausalBackend, setups: Sequence[ExamSetup], how: How) -> MeasuredTime | None:
+    """How long a model in this process would take these exams: it answers a few questions of each.
+
+    Returns:
+        None where there is no question.
+
+    Raises:
+        GraderError, TrecexamError: as `by_model`.
+    """
+    prompts = [_continued_prompts(backend, setup, how)[0] for setup in setups]
+    each_in_turn = [prompt for of_question in zip(*prompts, strict=True) for prompt in of_question]
+
+    def answer(part: Sequence[PromptContinuations]) -> None:
+        for _ in scored(backend, part):
+            pass
+
+    return measured(answer, each_in_turn, len(each_in_turn)) if each_in_turn else None
+
+
+def written_prompts(writer: Writer, answers: KeptAnswers, setup: ExamSetup) -> PromptSet[str]:
+    """What a model that writes is asked, by question_id."""
+    render = setup.renderer(writer.plain)
+    return PromptSet(
+        writer,
+        answers,
+        {
+            each.question_id: render(each, setup.retriever.context(each, setup.texts))
+            for each in setup.questions
+        },
+    )
+
+
 def by_writer(
     writer: Writer,
     answers: KeptAnswers,
@@ -292,16 +325,8 @@ def by_writer(
     Raises:
         GraderError: the model cannot be asked at all.
     """
-    render = setup.renderer(writer.plain)
     questions = {question.question_id: question for question in setup.questions}
-    prompts = PromptSet(
-        writer,
-        answers,
-        {
-            question_id: render(question, setup.retriever.context(question, setup.texts))
-            for question_id, question in questions.items()
-        },
-    )
+    prompts = written_prompts(writer, answers, setup)
     result = ask_all([prompts], progress, stop)
     answered = {
         question_id: Answered(read_choice(kept.text, questions[question_id].choices), {"raw": kept.text})

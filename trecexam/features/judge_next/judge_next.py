@@ -13,7 +13,7 @@ from trecexam.line.diagnostics import nothing_graded
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.grader_probabilities import grader_probabilities
 from trecexam.scores.chances import cell_chances, passage_chances
-from trecexam.scores.measures import measure
+from trecexam.scores.measures import COVER, DIVERSITY, measure
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ class Search:
         self, track: LoadedTrack, measure: str | None, level: Level | None, *, include_judged: bool = False
     ) -> None:
         self._track = track
-        self._scoring = _scoring(track, measure)
+        self._scoring = _scoring(track, measure, level)
         on_items = self._scoring.on_items
         self.level: Level = level or ("cell" if on_items else "passage")
         self.measure = str(self._scoring.measure)
@@ -259,11 +259,15 @@ class Search:
             )
 
 
-def _scoring(track: LoadedTrack, name: str | None) -> Scoring:
+def _scoring(track: LoadedTrack, name: str | None, level: Level | None) -> Scoring:
+    """How runs are ranked: by this measure, or by the track's first that a judgment of this level changes."""
     scores = track.config.scores
+    names = track.measures if name is None else (name,)
     try:
-        ranked_by = measure(track.config.measures()[0] if name is None else name)
-        return Scoring(ranked_by, scores.label, scores.min_rating, scores.min_answers)
+        if level == "passage":
+            on_labels = (each for each in names if measure(each).NAME not in COVER | DIVERSITY)
+            names = (next(on_labels, names[0]),)
+        return Scoring(measure(names[0]), scores.label, scores.min_rating, scores.min_answers)
     except ValueError as error:
         raise TrecexamError(str(error)) from None
 

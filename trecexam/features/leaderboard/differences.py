@@ -236,7 +236,7 @@ def differences(
 
 def own_differences(track: LoadedTrack) -> Differences:
     """All pairs of runs by the track's first measure."""
-    first = track.config.measures()[:1]
+    first = track.measures[:1]
     return track.derived(
         "differences", ("cells", "people", "runs", "settings"), lambda: differences(track, first)
     )

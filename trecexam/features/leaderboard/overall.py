@@ -75,7 +75,7 @@ def overall_leaderboard(
     """
     board = leaderboard(track, measures)
     given = names_of(measures)
-    names = track.config.measures() if given is None else given
+    names = track.measures if given is None else given
     check_importance(names, track.bank, track.bank_files)
     covers = [each for each in map(measure, names) if each.NAME in COVER]
     whole = {

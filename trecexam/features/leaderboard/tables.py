@@ -52,9 +52,11 @@ def leaderboard_json(board: Leaderboard, files: Mapping[str, str], human: Any) -
     }
 
 
-def per_query_table(values: MeasureValues, measures: Sequence[str]) -> Table:
-    """`run query_id measure value`, sorted by run, then query, then the measures' order."""
-    runs, query_ids = sorted(values.runs), sorted(values.query_ids)
+def per_query_table(
+    values: MeasureValues, measures: Sequence[str], runs: Sequence[str] | None = None
+) -> Table:
+    """`run query_id measure value`, sorted by run (None for all), then query, then the measures' order."""
+    runs, query_ids = sorted(values.runs if runs is None else runs), sorted(values.query_ids)
     stacked = np.stack([values.matrix(name, runs, query_ids) for name in measures], axis=2)
     keys = itertools.product(runs, query_ids, measures)
     rows: list[tuple[Value, ...]] = [

@@ -27,27 +27,28 @@ def gather(
     grades: bool = True,
     progress: Encoded | None = None,
 ) -> tuple[tuple[PooledQueryToLearn, ...], int]:
-    """The queries that have pooled passages, in the bank's order, and how many passages were encoded.
+    """The queries that have a text and pooled passages, in bank order, and how many passages were encoded.
 
     Args:
         grades: whether the grader's ratings, where there are any, are features too.
 
     Raises:
-        TrecexamError: no pooled passage has a text, or a query has none.
+        TrecexamError: no pooled passage has a text, or no query that has such ones.
     """
     texts = {
         query_id: [
             (at, doc, track.texts[doc]) for at, doc in enumerate(pooled.doc_ids) if _has_text(track, doc)
         ]
         for query_id, pooled in track.pool.items()
-        if pooled.doc_ids
+        if _asks(track, query_id)
     }
     if not any(texts.values()):
         raise TrecexamError(
-            "no pooled passage has a text to learn from: name the texts with `passages` in [track]",
+            "no pooled passage has a text to learn from, or its query has none: name them with `passages` and "
+            "`queries` in [track]",
             path=track.folder.root,
         )
-    asked = {query_id: query_text(track, query_id) for query_id in texts}
+    asked = {query_id: track.query_texts[query_id] for query_id in texts}
     items = {query_id: [item.text for item in track.bank.items.get(query_id, ())] for query_id in texts}
     passages: dict[str, list[str]] = {}
     for query_id, rows in texts.items():
@@ -99,21 +100,6 @@ def gather(
     return tuple(query for query in queries if len(query.rows)), n_encoded
 
 
-def query_text(track: LoadedTrack, query_id: str) -> str:
-    """What the query asks.
-
-    Raises:
-        TrecexamError: the track does not say.
-    """
-    text = track.query_texts.get(query_id, "")
-    if not text.strip():
-        raise TrecexamError(
-            f"query '{query_id}' has no text to learn from: name the texts with `queries` in [track]",
-            path=track.folder.root,
-        )
-    return text
-
-
 def odd_judgments(track: LoadedTrack, official: Official) -> Iterator[str]:
     """What of the judgments is not learned from, a line each."""
     yield from official.warnings()
@@ -146,6 +132,12 @@ def odd_texts(track: LoadedTrack, queries: Sequence[PooledQueryToLearn]) -> Iter
     unknown = sum(int(np.isnan(np.delete(query.judgments, query.rows)).sum()) for query in queries)
     if unknown:
         yield f"{plural(unknown, 'unjudged passage')} without a text: no gain, and no label"
+    mute = [query_id for query_id in track.pool if not _asks(track, query_id)]
+    if mute:
+        yield (
+            f"{plural(len(mute), 'query')} ({shorten_list(mute, 3, dots=True)}) without a text: left out, but for "
+            "the official lines"
+        )
     letters = [
         letter
         for query in queries
@@ -159,6 +151,10 @@ def odd_texts(track: LoadedTrack, queries: Sequence[PooledQueryToLearn]) -> Iter
             f"{foreign / len(letters):.0%} of the passages' letters are not Latin, and all-MiniLM-L6-v2 "
             "reads English: name a model of your language with --encoder, and see --cross-validate"
         )
+
+
+def _asks(track: LoadedTrack, query_id: str) -> bool:
+    return bool(track.query_texts.get(query_id, "").strip())
 
 
 def _has_text(track: LoadedTrack, doc_id: str) -> bool:

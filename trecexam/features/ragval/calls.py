@@ -60,10 +60,15 @@ def estimate_questions(
     per_block: int = 1,
     seed: int | None = None,
     limit: int | None = None,
+    timed: bool = False,
 ) -> Estimate:
-    """What `write_questions` would take, in prompts ("cells"), tokens and money; asks nobody."""
+    """What `write_questions` would take, in prompts ("cells"), tokens and money; asks nobody.
+
+    Args:
+        timed: also how long, where a model in this process writes: a few prompts are tried, and not kept.
+    """
     making = _questions(folder, blocks, output, prompt, per_block, seed, limit)
-    return estimate(questions.question_prompts(*making))
+    return estimate(questions.question_prompts(*making), timed=timed)
 
 
 def answer_questions(
@@ -88,15 +93,24 @@ def answer_questions(
         return answering.answer(*_answers(folder, bounds), progress, stop)
 
 
-def estimate_answers(folder: TrackFolder, bounds: Sequence[Bound] = ("closed-book", "oracle")) -> Estimate:
-    """What `answer_questions` would take, in prompts ("cells"), tokens and money; asks nobody."""
-    return estimate([answering.bound_prompts(*_answers(folder, bounds))])
+def estimate_answers(
+    folder: TrackFolder, bounds: Sequence[Bound] = ("closed-book", "oracle"), *, timed: bool = False
+) -> Estimate:
+    """What `answer_questions` would take, as `estimate_questions`."""
+    return estimate([answering.bound_prompts(*_answers(folder, bounds))], timed=timed)
 
 
-def estimate_judging(folder: TrackFolder, *, model: dict[str, str] | None = None) -> Estimate:
-    """What `judge_answers` would take, in answers ("cells"), tokens and money; asks nobody."""
+def estimate_judging(
+    folder: TrackFolder, *, model: dict[str, str] | None = None, timed: bool = False
+) -> Estimate:
+    """What `judge_answers` would take, in answers ("cells"), tokens and money; asks nobody.
+
+    Args:
+        timed: also how long, where the judge is a model in this process: a few answers are judged, and that
+            is not kept.
+    """
     with TrackLoader(judging.judging_folder(folder, model)) as loader:
-        return judging.answers_to_judge(loader)
+        return judging.answers_to_judge(loader, timed=timed)
 
 
 def _generating(folder: TrackFolder, what: str) -> TrackLock:

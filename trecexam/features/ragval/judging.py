@@ -18,6 +18,7 @@ from trecexam.graders.base import Estimate
 from trecexam.graders.traits import traits_of
 from trecexam.line.dropped_runs import NO_QUERY
 from trecexam.line.grading import Progress
+from trecexam.line.grading_time import measure_time
 from trecexam.line.judged_answers import JUDGED
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.loader import TrackLoader
@@ -126,11 +127,12 @@ def result(
     return Judging(answers, report, graded, rejected_rows(track), complete, why, used)
 
 
-def answers_to_judge(loader: TrackLoader) -> Estimate:
-    """What judging would take, in answers ("cells"), tokens and money; asks nobody."""
+def answers_to_judge(loader: TrackLoader, *, timed: bool = False) -> Estimate:
+    """What judging would take, in answers ("cells"), tokens and money, and time where it is asked for."""
     check_judge(loader.grader)
     cells = loader.grading.estimate(loader.load())
-    return cells._replace(cells=-(-cells.cells // 2))
+    time = measure_time(loader) if timed else None
+    return cells._replace(cells=-(-cells.cells // 2), time=time)
 
 
 def check_judge(grader: Grader) -> None:

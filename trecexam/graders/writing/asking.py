@@ -12,8 +12,10 @@ from typing import Generic, TypeVar
 
 from trecexam.errors import TrecexamError
 from trecexam.graders.base import LAST_ANSWERS, Estimate, UngradedError, Usage
+from trecexam.graders.sampling import MeasuredTime, measured
 from trecexam.graders.writing.base import Fitted, Unwritten, Writer
 from trecexam.graders.writing.kept_answers import Kept, KeptAnswers
+from trecexam.graders.writing.local import LocalWriter
 
 #: Is told how many of how many prompts are answered.
 ShowProgress = Callable[[int, int], None]
@@ -79,12 +81,39 @@ class AskingResult(Generic[Key]):
         return not self.unwritten and not self.why
 
 
-def estimate(prompt_sets: Sequence[PromptSet[Key]]) -> Estimate:
-    """What asking would take; prompts that were answered before take nothing. Asks nobody."""
+def estimate(prompt_sets: Sequence[PromptSet[Key]], *, timed: bool = False) -> Estimate:
+    """What asking would take; prompts that were answered before take nothing. Asks nobody.
+
+    Args:
+        timed: has models in this process answer up to 85 of the prompts, to see how long all would take; what
+            they write is not kept.
+
+    Raises:
+        GraderError: `timed`, and the model cannot be run.
+    """
     before = _used_before(prompt_sets)
     estimates = [each.writer.estimate(each.unanswered(), before) for each in prompt_sets]
     columns = zip(*estimates, strict=True)
-    return Estimate._make(None if None in column else sum(column) for column in columns)
+    summed = Estimate._make(None if None in column else sum(column) for column in columns)
+    return summed._replace(time=_measured(prompt_sets)) if timed else summed
+
+
+def runs_here(writer: Writer) -> bool:
+    """Whether it is a model in this process, which costs nothing but time."""
+    return type(writer) is LocalWriter
+
+
+def _measured(prompt_sets: Sequence[PromptSet[Key]]) -> MeasuredTime | None:
+    todo = [(each.writer, prompts) for each in prompt_sets if (prompts := each.unanswered())]
+    if not todo or not all(runs_here(writer) for writer, _ in todo):
+        return None
+    writer, prompts = todo[0]
+
+    def write(part: Sequence[str]) -> None:
+        for _ in writer.write(part):
+            pass
+
+    return measured(write, prompts, sum(len(each) for _, each in todo))
 
 
 def ask_all(

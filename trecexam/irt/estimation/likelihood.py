@@ -36,7 +36,7 @@ class Curvature(NamedTuple):
     Attributes:
         items: shape (n_items, 3, 3), by a, b and c of each item. Those of two items are 0.
         theta: shape (n_examinees,). Those of two examinees are 0.
-        cross: shape (n_examinees, n_items, 3), by theta and then a, b and c.
+        cross: shape (n_examinees, n_items, 3), by theta and then a, b and c; empty where it is not asked for.
     """
 
     items: Floats
@@ -87,8 +87,10 @@ def with_gradient(
     return total, Gradient(theta @ by_z - b * sums, -a * sums, by_c.sum(axis=0), by_z @ a)
 
 
-def curvature(responses: Responses, theta: Floats, a: Floats, b: Floats, c: Floats) -> Curvature:
-    """The observed information of every parameter, at these."""
+def curvature(
+    responses: Responses, theta: Floats, a: Floats, b: Floats, c: Floats, *, cross: bool = True
+) -> Curvature:
+    """The observed information of every parameter, at these; with `cross`, of every two together."""
     cell = cells(theta, a, b, c)
     by_z, by_c = _first(responses, cell, c)
     slope = cell.s * cell.not_s
@@ -107,18 +109,18 @@ def curvature(responses: Responses, theta: Floats, a: Floats, b: Floats, c: Floa
     items[:, 0, 2] = items[:, 2, 0] = (z_c * d).sum(axis=0)
     items[:, 1, 2] = items[:, 2, 1] = -a * z_c.sum(axis=0)
     items[:, 2, 2] = c_c.sum(axis=0)
-    cross = np.stack((z_z * a * d + by_z, -z_z * a * a, z_c * a), axis=2)
-    return Curvature(-items, -(z_z @ (a * a)), -cross)
+    both = np.stack((z_z * a * d + by_z, -z_z * a * a, z_c * a), axis=2) if cross else np.empty((0, 0, 3))
+    return Curvature(-items, -(z_z @ (a * a)), -both)
 
 
 def _logs(responses: Responses, cell: Cells, theta: Floats, a: Floats, b: Floats, c: Floats) -> Floats:
     """The log-likelihood of each response."""
     chosen = np.where(responses.right, cell.p, cell.q)
+    far = chosen < _TINY if chosen.min(initial=1) < _TINY else None
     with np.errstate(divide="ignore"):
-        logs = np.log(chosen)
-    if chosen.min(initial=1) < _TINY:
+        logs: Floats = np.log(chosen, out=chosen)
+    if far is not None:
         # There p is s, or q is (1 - c)(1 - s), and the logistic function is an exponential.
-        far = chosen < _TINY
         exact = -np.abs(logits(theta, a, b)) + np.where(responses.right, 0.0, np.log1p(-c))
         logs[far] = exact[far]
     return responses.kept(logs)
@@ -127,7 +129,7 @@ def _logs(responses: Responses, cell: Cells, theta: Floats, a: Floats, b: Floats
 def _first(responses: Responses, cell: Cells, c: Floats) -> tuple[Floats, Floats]:
     """The first derivatives of each response's log-likelihood by z and by c; the latter 0 where c is 0."""
     if not c.any():
-        return responses.kept(responses.right - cell.s), np.zeros_like(cell.s)
+        return responses.kept(responses.right - cell.s), np.broadcast_to(0.0, cell.s.shape)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         odds = cell.q / cell.p
     surprise = np.where(responses.right, odds, -1.0)

@@ -119,11 +119,12 @@ def _scale(objective: Objective) -> Floats:
     flat where ability is difficulty, b stands in.
     """
     point = objective.point(objective.start())
-    curved = curvature(objective.responses, objective.theta(point), point.a, point.b, point.c)
+    theta = objective.theta(point)
+    curved = curvature(objective.responses, theta, point.a, point.b, point.c, cross=False)
     items = np.abs(np.diagonal(curved.items, axis1=1, axis2=2)).mean(axis=0)
     kinds = {"a": items[1], "b": items[1], "c": items[2]}
-    theta = np.abs(curved.theta)
-    ability = float(np.mean(theta if objective.design is None else (objective.design**2).T @ theta))
+    of_theta = np.abs(curved.theta)
+    ability = float(np.mean(of_theta if objective.design is None else (objective.design**2).T @ of_theta))
     parts = [np.full(objective.n_items, kinds[name]) for name in objective.free]
     steep = np.concatenate([*parts, np.full(objective.n_abilities, ability)])
     scale: Floats = np.sqrt(np.maximum(steep, 1e-6))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trecexam.graders.base import identity_digest
-from trecexam.line.measures import without_vital
+from trecexam.line.measures import own_cautions
 from trecexam.outputs.page.model import PagePart, Report
 from trecexam.outputs.page.render import HERE
 from trecexam.tables.excerpt import excerpt
@@ -56,7 +56,11 @@ def page_of(track: LoadedTrack, facts: UpdateFacts, parts: Sequence[PagePart]) -
         "cells": counts.cells,
         "cells rated": counts.ok,
     }
-    rejected = {"rejected": excerpt(facts.rejected, _ROWS, "rejected.tsv")}
+    rejected = {
+        "rejected": excerpt(facts.rejected, _ROWS, "rejected.tsv"),
+        "notes": track.notes[:_ROWS],
+        "more_notes": len(track.notes) - _ROWS,
+    }
     return Report(
         title=track.config.report.title,
         numbers=tuple((f"{count:,}", what) for what, count in numbers.items()),
@@ -97,7 +101,7 @@ def _cautions(track: LoadedTrack, *, complete: bool) -> Iterator[str]:
             f"{counts.no_text:,} of {counts.passages:,} pooled passages have no text: they are not graded "
             "and count as not relevant."
         )
-    yield from map(sentence, without_vital(track.config.measures(), track.bank))
+    yield from map(sentence, own_cautions(track))
 
 
 def _provenance(track: LoadedTrack, facts: UpdateFacts) -> dict[str, Any]:
@@ -110,10 +114,10 @@ def _provenance(track: LoadedTrack, facts: UpdateFacts) -> dict[str, Any]:
     label = "the best rating" if scores.label == "max" else "the number of items reached"
     if scores.min_answers > 1:
         label += f", min_answers {scores.min_answers}"
-    judged = len({qrel.query_id for qrel in track.official or ()})
     pooled = f"the first {track.config.track.depth} of each run and query"
     if track.config.track.pool_judged:
         pooled += f", and {track.n_judged_only:,} judged passages that are not among them"
+    judged = f"{len(track.official):,} of {len(track.judged_queries):,} queries" if track.official else "none"
     rows = {
         "Grader": " ".join(str(identity[key]) for key in ("grader", "model") if identity.get(key)),
         "Grader identity, sha256": identity_digest(identity).hex(),
@@ -123,7 +127,7 @@ def _provenance(track: LoadedTrack, facts: UpdateFacts) -> dict[str, Any]:
         "Label": f"{label}; items are reached from rating {scores.min_rating} on",
         "Pool": pooled,
         "Test bank": f"{len(track.bank):,} items, {track.bank.n_retired:,} retired",
-        "Official judgments": f"{len(track.official):,} of {judged:,} queries" if track.official else "none",
+        "Official judgments": judged,
     }
     inputs = Table(("file", "sha256"), tuple(track.digests.items()))
     settings = track.config.model_dump(mode="json", exclude={"generator", "exam", "learn"}, exclude_none=True)

@@ -9,10 +9,10 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow.compute import SetLookupOptions
 
+from converters.arrow import strings
 from trecexam.scores.columns.rubric_labels import UNJUDGED, rubric_labels
 from trecexam.scores.from_rows import ItemRows, QueryJudgments, tables
 from trecexam.scores.labels import LabelRule
@@ -109,7 +109,7 @@ class Judged:
         return cls(
             tuple(table.query_id for table in made),
             np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
-            _strings([pa.array(table.doc_ids, pa.large_string()) for table in made]),
+            strings([doc_id for table in made for doc_id in table.doc_ids]),
             np.concatenate([np.empty(0, np.int32), *(table.labels for table in made)]),
             tuple(table.ratings for table in made),
             importances if any(each is not None for each in importances) else None,
@@ -131,7 +131,7 @@ class Judged:
             made.append(
                 QueryJudgments(
                     query_id,
-                    self.doc_ids[span],
+                    self.doc_ids[span].to_pylist(),
                     self.labels[span],
                     np.empty((0, 0), np.int8) if self.ratings is None else self.ratings[i],
                     None if self.importances is None else self.importances[i],
@@ -191,7 +191,3 @@ class Judged:
         if self.ratings is None:
             raise ValueError("these judgments have no ratings of items, which Cover and alpha_nDCG need")
         return np.array([matrix.shape[1] for matrix in self.ratings], np.int64)
-
-
-def _strings(arrays: list[Any]) -> Any:
-    return pa.concat_arrays(arrays) if arrays else pa.array([], pa.large_string())

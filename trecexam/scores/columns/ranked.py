@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from converters.arrow import numbers
 from converters.run import Run
 from trecexam.scores.columns.judged import UNJUDGED, Judged
 
@@ -58,7 +59,7 @@ def rows_at_ranks(run: Run, judged: Judged, depth: int | None = None) -> Ranked:
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     if not pieces:
         return Ranked(offsets, np.empty(0, np.int32), retrieved)
-    rows = pa.concat_arrays(pieces).fill_null(-1).to_numpy()
+    rows = numbers(pa.concat_arrays(pieces))
     rows = np.where(rows >= 0, rows + np.repeat(np.array(starts[:-1], np.int32), lengths), np.int32(-1))
     return Ranked(offsets, rows.astype(np.int32, copy=False), retrieved)
 

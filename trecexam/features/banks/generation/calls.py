@@ -60,10 +60,15 @@ def estimate_bank(
     again: bool = False,
     output: Path | str | None = None,
     writer: Writer | None = None,
+    timed: bool = False,
 ) -> Estimate:
-    """What `generate_bank` would take, in prompts ("cells"), tokens and money; asks nobody."""
+    """What `generate_bank` would take, in prompts ("cells"), tokens and money; asks nobody.
+
+    Args:
+        timed: also how long, where a model in this process writes: a few prompts are tried, and not kept.
+    """
     making = _making(folder, prompt, query_ids, subtopics, output, writer, again=again)
-    return estimate([item_prompts(*making)])
+    return estimate([item_prompts(*making)], timed=timed)
 
 
 def _making(

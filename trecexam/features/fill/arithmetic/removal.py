@@ -5,6 +5,7 @@ See `fill.arithmetic.simulation`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -23,7 +24,10 @@ class TauAgreement:
 
     Attributes:
         tau: mean of Kendall's tau-b over the repeats, -1..1.
-        low, high: its percentiles 2.5 and 97.5 over the repeats.
+        low, high: between them tau of another repeat lies with 95%: Student's t prediction interval, mean -+
+            t s sqrt(1 + 1/n) for n repeats with standard deviation s, cut to -1..1 (Hahn & Meeker,
+            "Statistical Intervals", 1991, ch. 4). Runs, queries and judgments are fixed: it says how
+            much hangs on which judgments went. NaN for fewer than two repeats.
         tau_ap: mean of tau_AP with the full leaderboard as the truth, -1..1.
         difference: mean over repeats and runs of the absolute difference of the run's mean value.
 
@@ -115,5 +119,15 @@ def _agreement(full: Floats, boards: Floats) -> TauAgreement:
     difference = float(np.abs(boards - full).mean()) if boards.size else 0.0
     if not taus.size:
         return TauAgreement(*(float("nan"),) * 4, difference)
-    low, high = np.percentile(taus, (2.5, 97.5))
-    return TauAgreement(float(taus.mean()), float(low), float(high), float(aps.mean()), difference)
+    return TauAgreement(float(taus.mean()), *prediction(taus), float(aps.mean()), difference)
+
+
+def prediction(taus: Floats) -> tuple[float, float]:
+    """Between what another repeat's tau lies with 95%, as in `TauAgreement`; NaN for fewer than two."""
+    from scipy.special import stdtrit
+
+    n = len(taus)
+    if n < 2:
+        return math.nan, math.nan
+    mean, half = taus.mean(), stdtrit(n - 1, 0.975) * taus.std(ddof=1) * math.sqrt(1 + 1 / n)
+    return max(-1.0, float(mean - half)), min(1.0, float(mean + half))

@@ -23,8 +23,12 @@ def discounts() -> Values:
     return np.array([1.0, *(math.log(2.0) / math.log(rank + 2.0) for rank in range(1, DEPTH))], np.float64)
 
 
-def gains(reached: NDArray[np.bool_], gain: Values) -> Values:
-    """The sum of the gains of the items reached, added one by one: over the last axis of both."""
+def gains(reached: NDArray[np.bool_], gain: Values, alpha: float) -> Values:
+    """The sum of the gains of the items reached, as if added one by one: over the last axis of both."""
+    if alpha == 0.5:
+        # Sums of few powers of 1/2 are exact in any order.
+        summed: Values = np.einsum("...i,...i->...", reached, gain)
+        return summed
     total = np.zeros(np.broadcast_shapes(reached.shape, gain.shape)[:-1], np.float64)
     for item in range(gain.shape[-1]):
         total += np.where(reached[..., item], gain[..., item], 0.0)
@@ -80,12 +84,12 @@ def _greedy(reached: NDArray[np.bool_], left: NDArray[np.bool_], alpha: float, c
     """
     left = left.copy()
     n_queries = np.arange(len(reached))
-    # Sums of few powers of 1/2 are exact in any order, so that the fast way gives the same.
+    # A product of matrices adds in an order of its own, see `gains`.
     weights = reached.astype(np.float64) if alpha == 0.5 else None
     gain = np.ones((len(reached), reached.shape[2]), np.float64)
     total = np.zeros(len(reached), np.float64)
     for discount in discounts()[: min(cutoff, reached.shape[1])].tolist():
-        scores = np.where(left, _scores(reached, weights, gain), -1.0)
+        scores = np.where(left, _scores(reached, weights, gain, alpha), -1.0)
         best = scores.argmax(axis=1)
         total += np.maximum(scores[n_queries, best], 0.0) * discount
         left[n_queries, best] = False
@@ -93,9 +97,9 @@ def _greedy(reached: NDArray[np.bool_], left: NDArray[np.bool_], alpha: float, c
     return total
 
 
-def _scores(reached: NDArray[np.bool_], weights: Values | None, gain: Values) -> Values:
+def _scores(reached: NDArray[np.bool_], weights: Values | None, gain: Values, alpha: float) -> Values:
     if weights is None:
-        return gains(reached, gain[:, None, :])
+        return gains(reached, gain[:, None, :], alpha)
     scores: Values = (weights @ gain[:, :, None])[:, :, 0]
     return scores
 

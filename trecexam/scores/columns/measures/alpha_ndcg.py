@@ -37,7 +37,7 @@ def alpha_dcg(hits: Hits, reached: NDArray[np.bool_], alpha: float) -> Values:
     total = np.zeros(n_queries, np.float64)
     for column in range(width):
         at_rank = reached[hits.rows[:, column]]
-        total += alpha_ideal.gains(at_rank, gain) * discount[:, column]
+        total += alpha_ideal.gains(at_rank, gain, alpha) * discount[:, column]
         gain *= np.where(at_rank, 1.0 - alpha, 1.0)
     return total
 

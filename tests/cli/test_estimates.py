@@ -1,0 +1,133 @@
+"""How long a model in this process would take, as each command that has one asked says it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from erag_track import gold_file, jsonl
+from exams import question, write_exam
+from ragval import answer, questions
+from scripted_server import serving
+from support import write_run
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.line.store import GradeStore
+from trecexam.track import TrackFolder
+
+pytest.importorskip("transformers", reason="the extra `models` is not installed")
+from tiny_models import save_llama
+
+from trecexam.graders import sampling
+
+TIMED = re.compile(
+    r"^(?P<doing>\w+) would take about \d+ s, by a sample that was tried here and not stored: \d+\.\d s "
+    r"until the first (?P<what>\w+) was done, the model loaded, and \d+\.\d s for (?P<n>\d+) \w+$",
+    re.MULTILINE,
+)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_llama(tmp_path_factory.mktemp("models") / "tiny", chat=False)
+
+
+@pytest.fixture
+def root(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A track that each of the commands has something to ask of: a tiny model writes, and judges."""
+    # However busy the machine is, the samples are the same.
+    monkeypatch.setattr(sampling, "_ENOUGH", 1e9)
+    root = tmp_path / "track"
+    root.mkdir()
+    (root / "queries.tsv").write_text("q1\twhere does it sit\nq2\twho wrote it\nq3\twhat is it\n")
+    jsonl(root / "passages.jsonl", *({"docid": f"d{n}", "text": f"Passage {n}. " * 20} for n in range(7)))
+    jsonl(root / "bank.questions.jsonl", *questions())
+    gold_file(root / "gold.jsonl")
+    write_run(root / "runs" / "one.run", {"q1": ["d1", "d2"], "q2": ["d4"]})
+    jsonl(root / "runs" / "sys.jsonl", answer("k1", 5, 4), answer("k2", 1, 2))
+    write_exam(root / "exam.jsonl", [question(n, f"What moves in case {n}?") for n in range(6)])
+    words = {"model": str(model), "device": "cpu", "dtype": "float32", "max_new_tokens": 2}
+    lines = "".join(f"{key} = {json.dumps(value)}\n" for key, value in words.items())
+    (root / "trecexam.toml").write_text(
+        f'[grader]\nname = "causal"\n{lines}[generator]\nmax_new_tokens = 2\n'
+    )
+    return root
+
+
+@pytest.mark.parametrize(
+    ("words", "column", "doing", "n", "of"),
+    [
+        ("bank generate TRACK -o TRACK/bank.new.jsonl", "prompts", "asking", 6, "prompt"),
+        ("exam generate TRACK --domain heat -o TRACK/new.jsonl", "prompts", "asking", 7, "prompt"),
+        ("exam score TRACK/exam.jsonl -o TRACK/new --model MODEL --device cpu --examples 0 --examples 1",
+         "questions", "answering", 12, "question"),
+        ("erag TRACK --gold TRACK/gold.jsonl --run one", "documents", "answering", 3, "document"),
+        ("ragval answers TRACK", "prompts", "asking", 6, "prompt"),
+        ("ragval judge TRACK", "answers", "judging", 2, "answer"),
+    ],
+)  # fmt: skip
+def test_each_command_says_how_long_a_model_here_would_take_and_keeps_nothing(
+    root: Path, model: Path, capsys: pytest.CaptureFixture[str], words: str, column: str, doing: str, n: int,
+    of: str,
+) -> None:  # fmt: skip
+    before = sorted(path.name for path in root.iterdir())
+    command = words.replace("TRACK", str(root)).replace("MODEL", str(model)).split()
+    assert run([*command, "--estimate"]) == 0
+    printed = capsys.readouterr()
+    header, row = (line.split("\t") for line in printed.out.splitlines())
+    assert header == [column, "tokens_in", "tokens_out", "tokens_out_at_most", "cost", "cost_at_most"]
+    assert row == [str(n), *[""] * 5]
+    (said,) = TIMED.finditer(printed.err)
+    assert (said["doing"], said["what"]) == (doing, of)
+    assert int(said["n"]) == (n - 5 if n > 5 else n - 1)
+    assert [name for name in sorted(path.name for path in root.iterdir()) if name != ".trecexam"] == before
+    kept = root / ".trecexam" / "generated.jsonl"
+    assert not kept.exists() or not kept.read_bytes()
+    store = TrackFolder.open(root).store_path
+    assert not store.exists() or GradeStore(store, write=False).is_empty()
+
+
+def test_a_server_is_asked_for_no_time(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving() as server:
+        lines = f'[generator]\nname = "openai"\nmodel = "tiny"\nbase_url = "{server.url}"\n'
+        (root / "trecexam.toml").write_text(lines)
+        words = ["exam", "score", str(root / "exam.jsonl"), "-o", str(root / "new"), "--model", "tiny"]
+        for command in (["bank", "generate", str(root)], [*words, "--base-url", server.url]):
+            assert run([*command, "--estimate"]) == 0
+            printed = capsys.readouterr()
+            assert int(printed.out.splitlines()[1].split("\t")[1]) > 0
+            assert "would take" not in printed.err
+        assert server.bodies == []
+    with trecexam.open_track(root) as track:
+        assert track.estimate_bank(timed=True).time is None
+
+
+def test_where_the_model_cannot_run_the_counts_are_shown_and_a_line_says_why(
+    root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise trecexam.TrecexamError("it is broken")
+
+    monkeypatch.setattr("trecexam.graders.writing.local.LocalWriter._write", broken)
+    assert run(["bank", "generate", str(root), "--estimate"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[1].startswith("6\t")
+    assert "no time can be measured here: it is broken" in printed.err
+
+
+def test_time_is_extrapolated_from_the_last_part_of_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(sampling.time, "monotonic", lambda: now[0])
+
+    def work(part: object, load: float = 10.0, each: float = 0.25) -> None:
+        now[0] += (load if now[0] == 0 else 0) + each * len(part)  # type: ignore[arg-type]
+
+    # Parts of 1, 4 and 16: then more than three seconds have gone by since the start.
+    sample = sampling.measured(work, iter(range(1000)), 2000, lambda _: 2)
+    assert sample == (10.25 + 2000 / 2 * 0.25, 10.25, 32, 16, 4.0)
+    now[0] = 0.0
+    # All of the work was the first part.
+    assert sampling.measured(work, [7], 1) == (10.25, 10.25, 1, 1, 10.25)

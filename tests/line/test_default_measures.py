@@ -1,0 +1,170 @@
+"""Which measures a track is ranked by where nobody named any."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support import HashGrader, make_small_track, write_run
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.graders.base import Scale
+
+STANDARD = ["P(rel=4)@8", "nDCG@8", "AP(rel=4)", "Cover(rel=4)@8", "nCover(rel=4)@8", "alpha_nDCG@8"]
+RESPONSES = ["Cover(rel=4)@8", "nCover(rel=4)@8", "alpha_nDCG@8", "nDCG@8", "AP(rel=4)", "P(rel=4)@8"]
+A, V = "Cover(rel=5,partial=3)@8", "Cover(rel=5,partial=3,weights='vital')@8"
+
+
+def with_responses(root: Path, *names: str, alone: bool = True) -> Path:
+    """Systems that answer each query in a sentence, in place of the track's runs or beside them."""
+    for path in (root / "runs").iterdir() if alone else ():
+        path.unlink()
+    for name in names:
+        rows = (
+            {"run_id": name, "query_id": f"q{n}", "response": f"{name} on {n}.", "citations": [f"q{n}-d03"]}
+            for n in (1, 2, 3)
+        )
+        (root / "runs" / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return root
+
+
+def with_importance(root: Path, *importances: str) -> Path:
+    """The items of each query are called so in turn."""
+    path = root / "bank.questions.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    for row in rows:
+        for number, item in enumerate(row["questions"]):
+            item["importance"] = importances[number % len(importances)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return root
+
+
+def measures(root: Path, grader: HashGrader | None = None) -> list[str]:
+    """The leaderboard's, after an update."""
+    with trecexam.open_track(root, grader=grader or HashGrader()) as track:
+        track.update()
+        return list(track.leaderboard().measures)
+
+
+def heading(path: Path) -> list[str]:
+    return [name for name in path.read_text().splitlines()[0].split("\t") if "stderr" not in name]
+
+
+def test_runs_are_ranked_by_precision_as_ever(small_track: Path) -> None:
+    assert measures(small_track) == STANDARD
+
+
+def test_generated_responses_alone_are_ranked_by_cover_everywhere(small_track: Path) -> None:
+    root = with_responses(small_track, "a", "b", "c")
+    ranks = [{"run": name, "rank": rank} for rank, name in enumerate("abc", 1)]
+    (root / "official_leaderboard.json").write_text(json.dumps(ranks))
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        track.update()
+        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in track.grades()))
+        assert list(track.leaderboard().measures) == RESPONSES
+        assert track.judge_next().measure == RESPONSES[0]
+        # A whole passage's label changes no Cover; the first measure that it changes is the default then.
+        assert track.judge_next(level="passage").measure == "nDCG@8"
+        assert track.differences().measures[0].measure == RESPONSES[0]
+        swaps = track.swaps()
+        assert swaps is not None
+        assert swaps.found[0][0][0] == RESPONSES[0]
+    out = root / "out"
+    assert heading(out / "leaderboard.tsv") == ["run", *RESPONSES]
+    for name in ("differences.tsv", "groups.tsv"):
+        assert {line.split("\t")[0:4].count(RESPONSES[0]) for line in _rows(out / name)} == {1}, name
+    assert _rows(out / "correlation.tsv")[0].startswith(RESPONSES[0])
+    assert f"by {RESPONSES[0]}" in (out / "report.html").read_text()
+    assert json.loads(next((out / "history").glob("0*.json")).read_bytes())["after"]
+
+
+def _rows(path: Path) -> list[str]:
+    return path.read_text().splitlines()[1:]
+
+
+def test_responses_that_stand_in_the_pool_by_their_citations_are_responses_all_the_same(
+    tmp_path: Path,
+) -> None:
+    root = make_small_track(tmp_path / "track", config='[track]\ndepth = 8\npool = "citations"\n')
+    with_responses(root)
+    rows = (
+        {"run_id": "gen", "topic_id": f"q{n}", "answer": [{"text": "So.", "citations": [f"q{n}-d03"]}]}
+        for n in (1, 2)
+    )
+    (root / "runs" / "gen.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert measures(root) == RESPONSES
+
+
+def test_one_ranked_run_keeps_precision_first_and_a_line_says_what_compares_all(
+    small_track: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = with_responses(small_track, "a", "b", alone=False)
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        caution = "generated responses (2 of 5 runs) fill few ranks and have little P(rel=4)@8"
+        track.update()
+        board = track.leaderboard()
+        assert list(board.measures) == STANDARD
+        (line,) = board.cautions
+        assert line.startswith(caution)
+        assert line.endswith("by Cover(rel=4)@8")
+        assert track.leaderboard(["P@5"]).cautions == ()
+    assert caution[1:] in (root / "out" / "report.html").read_text()
+
+
+def test_a_bank_with_importance_is_ranked_by_a_and_v_whatever_the_runs_are(small_track: Path) -> None:
+    root = with_importance(small_track, "vital", "okay")
+    assert measures(root) == [A, V, *STANDARD]
+    assert measures(with_responses(root, "a", "b")) == [A, V, *RESPONSES]
+    # What nothing can have is no default.
+    assert measures(with_importance(root, "okay")) == [A, *RESPONSES]
+
+
+def test_on_a_short_scale_an_item_counts_from_min_rating_on(small_track: Path) -> None:
+    grader = HashGrader()
+    grader.scale = Scale.up_to(3)  # type: ignore[attr-defined]
+    grader.grade = lambda cells: iter([])  # type: ignore[method-assign]
+    root = with_importance(small_track, "vital", "okay")
+    names = measures(root, grader)
+    assert names[:3] == ["Cover(rel=2)@8", "Cover(rel=2,weights='vital')@8", "P(rel=2)@8"]
+    assert len(names) == len(set(names)) == 7
+
+
+def test_measures_of_the_settings_win_and_may_have_nuggetizers_names(small_track: Path) -> None:
+    root = with_importance(with_responses(small_track, "a", "b"), "vital", "okay")
+    named = ["nDCG@8", "strict_vital_score", "all_score@5"]
+    (root / "trecexam.toml").write_text(f"[track]\ndepth = 8\n[scores]\nmeasures = {json.dumps(named)}\n")
+    printed = ["nDCG@8", "Cover(rel=5,weights='vital')", "Cover(rel=5,partial=3)@5"]
+    assert measures(root) == printed
+    assert heading(root / "out" / "leaderboard.tsv") == ["run", *printed]
+
+
+def test_nuggetizers_names_are_measures_of_every_command(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with_importance(graded, "vital", "okay")
+    score = "Cover(rel=5,partial=3,weights='vital')@8"
+    for command in ("leaderboard", "correlate", "judge-next"):
+        assert run([command, str(graded), "-m", "vital_score@8"]) == 0
+        printed = capsys.readouterr()
+        assert score in printed.out + printed.err, command
+    with trecexam.open_track(graded) as track:
+        assert track.leaderboard(["vital_score@8"]) == track.leaderboard([score])
+    write_run(graded / "x.run", {"q1": ["d1", "d2"]})
+    (graded / "items.qrels").write_text("q1 1 d1 5\nq1 2 d1 3\nq1 1 d2 0\nq1 2 d2 0\n")
+    assert run(["evaluate", f"{graded}/items.qrels", f"{graded}/x.run", "-m", "all_score@1"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split("\t")[:2] == ["x", "0.750000"]
+
+
+def test_a_terminal_shows_nuggetizers_names_where_they_are_shorter(
+    graded: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with_importance(graded, "vital", "okay")
+    assert run(["leaderboard", str(graded), "--table"]) == 0
+    first, *rows = capsys.readouterr().out.splitlines()
+    assert first.split() == ["rank", "run", "all_score@8", "vital_score@8", "P(rel=4)@8"]
+    assert all(row.count("±") == 3 for row in rows[:3])
+    assert run(["leaderboard", str(graded), "--table", "--wide"]) == 0
+    assert f"{A}  {V}" in capsys.readouterr().out

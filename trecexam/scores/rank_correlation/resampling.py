@@ -1,0 +1,122 @@
+"""Which queries leaderboards are made of anew, for the intervals of rank correlations."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+
+import numpy as np
+
+from trecexam.scores.rank_correlation.ranks import Floats, Ranks, rankings
+from trecexam.scores.ties import TIE_DECIMALS
+
+#: Sides of comparisons whose subsets are kept ranked: a few ten megabytes.
+_KEPT = 3
+#: At least this share of what sets runs apart is taken to be theirs: else nothing would be left to rank.
+_LEAST_SIGNAL = 0.02
+
+
+class QueryDraws:
+    """Draws of queries, and the rankings of sides in them: those of one comparison serve the next.
+
+    Args:
+        resamples: how many subsets of the queries are looked at; fewer where there are no more, and then
+            each once. There are half as many samples. 0 for no intervals.
+        seed: of the random numbers; the same seed gives the same draws.
+    """
+
+    def __init__(self, resamples: int = 300, seed: int = 0) -> None:
+        self.resamples = resamples
+        self._seed = seed
+        self._ranked: dict[tuple[bytes, tuple[int, ...]], tuple[tuple[slice, Ranks], ...]] = {}
+
+    @staticmethod
+    def n_deleted(n_queries: int) -> int:
+        """How many queries each subset lacks: a third of them, at least one."""
+        return max(1, n_queries // 3)
+
+    def subset_rankings(self, values: Floats) -> tuple[tuple[slice, Ranks], ...]:
+        """The rankings of the runs' means over each subset of the queries, part by part.
+
+        Args:
+            values: of shape (n_runs, n_queries), at least two queries.
+        """
+        key = hashlib.blake2b(np.ascontiguousarray(values).data).digest(), values.shape
+        if key in self._ranked:
+            # The one that was asked for last goes last.
+            self._ranked[key] = self._ranked.pop(key)
+            return self._ranked[key]
+        while len(self._ranked) >= _KEPT:
+            del self._ranked[next(iter(self._ranked))]
+        kept = self._subsets(values.shape[1])
+        subset_means = np.round(values @ kept / kept[:, 0].sum(), TIE_DECIMALS)
+        self._ranked[key] = ranked_subsets = tuple(rankings(subset_means))
+        return ranked_subsets
+
+    def sample_errors(self, values: Floats) -> Floats:
+        """How far the runs' means over samples of the queries, with replacement, lie from those over all.
+
+        Times sqrt(n / (n - 1)) for n queries, so that their variance is the unbiased one.
+
+        Returns:
+            Shape (n_runs, resamples // 2, at least one).
+        """
+        n_queries, n_samples = values.shape[1], max(1, self.resamples // 2)
+        drawn = np.random.default_rng([self._seed, 1]).integers(0, n_queries, size=(n_samples, n_queries))
+        # How often each query is in each sample.
+        cells = np.bincount((drawn + np.arange(n_samples)[:, None] * n_queries).ravel(), minlength=drawn.size)
+        weights = cells.reshape(n_samples, n_queries).T / n_queries - 1 / n_queries
+        errors: Floats = values @ weights * math.sqrt(n_queries / (n_queries - 1))
+        return errors
+
+    def _subsets(self, n_queries: int) -> Floats:
+        """1 for each query that is in a subset, else 0; shape (n_queries, n_subsets)."""
+        size = self.n_deleted(n_queries)
+        if math.comb(n_queries, size) <= self.resamples:
+            deleted = np.array(list(itertools.combinations(range(n_queries), size)))
+        else:
+            keys = np.random.default_rng(self._seed).random((self.resamples, n_queries))
+            deleted = np.argpartition(keys, size, axis=1)[:, :size]
+        kept = np.ones((n_queries, len(deleted)))
+        kept[deleted.T, np.arange(len(deleted))] = 0
+        return kept
+
+
+def denoised(rubric: Floats, official: Floats) -> tuple[Floats, Floats]:
+    """The runs' means on both sides, moved so that they vary as the runs do, without the queries' noise.
+
+    Means over few queries lie further apart than the runs do over all that might be asked, and agree less
+    (or, as both sides have the same queries, more). Along the two axes on which covariance of means C and
+    of their noise S are both diagonal, deviations are multiplied by the root of the share that is not noise:
+    A = C^1/2 (I - C^-1/2 S C^-1/2)^1/2 C^-1/2, so that A C A' = C - S. These are constrained empirical Bayes
+    estimates (Louis, "Estimating a Population of Parameter Values Using Bayes and Empirical Bayes Methods",
+    JASA 79, 1984), of two values each. S is of what is left of the values without run and query means.
+
+    Args:
+        rubric: values of shape (n_runs, n_queries), at least two of each.
+        official: of the same shape; or scores of shape (n_runs,), which have no noise.
+
+    Returns:
+        Two arrays of shape (n_runs,), on the scale of the values and centred; scores as far as they go.
+    """
+    n_runs, n_queries = rubric.shape
+    sides = [rubric, official if official.ndim == 2 else np.repeat(official[:, None], n_queries, axis=1)]
+    centred = [side - side.mean(axis=0) for side in sides]
+    means = np.array([side.mean(axis=1) for side in centred])
+    scale = np.sqrt((means**2).sum(axis=1, keepdims=True) / (n_runs - 1))
+    left = [
+        (side - mean[:, None]) / unit for side, mean, unit in zip(centred, means, scale[:, 0], strict=True)
+    ]
+    noise = np.array([[np.vdot(a, b) for b in left] for a in left]) / (
+        (n_runs - 1) * (n_queries - 1) * n_queries
+    )
+    spread, axes = np.linalg.eigh((means / scale) @ (means / scale).T / (n_runs - 1))
+    # Sides that agree to the last digit have one axis alone.
+    used = spread > 1e-9
+    root = axes[:, used] * np.sqrt(spread[used])
+    whitened = axes[:, used].T / np.sqrt(spread[used])[:, None]
+    share, turn = np.linalg.eigh(np.eye(int(used.sum())) - whitened @ noise @ whitened.T)
+    kept = turn * np.sqrt(np.clip(share, _LEAST_SIGNAL, 1)) @ turn.T
+    a, b = root @ kept @ whitened @ (means / scale) * scale
+    return a, b
