@@ -81,7 +81,8 @@ def learn(
     judged or not), out/learned.qrels (the official judgments as they are, and labels for the rest) and
     out/learned.json (by what and from what). People's judgments are never changed; nothing is graded.
 
-    Needs the extras `learn` and `offline`. The first time each passage is encoded: some hundred a second.
+    Needs the extras `learn` and `offline`. The first time each passage is encoded: a few dozen a second on a
+    CPU.
     """
     if not cross_validate and (known or top or teams or aligned or as_json or wide):
         raise click.UsageError("--known, --top, --teams, --json, --table and --wide are of --cross-validate")

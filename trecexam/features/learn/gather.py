@@ -44,8 +44,8 @@ def gather(
     }
     if not any(texts.values()):
         raise TrecexamError(
-            "no pooled passage has a text to learn from, or its query has none: name them with `passages` and "
-            "`queries` in [track]",
+            "no pooled passage has a text to learn from, or its query has none: name them with `passages` "
+            "and `queries` in [track]",
             path=track.folder.root,
         )
     asked = {query_id: track.query_texts[query_id] for query_id in texts}
@@ -135,8 +135,8 @@ def odd_texts(track: LoadedTrack, queries: Sequence[PooledQueryToLearn]) -> Iter
     mute = [query_id for query_id in track.pool if not _asks(track, query_id)]
     if mute:
         yield (
-            f"{plural(len(mute), 'query')} ({shorten_list(mute, 3, dots=True)}) without a text: left out, but for "
-            "the official lines"
+            f"{plural(len(mute), 'query')} ({shorten_list(mute, 3, dots=True)}) without a text: left out, "
+            "but for the official lines"
         )
     letters = [
         letter

@@ -16,8 +16,10 @@ from trecexam.features.learn.arithmetic.ndcg import ndcg
 from trecexam.features.learn.arithmetic.pooled import PooledQueryToLearn
 from trecexam.features.learn.arithmetic.process import KERNELS, Kernel
 from trecexam.features.learn.arithmetic.splits import Split
+from trecexam.scores.correlation import Correlation, correlate
 from trecexam.scores.kappa import kappa
 from trecexam.scores.rank_correlation.ranks import ranked
+from trecexam.scores.rank_correlation.resampling import QueryDraws
 from trecexam.scores.rank_correlation.tau import kendall_tau
 from trecexam.scores.ties import TIE_DECIMALS
 
@@ -30,7 +32,7 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure and its 95% interval: percentiles of a bootstrap over queries, or that of `kappa`."""
+    """A figure and its 95% interval: of kappa and tau the house's, else percentiles over draws of queries."""
 
     value: float = math.nan
     low: float = math.nan
@@ -91,6 +93,7 @@ class CrossValidation:
         self._kernels = kernels
         n = len(queries)
         draws = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=resamples).T
+        self._draws = QueryDraws(min(resamples, 300), seed)
         # The first column is no draw but the queries as they are.
         self._weights = np.hstack([np.ones((n, 1)), draws]) / n
         judged = [query.judgments for query in queries]
@@ -109,6 +112,7 @@ class CrossValidation:
         names = (LEARNED, *self.methods)
         taus: dict[str, list[Floats]] = {name: [] for name in names}
         shifts: dict[str, list[Floats]] = {name: [] for name in names}
+        correlations: dict[str, list[Correlation]] = {name: [] for name in names}
         # One table of counts a query and method; repeats by themselves, parts of one whole together.
         counts: dict[str, list[NDArray[np.int64]]] = {name: [] for name in names}
         known: list[int] = []
@@ -132,9 +136,10 @@ class CrossValidation:
                             for new, old, use in zip(of_queries, gains[name], touched, strict=True)
                         ]
                     else:
-                        tau, shift = self._compared(self._board(of_queries), part.runs)
+                        tau, shift, correlation = self._compared(self._board(of_queries), part.runs)
                         taus[name].append(tau)
                         shifts[name].append(shift)
+                        correlations[name].append(correlation)
                     if labels is not None:
                         for at, hide in enumerate(part.hidden):
                             tables[name][at] += self._table(self._queries[at].judgments, labels[at], hide)
@@ -142,9 +147,10 @@ class CrossValidation:
                     progress()
             if split.whole:
                 for name in names:
-                    tau, shift = self._compared(self._board(gains[name]), None)
+                    tau, shift, correlation = self._compared(self._board(gains[name]), None)
                     taus[name].append(tau)
                     shifts[name].append(shift)
+                    correlations[name].append(correlation)
             for name in names:
                 counts[name].append(tables[name])
             known.append(n_known // max(1, len(repeat)))
@@ -168,15 +174,8 @@ class CrossValidation:
                     name,
                     n_known_mean,
                     n_hidden_mean,
-                    Estimate(
-                        *(
-                            float(np.mean([getattr(k, end) for k in kappas]))
-                            for end in ("value", "low", "high")
-                        )
-                    )
-                    if kappas
-                    else Estimate(),
-                    _estimate(mean_taus[name]),
+                    _mean(kappas, "value", "low", "high") if kappas else Estimate(),
+                    _mean(correlations[name], "kendall_tau", "tau_low", "tau_high"),
                     _estimate(np.mean(shifts[name], axis=0)),
                     gain,
                 )
@@ -239,15 +238,17 @@ class CrossValidation:
             ]
         )
 
-    def _compared(self, board: Floats, runs: Sequence[int] | None) -> tuple[Floats, Floats]:
-        """Tau, and the shift of these runs (None: all), with the queries as they are and in each draw."""
+    def _compared(self, board: Floats, runs: Sequence[int] | None) -> tuple[Floats, Floats, Correlation]:
+        """Tau, and the shift of these runs (None: all), with the queries as they are and in each draw; and
+        tau with its interval.
+        """
         sides = [np.round(side @ self._weights, TIE_DECIMALS) for side in (board, self._official)]
         taus, shifts = np.empty(self._weights.shape[1]), np.empty(self._weights.shape[1])
         for part, ours, theirs in ranked(*sides):
             taus[part] = kendall_tau(ours, theirs)
             moved = np.abs(ours.mean_ranks - theirs.mean_ranks)
             shifts[part] = (moved if runs is None else moved[list(runs)]).mean(axis=0)
-        return taus, shifts
+        return taus, shifts, correlate(board, self._official, draws=self._draws)
 
     def _table(self, judgments: Floats, labels: Floats, hidden: Bools) -> NDArray[np.int64]:
         official, ours = (side[hidden] >= self._min_relevant for side in (judgments, labels))
@@ -274,6 +275,11 @@ def verdicts(rows: Sequence[Row]) -> Iterator[str]:
         else:
             how = "not shown to be better than the best other way"
         yield f"{row.split}: learned labels are {how}: {difference} ({interval})"
+
+
+def _mean(figures: Sequence[object], *names: str) -> Estimate:
+    """The means of a value and of its interval's ends."""
+    return Estimate(*(float(np.mean([getattr(figure, name) for figure in figures])) for name in names))
 
 
 def _estimate(values: Floats) -> Estimate:
