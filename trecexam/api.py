@@ -31,6 +31,8 @@ from trecexam.features.judge_next.judge_next import next_judgments
 from trecexam.features.leaderboard.differences import differences
 from trecexam.features.leaderboard.overall import overall_leaderboard
 from trecexam.features.leaderboard.readings import difference
+from trecexam.features.learn.learn import LearnedLabels, learn
+from trecexam.features.learn.validation import cross_validate
 from trecexam.features.override import overriding
 from trecexam.features.ragval import calls as ragval
 from trecexam.features.ragval import judging
@@ -244,6 +246,19 @@ class Track:
     fill = on_loader(filling.fill)
     simulate_runs = on_loaded(simulate_runs)
     simulate_removal = on_loaded(simulate_removal)
+
+    # What the unjudged passages would be judged, learned from the others.
+
+    learn = on_loaded(learn)
+    cross_validate = on_loaded(cross_validate)
+
+    def write_learned(self, learned: LearnedLabels) -> tuple[Path, ...]:
+        """Writes what `learn` gave to out/, and names it in the manifest; gives the files that changed.
+
+        Raises:
+            TrecexamError: a file cannot be written.
+        """
+        return Outputs(self.folder).write_learned(learned)
 
     # What the grader did, what people say to it, and what changed.
 

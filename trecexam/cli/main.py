@@ -38,6 +38,7 @@ COMMANDS = {
         "Several graders by thresholds, and with each other.",
     ),
     "fill": ("trecexam.cli.fill", "fill", "Grade the holes of official judgments, and merge."),
+    "learn": ("trecexam.cli.learn", "learn", "Learn from judgments what the rest would be judged."),
     "verify": ("trecexam.cli.verify", "verify", "Look at grades, grids, missed passages, spurious items."),
     "holes": ("trecexam.cli.holes", "holes", "Passages in the first ranks without a judgment or a grade."),
     "simulate": ("trecexam.cli.simulate", "simulate", "How far filled judgment holes can be trusted."),

@@ -211,6 +211,22 @@ class WatchSection(Section):
     poll: float = Field(5.0, gt=0, description="Seconds between looks at the folder.")
 
 
+class LearnSection(Section):
+    """What `trecexam learn` does without being asked, and with which encoder."""
+
+    update: bool = Field(
+        False,
+        description="Learn at each update, too, where there are official judgments: out/learned.tsv and "
+        "out/learned.qrels. Needs the extras learn and offline.",
+    )
+    encoder: str | None = Field(
+        None,
+        examples=["sentence-transformers/all-MiniLM-L6-v2"],
+        description="A sentence-transformers model, a folder or hub id. Unset: the embedding grader's, else "
+        "the extra 'offline'.",
+    )
+
+
 class ReportPageSection(Section):
     """The page for people beside the tables."""
 
@@ -234,6 +250,7 @@ class TrackConfig(Section):
     scores: ScoresSection = ScoresSection()  # type: ignore[call-arg]
     report: ReportPageSection = ReportPageSection()  # type: ignore[call-arg]
     watch: WatchSection = WatchSection()  # type: ignore[call-arg]
+    learn: LearnSection = LearnSection()  # type: ignore[call-arg]
     generator: GeneratorSection = GeneratorSection()  # type: ignore[call-arg]
     exam: ExamSection = ExamSection()  # type: ignore[call-arg]
 

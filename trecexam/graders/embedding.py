@@ -96,28 +96,41 @@ class EmbeddingGrader:
 
     @cached_property
     def _model(self) -> Any:
-        missing = _missing_packages()
-        if missing:
-            raise GraderError(f"the `embedding` grader is not installed ({missing}): {HOW_TO_GET}")
-        # A progress bar for the tensors of a small model is noise in a log.
-        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-        from sentence_transformers import SentenceTransformer
-        from transformers.utils import logging
+        return load_model(self.folder, self.device)
 
-        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-        try:
-            return SentenceTransformer(
-                str(self.folder),
-                device=self.device,
-                local_files_only=True,
-                trust_remote_code=False,
-                model_kwargs={"use_safetensors": True},
-            )
-        except (OSError, ValueError, RuntimeError) as error:
-            reason = str(error).split("\n", 1)[0]
-            raise GraderError(
-                f"cannot be loaded as a sentence-transformers model: {reason}", path=self.folder
-            ) from error
+
+def load_model(folder: Path, device: str | None, dtype: str | None = None) -> Any:
+    """The sentence-transformers model in a folder.
+
+    Args:
+        device: as torch names it; None for the best one.
+        dtype: of its numbers, as torch names it; None for its own.
+
+    Raises:
+        GraderError: what it takes is not installed, or it cannot be loaded.
+    """
+    missing = _missing_packages()
+    if missing:
+        raise GraderError(f"the `embedding` grader is not installed ({missing}): {HOW_TO_GET}")
+    # A progress bar for the tensors of a small model is noise in a log.
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    from sentence_transformers import SentenceTransformer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        return SentenceTransformer(
+            str(folder),
+            device=device,
+            local_files_only=True,
+            trust_remote_code=False,
+            model_kwargs={"use_safetensors": True, **({} if dtype is None else {"dtype": dtype})},
+        )
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = str(error).split("\n", 1)[0]
+        raise GraderError(
+            f"cannot be loaded as a sentence-transformers model: {reason}", path=folder
+        ) from error
 
 
 def _by_passages(cells: Iterable[Cell], limit: int) -> Iterator[list[Cell]]:

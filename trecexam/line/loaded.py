@@ -99,7 +99,7 @@ class LoadedTrack(TrackInputs):
             "ranks": _digest([ranks and self.digests.get(shown(ranks))]),
             "settings": _digest(
                 [
-                    self.config.model_dump(mode="json", exclude={"generator", "exam", "watch"}),
+                    self.config.model_dump(mode="json", exclude={"generator", "exam", "learn", "watch"}),
                     self.measures,
                     identity_json(self.grader.identity),
                     versions(),

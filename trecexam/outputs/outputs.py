@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trecexam.features.history.history import History
+from trecexam.features.learn.learn import IDENTITY as LEARNED
+from trecexam.features.learn.learn import LearnedLabels
 from trecexam.files import atomic as files
+from trecexam.files.memory import recall
 from trecexam.files.stamps import Rejected, stamp
 from trecexam.graders.base import identity_json
 from trecexam.line.sheets import Counts
@@ -183,6 +186,26 @@ class Outputs:
         }
         files.replace(self._memory, json.dumps(memory).encode())
 
+    def write_learned(self, labels: LearnedLabels) -> tuple[Path, ...]:
+        """Writes what was learned and names it in the manifest; where there is none, the next update does.
+
+        Returns:
+            The files that changed.
+
+        Raises:
+            TrecexamError: one cannot be written.
+        """
+        written = labels.write(self.folder.out)
+        manifest = recall(self.folder.out / MANIFEST)
+        if manifest:
+            self._put({MANIFEST: to_json({**manifest, **self._learned()}).encode()})
+        return written
+
+    def _learned(self) -> dict[str, Any]:
+        """What learned.json says, of the judgments as they were then."""
+        learned = recall(self.folder.out / LEARNED)
+        return {"learned": learned} if learned else {}
+
     def forget(self) -> None:
         """The next update looks at everything again."""
         files.remove(self._memory)
@@ -225,7 +248,7 @@ class Outputs:
         return {
             "complete": complete,
             "grader": dict(track.grader.identity),
-            "config": track.config.model_dump(mode="json", exclude={"generator", "exam"}),
+            "config": track.config.model_dump(mode="json", exclude={"generator", "exam", "learn"}),
             "counts": {
                 "queries": len(track.bank.query_ids),
                 "items": len(track.bank),
@@ -239,6 +262,7 @@ class Outputs:
             "inputs": track.digests,
             "outputs": hashes,
             "versions": _versions(),
+            **self._learned(),
         }
 
 

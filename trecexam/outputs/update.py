@@ -12,11 +12,13 @@ from pathlib import Path
 
 from converters.errors import StoppedError
 from converters.lines import stoppable
-from trecexam.errors import StoreError
+from trecexam.errors import StoreError, TrecexamError
+from trecexam.features.learn.learn import learn
 from trecexam.files.stamps import fingerprint
 from trecexam.graders.base import identity_digest, identity_json
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.grading import Progress
+from trecexam.line.loaded import LoadedTrack
 from trecexam.line.loader import TrackLoader
 from trecexam.line.measures import without_vital
 from trecexam.line.rejected import left_out, not_computable, rejected_rows
@@ -81,6 +83,7 @@ def update(
     with threadpool_limits(1, user_api="blas"), _not_collected():
         written = outputs.write(track, rejected, loader.grading.usage(), complete=outcome.complete)
     loader.keep_codes(track)
+    learned, why_not = _learn(track, outputs) if outcome.complete else ((), ())
     if outcome.complete:
         stored = None if loader.traits.meter is None else _stored(loader)
         outputs.remember(seen, len(track.runs), track.counts, rejected, stored)
@@ -94,13 +97,25 @@ def update(
         track.counts,
         rejected,
         outcome.complete,
-        tuple(written.files),
+        (*written.files, *learned),
         written.entry,
         outcome.why,
         outcome.cut,
         without_vital(track.measures, track.bank),
-        track.notes,
+        (*track.notes, *why_not),
     )
+
+
+def _learn(track: LoadedTrack, outputs: Outputs) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+    """Learns, where the settings say so and there are judgments: the files that changed, and what is odd."""
+    if not track.config.learn.update or track.official is None:
+        return (), ()
+    try:
+        labels = learn(track)
+        return outputs.write_learned(labels), tuple(f"learn: {line}" for line in labels.notes)
+    except TrecexamError as error:
+        # Grades and leaderboard do not hang on it.
+        return (), (f"nothing learned, out/learned.tsv is as it was: {error}",)
 
 
 @contextlib.contextmanager

@@ -130,7 +130,7 @@ def _provenance(track: LoadedTrack, facts: UpdateFacts) -> dict[str, Any]:
         "Official judgments": judged,
     }
     inputs = Table(("file", "sha256"), tuple(track.digests.items()))
-    settings = track.config.model_dump(mode="json", exclude={"generator", "exam"}, exclude_none=True)
+    settings = track.config.model_dump(mode="json", exclude={"generator", "exam", "learn"}, exclude_none=True)
     return {
         "facts": tuple(rows.items()),
         "grader": _json(identity),

@@ -1,0 +1,280 @@
+"""`trecexam learn` and `Track.learn`: what is written, what is refused, what is said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from learnable import WordEncoder, make_learnable
+
+import trecexam
+from trecexam.cli.main import run
+
+Rows = list[dict[str, str]]
+
+
+def learned(root: Path) -> Rows:
+    header, *rows = (line.split("\t") for line in (root / "out" / "learned.tsv").read_text().splitlines())
+    return [dict(zip(header, row, strict=True)) for row in rows]
+
+
+def judgments(root: Path) -> dict[tuple[str, str], str]:
+    rows = (line.split() for line in (root / "qrels.txt").read_text().splitlines())
+    return {(query_id, doc_id): label for query_id, _, doc_id, label in rows}
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 0) -> str:
+    capsys.readouterr()
+    assert run(["learn", *map(str, arguments)]) == status
+    return capsys.readouterr().err
+
+
+def edit_qrels(root: Path, change: Callable[[list[str]], str | None]) -> None:
+    rows = [line.split() for line in (root / "qrels.txt").read_text().splitlines()]
+    changed = [(row, change(row)) for row in rows]
+    (root / "qrels.txt").write_text(
+        "".join(f"{' '.join(row[:3])} {label}\n" for row, label in changed if label is not None)
+    )
+
+
+def test_each_pooled_passage_has_a_gain_and_people_keep_their_word(learnable: Path) -> None:
+    assert run(["learn", str(learnable)]) == 0
+    rows, people = learned(learnable), judgments(learnable)
+    pooled = set()
+    for path in (learnable / "runs").iterdir():
+        pooled |= {(line.split()[0], line.split()[2]) for line in path.read_text().splitlines()}
+    assert {(row["query_id"], row["doc_id"]) for row in rows} == pooled
+    for row in rows:
+        label = people.get((row["query_id"], row["doc_id"]))
+        assert row["judged"] == ("no" if label is None else "yes")
+        if label is None:
+            assert 0 <= float(row["gain"]) <= 2
+            assert float(row["sd"]) > 0
+            assert row["label"] in "012"
+        else:
+            assert (float(row["gain"]), float(row["sd"]), row["label"]) == (float(label), 0, label)
+
+
+def test_the_qrels_are_the_official_lines_as_they_are_and_a_line_for_each_other_passage(
+    learnable: Path,
+) -> None:
+    assert run(["learn", str(learnable)]) == 0
+    lines = (learnable / "out" / "learned.qrels").read_text()
+    official = (learnable / "qrels.txt").read_text()
+    assert lines.startswith(official)
+    new = [row for row in learned(learnable) if row["judged"] == "no"]
+    assert lines[len(official) :].splitlines() == [
+        f"{r['query_id']} 0 {r['doc_id']} {r['label']}" for r in new
+    ]
+
+
+def test_what_is_learned_agrees_with_judgments_that_were_taken_away(learnable: Path) -> None:
+    full = judgments(learnable)
+    edit_qrels(learnable, lambda row: None if row[2].endswith(("4", "5")) else row[3])
+    assert run(["learn", str(learnable)]) == 0
+    hidden = [
+        row for row in learned(learnable) if row["doc_id"].endswith(("4", "5")) and row["judged"] == "no"
+    ]
+    pairs = [(float(row["gain"]), int(full[row["query_id"], row["doc_id"]])) for row in hidden]
+    mean = {high: [gain for gain, label in pairs if (label == 2) == high] for high in (True, False)}
+    assert sum(mean[True]) / len(mean[True]) > sum(mean[False]) / len(mean[False]) + 0.5
+
+
+def test_learning_again_gives_the_same_bytes_and_encodes_nothing(
+    learnable: Path, encoder: WordEncoder
+) -> None:
+    assert run(["learn", str(learnable)]) == 0
+    before = {path.name: path.read_bytes() for path in (learnable / "out").iterdir()}
+    assert len(encoder.encoded) == len(set(encoder.encoded))
+    encoder.encoded.clear()
+    assert run(["learn", str(learnable)]) == 0
+    assert {path.name: path.read_bytes() for path in (learnable / "out").iterdir()} == before
+    assert encoder.encoded == []
+
+
+def test_a_new_passage_is_encoded_and_no_other(learnable: Path, encoder: WordEncoder) -> None:
+    assert run(["learn", str(learnable)]) == 0
+    encoder.encoded.clear()
+    with (learnable / "passages.jsonl").open("a") as passages:
+        passages.write(json.dumps({"docid": "new", "text": "q0a q0b q0c new"}) + "\n")
+    (learnable / "runs" / "e.run").write_text("q0 Q0 new 1 9 e\n")
+    assert run(["learn", str(learnable)]) == 0
+    assert [text for text in encoder.encoded if "new" in text] == ["q0a q0b q0c new"]
+    assert len(encoder.encoded) == 2  # and its query, for its tokens
+
+
+def test_kept_vectors_that_cannot_be_read_are_made_again(learnable: Path) -> None:
+    assert run(["learn", str(learnable)]) == 0
+    before = (learnable / "out" / "learned.tsv").read_bytes()
+    (kept,) = (learnable / ".trecexam").glob("encoded-*.npz")
+    kept.write_bytes(kept.read_bytes()[:100])
+    assert run(["learn", str(learnable)]) == 0
+    assert (learnable / "out" / "learned.tsv").read_bytes() == before
+
+
+def test_the_manifest_says_by_what_and_from_which_judgments_it_was_learned(learnable: Path) -> None:
+    (learnable / "out").mkdir()
+    (learnable / "out" / "manifest.json").write_text('{"complete": true}')
+    assert run(["learn", str(learnable)]) == 0
+    manifest = json.loads((learnable / "out" / "manifest.json").read_text())
+    assert manifest["complete"]
+    first = manifest["learned"]
+    assert first["encoder"] == {"model": "words", "words": 1}
+    assert first["judgments"]["count"] == sum(row["judged"] == "yes" for row in learned(learnable))
+    edit_qrels(learnable, lambda row: "0" if row[2] == "q0-d01" else row[3])
+    assert run(["learn", str(learnable)]) == 0
+    second = json.loads((learnable / "out" / "manifest.json").read_text())["learned"]
+    assert second == json.loads((learnable / "out" / "learned.json").read_text())
+    assert first["judgments"]["sha256"] != second["judgments"]["sha256"]
+
+
+@pytest.mark.parametrize("scale", ["001", "014"], ids=["0..1", "0..4 with gaps"])
+def test_labels_are_of_the_scale_that_people_use(learnable: Path, scale: str) -> None:
+    edit_qrels(learnable, lambda row: scale[int(row[3])])
+    assert run(["learn", str(learnable)]) == 0
+    rows = learned(learnable)
+    assert {row["label"] for row in rows} <= set(scale)
+    assert max(float(row["gain"]) for row in rows) == int(scale[-1])
+
+
+def test_negative_labels_are_no_judgments_and_their_lines_stay(
+    learnable: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit_qrels(learnable, lambda row: "-1" if row[2] == "q1-d01" else row[3])
+    assert "1 passages have a negative label" in said(capsys, learnable)
+    (row,) = (row for row in learned(learnable) if row["doc_id"] == "q1-d01")
+    assert row["judged"] == "no"
+    assert (learnable / "out" / "learned.qrels").read_text().count(" q1-d01 ") == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda row: "1", "nothing to learn: all "),
+        (lambda row: "-2", "nothing to learn: no judgments"),
+    ],
+)
+def test_judgments_that_teach_nothing_are_named(
+    learnable: Path, capsys: pytest.CaptureFixture[str], change: Callable[[list[str]], str], why: str
+) -> None:
+    edit_qrels(learnable, change)
+    error = said(capsys, learnable, status=2)
+    assert why in error
+    assert "judge-next" in error
+    assert not (learnable / "out" / "learned.tsv").exists()
+
+
+def test_without_judgments_it_is_said_what_to_do(learnable: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (learnable / "qrels.txt").unlink()
+    assert "no official judgments: put qrels.txt here" in said(capsys, learnable, status=2)
+
+
+def test_judgments_of_one_query_alone_are_learned_from_and_called_into_question(
+    learnable: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit_qrels(learnable, lambda row: row[3] if row[0] == "q0" else None)
+    error = said(capsys, learnable)
+    assert "all judgments are of one query, 'q0'" in error
+    assert "judgments only: see --cross-validate" in error
+    assert {row["query_id"] for row in learned(learnable)} == {f"q{at}" for at in range(5)}
+
+
+def test_passages_without_a_text_are_named_and_keep_their_judgment(
+    learnable: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = (learnable / "passages.jsonl").read_text().splitlines(keepends=True)
+    kept = [line for line in lines if '"q0-d01"' not in line and '"q0-d00"' not in line]
+    (learnable / "passages.jsonl").write_text("".join(kept))
+    error = said(capsys, learnable)
+    assert "1 judged passage ('q0-d01') without a text" in error
+    assert "1 unjudged passage without a text" in error
+    rows = {row["doc_id"]: row for row in learned(learnable)}
+    assert rows["q0-d01"]["judged"] == "yes"
+    assert "q0-d00" not in rows
+
+
+def test_passages_in_another_script_are_named(learnable: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [json.loads(line) for line in (learnable / "passages.jsonl").read_text().splitlines()]
+    (learnable / "passages.jsonl").write_text(
+        "".join(json.dumps({**row, "text": f"слова {row['docid']} русские слова"}) + "\n" for row in rows)
+    )
+    assert "letters are not Latin" in said(capsys, learnable)
+
+
+def test_labels_of_a_machine_are_not_learned_from(
+    learnable: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["learn", str(learnable)]) == 0
+    config = (learnable / "trecexam.toml").read_text()
+    (learnable / "trecexam.toml").write_text(
+        config.replace("[track]", '[track]\nqrels = "out/learned.qrels"')
+    )
+    assert "labels of a machine are among these judgments" in said(capsys, learnable, status=2)
+
+
+def test_another_tracks_judgments_are_a_start_for_one_that_has_none(learnable: Path, tmp_path: Path) -> None:
+    bare = make_learnable(tmp_path / "bare", queries=2)
+    truth = judgments(bare)
+    (bare / "qrels.txt").unlink()
+    assert run(["learn", str(bare), "--from", str(learnable)]) == 0
+    rows = learned(bare)
+    assert {row["judged"] for row in rows} == {"no"}
+    known = [(float(r["gain"]), int(truth[k])) for r in rows if (k := (r["query_id"], r["doc_id"])) in truth]
+    high, low = ([gain for gain, label in known if (label == 2) == best] for best in (True, False))
+    assert sum(high) / len(high) > sum(low) / len(low)
+
+
+def test_another_tracks_scale_must_be_the_same(
+    learnable: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = make_learnable(tmp_path / "other", labels=2)
+    error = said(capsys, learnable, "--from", other, status=2)
+    assert "the highest judgment here is 2, and that of" in error
+
+
+def test_python_gives_the_same_table_and_writes_nothing_unasked(learnable: Path) -> None:
+    with trecexam.open_track(learnable) as track:
+        labels = track.learn()
+        assert not (learnable / "out" / "learned.tsv").exists()
+        track.write_learned(labels)
+    rows = learned(learnable)
+    assert [(row["query_id"], row["doc_id"]) for row in rows] == [tuple(row[:2]) for row in labels.table.rows]
+
+
+def test_options_of_the_validation_are_refused_without_it(
+    learnable: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "of --cross-validate" in said(capsys, learnable, "--known", "0.5", status=2)
+
+
+def test_an_update_learns_where_the_settings_say_so(learnable: Path) -> None:
+    with (learnable / "trecexam.toml").open("a") as config:
+        config.write('\n[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n')
+    row = {"query_id": "q0", "doc_id": "q0-d01", "item_id": "q0/1", "rating": 3}
+    (learnable / "grades.jsonl").write_text(json.dumps(row) + "\n")
+    assert run(["watch", str(learnable), "--once"]) in (0, 1)
+    assert not (learnable / "out" / "learned.tsv").exists()
+    with (learnable / "trecexam.toml").open("a") as config:
+        config.write("\n[learn]\nupdate = true\n")
+    with trecexam.open_track(learnable) as track:
+        assert "learned.tsv" in {path.name for path in track.update().written}
+        manifest = json.loads((learnable / "out" / "manifest.json").read_text())
+        assert manifest["learned"]["judgments"]["source"] == "qrels.txt"
+        assert not track.update().changed
+        edit_qrels(learnable, lambda row: "1")
+        (note,) = (line for line in track.update().notes if "learn" in line)
+        assert "nothing learned, out/learned.tsv is as it was" in note
+        assert "judgments are 1" in note
+
+
+def test_a_query_without_a_text_stops_no_other(learnable: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("queries.tsv", "bank.questions.jsonl"):
+        text = (learnable / name).read_text()
+        text = text.replace("q0\tq0a q0b q0c", "q0\t ").replace('"query_text": "q0a"', '"query_text": ""')
+        (learnable / name).write_text(text)
+    if "'q0'" in (error := said(capsys, learnable)):
+        assert "1 query ('q0') without a text: left out, but for the official lines" in error
+    assert {row["query_id"] for row in learned(learnable)} == {"q1", "q2", "q3", "q4"}
+    assert " q0-d01 " in (learnable / "out" / "learned.qrels").read_text()

@@ -1,0 +1,223 @@
+"""`learn --cross-validate`: what is hidden, what it is compared with, and what is said of it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from learnable import WordEncoder, make_learnable
+from scipy.stats import kendalltau
+from sklearn.metrics import cohen_kappa_score
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.features.learn.arithmetic.cross_validation import (
+    CrossValidation,
+    Estimate,
+    Row,
+    verdicts,
+)
+from trecexam.features.learn.arithmetic.learning import fit, predict
+from trecexam.features.learn.arithmetic.pooled import PooledQueryToLearn
+from trecexam.features.learn.arithmetic.splits import (
+    half_of_teams,
+    most_retrieved,
+    queries_left_out,
+    random_share,
+    teams_left_out,
+)
+from trecexam.features.learn.learn import to_learn
+from trecexam.line.loader import TrackLoader
+from trecexam.track import TrackFolder
+
+
+@pytest.fixture(scope="module")
+def queries(tmp_path_factory: pytest.TempPathFactory) -> tuple[PooledQueryToLearn, ...]:
+    root = make_learnable(tmp_path_factory.mktemp("validation") / "track", queries=6)
+    with TrackLoader(TrackFolder.open(root)) as loader:
+        return to_learn(loader.load(), encoder=WordEncoder()).queries
+
+
+def naive_ndcg(ranking: list[float], best: list[float]) -> float:
+    dcg = [sum(gain / math.log2(at + 2) for at, gain in enumerate(side[:10])) for side in (ranking, best)]
+    return dcg[0] / dcg[1] if dcg[1] else 0.0
+
+
+def naive_board(queries: tuple[PooledQueryToLearn, ...], gains: list[list[float]]) -> np.ndarray:
+    board = []
+    for of_run in range(len(queries[0].ranks)):
+        values = []
+        for query, of_query in zip(queries, gains, strict=True):
+            ranking = [of_query[at] for at in query.ranks[of_run] if at >= 0 and not math.isnan(of_query[at])]
+            best = sorted([g for g in of_query if not math.isnan(g)] + query.elsewhere.tolist(), reverse=True)
+            values.append(naive_ndcg(ranking, best))
+        board.append(sum(values) / len(values))
+    return np.array(board)
+
+
+def test_figures_of_a_split_are_what_a_naive_computation_gives(
+    queries: tuple[PooledQueryToLearn, ...],
+) -> None:
+    split = most_retrieved([q.judgments for q in queries], [q.ranks for q in queries], 4)
+    rows = {row.method: row for row in CrossValidation(queries, 2, resamples=50).rows(split)}
+    hidden = split.repeats[0][0].hidden
+    seen = [query.hiding(hide) for query, hide in zip(queries, hidden, strict=True)]
+    fitted = fit([query.passages for query in seen])
+    predictions = [predict(fitted, query.passages) for query in seen]
+    official = naive_board(queries, [np.nan_to_num(q.judgments).tolist() for q in queries])
+    gains = {
+        "learned": [p.gains.tolist() for p in predictions],
+        "unjudged = 0": [np.nan_to_num(q.judgments).tolist() for q in seen],
+        "unjudged = 2": [np.nan_to_num(q.judgments, nan=2).tolist() for q in seen],
+        "condensed": [q.judgments.tolist() for q in seen],
+    }
+    ranks = {True: np.argsort(np.argsort(-official))}
+    for name, of_queries in gains.items():
+        board = naive_board(queries, of_queries)
+        assert rows[name].tau.value == pytest.approx(kendalltau(board, official).statistic)
+        if len(set(np.round(board, 12))) == len(board):
+            shift = np.abs(np.argsort(np.argsort(-board)) - ranks[True]).mean()
+            assert rows[name].shift.value == pytest.approx(shift)
+        assert rows[name].tau.low <= rows[name].tau.high
+    judged = np.concatenate([q.judgments[hide] for q, hide in zip(queries, hidden, strict=True)])
+    said = np.concatenate([p.labels[hide] for p, hide in zip(predictions, hidden, strict=True)])
+    assert rows["learned"].kappa.value == pytest.approx(cohen_kappa_score(judged >= 2, said >= 2))
+    assert rows["unjudged = 2"].kappa.value == 0
+    assert math.isnan(rows["condensed"].kappa.value)
+    best = max(row.tau.value for name, row in rows.items() if name != "learned")
+    assert rows["learned"].gain.value == pytest.approx(rows["learned"].tau.value - best)
+
+
+def test_a_query_that_is_left_out_is_predicted_without_its_own_judgments(
+    queries: tuple[PooledQueryToLearn, ...],
+) -> None:
+    split = queries_left_out([q.judgments for q in queries], folds=6)
+    rows = {row.method: row for row in CrossValidation(queries, 2, resamples=20).rows(split)}
+    judged, said = [], []
+    for at, query in enumerate(queries):
+        others = [other.passages for number, other in enumerate(queries) if number != at]
+        known = ~np.isnan(query.judgments)
+        blank = query.hiding(known)
+        said += (
+            predict(fit([*others[:at], blank.passages, *others[at:]]), blank.passages).labels[known].tolist()
+        )
+        judged += query.judgments[known].tolist()
+    naive = cohen_kappa_score(np.array(judged) >= 2, np.array(said) >= 2)
+    assert rows["learned"].kappa.value == pytest.approx(naive)
+    assert math.isnan(rows["unjudged = 0"].tau.value)
+
+
+def test_the_most_retrieved_passages_are_those_with_the_greatest_sums(
+    queries: tuple[PooledQueryToLearn, ...],
+) -> None:
+    split = most_retrieved([q.judgments for q in queries], [q.ranks for q in queries], 3)
+    for query, hidden in zip(queries, split.repeats[0][0].hidden, strict=True):
+        sums = Counter(dict.fromkeys(np.flatnonzero(~np.isnan(query.judgments)).tolist(), 0.0))
+        for of_run in query.ranks:
+            for rank, at in enumerate(of_run.tolist(), 1):
+                if at in sums:
+                    sums[at] += 1 / math.log2(rank + 1) if rank <= 10 else 0.1
+        best = sorted(sums, key=lambda at: (-round(sums[at], 9), at))[:3]
+        assert set(np.flatnonzero(hidden).tolist()) == set(sums) - set(best)
+
+
+def test_of_a_team_what_it_alone_brought_in_is_hidden(queries: tuple[PooledQueryToLearn, ...]) -> None:
+    teams = {"t": [0, 1], "b": [2], "c": [3]}
+    split = teams_left_out([q.judgments for q in queries], [q.ranks for q in queries], teams)
+    for part in split.repeats[0]:
+        own = list(part.runs or ())
+        for query, hidden in zip(queries, part.hidden, strict=True):
+            others = {
+                at for number, row in enumerate(query.ranks.tolist()) if number not in own for at in row
+            }
+            alone = {at for number in own for at in query.ranks[number].tolist()} - others - {-1}
+            assert set(np.flatnonzero(hidden).tolist()) == {
+                at for at in alone if not math.isnan(query.judgments[at])
+            }
+
+
+def test_what_half_of_the_teams_did_not_bring_is_hidden_and_the_others_are_looked_at(
+    queries: tuple[PooledQueryToLearn, ...],
+) -> None:
+    teams = {"t": [0, 1], "b": [2], "c": [3]}
+    split = half_of_teams([q.judgments for q in queries], [q.ranks for q in queries], teams, 3, seed=2)
+    assert len(split.repeats) == 3
+    for ((part,),) in zip(split.repeats, strict=True):
+        unseen = set(part.runs or ())
+        assert unseen in ({0, 1}, {2}, {3})
+        for query, hidden in zip(queries, part.hidden, strict=True):
+            brought = {at for run in {0, 1, 2, 3} - unseen for at in query.ranks[run].tolist()}
+            judged = np.flatnonzero(~np.isnan(query.judgments)).tolist()
+            assert set(np.flatnonzero(hidden).tolist()) == set(judged) - brought
+
+
+def test_a_share_is_known_and_each_repeat_draws_another(queries: tuple[PooledQueryToLearn, ...]) -> None:
+    judgments = [q.judgments for q in queries]
+    split = random_share(judgments, 0.5, 2, seed=1)
+    first, second = (np.concatenate(repeat[0].hidden) for repeat in split.repeats)
+    n = sum(int((~np.isnan(of_query)).sum()) for of_query in judgments)
+    assert 0.3 * n < first.sum() < 0.7 * n
+    assert (first != second).any()
+    again = random_share(judgments, 0.5, 2, seed=1)
+    assert (np.concatenate(again.repeats[0][0].hidden) == first).all()
+
+
+def row(method: str, tau: float, gain: Estimate = Estimate()) -> Row:  # noqa: B008
+    return Row("split", method, 1, 1, Estimate(), Estimate(tau), Estimate(), gain)
+
+
+@pytest.mark.parametrize(
+    ("tau", "low", "words"),
+    [
+        (0.9, 0.05, "are better than every other way: tau 0.900 against 0.800 of `condensed`"),
+        (0.9, -0.05, "are not shown to be better than the best other way"),
+        (0.8, -0.1, "are no better than the best other way"),
+    ],
+)
+def test_where_it_is_no_better_than_another_way_it_is_said(tau: float, low: float, words: str) -> None:
+    rows = [
+        row("learned", tau, Estimate(tau - 0.8, low, 0.2)),
+        row("condensed", 0.8),
+        row("unjudged = 0", 0.7),
+    ]
+    (line,) = verdicts(rows)
+    assert words in line
+
+
+def test_the_command_shows_every_way_with_intervals_and_writes_nothing(
+    learnable: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["learn", str(learnable), "--cross-validate", "--json", "--known", "0.5", "--top", "3"]) == 0
+    shown = capsys.readouterr()
+    result = json.loads(shown.out)
+    splits = list(dict.fromkeys(row["split"] for row in result["rows"]))
+    assert splits[:3] == ["queries left out", "50% known at random", "3 most retrieved known"]
+    methods = [row["method"] for row in result["rows"] if row["split"] == splits[1]]
+    assert methods == ["learned", "unjudged = 0", "unjudged = 1", "unjudged = 2", "condensed"]
+    learned = next(row for row in result["rows"] if row["split"] == splits[1])
+    assert learned["tau.low"] <= learned["tau.high"]
+    assert learned["kappa.low"] <= learned["kappa"] <= learned["kappa.high"]
+    assert all(line in shown.err for line in result["verdicts"])
+    assert not (learnable / "out").exists()
+
+
+def test_too_few_judgments_to_hide_any_are_named(learnable: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [line.split() for line in (learnable / "qrels.txt").read_text().splitlines()]
+    two = [next(row for row in rows if row[3] == label) for label in "02"]
+    (learnable / "qrels.txt").write_text("".join(" ".join(row) + "\n" for row in two))
+    assert run(["learn", str(learnable), "--cross-validate"]) == 2
+    assert "too few judgments to validate on" in capsys.readouterr().err
+
+
+def test_teams_are_left_out_as_the_file_says(learnable: Path, tmp_path: Path) -> None:
+    teams = tmp_path / "teams.tsv"
+    teams.write_text("nobody\tx\n")
+    with (
+        trecexam.open_track(learnable) as track,
+        pytest.raises(trecexam.TrecexamError, match="none of its runs"),
+    ):
+        track.cross_validate(teams=teams, resamples=10)

@@ -1,0 +1,1 @@
+"""A grader that learns from the judgments that a track has."""

@@ -1,0 +1,1 @@
+"""The arithmetic of learning: features, steps of the scale, Gaussian processes; no track, no file."""

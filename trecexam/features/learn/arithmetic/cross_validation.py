@@ -1,0 +1,291 @@
+"""How good learning is on judgments that are hidden from it, beside the plain rules for unjudged passages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trecexam.features.learn.arithmetic.cuts import fit_cuts, labels_of
+from trecexam.features.learn.arithmetic.features import Floats
+from trecexam.features.learn.arithmetic.learning import QueryPassages, fit, predict
+from trecexam.features.learn.arithmetic.ndcg import ndcg
+from trecexam.features.learn.arithmetic.pooled import PooledQueryToLearn
+from trecexam.features.learn.arithmetic.process import KERNELS, Kernel
+from trecexam.features.learn.arithmetic.splits import Split
+from trecexam.scores.correlation import Correlation, correlate
+from trecexam.scores.kappa import kappa
+from trecexam.scores.rank_correlation.ranks import ranked
+from trecexam.scores.rank_correlation.resampling import QueryDraws
+from trecexam.scores.rank_correlation.tau import kendall_tau
+from trecexam.scores.ties import TIE_DECIMALS
+
+LEARNED = "learned"
+#: Ranks that count in nDCG.
+K = 10
+
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure and its 95% interval: of kappa and tau the house's, else percentiles over draws of queries."""
+
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+
+
+@dataclass(frozen=True)
+class Row:
+    """What came of a split by one way of treating hidden judgments.
+
+    Attributes:
+        split: what was hidden.
+        method: "learned", "unjudged = 0" ..., "condensed", or the grader.
+        known, hidden: how many judgments, on average over the split's repeats.
+        kappa: of hidden judgments, at least min_relevant or not; NaN where the method gives no labels.
+        tau: Kendall's, of nDCG@10 leaderboards with these gains and with all judgments.
+        shift: how many ranks a run moves on average; where teams are left out, a run of these.
+        gain: of "learned", its tau less that of the best other rule; elsewhere NaN.
+    """
+
+    split: str
+    method: str
+    known: float
+    hidden: float
+    kappa: Estimate
+    tau: Estimate
+    shift: Estimate
+    gain: Estimate = Estimate()
+
+
+class CrossValidation:
+    """Compares learning with plain rules on the judgments of a track.
+
+    Args:
+        queries: of the track.
+        others: passages of another track, whose judgments are learned from, too.
+        min_relevant: from this judgment on, a passage is relevant.
+        grader: what the grader is called; None where it has no ratings.
+        resamples: draws of queries.
+        seed: of these.
+        kernels: as of `fit`.
+    """
+
+    def __init__(
+        self,
+        queries: Sequence[PooledQueryToLearn],
+        min_relevant: int,
+        grader: str | None = None,
+        others: Sequence[QueryPassages] = (),
+        resamples: int = 1000,
+        seed: int = 0,
+        kernels: Sequence[Kernel] = KERNELS,
+    ) -> None:
+        self._queries = queries
+        self._others = tuple(others)
+        self._min_relevant = min_relevant
+        self._grader = grader
+        self._kernels = kernels
+        n = len(queries)
+        draws = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=resamples).T
+        self._draws = QueryDraws(min(resamples, 300), seed)
+        # The first column is no draw but the queries as they are.
+        self._weights = np.hstack([np.ones((n, 1)), draws]) / n
+        judged = [query.judgments for query in queries]
+        every = np.concatenate([*judged, *(query.elsewhere for query in queries)])
+        self._scale = np.unique(every[~np.isnan(every)])
+        self._official = self._board([np.nan_to_num(of_query) for of_query in judged])
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The other rules, in the order of the rows."""
+        constants = (f"unjudged = {label:g}" for label in (0, *self._scale[self._scale > 0]))
+        return (*constants, "condensed", *([] if self._grader is None else [self._grader]))
+
+    def rows(self, split: Split, progress: Callable[[], None] | None = None) -> tuple[Row, ...]:
+        """What came of a split: "learned" first, then each of `methods`."""
+        names = (LEARNED, *self.methods)
+        taus: dict[str, list[Floats]] = {name: [] for name in names}
+        shifts: dict[str, list[Floats]] = {name: [] for name in names}
+        correlations: dict[str, list[Correlation]] = {name: [] for name in names}
+        # One table of counts a query and method; repeats by themselves, parts of one whole together.
+        counts: dict[str, list[NDArray[np.int64]]] = {name: [] for name in names}
+        known: list[int] = []
+        hidden_counts: list[int] = []
+        for repeat in split.repeats:
+            gains: dict[str, list[Floats]] = {
+                name: [query.judgments for query in self._queries] for name in names
+            }
+            tables = {name: np.zeros((len(self._queries), 2, 2), np.int64) for name in names}
+            n_known = n_hidden = 0
+            for part in repeat:
+                seen = [query.hiding(hide) for query, hide in zip(self._queries, part.hidden, strict=True)]
+                n_known += sum(int((~np.isnan(query.judgments)).sum()) for query in seen)
+                n_hidden += sum(int(hide.sum()) for hide in part.hidden)
+                filled = self._filled(seen)
+                for name, (of_queries, labels) in filled.items():
+                    if split.whole:
+                        touched = [bool(hide.any()) for hide in part.hidden]
+                        gains[name] = [
+                            new if use else old
+                            for new, old, use in zip(of_queries, gains[name], touched, strict=True)
+                        ]
+                    else:
+                        tau, shift, correlation = self._compared(self._board(of_queries), part.runs)
+                        taus[name].append(tau)
+                        shifts[name].append(shift)
+                        correlations[name].append(correlation)
+                    if labels is not None:
+                        for at, hide in enumerate(part.hidden):
+                            tables[name][at] += self._table(self._queries[at].judgments, labels[at], hide)
+                if progress is not None:
+                    progress()
+            if split.whole:
+                for name in names:
+                    tau, shift, correlation = self._compared(self._board(gains[name]), None)
+                    taus[name].append(tau)
+                    shifts[name].append(shift)
+                    correlations[name].append(correlation)
+            for name in names:
+                counts[name].append(tables[name])
+            known.append(n_known // max(1, len(repeat)))
+            hidden_counts.append(n_hidden)
+        n_known_mean, n_hidden_mean = float(np.mean(known)), float(np.mean(hidden_counts))
+        mean_taus = {name: np.mean(values, axis=0) for name, values in taus.items() if values}
+        rows = []
+        for name in names:
+            if name not in mean_taus:
+                continue
+            gain = Estimate()
+            if name == LEARNED:
+                others = [other for other in self.methods if not math.isnan(mean_taus[other][0])]
+                if others:
+                    best = max(others, key=lambda other: float(mean_taus[other][0]))
+                    gain = _estimate(mean_taus[LEARNED] - mean_taus[best])
+            kappas = [kappa(table) for table in counts[name]] if name != "condensed" else []
+            rows.append(
+                Row(
+                    split.name,
+                    name,
+                    n_known_mean,
+                    n_hidden_mean,
+                    _mean(kappas, "value", "low", "high") if kappas else Estimate(),
+                    _mean(correlations[name], "kendall_tau", "tau_low", "tau_high"),
+                    _estimate(np.mean(shifts[name], axis=0)),
+                    gain,
+                )
+            )
+        return tuple(rows)
+
+    def _filled(
+        self, seen: Sequence[PooledQueryToLearn]
+    ) -> Mapping[str, tuple[list[Floats], list[Floats] | None]]:
+        """For each way: gains of all pooled passages, a query each; and labels, where it gives any.
+
+        Raises:
+            ValueError: what is left cannot be learned from.
+        """
+        filled: dict[str, tuple[list[Floats], list[Floats] | None]] = {}
+        learned = fit([*self._others, *(query.passages for query in seen)], self._kernels)
+        gains: list[Floats] = []
+        labels: list[Floats] = []
+        for query in seen:
+            prediction = predict(learned, query.passages)
+            for values, of_passages in ((gains, prediction.gains), (labels, prediction.labels)):
+                # Without a text nothing is known of a passage.
+                whole = np.nan_to_num(query.judgments)
+                whole[query.rows] = of_passages
+                values.append(whole)
+        filled[LEARNED] = gains, labels
+        for label in (0, *self._scale[self._scale > 0]):
+            constant = [np.where(np.isnan(query.judgments), label, query.judgments) for query in seen]
+            filled[f"unjudged = {label:g}"] = constant, constant
+        filled["condensed"] = [query.judgments for query in seen], None
+        if self._grader is not None:
+            mapped = self._mapped(seen)
+            filled[self._grader] = mapped, mapped
+        return filled
+
+    def _mapped(self, seen: Sequence[PooledQueryToLearn]) -> list[Floats]:
+        """The grader's mean ratings, cut where they agree best with what is known, in place of the rest."""
+        ratings = np.concatenate([query.mean_ratings for query in seen])
+        judged = np.concatenate([query.judgments for query in seen])
+        both = ~np.isnan(ratings) & ~np.isnan(judged)
+        scale = np.unique(judged[both])
+        if len(scale) < 2:
+            return [np.nan_to_num(query.judgments) for query in seen]
+        cuts = fit_cuts(ratings[both], judged[both], scale)
+        return [
+            np.where(
+                np.isnan(query.judgments),
+                np.where(np.isnan(query.mean_ratings), 0, labels_of(query.mean_ratings, cuts, scale)),
+                query.judgments,
+            )
+            for query in seen
+        ]
+
+    def _board(self, gains: Sequence[Floats]) -> Floats:
+        """nDCG@10, shape (runs, queries)."""
+        return np.column_stack(
+            [
+                ndcg(query.ranks, of_query, K, query.elsewhere)
+                for query, of_query in zip(self._queries, gains, strict=True)
+            ]
+        )
+
+    def _compared(self, board: Floats, runs: Sequence[int] | None) -> tuple[Floats, Floats, Correlation]:
+        """Tau, and the shift of these runs (None: all), with the queries as they are and in each draw; and
+        tau with its interval.
+        """
+        sides = [np.round(side @ self._weights, TIE_DECIMALS) for side in (board, self._official)]
+        taus, shifts = np.empty(self._weights.shape[1]), np.empty(self._weights.shape[1])
+        for part, ours, theirs in ranked(*sides):
+            taus[part] = kendall_tau(ours, theirs)
+            moved = np.abs(ours.mean_ranks - theirs.mean_ranks)
+            shifts[part] = (moved if runs is None else moved[list(runs)]).mean(axis=0)
+        return taus, shifts, correlate(board, self._official, draws=self._draws)
+
+    def _table(self, judgments: Floats, labels: Floats, hidden: Bools) -> NDArray[np.int64]:
+        official, ours = (side[hidden] >= self._min_relevant for side in (judgments, labels))
+        cells = np.bincount(2 * official.astype(np.int64) + ours, minlength=4)
+        return np.asarray(cells.reshape(2, 2), np.int64)
+
+
+def verdicts(rows: Sequence[Row]) -> Iterator[str]:
+    """For each split in a line, whether learning is better than the best of the others."""
+    for row in rows:
+        if row.method != LEARNED:
+            continue
+        others = [r for r in rows if r.split == row.split and r is not row and not math.isnan(r.tau.value)]
+        if not others or math.isnan(row.tau.value):
+            yield f"{row.split}: there is no tau to compare"
+            continue
+        best = max(others, key=lambda other: other.tau.value)
+        difference = f"tau {row.tau.value:.3f} against {best.tau.value:.3f} of `{best.method}`"
+        interval = f"{row.gain.value:+.3f}, 95% interval {row.gain.low:+.3f} to {row.gain.high:+.3f}"
+        if row.gain.value <= 0:
+            how = "no better than the best other way"
+        elif row.gain.low > 0:
+            how = "better than every other way"
+        else:
+            how = "not shown to be better than the best other way"
+        yield f"{row.split}: learned labels are {how}: {difference} ({interval})"
+
+
+def _mean(figures: Sequence[object], *names: str) -> Estimate:
+    """The means of a value and of its interval's ends."""
+    return Estimate(*(float(np.mean([getattr(figure, name) for figure in figures])) for name in names))
+
+
+def _estimate(values: Floats) -> Estimate:
+    """The first value, and percentiles of the others; draws in which there is none are left out."""
+    drawn = values[1:][~np.isnan(values[1:])]
+    if math.isnan(values[0]) or not drawn.size:
+        return Estimate(float(values[0]))
+    low, high = np.percentile(drawn, (2.5, 97.5))
+    return Estimate(float(values[0]), float(low), float(high))

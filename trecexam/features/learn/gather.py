@@ -1,0 +1,161 @@
+"""From a loaded track to what is learned from: passages with a text, their features and their judgments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from trecexam.errors import TrecexamError
+from trecexam.features.learn.arithmetic.features import query_features
+from trecexam.features.learn.arithmetic.learning import QueryPassages
+from trecexam.features.learn.arithmetic.pooled import PooledQueryToLearn
+from trecexam.features.learn.encoding import Encoded, TrackVectors
+from trecexam.line.loaded import LoadedTrack
+from trecexam.line.official import Official
+from trecexam.tables.text import plural, shorten_list
+
+#: From this share of letters outside of Latin script on the encoder's language is called into question.
+_FOREIGN = 0.3
+
+
+def gather(
+    track: LoadedTrack,
+    vectors: TrackVectors,
+    official: Official | None,
+    *,
+    grades: bool = True,
+    progress: Encoded | None = None,
+) -> tuple[tuple[PooledQueryToLearn, ...], int]:
+    """The queries that have a text and pooled passages, in bank order, and how many passages were encoded.
+
+    Args:
+        grades: whether the grader's ratings, where there are any, are features too.
+
+    Raises:
+        TrecexamError: no pooled passage has a text, or no query that has such ones.
+    """
+    texts = {
+        query_id: [
+            (at, doc, track.texts[doc]) for at, doc in enumerate(pooled.doc_ids) if _has_text(track, doc)
+        ]
+        for query_id, pooled in track.pool.items()
+        if _asks(track, query_id)
+    }
+    if not any(texts.values()):
+        raise TrecexamError(
+            "no pooled passage has a text to learn from, or its query has none: name them with `passages` "
+            "and `queries` in [track]",
+            path=track.folder.root,
+        )
+    asked = {query_id: track.query_texts[query_id] for query_id in texts}
+    items = {query_id: [item.text for item in track.bank.items.get(query_id, ())] for query_id in texts}
+    passages: dict[str, list[str]] = {}
+    for query_id, rows in texts.items():
+        passages.setdefault(asked[query_id], []).extend(text for _, _, text in rows)
+    n_encoded = vectors.encode(
+        passages, sorted({text for of_query in items.values() for text in of_query}), progress
+    )
+    ratings = {of_query.query_id: of_query for of_query in track.ratings(list(texts), human=False)}
+    graded = grades and any((of_query.ratings >= 0).any() for of_query in ratings.values())
+    queries = []
+    for query_id, rows in texts.items():
+        pooled = track.pool[query_id]
+        at = np.array([row for row, _, _ in rows], np.intp)
+        of_texts = [text for _, _, text in rows]
+        judged = {} if official is None else official.judged.get(query_id, {})
+        judgments = np.array([judged.get(doc, np.nan) for doc in pooled.doc_ids], np.float64)
+        in_pool = set(pooled.doc_ids)
+        rated = ratings[query_id].ratings
+        n_rated = (rated >= 0).sum(axis=1)
+        features = (
+            query_features(
+                vectors.of([asked[query_id]])[0],
+                vectors.of(items[query_id]),
+                vectors.of(of_texts),
+                vectors.max_sims(asked[query_id], of_texts),
+                [len(text) for text in of_texts],
+                rated[at] if graded else None,
+            )
+            if rows
+            else np.empty((0, 0))
+        )
+        queries.append(
+            PooledQueryToLearn(
+                QueryPassages(
+                    query_id,
+                    tuple(doc for _, doc, _ in rows),
+                    vectors.of(of_texts),
+                    features,
+                    judgments[at],
+                ),
+                pooled.doc_ids,
+                at,
+                judgments,
+                pooled.ranks,
+                np.array([label for doc, label in judged.items() if doc not in in_pool], np.float64),
+                np.where(n_rated, np.maximum(rated, 0).sum(axis=1) / np.maximum(n_rated, 1), np.nan),
+            )
+        )
+    return tuple(query for query in queries if len(query.rows)), n_encoded
+
+
+def odd_judgments(track: LoadedTrack, official: Official) -> Iterator[str]:
+    """What of the judgments is not learned from, a line each."""
+    yield from official.warnings()
+    outside = [
+        doc
+        for query_id, judged in official.judged.items()
+        for doc in judged
+        if query_id not in track.pool or doc not in track.sheets[query_id].row_of
+    ]
+    if outside:
+        yield (
+            f"{plural(len(outside), 'judged passage')} ({shorten_list(outside, 2, dots=True)}) not in the "
+            "pool: not learned from; `pool_judged = true` in [track] pools those with a text"
+        )
+    without_text = [
+        doc
+        for query_id, judged in official.judged.items()
+        for doc in judged
+        if query_id in track.pool and doc in track.sheets[query_id].row_of and not _has_text(track, doc)
+    ]
+    if without_text:
+        yield (
+            f"{plural(len(without_text), 'judged passage')} ({shorten_list(without_text, 2, dots=True)}) "
+            "without a text: the judgment counts, and nothing is learned from it"
+        )
+
+
+def odd_texts(track: LoadedTrack, queries: Sequence[PooledQueryToLearn]) -> Iterator[str]:
+    """What of the pool cannot be learned of, or hardly, a line each."""
+    unknown = sum(int(np.isnan(np.delete(query.judgments, query.rows)).sum()) for query in queries)
+    if unknown:
+        yield f"{plural(unknown, 'unjudged passage')} without a text: no gain, and no label"
+    mute = [query_id for query_id in track.pool if not _asks(track, query_id)]
+    if mute:
+        yield (
+            f"{plural(len(mute), 'query')} ({shorten_list(mute, 3, dots=True)}) without a text: left out, "
+            "but for the official lines"
+        )
+    letters = [
+        letter
+        for query in queries
+        for doc in query.passages.doc_ids[:5]
+        for letter in track.texts[doc]
+        if letter.isalpha()
+    ]
+    foreign = sum(ord(letter) > 0x24F for letter in letters)
+    if foreign > _FOREIGN * len(letters):
+        yield (
+            f"{foreign / len(letters):.0%} of the passages' letters are not Latin, and all-MiniLM-L6-v2 "
+            "reads English: name a model of your language with --encoder, and see --cross-validate"
+        )
+
+
+def _asks(track: LoadedTrack, query_id: str) -> bool:
+    return bool(track.query_texts.get(query_id, "").strip())
+
+
+def _has_text(track: LoadedTrack, doc_id: str) -> bool:
+    return bool(track.texts.get(doc_id, "").strip())

@@ -1,0 +1,197 @@
+"""How good learning is on this track: `learn --cross-validate`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from converters.teams import read_teams
+from trecexam.errors import TrecexamError
+from trecexam.features.learn.arithmetic.cross_validation import CrossValidation, Row, verdicts
+from trecexam.features.learn.arithmetic.splits import (
+    Split,
+    half_of_teams,
+    most_retrieved,
+    queries_left_out,
+    random_share,
+    teams_left_out,
+)
+from trecexam.features.learn.encoding import Encoded, Encoder
+from trecexam.features.learn.learn import MORE, ToLearn, to_learn
+from trecexam.line.loaded import LoadedTrack
+from trecexam.tables.table import Table
+
+#: Shares of the judgments that are known, and how many of a query's, unless said.
+KNOWN = (0.1, 0.5)
+TOP = (5, 10)
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What `trecexam learn --cross-validate` shows.
+
+    Attributes:
+        rows: split by split, "learned" first.
+        notes: what a reader must know to read the numbers, a line each.
+    """
+
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...]
+
+    def table(self) -> Table:
+        """A row for each way of hiding judgments and each way of treating what is hidden."""
+        figures = ("kappa", "tau", "shift", "gain")
+        header = [name for figure in figures for name in (figure, f"{figure}.low", f"{figure}.high")]
+        return Table(
+            ("split", "method", "known", "hidden", *header),
+            tuple(
+                (
+                    *(row.split, row.method, round(row.known), round(row.hidden)),
+                    *(
+                        value
+                        for estimate in (row.kappa, row.tau, row.shift, row.gain)
+                        for value in (estimate.value, estimate.low, estimate.high)
+                    ),
+                )
+                for row in self.rows
+            ),
+        )
+
+    def summary_lines(self) -> tuple[str, ...]:
+        """The notes, then for each split whether learning is better than the other rules."""
+        return (*self.notes, *verdicts(self.rows))
+
+    def as_json(self) -> dict[str, Any]:
+        """The table with full precision, what follows from it, and the notes."""
+        return {
+            "notes": list(self.notes),
+            "verdicts": list(verdicts(self.rows)),
+            "rows": self.table().records(),
+        }
+
+
+def cross_validate(
+    track: LoadedTrack,
+    *,
+    known: Sequence[float] | None = None,
+    top: Sequence[int] | None = None,
+    teams: Path | str | None = None,
+    source: Path | str | None = None,
+    encoder: str | Encoder | None = None,
+    grades: bool = True,
+    repeats: int = 3,
+    resamples: int = 1000,
+    seed: int = 0,
+    progress: Encoded | None = None,
+    steps: Callable[[int, int], None] | None = None,
+) -> Validation:
+    """Hides judgments from learning, and compares what it says of them with people and with plain rules.
+
+    All judgments of a query are hidden, then a random share of all, then of each query all but its most
+    retrieved passages, then those that each team alone brought in, and those
+    that half of the teams did not bring in. Beside learning stand: one label for all
+    unjudged passages, lists without them, and the grader's mean ratings, cut where they agree best with what
+    is known. Nothing that is hidden is seen by what is
+    fitted: regressions, kernel and cuts are fitted anew each time.
+
+    Args:
+        known: shares of all judgments that are known, drawn at random; between 0 and 1. None: 0.1 and 0.5.
+        top: how many judged passages of each query are known, the most retrieved first. None: 5 and 10.
+        teams: a file of `run<TAB>team` lines; without one each run is a team.
+        repeats: how often shares, and halves of the teams, are drawn.
+        resamples: of the bootstrap over queries.
+        seed: of what is drawn.
+        steps: called with how many fits are done, and of how many.
+
+    The others, and what is raised, are as of `learn`; beside it a file of teams that cannot be read.
+    """
+    gathered = to_learn(track, source=source, encoder=encoder, grades=grades, progress=progress)
+    if gathered.official is None:
+        raise TrecexamError(
+            "no judgments to validate on; `--cross-validate` on the track that is learned from says how good "
+            "it is there",
+            path=track.folder.root,
+        )
+    if not track.runs:
+        raise TrecexamError("no runs to rank: drop some first", path=track.folder.runs)
+    judgments = [query.judgments for query in gathered.queries]
+    ranks = [query.ranks for query in gathered.queries]
+    of_teams = _teams(tuple(track.runs), teams)
+    splits = [
+        queries_left_out(judgments),
+        *(random_share(judgments, share, repeats, seed) for share in known or KNOWN),
+        *(most_retrieved(judgments, ranks, k) for k in top or TOP),
+        teams_left_out(judgments, ranks, of_teams),
+        half_of_teams(judgments, ranks, of_teams, repeats, seed),
+    ]
+    with threadpool_limits(1):
+        return _validated(track, gathered, splits, resamples, seed, steps)
+
+
+def _validated(
+    track: LoadedTrack,
+    gathered: ToLearn,
+    splits: Sequence[Split],
+    resamples: int,
+    seed: int,
+    steps: Callable[[int, int], None] | None,
+) -> Validation:
+    graded = track.counts.ok > 0
+    grader = str(track.grader.identity["grader"]) if graded else None
+    try:
+        validation = CrossValidation(
+            gathered.queries,
+            track.config.scores.min_relevant,
+            None if grader is None else f"grader {grader}",
+            gathered.others,
+            resamples,
+            seed,
+        )
+    except ValueError as error:
+        raise TrecexamError(f"nothing to validate on: {error}; {MORE}", path=track.folder.root) from None
+    total = sum(len(repeat) for split in splits for repeat in split.repeats)
+    done = 0
+
+    def step() -> None:
+        nonlocal done
+        done += 1
+        if steps is not None:
+            steps(done, total)
+
+    rows: list[Row] = []
+    notes = list(gathered.notes)
+    for split in splits:
+        if not any(hidden.any() for repeat in split.repeats for part in repeat for hidden in part.hidden):
+            notes.append(f"{split.name}: there is nothing to hide")
+            continue
+        try:
+            rows += validation.rows(split, step)
+        except ValueError as error:
+            notes.append(f"{split.name}: too little is left to learn from ({error})")
+    if not rows:
+        raise TrecexamError(f"too few judgments to validate on: {notes[-1]}; {MORE}", path=track.folder.root)
+    return Validation(tuple(rows), tuple(notes))
+
+
+def _teams(runs: Sequence[str], path: Path | str | None) -> dict[str, list[int]]:
+    """Team -> the places of its runs; a run without a team is one by itself.
+
+    Raises:
+        TrecexamError: none of the file's runs is here.
+        ConversionError: the file cannot be read.
+    """
+    team_of = {} if path is None else read_teams(path)
+    if path is not None and not set(runs) & team_of.keys():
+        raise TrecexamError(
+            "none of its runs is on the leaderboard; use the names that `trecexam leaderboard` shows",
+            path=Path(path),
+        )
+    teams: dict[str, list[int]] = {}
+    for at, run in enumerate(runs):
+        # A space is in no name of a run that stands for itself.
+        teams.setdefault(f"team {team_of[run]}" if run in team_of else run, []).append(at)
+    return teams
