@@ -358,8 +358,8 @@ How many lie below the truth, and how wide intervals are; means over the six pai
 
 {table(["coefficient", *columns], misses)}
 
-Other intervals of tau on 21 queries, least and greatest of the first five pairs, {FEW} samples each; and how many do not hold the
-coefficient that was measured:
+Other intervals of tau on 21 queries, least and greatest of the first five pairs, {FEW} samples each (the last one {REPS}); and how many do not hold the
+coefficient that was measured (the last one cannot miss it):
 
 {table(["interval", "as measured", "smoothed", "without its point"], [*old_rows, ["delete-d jackknife and denoised bias (now)", *new, "0.0%"]])}
 

@@ -75,6 +75,9 @@ def test_a_plot_is_written_at_the_width_of_a_column_and_its_caption_said(
 def test_widths_have_units_or_are_columns(talk: Talk, track: Path, tmp_path: Path) -> None:
     said = {"3.3in": 3.3, "8.4cm": 8.4 / 2.54, "84mm": 84 / 25.4, "double": 7.0, "241pt": 241 / 72.27}
     assert {width: inches(width) for width in said} == pytest.approx(said)
+    assert inches(8.4 / 2.54) == 8.4 / 2.54, "a number is inches, however many digits it has"
+    with pytest.raises(ValueError, match="nan: a plot is 1in to 40in wide"):
+        inches(float("nan"))
     talk("grades", track, "-o", tmp_path / "fig.pdf", "--width", "241pt", "--font-size", "7")
     assert width_of(tmp_path / "fig.pdf") == pytest.approx(said["241pt"], abs=1e-3)
 

@@ -175,20 +175,23 @@ def error_and_bias(
     of_subsets, of_samples = (each[:, ~np.isnan(each[0])] for each in (of_subsets, of_samples))
     if not of_subsets.size or not of_samples.size:
         return np.full(4, math.nan), np.full(4, math.nan)
-    n_queries = rubric.shape[1]
-    deleted = draws.n_deleted(n_queries)
-    error = of_subsets.std(axis=1) * math.sqrt((n_queries - deleted) / deleted)
-    return error, at_centre - of_samples.mean(axis=1)
+    return draws.standard_error(of_subsets, rubric.shape[1]), at_centre - of_samples.mean(axis=1)
 
 
 def ends(values: Floats, error: Floats, bias: Floats, n_queries: int) -> tuple[Floats, Floats]:
     """The ends of the 95% intervals of tau-b, rho, tau_AP and RBO; NaN where the error or the bias is."""
-    from scipy.special import stdtrit
-
-    half = float(stdtrit(n_queries - 1, 0.975)) * error
+    half = half_width(error, n_queries)
     both = values + np.minimum(bias, 0) - half, values + np.maximum(bias, 0) + half
     low, high = np.clip(both, _LOWEST, _HIGHEST)
     return low, high
+
+
+def half_width(error: Floats, n_queries: int) -> Floats:
+    """Of the 95% interval of a figure over n queries that has this standard error, by Student's t."""
+    from scipy.special import stdtrit
+
+    half: Floats = stdtrit(n_queries - 1, 0.975) * error
+    return half
 
 
 def _rounded_coefficients(rubric: Floats, official: Floats, rbo_p: float) -> Floats:

@@ -39,8 +39,8 @@ def kappa(counts: Counts) -> Kappa:
     Everitt, "Large sample standard errors of kappa and weighted kappa", Psychological Bulletin 72, 1969:
     the delta method) with the deviations of a query's passages summed before they are squared, because
     passages of one query are not independent (Yang & Zhou, "Kappa statistic for clustered matched-pair
-    data", Statistics in Medicine 33, 2014), times Q / (Q - 1) for Q queries. With a passage a query it is
-    the standard error of 1969.
+    data", Statistics in Medicine 33, 2014), and their sum times Q / (Q - 1) for Q queries. But for this
+    factor it is the standard error of 1969 where each query has one passage.
 
     t is the 97.5% quantile of Student's t with as many degrees of freedom as queries count, at most Q - 1:
     with u a query's summed deviations, (sum u^2)^2 / sum u^4, the effective number of clusters (Carter,

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from learnable import WordEncoder, make_learnable
-from scipy.stats import kendalltau
+from scipy.stats import kendalltau, rankdata
+from scipy.stats import t as student
 from sklearn.metrics import cohen_kappa_score
 
 import trecexam
@@ -47,8 +50,12 @@ def naive_ndcg(ranking: list[float], best: list[float]) -> float:
     return dcg[0] / dcg[1] if dcg[1] else 0.0
 
 
-def naive_board(queries: tuple[PooledQueryToLearn, ...], gains: list[list[float]]) -> np.ndarray:
+def naive_board(
+    queries: tuple[PooledQueryToLearn, ...], gains: list[list[float]], left_out: Sequence[int] = ()
+) -> np.ndarray:
     board = []
+    gains = [of_query for at, of_query in enumerate(gains) if at not in left_out]
+    queries = tuple(query for at, query in enumerate(queries) if at not in left_out)
     for of_run in range(len(queries[0].ranks)):
         values = []
         for query, of_query in zip(queries, gains, strict=True):
@@ -74,9 +81,11 @@ def test_figures_of_a_split_are_what_a_naive_computation_gives(
         "unjudged = 0": [np.nan_to_num(q.judgments).tolist() for q in seen],
         "unjudged = 2": [np.nan_to_num(q.judgments, nan=2).tolist() for q in seen],
         "condensed": [q.judgments.tolist() for q in seen],
+        "unhidden": [np.nan_to_num(q.judgments).tolist() for q in queries],
     }
     ranks = {True: np.argsort(np.argsort(-official))}
-    for name, of_queries in gains.items():
+    for name in rows.keys() & gains:
+        of_queries = gains[name]
         board = naive_board(queries, of_queries)
         assert rows[name].tau.value == pytest.approx(kendalltau(board, official).statistic)
         if len(set(np.round(board, 12))) == len(board):
@@ -88,8 +97,39 @@ def test_figures_of_a_split_are_what_a_naive_computation_gives(
     assert rows["learned"].kappa.value == pytest.approx(cohen_kappa_score(judged >= 2, said >= 2))
     assert rows["unjudged = 2"].kappa.value == 0
     assert math.isnan(rows["condensed"].kappa.value)
-    best = max(row.tau.value for name, row in rows.items() if name != "learned")
-    assert rows["learned"].gain.value == pytest.approx(rows["learned"].tau.value - best)
+    best = max((name for name in rows if name != "learned"), key=lambda name: rows[name].tau.value)
+    assert rows["learned"].gain.value == pytest.approx(rows["learned"].tau.value - rows[best].tau.value)
+    # Two of the six queries are left out at a time: all 15 subsets, since there are fewer than 50.
+    taus: dict[str, list[float]] = {"learned": [], best: []}
+    shifts = []
+    for left_out in itertools.combinations(range(6), 2):
+        truth = naive_board(queries, gains["unhidden"], left_out)
+        for name, of_subsets in taus.items():
+            board = naive_board(queries, gains[name], left_out)
+            of_subsets.append(kendalltau(np.round(board, 12), np.round(truth, 12)).statistic)
+        board = naive_board(queries, gains["learned"], left_out)
+        shifts.append(np.abs(rankdata(np.round(board, 12)) - rankdata(np.round(truth, 12))).mean())
+    t = student.ppf(0.975, 5) * math.sqrt((6 - 2) / 2)
+    for figure, of_subsets, lowest in (
+        (rows["learned"].gain, np.subtract(taus["learned"], taus[best]), -2),
+        (rows["learned"].shift, shifts, 0),
+    ):
+        half = t * np.std(of_subsets)
+        assert half > 0
+        assert figure.low == pytest.approx(max(lowest, figure.value - half))
+        assert figure.high == pytest.approx(min(3, figure.value + half))
+
+
+def test_fewer_than_five_queries_have_no_intervals_and_it_is_said(
+    queries: tuple[PooledQueryToLearn, ...],
+) -> None:
+    few = queries[:4]
+    split = most_retrieved([q.judgments for q in few], [q.ranks for q in few], 4)
+    rows = CrossValidation(few, 2).rows(split)
+    assert not math.isnan(rows[0].gain.value)
+    assert math.isnan(rows[0].gain.low)
+    assert math.isnan(rows[0].shift.low)
+    assert "no interval from fewer than 5 queries" in next(verdicts(rows))
 
 
 def test_a_query_that_is_left_out_is_predicted_without_its_own_judgments(

@@ -106,7 +106,9 @@ CORRELATION = Feature(
     correlation_report,
     {
         "scatter": FeaturePlot("the runs by automatic and by official measure", scatter_of, _SIDES),
-        "thresholds": FeaturePlot("Kendall's tau by the rating that counts, 1 to 5", thresholds_of, _SIDES),
+        "thresholds": FeaturePlot(
+            "Kendall's tau by the rating from which on items count", thresholds_of, _SIDES
+        ),
     },
 )
 DISAGREEMENTS = Feature(

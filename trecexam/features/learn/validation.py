@@ -84,7 +84,7 @@ def cross_validate(
     encoder: str | Encoder | None = None,
     grades: bool = True,
     repeats: int = 3,
-    resamples: int = 1000,
+    resamples: int = 300,
     seed: int = 0,
     progress: Encoded | None = None,
     steps: Callable[[int, int], None] | None = None,
@@ -103,7 +103,7 @@ def cross_validate(
         top: how many judged passages of each query are known, the most retrieved first. None: 5 and 10.
         teams: a file of `run<TAB>team` lines; without one each run is a team.
         repeats: how often shares, and halves of the teams, are drawn.
-        resamples: of the bootstrap over queries.
+        resamples: how many subsets of the queries the intervals are made of.
         seed: of what is drawn.
         steps: called with how many fits are done, and of how many.
 

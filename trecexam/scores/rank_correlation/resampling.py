@@ -49,9 +49,7 @@ class QueryDraws:
             return self._ranked[key]
         while len(self._ranked) >= _KEPT:
             del self._ranked[next(iter(self._ranked))]
-        kept = self._subsets(values.shape[1])
-        subset_means = np.round(values @ kept / kept[:, 0].sum(), TIE_DECIMALS)
-        self._ranked[key] = ranked_subsets = tuple(rankings(subset_means))
+        self._ranked[key] = ranked_subsets = tuple(rankings(self.subset_means(values)))
         return ranked_subsets
 
     def sample_errors(self, values: Floats) -> Floats:
@@ -70,6 +68,15 @@ class QueryDraws:
         errors: Floats = values @ weights * math.sqrt(n_queries / (n_queries - 1))
         return errors
 
+    def subset_means(self, values: Floats) -> Floats:
+        """The runs' means over each subset of the queries, shape (n_runs, n_subsets), rounded for ties.
+
+        Args:
+            values: of shape (n_runs, n_queries), at least two queries.
+        """
+        kept = self._subsets(values.shape[1])
+        return np.round(values @ kept / kept[:, 0].sum(), TIE_DECIMALS)
+
     def _subsets(self, n_queries: int) -> Floats:
         """1 for each query that is in a subset, else 0; shape (n_queries, n_subsets)."""
         size = self.n_deleted(n_queries)
@@ -81,6 +88,12 @@ class QueryDraws:
         kept = np.ones((n_queries, len(deleted)))
         kept[deleted.T, np.arange(len(deleted))] = 0
         return kept
+
+    def standard_error(self, of_subsets: Floats, n_queries: int) -> Floats:
+        """The delete-d jackknife's, of figures over subsets, which are along the last axis."""
+        deleted = self.n_deleted(n_queries)
+        error: Floats = of_subsets.std(axis=-1) * math.sqrt((n_queries - deleted) / deleted)
+        return error
 
 
 def denoised(rubric: Floats, official: Floats) -> tuple[Floats, Floats]:

@@ -20,12 +20,15 @@ def inches(length: str | float) -> float:
     """
     if isinstance(length, str) and length.strip() in COLUMNS:
         return COLUMNS[length.strip()]
-    match = re.fullmatch(r"\s*(\d{1,6}(?:\.\d{1,9})?|\.\d{1,9})\s*(in|cm|mm|pt)?\s*", str(length), re.ASCII)
-    if match is None or (isinstance(length, str) and match[2] is None):
-        raise ValueError(
-            f"{length}: give a length with its unit, as 3.3in, 8.4cm, 84mm or 241pt, or single or double"
-        )
-    value = float(match[1]) * UNITS[match[2] or "in"]
+    if isinstance(length, str):
+        match = re.fullmatch(r"\s*(\d{1,6}(?:\.\d{1,9})?|\.\d{1,9})\s*(in|cm|mm|pt)\s*", length, re.ASCII)
+        if match is None:
+            raise ValueError(
+                f"{length}: give a length with its unit, as 3.3in, 8.4cm, 84mm or 241pt, or single or double"
+            )
+        value = float(match[1]) * UNITS[match[2]]
+    else:
+        value = float(length)
     if not LEAST <= value <= MOST:
         raise ValueError(f"{length}: a plot is {LEAST:g}in to {MOST:g}in wide and high")
     return value

@@ -16,12 +16,11 @@ from trecexam.features.learn.arithmetic.ndcg import ndcg
 from trecexam.features.learn.arithmetic.pooled import PooledQueryToLearn
 from trecexam.features.learn.arithmetic.process import KERNELS, Kernel
 from trecexam.features.learn.arithmetic.splits import Split
-from trecexam.scores.correlation import Correlation, correlate
+from trecexam.scores.correlation import MIN_QUERIES, Correlation, correlate, half_width
 from trecexam.scores.kappa import kappa
-from trecexam.scores.rank_correlation.ranks import ranked
+from trecexam.scores.rank_correlation.ranks import means, ranked
 from trecexam.scores.rank_correlation.resampling import QueryDraws
 from trecexam.scores.rank_correlation.tau import kendall_tau
-from trecexam.scores.ties import TIE_DECIMALS
 
 LEARNED = "learned"
 #: Ranks that count in nDCG.
@@ -32,7 +31,7 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure and its 95% interval: of kappa and tau the house's, else percentiles over draws of queries."""
+    """A figure and its 95% interval, which holds it; NaN where it has none."""
 
     value: float = math.nan
     low: float = math.nan
@@ -51,6 +50,9 @@ class Row:
         tau: Kendall's, of nDCG@10 leaderboards with these gains and with all judgments.
         shift: how many ranks a run moves on average; where teams are left out, a run of these.
         gain: of "learned", its tau less that of the best other rule; elsewhere NaN.
+
+    The intervals of kappa and tau are those of `kappa` and `correlate`; those of shift and gain are Student's
+    t with the delete-d jackknife's standard error, as tau's are. None has one with fewer than five queries.
     """
 
     split: str
@@ -71,7 +73,7 @@ class CrossValidation:
         others: passages of another track, whose judgments are learned from, too.
         min_relevant: from this judgment on, a passage is relevant.
         grader: what the grader is called; None where it has no ratings.
-        resamples: draws of queries.
+        resamples: how many subsets of the queries the intervals are made of.
         seed: of these.
         kernels: as of `fit`.
     """
@@ -82,7 +84,7 @@ class CrossValidation:
         min_relevant: int,
         grader: str | None = None,
         others: Sequence[QueryPassages] = (),
-        resamples: int = 1000,
+        resamples: int = 300,
         seed: int = 0,
         kernels: Sequence[Kernel] = KERNELS,
     ) -> None:
@@ -91,11 +93,7 @@ class CrossValidation:
         self._min_relevant = min_relevant
         self._grader = grader
         self._kernels = kernels
-        n = len(queries)
-        draws = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=resamples).T
-        self._draws = QueryDraws(min(resamples, 300), seed)
-        # The first column is no draw but the queries as they are.
-        self._weights = np.hstack([np.ones((n, 1)), draws]) / n
+        self._draws = QueryDraws(resamples, seed)
         judged = [query.judgments for query in queries]
         every = np.concatenate([*judged, *(query.elsewhere for query in queries)])
         self._scale = np.unique(every[~np.isnan(every)])
@@ -166,7 +164,7 @@ class CrossValidation:
                 others = [other for other in self.methods if not math.isnan(mean_taus[other][0])]
                 if others:
                     best = max(others, key=lambda other: float(mean_taus[other][0]))
-                    gain = _estimate(mean_taus[LEARNED] - mean_taus[best])
+                    gain = self._estimate(mean_taus[LEARNED] - mean_taus[best], -2, 2)
             kappas = [kappa(table) for table in counts[name]] if name != "condensed" else []
             rows.append(
                 Row(
@@ -176,7 +174,7 @@ class CrossValidation:
                     n_hidden_mean,
                     _mean(kappas, "value", "low", "high") if kappas else Estimate(),
                     _mean(correlations[name], "kendall_tau", "tau_low", "tau_high"),
-                    _estimate(np.mean(shifts[name], axis=0)),
+                    self._estimate(np.mean(shifts[name], axis=0), 0, len(self._official) - 1),
                     gain,
                 )
             )
@@ -239,16 +237,32 @@ class CrossValidation:
         )
 
     def _compared(self, board: Floats, runs: Sequence[int] | None) -> tuple[Floats, Floats, Correlation]:
-        """Tau, and the shift of these runs (None: all), with the queries as they are and in each draw; and
-        tau with its interval.
+        """Tau, and the shift of these runs (None: all), over all queries and then over each subset of them;
+        and tau with its interval.
         """
-        sides = [np.round(side @ self._weights, TIE_DECIMALS) for side in (board, self._official)]
-        taus, shifts = np.empty(self._weights.shape[1]), np.empty(self._weights.shape[1])
+        sides = [means(side)[:, None] for side in (board, self._official)]
+        if len(self._queries) >= MIN_QUERIES and self._draws.resamples > 0:
+            subsets = (self._draws.subset_means(side) for side in (board, self._official))
+            sides = [np.hstack(both) for both in zip(sides, subsets, strict=True)]
+        taus, shifts = np.empty(sides[0].shape[1]), np.empty(sides[0].shape[1])
         for part, ours, theirs in ranked(*sides):
             taus[part] = kendall_tau(ours, theirs)
             moved = np.abs(ours.mean_ranks - theirs.mean_ranks)
             shifts[part] = (moved if runs is None else moved[list(runs)]).mean(axis=0)
         return taus, shifts, correlate(board, self._official, draws=self._draws)
+
+    def _estimate(self, values: Floats, lowest: float, highest: float) -> Estimate:
+        """The first value, with an interval by the others, which are of subsets; NaN among these is left out.
+
+        Args:
+            lowest, highest: the figure's range.
+        """
+        value, of_subsets = float(values[0]), values[1:][~np.isnan(values[1:])]
+        if math.isnan(value) or not of_subsets.size:
+            return Estimate(value)
+        n = len(self._queries)
+        half = float(half_width(self._draws.standard_error(of_subsets, n), n))
+        return Estimate(value, max(lowest, value - half), min(highest, value + half))
 
     def _table(self, judgments: Floats, labels: Floats, hidden: Bools) -> NDArray[np.int64]:
         official, ours = (side[hidden] >= self._min_relevant for side in (judgments, labels))
@@ -268,6 +282,8 @@ def verdicts(rows: Sequence[Row]) -> Iterator[str]:
         best = max(others, key=lambda other: other.tau.value)
         difference = f"tau {row.tau.value:.3f} against {best.tau.value:.3f} of `{best.method}`"
         interval = f"{row.gain.value:+.3f}, 95% interval {row.gain.low:+.3f} to {row.gain.high:+.3f}"
+        if math.isnan(row.gain.low):
+            interval = f"{row.gain.value:+.3f}, no interval from fewer than {MIN_QUERIES} queries"
         if row.gain.value <= 0:
             how = "no better than the best other way"
         elif row.gain.low > 0:
@@ -280,12 +296,3 @@ def verdicts(rows: Sequence[Row]) -> Iterator[str]:
 def _mean(figures: Sequence[object], *names: str) -> Estimate:
     """The means of a value and of its interval's ends."""
     return Estimate(*(float(np.mean([getattr(figure, name) for figure in figures])) for name in names))
-
-
-def _estimate(values: Floats) -> Estimate:
-    """The first value, and percentiles of the others; draws in which there is none are left out."""
-    drawn = values[1:][~np.isnan(values[1:])]
-    if math.isnan(values[0]) or not drawn.size:
-        return Estimate(float(values[0]))
-    low, high = np.percentile(drawn, (2.5, 97.5))
-    return Estimate(float(values[0]), float(low), float(high))
