@@ -75,7 +75,8 @@ class QueryDraws:
             values: of shape (n_runs, n_queries), at least two queries.
         """
         kept = self._subsets(values.shape[1])
-        return np.round(values @ kept / kept[:, 0].sum(), TIE_DECIMALS)
+        rounded: Floats = np.round(values @ kept / kept[:, 0].sum(), TIE_DECIMALS)
+        return rounded
 
     def _subsets(self, n_queries: int) -> Floats:
         """1 for each query that is in a subset, else 0; shape (n_queries, n_subsets)."""
