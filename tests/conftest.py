@@ -31,14 +31,12 @@ CLUSTER = ("tests/graders/cluster/", "tests/graders/writing/test_cluster.py")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Shares the tests out to pytest-xdist's processes by files, and the pages of the docs one by one."""
+    """Shares the tests out to pytest-xdist's processes by files."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            if nodeid.startswith(CLUSTER):
-                return "cluster"
-            return nodeid if nodeid.startswith("tests/test_docs.py") else nodeid.split("::", 1)[0]
+            return "cluster" if nodeid.startswith(CLUSTER) else nodeid.split("::", 1)[0]
 
     return ByFile(config, log)
 

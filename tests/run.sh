@@ -17,10 +17,11 @@ fi
 .venv/bin/ruff check .
 .venv/bin/ruff format --check .
 .venv/bin/mypy
-# All of them on two cores; a few in this process, where they can be debugged.
+# All of them in three processes on two cores, for a third of their time they wait for daemons, browsers and
+# clusters; a few in this process, where they can be debugged.
 if [ $# = 0 ]; then
   # Two processes of two threads each are in each other's way, many times over.
   export OMP_NUM_THREADS=1
-  set -- --numprocesses 2 --dist loadscope --no-loadscope-reorder
+  set -- --numprocesses 3 --dist loadscope --no-loadscope-reorder
 fi
 exec .venv/bin/python -m pytest "$@"
