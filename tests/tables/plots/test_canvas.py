@@ -19,6 +19,7 @@ from matplotlib.text import Text
 
 from trecexam.features.correlation.scatter_plot import scatter_plot
 from trecexam.scores.rank_correlation.outliers import find_outliers
+from trecexam.tables.plots import canvas
 from trecexam.tables.plots.canvas import draw, drawn_by
 from trecexam.tables.plots.model import Drawing, Plot
 
@@ -127,6 +128,17 @@ def test_what_cannot_be_drawn_says_why(hostile_plots: dict[str, Plot]) -> None:
     assert draw(replace(hostile_plots["grades"], draw=broken)) == Drawing(
         why=r"RuntimeError: no room \x1b[31m"
     )
+
+
+def test_a_pdf_that_cannot_be_made_costs_no_other_picture(
+    hostile_plots: dict[str, Plot], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_: Plot) -> bytes:
+        raise RuntimeError("no such font")
+
+    monkeypatch.setattr(canvas, "_pdf", broken)
+    plot = hostile_plots["scatter"]
+    assert draw(plot, pdf=True) == replace(draw(plot), why="RuntimeError: no such font")
 
 
 def test_a_plots_digest_changes_with_its_numbers_and_words_alone(hostile_plots: dict[str, Plot]) -> None:

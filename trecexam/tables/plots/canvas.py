@@ -28,13 +28,14 @@ _ID = re.compile(r'(\bid="|\bhref="#|url\(#)')
 
 
 def draw(plot: Plot, *, pdf: bool = False) -> Drawing:
-    """The plot as SVG and PNG, with `pdf` as PDF too, or why it could not be drawn."""
+    """The plot as SVG and PNG, with `pdf` as PDF too, as far as it could be drawn, and why not where not."""
+    drawing = Drawing()
     try:
         drawing = _drawn(plot)
         return replace(drawing, pdf=_pdf(plot)) if pdf else drawing
     except Exception as error:
-        # Numbers must get out even where a picture does not.
-        return Drawing(why=printable(f"{type(error).__name__}: {error}"))
+        # Numbers must get out even where a picture does not, and pictures where a PDF does not.
+        return replace(drawing, why=printable(f"{type(error).__name__}: {error}"))
 
 
 @cache
