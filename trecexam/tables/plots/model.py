@@ -58,8 +58,8 @@ class Plot:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A plot drawn. What could not be is empty, and `why` says what stood in the way; so is `pdf` where none was
-    asked for."""
+    """A plot drawn. What could not be is empty, and `why` says what stood in the way; so is `pdf` where none
+    was asked for."""
 
     svg: bytes = b""
     png: bytes = b""
