@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import shutil
 import threading
 from collections.abc import Iterator
@@ -20,8 +21,9 @@ from trecexam.cli.main import run
 from trecexam.tables.plots.model import Drawing
 
 # A machine that has other work to do is slow, not wrong.
-hypothesis.settings.register_profile("trecexam", deadline=None)
-hypothesis.settings.load_profile("trecexam")
+hypothesis.settings.register_profile("trecexam", deadline=None, max_examples=50)
+hypothesis.settings.register_profile("thorough", deadline=None, max_examples=500)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "trecexam"))
 
 #: What takes longest begins first, so that one process is not left alone with it at the end.
 LONGEST = ("tests/graders/cluster", "tests/test_docs.py", "tests/faults", "tests/features", "tests/graders")

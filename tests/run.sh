@@ -17,8 +17,8 @@ fi
 .venv/bin/ruff check .
 .venv/bin/ruff format --check .
 .venv/bin/mypy
-# All of them in three processes on two cores, for a third of their time they wait for daemons, browsers and
-# clusters; a few in this process, where they can be debugged.
+# All of them in three processes on two cores, for they wait for daemons, browsers and clusters; a few in this
+# process, where they can be debugged.
 if [ $# = 0 ]; then
   # Two processes of two threads each are in each other's way, many times over.
   export OMP_NUM_THREADS=1
