@@ -42,6 +42,8 @@ HIGHEST_LABEL = 1_000_000
 _AT_ONCE = 16 * 1024 * 1024
 #: Lines as nearly all are: white space is what it is to `bytes.split`.
 _PLAIN = re.compile(r"(?:(?:\S++[ \t]++){3}-?[0-9]{1,8}+(?:\n|$))++", re.ASCII)
+#: What `str.split` takes for white space, and `bytes.split` for a part of an id.
+_SPACE_OF_UNICODE = re.compile(r"[^\S \t\n]")
 
 
 def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
@@ -91,12 +93,12 @@ def _plain(path: str | os.PathLike[str]) -> Iterator[Qrel] | None:
         with open_bytes(path) as stream, reading(path, 1):
             text = stream.read(_AT_ONCE).decode().removesuffix("\n")
             is_plain = not stream.peek(1) and "\0" not in text and _PLAIN.fullmatch(text)
+            is_plain = is_plain and not _SPACE_OF_UNICODE.search(text)
     except (ConversionError, UnicodeDecodeError):
         return None
-    # What is white space in Unicode alone splits no columns.
-    columns, n_lines = text.split(), text.count("\n") + 1
-    if not is_plain or len(columns) != 4 * n_lines:
+    if not is_plain:
         return None
+    columns, n_lines = text.split(), text.count("\n") + 1
     query_ids, iterations, doc_ids, labels = (columns[place::4] for place in range(4))
     if len(set(map(" ".join, zip(query_ids, iterations, doc_ids, strict=True)))) != n_lines:
         return None

@@ -190,6 +190,7 @@ lines = st.tuples(some_plain, st.tuples(judgment, ends).map("".join) | st.just("
 @given(lines, st.booleans(), st.sampled_from([b"", b"\xef\xbb\xbf"]))
 @example("q1 0 d1 1000001\n", True, b"")
 @example("q1 0 d1 1\nq1 0 \0 1\n", True, b"")
+@example("q1 \u00a0 d1 1\nq2 0 d\u00a0x 1\n", True, b"")
 def test_judgments_are_the_same_however_plain_their_lines_are(
     tmp_path: Path, content: str, whole: bool, before: bytes
 ) -> None:
