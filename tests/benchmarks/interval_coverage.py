@@ -68,16 +68,16 @@ def coefficients(rubric: Floats, official: Floats) -> Floats:
     return _coefficients(means(rubric)[:, None], official_means(official)[:, None], 0.9)[:, 0]
 
 
-def taken(sides: Sides, queries: Floats) -> Sides:
+def at_queries(sides: Sides, queries: Floats) -> Sides:
     return sides[0][:, queries], sides[1][:, queries] if sides[1].ndim == 2 else sides[1]
 
 
 def as_measured(sides: Sides, rng: np.random.Generator, n: int) -> Sides:
-    return taken(sides, rng.integers(0, sides[0].shape[1], n))
+    return at_queries(sides, rng.integers(0, sides[0].shape[1], n))
 
 
 def halved(sides: Sides, rng: np.random.Generator, n: int) -> Sides:
-    return taken(sides, rng.permutation(sides[0].shape[1])[:n])
+    return at_queries(sides, rng.permutation(sides[0].shape[1])[:n])
 
 
 def smoothed(sides: Sides, rng: np.random.Generator, n: int) -> Sides:
@@ -222,8 +222,8 @@ def gain_cell(noise: tuple[float, float], n: int, reps: int = 400) -> tuple[floa
         low, high = np.percentile(drawn, (2.5, 97.5))
         outcomes.append((abs(truth - values)[0] <= half + 1e-9, low - 1e-9 <= truth[0] <= high + 1e-9,
                          not low - 1e-9 <= values[0] <= high + 1e-9))  # fmt: skip
-    held, by_percentiles, beside = np.mean(outcomes, axis=0).tolist()
-    return held, by_percentiles, beside
+    held, by_percentiles, off_point = np.mean(outcomes, axis=0).tolist()
+    return held, by_percentiles, off_point
 
 
 def gain_section() -> str:
