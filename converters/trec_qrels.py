@@ -92,11 +92,10 @@ def _plain(path: str | os.PathLike[str]) -> Iterator[Qrel] | None:
     try:
         with open_bytes(path) as stream, reading(path, 1):
             text = stream.read(_AT_ONCE).decode().removesuffix("\n")
-            is_plain = not stream.peek(1) and "\0" not in text and _PLAIN.fullmatch(text)
-            is_plain = is_plain and not _SPACE_OF_UNICODE.search(text)
+            is_whole = not stream.peek(1)
     except (ConversionError, UnicodeDecodeError):
         return None
-    if not is_plain:
+    if not is_whole or "\0" in text or _SPACE_OF_UNICODE.search(text) or not _PLAIN.fullmatch(text):
         return None
     columns, n_lines = text.split(), text.count("\n") + 1
     query_ids, iterations, doc_ids, labels = (columns[place::4] for place in range(4))
