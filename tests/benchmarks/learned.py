@@ -21,13 +21,13 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from trecexam.features.learn.arithmetic.cross_validation import LEARNED, CrossValidation, Estimate, Row
-from trecexam.features.learn.arithmetic.learning import fit, predict
-from trecexam.features.learn.arithmetic.pooled import PooledQueryToLearn
-from trecexam.features.learn.arithmetic.process import KERNELS, Kernel
-from trecexam.features.learn.arithmetic.splits import Split, most_retrieved, queries_left_out, random_share
-from trecexam.features.learn.learn import to_learn
+from trecexam.features.learn.cross_validation import LEARNED, CrossValidation, Estimate, Row
+from trecexam.features.learn.splits import Split, most_retrieved, queries_left_out, random_share
 from trecexam.features.learn.validation import cross_validate
+from trecexam.learning.arithmetic.learning import fit, predict
+from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
+from trecexam.learning.arithmetic.process import KERNELS, Kernel
+from trecexam.learning.learned_pool import gather_data
 from trecexam.line.loader import TrackLoader
 from trecexam.track import TrackFolder
 
@@ -66,7 +66,7 @@ def main(root: Path) -> None:
     ]
     with TrackLoader(TrackFolder.open(root)) as loader:
         track = loader.load()
-        queries = to_learn(track).queries
+        queries = gather_data(track).queries
         with tempfile.TemporaryDirectory() as folder:
             teams = teams_file(tuple(track.runs), Path(folder))
             lines += against_other_ways(cross_validate(track, known=SHARES, top=TOP, teams=teams).rows)

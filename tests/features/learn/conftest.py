@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from learnable import WordEncoder, make_learnable
 
-import trecexam.features.learn.learn as learning
+import trecexam.learning.learned_pool as learning
 
 
 @pytest.fixture

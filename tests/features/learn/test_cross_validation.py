@@ -18,22 +18,22 @@ from sklearn.metrics import cohen_kappa_score
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.features.learn.arithmetic.cross_validation import (
+from trecexam.features.learn.cross_validation import (
     CrossValidation,
     Estimate,
     Row,
     verdicts,
 )
-from trecexam.features.learn.arithmetic.learning import fit, predict
-from trecexam.features.learn.arithmetic.pooled import PooledQueryToLearn
-from trecexam.features.learn.arithmetic.splits import (
+from trecexam.features.learn.splits import (
     half_of_teams,
     most_retrieved,
     queries_left_out,
     random_share,
     teams_left_out,
 )
-from trecexam.features.learn.learn import to_learn
+from trecexam.learning.arithmetic.learning import fit, predict
+from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
+from trecexam.learning.learned_pool import gather_data
 from trecexam.line.loader import TrackLoader
 from trecexam.track import TrackFolder
 
@@ -42,7 +42,7 @@ from trecexam.track import TrackFolder
 def queries(tmp_path_factory: pytest.TempPathFactory) -> tuple[PooledQueryToLearn, ...]:
     root = make_learnable(tmp_path_factory.mktemp("validation") / "track", queries=6)
     with TrackLoader(TrackFolder.open(root)) as loader:
-        return to_learn(loader.load(), encoder=WordEncoder()).queries
+        return gather_data(loader.load(), encoder=WordEncoder()).queries
 
 
 def naive_ndcg(ranking: list[float], best: list[float]) -> float:

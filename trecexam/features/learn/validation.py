@@ -11,8 +11,8 @@ from threadpoolctl import threadpool_limits
 
 from converters.teams import read_teams
 from trecexam.errors import TrecexamError
-from trecexam.features.learn.arithmetic.cross_validation import CrossValidation, Row, verdicts
-from trecexam.features.learn.arithmetic.splits import (
+from trecexam.features.learn.cross_validation import CrossValidation, Row, verdicts
+from trecexam.features.learn.splits import (
     Split,
     half_of_teams,
     most_retrieved,
@@ -20,8 +20,8 @@ from trecexam.features.learn.arithmetic.splits import (
     random_share,
     teams_left_out,
 )
-from trecexam.features.learn.encoding import Encoded, Encoder
-from trecexam.features.learn.learn import MORE, ToLearn, to_learn
+from trecexam.learning.encoding import Encoded, Encoder
+from trecexam.learning.learned_pool import MORE, LearningData, gather_data
 from trecexam.line.loaded import LoadedTrack
 from trecexam.tables.table import Table
 
@@ -109,7 +109,7 @@ def cross_validate(
 
     The others, and what is raised, are as of `learn`; beside it a file of teams that cannot be read.
     """
-    gathered = to_learn(track, source=source, encoder=encoder, grades=grades, progress=progress)
+    gathered = gather_data(track, source=source, encoder=encoder, grades=grades, progress=progress)
     if gathered.official is None:
         raise TrecexamError(
             "no judgments to validate on; `--cross-validate` on the track that is learned from says how good "
@@ -134,7 +134,7 @@ def cross_validate(
 
 def _validated(
     track: LoadedTrack,
-    gathered: ToLearn,
+    gathered: LearningData,
     splits: Sequence[Split],
     resamples: int,
     seed: int,

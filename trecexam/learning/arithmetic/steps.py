@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trecexam.features.learn.arithmetic.features import Floats
+from trecexam.learning.arithmetic.features import Floats
 
 #: The inverse of the strength of the L2 penalty, as scikit-learn has it.
 C = 0.1

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from trecexam.features.learn.arithmetic.features import Floats
-from trecexam.features.learn.arithmetic.learning import QueryPassages
+from trecexam.learning.arithmetic.features import Floats
+from trecexam.learning.arithmetic.learning import QueryPassages
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,12 +12,19 @@ import pytrec_eval
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import cohen_kappa_score
 
-from trecexam.features.learn.arithmetic.cuts import fit_cuts, labels_of
-from trecexam.features.learn.arithmetic.features import max_sim, query_features
-from trecexam.features.learn.arithmetic.learning import QueryPassages, fit, predict
-from trecexam.features.learn.arithmetic.ndcg import ndcg
-from trecexam.features.learn.arithmetic.process import Kernel, choose_kernel, leave_one_out, posterior
-from trecexam.features.learn.arithmetic.steps import fit_steps
+from trecexam.learning.arithmetic.cuts import fit_cuts, labels_of
+from trecexam.learning.arithmetic.draws import draw_judgments
+from trecexam.learning.arithmetic.features import max_sim, query_features
+from trecexam.learning.arithmetic.learning import QueryPassages, fit, predict
+from trecexam.learning.arithmetic.ndcg import ndcg
+from trecexam.learning.arithmetic.process import (
+    Kernel,
+    choose_kernel,
+    joint_posterior,
+    leave_one_out,
+    posterior,
+)
+from trecexam.learning.arithmetic.steps import fit_steps
 
 
 def unit(rng: np.random.Generator, n: int, dimension: int = 6) -> np.ndarray:
@@ -240,3 +247,29 @@ def test_what_cannot_be_learned_from_is_named(labels: list[float], why: str) -> 
 def test_one_query_alone_can_be_learned_from() -> None:
     one = query(np.random.default_rng(14), "q", known=0.5)
     assert predict(fit([one]), one).gains.std() > 0
+
+
+def test_the_joint_posterior_has_the_means_and_variances_of_the_posterior() -> None:
+    rng = np.random.default_rng(6)
+    kernel, judged, passages = Kernel(0.1, 0.3, 0.4, 1.7), unit(rng, 8), unit(rng, 5)
+    residuals = rng.normal(size=8)
+    for n in (0, 8):
+        mean, variance = posterior(kernel, judged[:n], residuals[:n], passages)
+        joint_mean, covariances = joint_posterior(kernel, judged[:n], residuals[:n], passages)
+        assert joint_mean == pytest.approx(mean, abs=1e-9)
+        assert np.diag(covariances) == pytest.approx(variance, rel=1e-5)
+
+
+def test_draws_keep_what_was_judged_and_lie_around_the_gains_on_the_scale() -> None:
+    rng = np.random.default_rng(7)
+    queries = [query(rng, f"q{at}", known=0.5) for at in range(6)]
+    learned = fit(queries)
+    drawn = draw_judgments(learned, queries[0], 4000, np.random.default_rng(0))
+    known = ~np.isnan(queries[0].judgments)
+    assert (drawn[:, known] == queries[0].judgments[known]).all()
+    assert drawn.min() >= 0
+    assert drawn.max() <= 3
+    prediction = predict(learned, queries[0])
+    inner = ~known & (np.abs(prediction.gains - 1.5) < 0.4)
+    assert inner.any()
+    assert drawn.mean(axis=0)[inner] == pytest.approx(prediction.gains[inner], abs=0.15)

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trecexam.features.learn.arithmetic.cuts import fit_cuts, labels_of
-from trecexam.features.learn.arithmetic.features import Floats
-from trecexam.features.learn.arithmetic.learning import QueryPassages, fit, predict
-from trecexam.features.learn.arithmetic.ndcg import ndcg
-from trecexam.features.learn.arithmetic.pooled import PooledQueryToLearn
-from trecexam.features.learn.arithmetic.process import KERNELS, Kernel
-from trecexam.features.learn.arithmetic.splits import Split
+from trecexam.features.learn.splits import Split
+from trecexam.learning.arithmetic.cuts import fit_cuts, labels_of
+from trecexam.learning.arithmetic.features import Floats
+from trecexam.learning.arithmetic.learning import QueryPassages, fit, predict
+from trecexam.learning.arithmetic.ndcg import ndcg
+from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
+from trecexam.learning.arithmetic.process import KERNELS, Kernel
 from trecexam.scores.correlation import MIN_QUERIES, Correlation, correlate, half_width
 from trecexam.scores.kappa import kappa
 from trecexam.scores.rank_correlation.ranks import means, ranked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trecexam.features.learn.arithmetic.features import Floats
+from trecexam.learning.arithmetic.features import Floats
 
 
 def fit_cuts(gains: Floats, labels: Floats, scale: Floats) -> Floats:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trecexam.features.learn.arithmetic.features import Floats, Vectors
+from trecexam.learning.arithmetic.features import Floats, Vectors
 
 #: Judged passages of a query by which a kernel is chosen, at most.
 CHOSEN_BY = 64
@@ -67,6 +67,18 @@ def posterior(kernel: Kernel, judged: Vectors, residuals: Floats, passages: Vect
     solved = np.linalg.solve(kernel.judged(judged), np.column_stack([residuals, across]))
     variance = prior - (across * solved[:, 1:]).sum(axis=0)
     return np.asarray(across.T @ solved[:, 0]), np.maximum(variance, kernel.noise * kernel.variance)
+
+
+def joint_posterior(
+    kernel: Kernel, judged: Vectors, residuals: Floats, passages: Vectors
+) -> tuple[Floats, Floats]:
+    """As `posterior`, with the covariance matrix of all passages' judgments, shape (m, m); noise included."""
+    covariance = kernel.judged(passages)
+    if not len(judged):
+        return np.zeros(len(passages)), covariance
+    across = kernel.between(judged, passages)
+    solved = np.linalg.solve(kernel.judged(judged), np.column_stack([residuals, across]))
+    return np.asarray(across.T @ solved[:, 0]), np.asarray(covariance - across.T @ solved[:, 1:])
 
 
 def leave_one_out(kernel: Kernel, judged: Vectors, residuals: Floats) -> Floats:

@@ -12,10 +12,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from trecexam.features.learn.arithmetic.features import Vectors, max_sim
 from trecexam.files.atomic import replace
 from trecexam.graders.base import identity_digest
 from trecexam.graders.text_encoder import EncodedText
+from trecexam.learning.arithmetic.features import Vectors, max_sim
 
 #: Seconds after which what was encoded is kept, so that who stops loses no more.
 KEEP_EVERY = 30

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trecexam.features.learn.arithmetic.features import Floats
+from trecexam.learning.arithmetic.features import Floats
 
 Bools = NDArray[np.bool_]
 

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trecexam.features.learn.arithmetic.cuts import fit_cuts, labels_of
-from trecexam.features.learn.arithmetic.features import Floats, Vectors
-from trecexam.features.learn.arithmetic.process import (
+from trecexam.learning.arithmetic.cuts import fit_cuts, labels_of
+from trecexam.learning.arithmetic.features import Floats, Vectors
+from trecexam.learning.arithmetic.process import (
     KERNELS,
     Kernel,
     choose_kernel,
     leave_one_out,
     posterior,
 )
-from trecexam.features.learn.arithmetic.steps import Steps, fit_steps, unseen_gains
+from trecexam.learning.arithmetic.steps import Steps, fit_steps, unseen_gains
 
 #: Into how many parts queries go where each is to be predicted without its own judgments.
 FOLDS = 5

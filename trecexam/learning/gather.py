@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from trecexam.errors import TrecexamError
-from trecexam.features.learn.arithmetic.features import query_features
-from trecexam.features.learn.arithmetic.learning import QueryPassages
-from trecexam.features.learn.arithmetic.pooled import PooledQueryToLearn
-from trecexam.features.learn.encoding import Encoded, TrackVectors
+from trecexam.learning.arithmetic.features import query_features
+from trecexam.learning.arithmetic.learning import QueryPassages
+from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
+from trecexam.learning.encoding import Encoded, TrackVectors
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.official import Official
 from trecexam.tables.text import plural, shorten_list

@@ -1,0 +1,265 @@
+"""What is gathered of a track, what is fitted on its judgments, and what that predicts of its pool."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from trecexam.errors import TrecexamError
+from trecexam.graders.text_encoder import TextEncoder
+from trecexam.learning.arithmetic.learning import Learned, Prediction, QueryPassages, fit, predict
+from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
+from trecexam.learning.arithmetic.steps import C
+from trecexam.learning.encoding import Encoded, Encoder, TrackVectors
+from trecexam.learning.gather import gather, odd_judgments, odd_texts
+from trecexam.line.loaded import LoadedTrack
+from trecexam.line.loader import TrackLoader
+from trecexam.line.official import Official, official_judgments
+from trecexam.tables.text import plural, shorten_list
+from trecexam.track import TrackFolder
+
+#: What learning writes into out/: machine labels are among these, so nothing is learned from them.
+LEARNED_QRELS = "learned.qrels"
+#: Of fewer judgments it is said that they are few.
+FEW = 50
+#: What to do about too few judgments.
+MORE = "`trecexam judge-next` names passages to judge, `--from TRACK` takes another track's judgments"
+
+
+@dataclass(frozen=True, eq=False)
+class LearningData:
+    """What a track has to learn from: passages, features and judgments.
+
+    Attributes:
+        queries: of the track.
+        others: of the other track, with its judgments.
+        official: the track's judgments; None where there are none.
+        notes: what a reader must know, a line each.
+        n_encoded: how many passages were encoded.
+        encoder: its name and identity.
+        graded: whether the grader's ratings are among the features.
+    """
+
+    queries: tuple[PooledQueryToLearn, ...]
+    others: tuple[QueryPassages, ...]
+    official: Official | None
+    notes: tuple[str, ...]
+    n_encoded: int
+    encoder: dict[str, Any]
+    graded: bool
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedPool:
+    """What was learned, and what it predicts of a track's pool.
+
+    Attributes:
+        data: what it was learned from; `data.queries` are those that `predictions` are of.
+        learned: what was fitted.
+        predictions: of each query's passages that have a text.
+        notes: what a reader must know, a line each.
+    """
+
+    data: LearningData
+    learned: Learned
+    predictions: tuple[Prediction, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What it was learned by and from, for JSON."""
+        return _identity(self.data, self.learned)
+
+
+def learn_pool(
+    track: LoadedTrack,
+    *,
+    source: Path | str | None = None,
+    encoder: str | Encoder | None = None,
+    grades: bool = True,
+    progress: Encoded | None = None,
+) -> LearnedPool:
+    """Learns from the track's judgments, and predicts what its pool would be judged; grades nothing.
+
+    For each step of the judgment scale a logistic regression on features of query and passage; the sum of
+    their probabilities, and on what they leave unexplained a Gaussian process over each query's passages.
+
+    Args:
+        source: another track, whose judgments are learned from, too.
+        encoder: a sentence-transformers model, as a folder or a hub id, or an object with `identity` and
+            `encode`. None: what [learn] names, else that of the track's grader if it is `embedding`, else the
+            extra `offline`.
+        grades: whether the grader's ratings, where there are any, are features, too.
+        progress: called with how many passages are encoded, and of how many.
+
+    Raises:
+        TrecexamError: no judgments, or all the same; texts are missing; scales do not fit.
+        GraderError: the encoder is not installed.
+    """
+    data = gather_data(track, source=source, encoder=encoder, grades=grades, progress=progress)
+    with threadpool_limits(1):
+        try:
+            learned = fit([*data.others, *(query.passages for query in data.queries)])
+        except ValueError as error:
+            raise TrecexamError(f"nothing to learn: {error}; {MORE}", path=track.folder.root) from None
+        predictions = tuple(predict(learned, query.passages) for query in data.queries)
+    return LearnedPool(data, learned, predictions, (*data.notes, *_few(data.queries, data.others, learned)))
+
+
+def gather_data(
+    track: LoadedTrack,
+    *,
+    source: Path | str | None = None,
+    encoder: str | Encoder | None = None,
+    grades: bool = True,
+    progress: Encoded | None = None,
+) -> LearningData:
+    """Encodes what has no vector yet and gathers features and judgments; arguments as of `learn_pool`.
+
+    Raises:
+        TrecexamError: as `learn_pool`.
+    """
+    if find_spec("sklearn") is None:
+        raise TrecexamError("learning needs scikit-learn: pip install 'trecexam[learn]'")
+    official = _official(track, needed=source is None)
+    if encoder is None or isinstance(encoder, str):
+        settings = track.config.grader
+        own = settings.model if settings.name == "embedding" else None
+        encoder = TextEncoder(
+            encoder or track.config.learn.encoder or own, track.folder.root, settings.device
+        )
+    pools = [(track, official)]
+    if source is not None:
+        with TrackLoader(TrackFolder.open(source)) as loader:
+            other = loader.load()
+        pools.append((other, official_judgments(other)))
+        # Ratings of one grader say nothing about those of another.
+        grades = grades and other.grader.identity == track.grader.identity
+    (queries, n_encoded), *rest = sides = _gathered(pools, encoder, progress, grades=grades)
+    if len({side[0].passages.features.shape[1] for side, _ in sides}) > 1:
+        (queries, n_encoded), *rest = _gathered(pools, encoder, progress, grades=False)
+    others = rest[0][0] if rest else ()
+    notes = [*([] if official is None else odd_judgments(track, official)), *odd_texts(track, queries)]
+    if source is not None:
+        _check_scales(queries, others, source)
+    return LearningData(
+        queries,
+        tuple(query.passages for query in others),
+        official,
+        tuple(notes),
+        n_encoded + sum(n for _, n in rest),
+        {"model": getattr(encoder, "name", None), **encoder.identity},
+        # Of each feature there are two columns.
+        queries[0].passages.features.shape[1] > 12,
+    )
+
+
+def _gathered(
+    pools: Sequence[tuple[LoadedTrack, Official | None]],
+    encoder: Encoder,
+    progress: Encoded | None,
+    *,
+    grades: bool,
+) -> list[tuple[tuple[PooledQueryToLearn, ...], int]]:
+    return [
+        gather(track, TrackVectors(track.folder.state, encoder), official, grades=grades, progress=progress)
+        for track, official in pools
+    ]
+
+
+def _official(track: LoadedTrack, *, needed: bool) -> Official | None:
+    """The track's judgments.
+
+    Raises:
+        TrecexamError: there are none and they are needed, or a machine wrote them.
+    """
+    file = track.folder.qrels()
+    if track.official is None and not needed and file is None:
+        return None
+    official = official_judgments(track)
+    if official.merged or file == track.folder.out / LEARNED_QRELS:
+        raise TrecexamError(
+            "labels of a machine are among these judgments; name the official ones that they were made from "
+            "with `qrels` in [track]",
+            path=file,
+        )
+    return official
+
+
+def _check_scales(
+    queries: Sequence[PooledQueryToLearn], others: Sequence[PooledQueryToLearn], source: Path | str
+) -> None:
+    """Refuses judgments of two scales, as far as their highest labels say that they are.
+
+    Raises:
+        TrecexamError: with both.
+    """
+    highest = [
+        max((float(np.nanmax(q.judgments)) for q in side if not np.isnan(q.judgments).all()), default=None)
+        for side in (queries, others)
+    ]
+    if None not in highest and highest[0] != highest[1]:
+        raise TrecexamError(
+            f"the highest judgment here is {highest[0]:g}, and that of {source} {highest[1]:g}: they are not "
+            "of one scale, so nothing can be learned from both"
+        )
+
+
+def _few(
+    queries: Sequence[PooledQueryToLearn], others: Sequence[QueryPassages], learned: Learned
+) -> list[str]:
+    """What makes the judgments few, a line each."""
+    notes = []
+    judged = [q for q in queries if not np.isnan(q.passages.judgments).all()]
+    if learned.n_judgments < FEW:
+        notes.append(f"learned from {plural(learned.n_judgments, 'judgment')} only: see --cross-validate")
+    if len(judged) == 1 and not others:
+        notes.append(
+            f"all judgments are of one query, '{judged[0].passages.query_id}': what is learned may not hold "
+            "for the others"
+        )
+    without = [q.passages.query_id for q in queries if np.isnan(q.passages.judgments).all()]
+    if without:
+        notes.append(
+            f"{len(without):,} of {plural(len(queries), 'query')} ({shorten_list(without, 3, dots=True)}) "
+            "without a judgment: their gains are of the other queries' judgments alone"
+        )
+    never = [
+        f"{step:g}" for step, cut in zip(learned.steps.scale[1:], learned.cuts, strict=True) if np.isinf(cut)
+    ]
+    if never:
+        notes.append(f"no cut for the label {', '.join(never)} is better than chance: no passage gets it")
+    return notes
+
+
+def _identity(data: LearningData, learned: Learned) -> dict[str, Any]:
+    digest = hashlib.sha256()
+    n_judged = 0
+    for passages in (*data.others, *(query.passages for query in data.queries)):
+        judged = ~np.isnan(passages.judgments)
+        n_judged += int(judged.sum())
+        for doc_id, judgment in zip(passages.doc_ids, passages.judgments.tolist(), strict=True):
+            if judgment == judgment:
+                digest.update(f"{passages.query_id}\0{doc_id}\0{judgment:g}\n".encode(errors="surrogatepass"))
+    return {
+        "encoder": data.encoder,
+        "judgments": {
+            "source": None if data.official is None else data.official.source,
+            "sha256": digest.hexdigest(),
+            "count": n_judged,
+        },
+        "grader_ratings": data.graded,
+        "scale": learned.steps.scale.tolist(),
+        "c": C,
+        "kernel": None if learned.kernel is None else asdict(learned.kernel),
+        "cuts": [None if np.isinf(cut) else cut for cut in learned.cuts.tolist()],
+        "versions": {"scikit-learn": version("scikit-learn"), "numpy": version("numpy")},
+    }
