@@ -30,7 +30,7 @@ class SplitFigures(BaseModel):
     Attributes:
         split: what was hidden.
         tau: way -> Kendall's tau with the leaderboard of all judgments, -1..1.
-        kappa: way -> of hidden judgments, relevant or not, -1..1; none of a way without one.
+        kappa: way -> of hidden judgments, relevant or not, -1..1; empty where a way has none.
     """
 
     model_config = ConfigDict(frozen=True)

@@ -1,4 +1,4 @@
-"""Other ways to treat dropped judgments than the grader's labels: learned ones, one label, condensed lists."""
+"""Ways to treat dropped judgments beside the grader's: learned labels, one label, condensed lists."""
 
 from __future__ import annotations
 

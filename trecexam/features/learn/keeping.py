@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import attrgetter
 
 from trecexam.errors import TrecexamError
 from trecexam.features.learn.cross_validation import LEARNED, Row
@@ -30,12 +31,12 @@ def keep(track: LoadedTrack, data: LearningData, rows: Sequence[Row], splits: Se
         ways = {way: row for row in rows if row.split == split.name and (way := _way(row.method, own))}
         if split.whole or not ways or any(math.isnan(row.tau.value) for row in ways.values()):
             continue
-        kappas = {way: row.kappa.value for way, row in ways.items() if not math.isnan(row.kappa.value)}
-        figures.append(
-            SplitFigures(
-                split=split.name, tau={way: row.tau.value for way, row in ways.items()}, kappa=kappas
-            )
+        tau, kappa = (
+            {way: value(row).value for way, row in ways.items()}
+            for value in (attrgetter("tau"), attrgetter("kappa"))
         )
+        whole = not any(map(math.isnan, kappa.values()))
+        figures.append(SplitFigures(split=split.name, tau=tau, kappa=kappa if whole else {}))
     if not figures:
         return None
     encoder = {name: value for name, value in data.encoder.items() if name != "model"}
