@@ -150,7 +150,7 @@ def _say_filled(filled: Filled, output: Path, sources: Path) -> None:
         _say(f"{filled.no_text:,} holes remain: the passages have no text that can be graded")
     if filled.no_grade:
         _say(f"{filled.no_grade:,} holes remain: the grader gave no rating")
-    if filled.found.request.expected:
+    if filled.found.request.expected and any(row.gain is not None for row in filled.rows):
         _say("the new labels have decimals: trec_eval cuts them off, and ir_measures refuses the file")
     _say(
         f"{output}: {len(filled.found.official.rows):,} human judgments as they were, and {filled.filled:,} "

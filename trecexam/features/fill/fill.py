@@ -299,7 +299,7 @@ def merged(track: LoadedTrack, to_fill: HolesToFill, graded: int = 0) -> Filled:
     if to_fill.request.expected and new and not any(row.gain is not None for row in new):
         raise TrecexamError(
             "--expected: the grader gives no probabilities, so nothing but its labels can be expected; --by "
-            "learned has expected labels",
+            "learned has expected labels (with --insist, where another way was found better)",
             path=track.folder.root,
         )
     best = max((row.label for row in new), default=0)
