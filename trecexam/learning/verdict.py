@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from trecexam.errors import TrecexamError
 from trecexam.files.atomic import replace
@@ -57,6 +58,17 @@ class Verdict(BaseModel):
     grades: bool
     splits: tuple[SplitFigures, ...]
 
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        ways = self.splits[0].tau.keys() if self.splits else ()
+        named = all(re.fullmatch(rf"{LEARNED}|{GRADER}|{LABEL}\d{{1,9}}", way) for way in ways)
+        same = all(
+            split.tau.keys() == ways and split.kappa.keys() in (set(), set(ways)) for split in self.splits
+        )
+        if self.best not in ways or not (named and same):
+            raise ValueError("its ways do not fit together")
+        return self
+
     @property
     def summary(self) -> str:
         """The best way beside learning, or beside the next where that is the best, with their means."""
@@ -82,8 +94,8 @@ def best_way(splits: Sequence[SplitFigures]) -> str:
     if LEARNED not in means or best == LEARNED:
         return best
     tau, kappa = means[LEARNED]
-    beaten = tau > means[best][0] and all(kappa >= other for _, other in means.values())
-    return LEARNED if beaten else best
+    is_best = tau > means[best][0] and all(kappa >= other for _, other in means.values())
+    return LEARNED if is_best else best
 
 
 def verdict_basis(track: LoadedTrack, official: Official, encoder: Mapping[str, Any]) -> dict[str, str]:

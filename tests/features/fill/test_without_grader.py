@@ -185,7 +185,7 @@ def naive_ndcg(ranking: list[str], gains: dict[str, float]) -> float:
     return float(sums[0] / sums[1]) if sums[1] else 0.0
 
 
-def test_a_thousand_times_all_labels_are_whole_and_have_the_ndcg_of_expected_ones(
+def test_ten_thousand_times_all_labels_are_whole_and_have_the_ndcg_of_expected_ones(
     track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fill(capsys, track, "--by", "learned", "--expected")
@@ -353,6 +353,7 @@ def change_grader(root: Path) -> None:
         (change_grader, "is of other graders"),
         (lambda root: verdict_file(root).write_text("{"), "cannot be read"),
         (lambda root: verdict_file(root).write_text('{"best": 1}'), "cannot be read"),
+        (lambda root: prefer(root, "condensed"), "cannot be read"),
     ],
 )
 def test_what_cross_validation_found_of_others_does_not_count_and_that_is_said(

@@ -67,8 +67,8 @@ def choose_way(
         return LEARNED, True, (why or f"{unchecked}{CHECK.format(track.folder.root)} does",)
     shown = f"cross-validation here: {verdict.summary}"
     if verdict.best == LEARNED:
-        said = () if request.by else (f"filled by learned labels; {shown}; --by grader takes the grader's",)
-        return LEARNED, verdict.grades, said
+        note = f"filled by learned labels; {shown}; --by grader takes the grader's"
+        return LEARNED, verdict.grades, () if request.by else (note,)
     if request.by is None:
         return GRADER, True, ()
     if request.insist:

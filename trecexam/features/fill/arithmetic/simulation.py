@@ -183,15 +183,15 @@ class Simulation:
         """The means by another way, where these judgments are dropped and those remain."""
         if filler is None:
             return self._changed(remain, dropped)
-        may = self._fillable
-        given = filler(dropped)
+        fillable, labels = self._fillable, filler(dropped)
         return self._changed(
             {
                 query_id: judged
                 | {
                     doc_id: label
-                    for doc_id, label in given.get(query_id, {}).items()
-                    if doc_id in dropped[query_id] and (may is None or doc_id in may.get(query_id, ()))
+                    for doc_id, label in labels.get(query_id, {}).items()
+                    if doc_id in dropped[query_id]
+                    and (fillable is None or doc_id in fillable.get(query_id, ()))
                 }
                 for query_id, judged in ((query_id, dict(remain[query_id])) for query_id in remain)
             }
