@@ -288,6 +288,19 @@ def test_passages_without_a_text_stay_holes(track: Path, capsys: pytest.CaptureF
     assert "1 holes remain: the passages have no text" in said
 
 
+def test_what_people_rated_in_the_graders_place_is_said_to_count_with_the_grader_only(
+    track: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    q, doc = min(learned_table(track))
+    with trecexam.open_track(track) as opened:
+        opened.override(q, doc, 5, who="ann", why="it answers all")
+    said = fill(capsys, track, "--by", "learned")
+    assert "1 hole that people rated in the grader's place" in said
+    assert {row["source"] for row in sources(track)} == {"human", "learned"}
+    assert "in the grader's place" not in fill(capsys, track, "--by", "grader")
+    assert "override" in {row["source"] for row in sources(track)}
+
+
 def test_encoding_is_told_and_a_track_in_python_has_the_same_choice(
     track: Path, encoder: WordEncoder
 ) -> None:

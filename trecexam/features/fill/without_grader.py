@@ -15,6 +15,7 @@ from trecexam.features.fill.ways import constant_label
 from trecexam.learning.learned_pool import LearnedPool, learn_pool
 from trecexam.learning.verdict import LEARNED
 from trecexam.line.grading import Progress
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.learning.arithmetic.learning import Prediction
@@ -91,7 +92,22 @@ def merged_without_grader(
         as_unjudged=to_fill.request.as_unjudged,
     )
     new = len(rows) - len(official.rows)
-    return Filled(to_fill, rows, taught.rule, 0, new, to_fill.n_holes - new, 0, 0, taught.notes)
+    rated = {(q, doc) for q, doc, _ in track.overrides.ratings if doc in to_fill.holes.get(q, ())}
+    notes = (
+        f"{plural(len(rated), 'hole')} that people rated in the grader's place: these ratings are on its "
+        "scale, and count with --by grader only",
+    )
+    return Filled(
+        to_fill,
+        rows,
+        taught.rule,
+        0,
+        new,
+        to_fill.n_holes - new,
+        0,
+        0,
+        (*taught.notes, *(notes if rated else ())),
+    )
 
 
 def _hole_labels(prediction: Prediction, pool: LearnedPool) -> Sequence[HoleLabel]:
