@@ -20,6 +20,7 @@ from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
 from trecexam.learning.arithmetic.steps import C
 from trecexam.learning.encoding import Encoded, Encoder, TrackVectors
 from trecexam.learning.gather import gather, odd_judgments, odd_texts
+from trecexam.learning.peoples_labels import with_peoples_labels
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.loader import TrackLoader
 from trecexam.line.official import Official, official_judgments
@@ -85,6 +86,7 @@ def learn_pool(
     source: Path | str | None = None,
     encoder: str | Encoder | None = None,
     grades: bool = True,
+    people: bool = False,
     progress: Encoded | None = None,
 ) -> LearnedPool:
     """Learns from the track's judgments, and predicts what its pool would be judged; grades nothing.
@@ -98,13 +100,15 @@ def learn_pool(
             `encode`. None: what [learn] names, else that of the track's grader if it is `embedding`, else the
             extra `offline`.
         grades: whether the grader's ratings, where there are any, are features, too.
+        people: whether what people say of passages as a whole in the grader's place counts where there is no
+            judgment; `with_peoples_labels` says as what.
         progress: called with how many passages are encoded, and of how many.
 
     Raises:
         TrecexamError: no judgments, or all the same; texts are missing; scales do not fit.
         GraderError: the encoder is not installed.
     """
-    data = gather_data(track, source=source, encoder=encoder, grades=grades, progress=progress)
+    data = gather_data(track, source=source, encoder=encoder, grades=grades, people=people, progress=progress)
     with threadpool_limits(1):
         try:
             learned = fit([*data.others, *(query.passages for query in data.queries)])
@@ -120,6 +124,7 @@ def gather_data(
     source: Path | str | None = None,
     encoder: str | Encoder | None = None,
     grades: bool = True,
+    people: bool = False,
     progress: Encoded | None = None,
 ) -> LearningData:
     """Encodes what has no vector yet and gathers features and judgments; arguments as of `learn_pool`.
@@ -129,13 +134,9 @@ def gather_data(
     """
     if find_spec("sklearn") is None:
         raise TrecexamError("learning needs scikit-learn: pip install 'trecexam[learn]'")
-    official = _official(track, needed=source is None)
+    official = _official(track, needed=source is None and not people)
     if encoder is None or isinstance(encoder, str):
-        settings = track.config.grader
-        own = settings.model if settings.name == "embedding" else None
-        encoder = TextEncoder(
-            encoder or track.config.learn.encoder or own, track.folder.root, settings.device
-        )
+        encoder = encoder_of(track, encoder)
     pools = [(track, official)]
     if source is not None:
         with TrackLoader(TrackFolder.open(source)) as loader:
@@ -147,7 +148,14 @@ def gather_data(
     if len({side[0].passages.features.shape[1] for side, _ in sides}) > 1:
         (queries, n_encoded), *rest = _gathered(pools, encoder, progress, grades=False)
     others = rest[0][0] if rest else ()
+    n_people = 0
+    if people:
+        queries, n_people = with_peoples_labels(track, queries, official)
     notes = [*([] if official is None else odd_judgments(track, official)), *odd_texts(track, queries)]
+    if n_people:
+        notes.append(
+            f"{plural(n_people, 'unjudged passage')} that people rated as a whole: these ratings count"
+        )
     if source is not None:
         _check_scales(queries, others, source)
     return LearningData(
@@ -160,6 +168,17 @@ def gather_data(
         # Of each feature there are two columns.
         queries[0].passages.features.shape[1] > 12,
     )
+
+
+def encoder_of(track: LoadedTrack, model: str | None = None) -> TextEncoder:
+    """The encoder of this name; None: what [learn] names, that of an `embedding` grader, the extra `offline`.
+
+    Raises:
+        GraderError: it is not installed.
+    """
+    settings = track.config.grader
+    own = settings.model if settings.name == "embedding" else None
+    return TextEncoder(model or track.config.learn.encoder or own, track.folder.root, settings.device)
 
 
 def _gathered(

@@ -1,7 +1,7 @@
 """What more judgments are expected to do to a leaderboard, and what of it is undecided yet.
 
-All is from draws of what people would say of the passages that nobody judged (`draw_judgments`), with what was fitted
-held as it is. Leaderboards are by nDCG@10, means over queries.
+All is from draws of what people would say of the passages that nobody judged (`draw_judgments`), with what
+was fitted held as it is. Leaderboards are by nDCG@10, means over queries.
 """
 
 from __future__ import annotations
@@ -127,8 +127,8 @@ class DrawnLeaderboards:
 def expected_change(before: Floats, after: Floats) -> float:
     """How far judgments are expected to move a leaderboard: 1 - the mean tau of what it is before and after.
 
-    mean over draws d of 1 - tau(leaderboard before, leaderboard after the judgments that draw d gives), with Kendall's
-    tau-b; 0 of a draw where all runs are tied.
+    The mean over draws d of 1 - tau(leaderboard before, leaderboard after the judgments that d gives), with
+    Kendall's tau-b; 0 of a draw where all runs are tied.
 
     Args:
         before, after: as of `DrawnLeaderboards.after`.

@@ -22,7 +22,7 @@ class Planned(NamedTuple):
 
 
 def judging_rounds(
-    weights: Sequence[Floats], unjudged: Sequence[Bools], share: float, seed: int
+    weights: Sequence[Floats], unjudged: Sequence[Bools], share: float, seed: int | Sequence[int]
 ) -> Iterator[list[Planned]]:
     """Round after round a passage of each query, until none is left.
 
