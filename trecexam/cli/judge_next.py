@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    epilog="Examples: trecexam judge-next mytrack -m nDCG@10 --top 50; "
+    epilog="Example: trecexam judge-next mytrack -m nDCG@10 --top 50; "
     "trecexam judge-next mytrack --by learned --per-query 10; trecexam judge-next mytrack --budget 200"
 )
 @track_argument

@@ -52,7 +52,10 @@ class KeptVectors:
         Raises:
             TrecexamError: always.
         """
-        raise TrecexamError(f"{plural(len(texts), 'text')} not encoded yet: run `trecexam learn` once")
+        raise TrecexamError(
+            f"{plural(len(texts), 'text')} not encoded yet: run `trecexam learn` or `trecexam judge-next "
+            "--by learned` once"
+        )
 
 
 class TrackVectors:

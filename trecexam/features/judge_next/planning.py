@@ -115,7 +115,7 @@ def plan_judgments(
             raise TrecexamError(f"no query '{query_id}' in the bank{hint}", path=track.folder.root)
     pool = {query_id: of for query_id, of in track.pool.items() if not query_ids or query_id in query_ids}
     query_list = list(pool)
-    judged = _judged(track)
+    judged = judged_passages(track)
     unjudged = [
         np.array([doc_id not in judged.get(query_id, ()) for doc_id in pooled.doc_ids], np.bool_)
         for query_id, pooled in pool.items()
@@ -182,15 +182,16 @@ def _check(
             raise TrecexamError(f"{name} = {value:g}: at least 0")
 
 
-def _judged(track: LoadedTrack) -> dict[str, set[str]]:
-    """What has an official judgment, or a person's rating as a whole."""
+def judged_passages(track: LoadedTrack) -> dict[str, set[str]]:
+    """query_id -> the passages that have an official judgment, or a person's rating as a whole."""
     judged: dict[str, set[str]] = {}
     for row in track.official or ():
         # A negative label is nobody's judgment, as trec_eval reads it.
         if row.relevance >= 0:
             judged.setdefault(row.query_id, set()).add(row.doc_id)
     for query_id, human in track.overrides.queries.items():
-        judged.setdefault(query_id, set()).update(human.passages)
+        if human.passages:
+            judged.setdefault(query_id, set()).update(human.passages)
     return judged
 
 
@@ -199,7 +200,7 @@ def _learned(
 ) -> tuple[LearnedPool | None, tuple[str, ...]]:
     """What is learned from the judgments, and what a reader must know; None where nothing can be."""
     # Encoding takes minutes, so it is not for nothing.
-    if not any(_judged(track).values()):
+    if not judged_passages(track):
         return None, ("nothing is judged yet, so nothing is learned: the plan is by the runs alone",)
     try:
         learned = learn_pool(track, encoder=encoder, people=True, progress=progress)
