@@ -86,7 +86,7 @@ def learn_pool(
     source: Path | str | None = None,
     encoder: str | Encoder | None = None,
     grades: bool = True,
-    people: bool = False,
+    official: Official | None = None,
     progress: Encoded | None = None,
 ) -> LearnedPool:
     """Learns from the track's judgments, and predicts what its pool would be judged; grades nothing.
@@ -100,15 +100,16 @@ def learn_pool(
             `encode`. None: what [learn] names, else that of the track's grader if it is `embedding`, else the
             extra `offline`.
         grades: whether the grader's ratings, where there are any, are features, too.
-        people: whether what people say of passages as a whole in the grader's place counts where there is no
-            judgment; `with_peoples_labels` says as what.
+        official: people's judgments in place of the track's.
         progress: called with how many passages are encoded, and of how many.
 
     Raises:
         TrecexamError: no judgments, or all the same; texts are missing; scales do not fit.
         GraderError: the encoder is not installed.
     """
-    data = gather_data(track, source=source, encoder=encoder, grades=grades, people=people, progress=progress)
+    data = gather_data(
+        track, source=source, encoder=encoder, grades=grades, official=official, progress=progress
+    )
     with threadpool_limits(1):
         try:
             learned = fit([*data.others, *(query.passages for query in data.queries)])
@@ -124,7 +125,7 @@ def gather_data(
     source: Path | str | None = None,
     encoder: str | Encoder | None = None,
     grades: bool = True,
-    people: bool = False,
+    official: Official | None = None,
     progress: Encoded | None = None,
 ) -> LearningData:
     """Encodes what has no vector yet and gathers features and judgments; arguments as of `learn_pool`.
@@ -134,9 +135,10 @@ def gather_data(
     """
     if find_spec("sklearn") is None:
         raise TrecexamError("learning needs scikit-learn: pip install 'trecexam[learn]'")
-    official = _official(track, needed=source is None and not people)
+    if official is None:
+        official = _official(track, needed=source is None)
     if encoder is None or isinstance(encoder, str):
-        encoder = encoder_of(track, encoder)
+        encoder = track_encoder(track, encoder)
     pools = [(track, official)]
     if source is not None:
         with TrackLoader(TrackFolder.open(source)) as loader:
@@ -148,14 +150,7 @@ def gather_data(
     if len({side[0].passages.features.shape[1] for side, _ in sides}) > 1:
         (queries, n_encoded), *rest = _gathered(pools, encoder, progress, grades=False)
     others = rest[0][0] if rest else ()
-    n_people = 0
-    if people:
-        queries, n_people = with_peoples_labels(track, queries, official)
     notes = [*([] if official is None else odd_judgments(track, official)), *odd_texts(track, queries)]
-    if n_people:
-        notes.append(
-            f"{plural(n_people, 'unjudged passage')} that people rated as a whole: these ratings count"
-        )
     if source is not None:
         _check_scales(queries, others, source)
     return LearningData(
@@ -170,8 +165,11 @@ def gather_data(
     )
 
 
-def encoder_of(track: LoadedTrack, model: str | None = None) -> TextEncoder:
-    """The encoder of this name; None: what [learn] names, that of an `embedding` grader, the extra `offline`.
+def track_encoder(track: LoadedTrack, model: str | None = None) -> TextEncoder:
+    """What a track's texts are encoded with.
+
+    Args:
+        model: as `encoder` of `learn_pool`.
 
     Raises:
         GraderError: it is not installed.
@@ -192,6 +190,15 @@ def _gathered(
         gather(track, TrackVectors(track.folder.state, encoder), official, grades=grades, progress=progress)
         for track, official in pools
     ]
+
+
+def people_judgments(track: LoadedTrack) -> tuple[Official | None, int]:
+    """The track's judgments and what people say beside them, see `with_peoples_labels`.
+
+    Raises:
+        TrecexamError: a machine wrote the judgments.
+    """
+    return with_peoples_labels(track, _official(track, needed=False))
 
 
 def _official(track: LoadedTrack, *, needed: bool) -> Official | None:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-import numpy as np
-
-from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
+from converters.records import Qrel
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.official import Official
-from trecexam.line.overrides import QueryOverrides
 
 
 def label_of_rating(
-    rating: int, max_rating: int, min_rating: int, labels: Sequence[float], min_relevant: int
-) -> float:
+    rating: int, max_rating: int, min_rating: int, labels: Sequence[int], min_relevant: int
+) -> int:
     """A rating of 0..max_rating on the scale of the judgments.
 
     From `min_rating` on a rating is relevant, and from `min_relevant` on a judgment: relevant stays relevant.
@@ -29,34 +25,28 @@ def label_of_rating(
     side = sorted(label for label in {0, min_relevant, *labels} if (label >= min_relevant) == high)
     place, n = (rating - min_rating, max_rating - min_rating + 1) if high else (rating, min_rating)
     # Half a step rounds up.
-    return float(side[(2 * place * (len(side) - 1) + n - 1) // max(1, 2 * (n - 1))])
+    return side[(2 * place * (len(side) - 1) + n - 1) // max(1, 2 * (n - 1))]
 
 
-def with_peoples_labels(
-    track: LoadedTrack, queries: Sequence[PooledQueryToLearn], official: Official | None
-) -> tuple[tuple[PooledQueryToLearn, ...], int]:
-    """The queries with what people say of passages that have no judgment, and of how many that is.
+def with_peoples_labels(track: LoadedTrack, official: Official | None) -> tuple[Official | None, int]:
+    """The judgments, with what people say of pooled passages that have none; and of how many that is.
 
-    Without any official judgment the ratings are the judgments, as they are.
+    Without any official judgment the ratings are the judgments, as they are; None where there are neither.
     """
     scores, best = track.config.scores, track.traits.scale.max_rating
-    labels = (
-        [] if official is None else sorted({row.relevance for row in official.rows if row.relevance >= 0})
-    )
-    n = 0
-    new = []
-    for query in queries:
-        rated = track.overrides.queries.get(query.passages.query_id, QueryOverrides()).passages
-        judgments = query.judgments.copy()
-        for at, doc_id in enumerate(query.doc_ids):
-            rating = rated.get(doc_id)
-            if rating is not None and np.isnan(judgments[at]):
-                judgments[at] = (
-                    label_of_rating(rating, best, scores.min_rating, labels, scores.min_relevant)
-                    if labels
-                    else rating
-                )
-                n += 1
-        passages = replace(query.passages, judgments=judgments[query.rows])
-        new.append(replace(query, judgments=judgments, passages=passages))
-    return tuple(new), n
+    judged = {} if official is None else official.judged
+    scale = sorted({label for labels in judged.values() for label in labels.values()})
+    rows = [
+        Qrel(
+            query_id,
+            doc_id,
+            label_of_rating(rating, best, scores.min_rating, scale, scores.min_relevant) if scale else rating,
+        )
+        for query_id, human in track.overrides.queries.items()
+        for doc_id, rating in human.passages.items()
+        if doc_id not in judged.get(query_id, ())
+    ]
+    if official is None and not rows:
+        return None, 0
+    source, official_rows = ("overrides.tsv", ()) if official is None else (official.source, official.rows)
+    return Official(source, (*official_rows, *rows)), len(rows)

@@ -22,7 +22,7 @@ from trecexam.errors import TrecexamError
 from trecexam.features.judge_next.arithmetic.expected_change import DrawnLeaderboards, Undecided
 from trecexam.features.judge_next.planning import judged_passages
 from trecexam.learning.encoding import KeptVectors
-from trecexam.learning.learned_pool import encoder_of, learn_pool
+from trecexam.learning.learned_pool import learn_pool, people_judgments, track_encoder
 from trecexam.line.loader import opened
 from trecexam.serving import child
 
@@ -151,7 +151,9 @@ def _learn(root: Path) -> Learnt:
             track = loader.load()
             if not judged_passages(track):
                 return Learnt("no passage is judged yet")
-            pool = learn_pool(track, encoder=KeptVectors(encoder_of(track)), people=True)
+            pool = learn_pool(
+                track, encoder=KeptVectors(track_encoder(track)), official=people_judgments(track)[0]
+            )
         with threadpool_limits(1):
             undecided = DrawnLeaderboards(pool.learned, pool.data.queries).undecided
         return Learnt("", pool.learned.n_judgments, undecided)

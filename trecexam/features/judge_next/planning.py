@@ -15,7 +15,7 @@ from trecexam.features.judge_next.arithmetic.expected_change import DrawnLeaderb
 from trecexam.features.judge_next.arithmetic.plan import Planned, judging_rounds
 from trecexam.features.judge_next.shown import beginning
 from trecexam.learning.arithmetic.retrieved import retrieved_weights
-from trecexam.learning.learned_pool import LearnedPool, learn_pool
+from trecexam.learning.learned_pool import LearnedPool, learn_pool, people_judgments
 from trecexam.tables.table import Table
 from trecexam.tables.text import plural
 
@@ -203,10 +203,12 @@ def _learned(
     if not judged_passages(track):
         return None, ("nothing is judged yet, so nothing is learned: the plan is by the runs alone",)
     try:
-        learned = learn_pool(track, encoder=encoder, people=True, progress=progress)
+        official, n_people = people_judgments(track)
+        learned = learn_pool(track, encoder=encoder, official=official, progress=progress)
     except TrecexamError as error:
         return None, (f"nothing is learned yet, so the plan is by the runs alone: {error}",)
-    return learned, learned.notes
+    rated = f"{plural(n_people, 'unjudged passage')} that people rated as a whole: these ratings count, too"
+    return learned, (*learned.notes, *([rated] if n_people else []))
 
 
 def _predictions(learned: LearnedPool | None) -> dict[tuple[str, str], tuple[float, float]]:
