@@ -110,7 +110,7 @@ def test_a_budget_is_used_up_unless_the_leaderboard_is_expected_to_stay_as_it_is
     assert whole.rows[:7] == plan_of(learnable, budget=7, stop_below=0).rows
     every = plan_of(learnable, budget=10_000, stop_below=0)
     assert len(every.rows) == every.candidates
-    assert every.stopped == "no passage is left to judge"
+    assert every.stopped == "no other passage is left to judge"
 
 
 def test_what_people_rated_as_a_whole_is_judged_and_learned_from(learnable: Path) -> None:

@@ -136,7 +136,7 @@ def plan_judgments(
         if learned is not None and chosen:
             chosen, changes, stopped = _worth_it(query_list, chosen, learned, stop_below, stopped)
     if sum(map(len, chosen)) == candidates:
-        stopped = "no passage is left to judge"
+        stopped = f"no {'other ' if chosen else ''}passage is left to judge"
     predictions = _predictions(learned)
     rows = []
     for planned in (row for of_round in chosen for row in of_round):
