@@ -13,7 +13,7 @@ CHAT = (
     "{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}<|end|>{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
-_TEXT = " ".join(prompt.template for prompt in published().values())
+_TEXT = " ".join(prompt.template for prompt in published().values() if prompt.group == 1)
 
 
 def _corpus() -> list[str]:

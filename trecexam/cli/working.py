@@ -61,8 +61,8 @@ def show_estimate(
     """
     estimated = estimate()
     # The time comes afterwards, in a sentence: measuring it takes seconds.
-    header = (what, *estimated._fields[1:-1])
-    show.table(Table(header, (estimated[:-1],)), as_json=as_json)
+    columns = estimated.columns()
+    show.table(Table((what, *[*columns][1:]), (tuple(columns.values()),)), as_json=as_json)
     if estimated.tokens_in is None:
         show_time(lambda: estimate(timed=True).time, doing, "tried", what.removesuffix("s"))
     return 0

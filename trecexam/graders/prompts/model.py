@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from converters.records import Item
 from trecexam.graders.prompts import parsing, workbench
 from trecexam.graders.prompts.answer_key import correct_answer
+from trecexam.graders.prompts.assignments import read_assignment
 from trecexam.graders.prompts.parsing import Reading
 from trecexam.templates import filled, slots
 
@@ -18,7 +19,7 @@ from trecexam.templates import filled, slots
 #: `correct_answer` is the item's answer key.
 SLOTS = ("question", "nugget", "query", "correct_answer", "answer", "context", "passage")
 #: How answers can be read.
-PARSERS = ("rating", "yes_no", "answer", "answer_key", "final_score")
+PARSERS = ("rating", "yes_no", "answer", "answer_key", "final_score", "assignment")
 _LABEL = re.compile(r"^\W*([0-9])\s*[:=]\s*(\S.*?)\s*$", re.M)
 _CONTEXT_LAST = " Context: {context}"
 
@@ -40,6 +41,9 @@ class Prompt:
         source: where it was published.
         jinja: the template is Jinja's.
         verification: asked next, with the answer to this one as its text; the rating is that of its answer.
+        system: what the model is told before it; "" for nothing.
+        group: how many items of a query one prompt asks about, at most. Where these are several, the slots
+            are {nuggets}, a list, and {num_nuggets}, and the answer is a list of as many labels.
     """
 
     name: str
@@ -53,6 +57,8 @@ class Prompt:
     source: str = ""
     jinja: bool = False
     verification: Prompt | None = None
+    system: str = ""
+    group: int = 1
 
     @cached_property
     def needs_key(self) -> bool:
@@ -77,9 +83,18 @@ class Prompt:
         Raises:
             GraderError: a Jinja template cannot be filled in with these values.
         """
+        if self.group > 1:
+            return self.list_text(query, [item], passage)
         values = {"query": query, "question": "", "nugget": "", "correct_answer": correct_answer(item)}
         values |= dict.fromkeys(("context", "passage", "answer"), passage)
         values[self.asks] = item.text
+        return filled(self.template, values, jinja=self.jinja, name=self.source)
+
+    def list_text(self, query: str, items: Sequence[Item], passage: str) -> str:
+        """The prompt for the cells of these items with one passage; items are a list as Python writes it."""
+        nuggets = [item.text for item in items]
+        values = {"query": query, "num_nuggets": str(len(nuggets)), "nuggets": str(nuggets)}
+        values |= dict.fromkeys(("context", "passage", "answer"), passage)
         return filled(self.template, values, jinja=self.jinja, name=self.source)
 
     def read(self, answer: str, item: Item, compat: str | None = None) -> Reading:
@@ -102,6 +117,8 @@ class Prompt:
             return workbench.read_answer(answer) if compat == "workbench" else parsing.read_answer(answer)
         if self.parser == "answer_key":
             return parsing.read_key(answer, item)
+        if self.parser == "assignment":
+            return read_assignment(answer, self._ratings)
         return parsing.read_final_score(answer, self.max_rating)
 
     @cached_property
@@ -132,6 +149,8 @@ class Prompt:
             "template": self.template,
             "asks": self.asks,
             **({"verification": self.verification.identity()} if self.verification else {}),
+            **({"system": self.system} if self.system else {}),
+            **({"group": self.group} if self.group > 1 else {}),
         }
 
 
