@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from trecexam.config.exams import ExamSection
 from trecexam.config.language_models import GeneratorSection, LanguageModelSection, Section
@@ -56,6 +56,11 @@ class TrackSection(Section):
         description="What of a generated response is graded: its own text in passages, the passages that it "
         "cites, or both.",
     )
+    unit: Literal["passage", "response"] = Field(
+        "passage",
+        description="What of a generated response's own text is graded as one: its passages, or the response "
+        "as a whole, as TREC RAG assigns nuggets.",
+    )
     facets: bool = Field(
         False,
         description="The bank's query ids are query/facet, as of TREC CAR: its items are of the query, what "
@@ -68,6 +73,16 @@ class TrackSection(Section):
         "are graded and labelled, and stand in no run.",
     )
     min_text: int = Field(1, ge=1, description="Passages with fewer characters than this are not graded.")
+
+    @field_validator("unit")
+    @classmethod
+    def _of_own_text(cls, value: str, others: ValidationInfo) -> str:
+        if value == "response" and others.data.get("pool") == "citations":
+            raise ValueError(
+                'no text of a response is graded with `pool` = "citations": set that to "text" or "both", or '
+                "leave `unit` out"
+            )
+        return value
 
 
 class GraderSection(LanguageModelSection):

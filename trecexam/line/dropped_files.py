@@ -17,7 +17,7 @@ from converters.nuggets import assigned_answer, has_nuggets
 from converters.ragval import AnswerRow, read_answers
 from converters.records import Response
 from converters.run import Run
-from converters.segment import Pool, response_passages, response_ranking, safe_name
+from converters.segment import Pool, Unit, response_id, response_passages, response_ranking, safe_name
 from trecexam.files.stamps import sniffed
 
 
@@ -47,12 +47,14 @@ def read_dropped(
     pool: Pool,
     query_texts: Mapping[str, str],
     *,
+    unit: Unit = "passage",
     whole: bool = False,
     read_run: Callable[[Path], Run] | None = None,
 ) -> Dropped:
     """Reads a file of the drop folder.
 
     Args:
+        unit: what of a response's own text is graded as one.
         whole: the track's grader judges whole answers; then JSON that may be answers is.
         pool: what of a response stands in the pool.
         query_texts: query_id -> text; a response that names only its prompt is to one of these.
@@ -68,7 +70,7 @@ def read_dropped(
         # Here, a text with a query's id is an answer to it; and JSON is never a run.
         kind = "responses"
     if kind == "responses":
-        return _responses(path, pool, query_texts)
+        return _responses(path, pool, unit, query_texts)
     if kind == "grades":
         judged = _judged_answers(path)
         if judged is not None:
@@ -146,7 +148,7 @@ def _answers(path: Path, query_texts: Mapping[str, str]) -> Dropped:
 
 def _answer_id(row: AnswerRow) -> str:
     """The document id of a whole answer."""
-    return f"{safe_name(row.run_id)}/{safe_name(row.question_id)}"
+    return response_id(row.run_id, row.question_id)
 
 
 def _is_json(path: Path) -> bool:
@@ -156,7 +158,7 @@ def _is_json(path: Path) -> bool:
         return False
 
 
-def _responses(path: Path, pool: Pool, query_texts: Mapping[str, str]) -> Dropped:
+def _responses(path: Path, pool: Pool, unit: Unit, query_texts: Mapping[str, str]) -> Dropped:
     by_text: dict[str, str] = {}
     for query_id, text in query_texts.items():
         by_text.setdefault(text.strip(), query_id)
@@ -177,8 +179,8 @@ def _responses(path: Path, pool: Pool, query_texts: Mapping[str, str]) -> Droppe
                 )
             response = response._replace(query_id=known_id)
         if pool != "citations":
-            texts.update((passage.doc_id, passage.text) for passage in response_passages(response))
-        rows += response_ranking(response, pool)
+            texts.update((passage.doc_id, passage.text) for passage in response_passages(response, unit=unit))
+        rows += response_ranking(response, pool, unit=unit)
     if not rows:
         raise ConversionError(path, None, 'no citations in it, and `pool` in [track] is "citations"')
     return Dropped(_run_of(path, names, rows), texts, by_prompt)

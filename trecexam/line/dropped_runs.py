@@ -77,10 +77,11 @@ class DroppedRuns:
             hold: files that are being written now; their earlier content, if any, still counts.
         """
         self._forget_prompts(query_texts)
-        pool = self.folder.config.track.pool
+        settings = self.folder.config.track
         read = partial(
             read_dropped,
-            pool=pool,
+            pool=settings.pool,
+            unit=settings.unit,
             query_texts=query_texts,
             whole=self.whole_answers,
             read_run=self.columns.read,

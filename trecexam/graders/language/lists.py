@@ -69,13 +69,23 @@ def written_lists(
     return lists.scores
 
 
+#: The tokens of each label at a place.
+Ways = tuple[tuple[int, ...], ...]
+
+
 @dataclass(frozen=True)
 class ListTokens:
-    """The tokens of lists: of each label as the first and as a later one, and of what ends a list."""
+    """The tokens of lists of labels.
 
-    first: tuple[tuple[int, ...], ...]
-    later: tuple[tuple[int, ...], ...]
-    closing: tuple[int, ...]
+    Attributes:
+        first: those of each label as the first.
+        later: the same after each label.
+        closing: what ends a list after each label.
+    """
+
+    first: Ways
+    later: tuple[Ways, ...]
+    closing: Ways
 
     @classmethod
     def of(cls, labels: Sequence[str], spell: Spell, folder: Path) -> ListTokens:
@@ -84,17 +94,21 @@ class ListTokens:
         Raises:
             GraderError: the model's tokenizer cannot write them, or cannot tell two apart.
         """
-        first = [tuple(tokens) for tokens in spell([f"['{label}" for label in labels])]
-        begun = f"['{labels[0]}"
-        later = [_after(begun, f"', '{label}", first[0], spell) for label in labels]
-        for ways in (first, later):
+        begun = [f"['{label}" for label in labels]
+        first = tuple(map(tuple, spell(begun)))
+        before = list(zip(begun, first, strict=True))
+        later = tuple(
+            tuple(_after(text, f"', '{label}", tokens, spell) for label in labels) for text, tokens in before
+        )
+        for ways in (first, *later):
             if any(a[: len(b)] == b for a in ways for b in ways if a is not b):
                 raise GraderError("this model's tokenizer cannot tell labels in a list apart", path=folder)
-        return cls(tuple(first), tuple(later), _after(begun, "']", first[0], spell))
+        return cls(first, later, tuple(_after(text, "']", tokens, spell) for text, tokens in before))
 
     def longest(self, number: int) -> int:
         """Tokens that a list of so many labels may have, and one that ends the answer."""
-        return max(map(len, self.first)) + (number - 1) * max(map(len, self.later)) + len(self.closing) + 1
+        later = max(len(way) for ways in self.later for way in ways)
+        return max(map(len, self.first)) + (number - 1) * later + max(map(len, self.closing)) + 1
 
 
 def _after(begun: str, rest: str, before: tuple[int, ...], spell: Spell) -> tuple[int, ...]:
@@ -110,7 +124,8 @@ class _Row:
     Attributes:
         scores: of each label that is written, log P of each label at its place.
         label: log P of each label at the place that is being written.
-        open: labels that what was written of this one can still become, and how many tokens were.
+        open: labels that what is written of this one can still become; `written` tokens are.
+        last: the label before, -1 where there is none.
     """
 
     number: int
@@ -118,6 +133,7 @@ class _Row:
     label: list[float] = field(default_factory=list)
     open: list[int] = field(default_factory=list)
     written: int = 0
+    last: int = -1
 
 
 class LabelLists:
@@ -167,13 +183,13 @@ class LabelLists:
         n_labels = len(self._tokens.first)
         row.label, row.open, row.written = [0.0] * n_labels, [*range(n_labels)], 0
 
-    def _ways(self, row: _Row) -> Sequence[tuple[int, ...]]:
-        return self._tokens.later if row.scores else self._tokens.first
+    def _ways(self, row: _Row) -> Ways:
+        return self._tokens.first if row.last < 0 else self._tokens.later[row.last]
 
     def _next(self, row: _Row) -> list[int]:
         """The tokens that may come."""
         if len(row.scores) == row.number:
-            closing = self._tokens.closing
+            closing = self._tokens.closing[row.last]
             return [closing[row.written] if row.written < len(closing) else self._end]
         ways = self._ways(row)
         return list(dict.fromkeys(ways[label][row.written] for label in row.open))
@@ -204,4 +220,5 @@ class LabelLists:
         row.open, row.written = still, row.written + 1
         if len(still) == 1 and row.written == len(ways[still[0]]):
             row.scores.append(tuple(row.label))
+            row.last = still[0]
             self._begin(row)
