@@ -22,6 +22,8 @@ fi
 if [ $# = 0 ]; then
   # Two processes of two threads each are in each other's way, many times over.
   export OMP_NUM_THREADS=1
+  # Each of some hundred processes would compile the program anew, and pytest all tests.
+  unset PYTHONDONTWRITEBYTECODE
   set -- --numprocesses 3 --dist loadscope --no-loadscope-reorder
 fi
 exec .venv/bin/python -m pytest "$@"

@@ -6,7 +6,6 @@ import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +17,7 @@ from trecexam.files.memory import recall
 from trecexam.files.stamps import Rejected, stamp
 from trecexam.graders.base import identity_json
 from trecexam.line.sheets import Counts
-from trecexam.line.versions import versions
+from trecexam.line.versions import package_version, versions
 from trecexam.outputs.features import FEATURES
 from trecexam.outputs.report.contents import UpdateFacts
 from trecexam.outputs.report.gather import report_files
@@ -294,4 +293,4 @@ def _extra_written(manifest: Path) -> frozenset[str]:
 
 def _versions() -> dict[str, str | None]:
     """What the manifest names: pictures hang on what draws them, too."""
-    return versions() | {"matplotlib": version("matplotlib")}
+    return versions() | {"matplotlib": package_version("matplotlib")}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 import ir_measures
@@ -90,6 +91,7 @@ def at_min_rating(metric: Measure, min_rating: int, *, counts: bool) -> Measure 
     return type(metric)(**{**kept, "rel": min_rating})
 
 
+@lru_cache(1024)
 def _parse(name: str) -> Measure:
     try:
         return ir_measures.parse_measure(_BARE.sub(r"='\1'", name.strip()))
