@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import os
 import shutil
 import threading
@@ -14,10 +13,8 @@ from typing import Any
 import hypothesis
 import pytest
 import real_trec_eval
-from support import RECORDED, SHARED, HashGrader, make_small_track
+from support import SHARED, HashGrader, graded_track, make_small_track
 
-import trecexam
-from trecexam.cli.main import run
 from trecexam.tables.plots.model import Drawing, Plot
 
 # A machine that has other work to do is slow, not wrong.
@@ -76,15 +73,7 @@ def graded(graded_once: Path, tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def graded_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `graded` copies."""
-    root = make_small_track(tmp_path_factory.mktemp("graded") / "track")
-    with trecexam.open_track(root, grader=HashGrader()) as track:
-        track.update()
-        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in track.grades()))
-    shutil.rmtree(root / "out")
-    shutil.rmtree(root / ".trecexam")
-    (root / "trecexam.toml").write_text(RECORDED)
-    assert run(["watch", str(root), "--once"]) == 0
-    return root
+    return graded_track(tmp_path_factory.mktemp("graded") / "track")
 
 
 @pytest.fixture(scope="session")
