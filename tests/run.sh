@@ -16,7 +16,10 @@ if ! command -v chromium >/dev/null && command -v apt-get >/dev/null && [ "$(id 
 fi
 .venv/bin/ruff check .
 .venv/bin/ruff format --check .
-.venv/bin/mypy
+# It takes one core alone, beside the tests; what it has against us comes last, where it is seen.
+types=$(mktemp)
+.venv/bin/mypy >"$types" 2>&1 &
+mypy=$!
 # All of them in three processes on two cores, for they wait for daemons, browsers and clusters; a few in this
 # process, where they can be debugged.
 if [ $# = 0 ]; then
@@ -26,4 +29,8 @@ if [ $# = 0 ]; then
   unset PYTHONDONTWRITEBYTECODE
   set -- --numprocesses 3 --dist loadscope --no-loadscope-reorder
 fi
-exec .venv/bin/python -m pytest "$@"
+status=0
+.venv/bin/python -m pytest "$@" || status=$?
+wait "$mypy" || { status=$? && cat "$types"; }
+rm "$types"
+exit "$status"

@@ -69,7 +69,7 @@ def _environment() -> jinja2.Environment:
         "shown": shown,
         # The SVG is our own, in which matplotlib escaped all names.
         "svg": lambda content: Markup(content.decode()),
-        "said": _talk_line,
+        "talk": _talk_line,
     }
     macros = environment.from_string((HERE / "macros.html").read_text(encoding="utf-8")).module
     environment.globals |= {name: getattr(macros, name) for name in ("empty", "picture", "table")}
