@@ -11,12 +11,13 @@ from trecexam.learning.arithmetic.features import query_features
 from trecexam.learning.arithmetic.learning import QueryPassages
 from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
 from trecexam.learning.encoding import Encoded, TrackVectors
+from trecexam.learning.language import odd_languages
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.official import Official
 from trecexam.tables.text import plural, shorten_list
 
-#: From this share of letters outside of Latin script on the encoder's language is called into question.
-_FOREIGN = 0.3
+#: So many passages of each query are looked at for their language.
+_SAMPLE = 5
 
 
 def gather(
@@ -127,8 +128,8 @@ def odd_judgments(track: LoadedTrack, official: Official) -> Iterator[str]:
         )
 
 
-def odd_texts(track: LoadedTrack, queries: Sequence[PooledQueryToLearn]) -> Iterator[str]:
-    """What of the pool cannot be learned of, or hardly, a line each."""
+def odd_texts(track: LoadedTrack, queries: Sequence[PooledQueryToLearn], model: str) -> Iterator[str]:
+    """What of the pool cannot be learned of, or hardly by this encoder, a line each."""
     unknown = sum(int(np.isnan(np.delete(query.judgments, query.rows)).sum()) for query in queries)
     if unknown:
         yield f"{plural(unknown, 'unjudged passage')} without a text: no gain, and no label"
@@ -138,19 +139,8 @@ def odd_texts(track: LoadedTrack, queries: Sequence[PooledQueryToLearn]) -> Iter
             f"{plural(len(mute), 'query')} ({shorten_list(mute, 3, dots=True)}) without a text: left out, "
             "but for the official lines"
         )
-    letters = [
-        letter
-        for query in queries
-        for doc in query.passages.doc_ids[:5]
-        for letter in track.texts[doc]
-        if letter.isalpha()
-    ]
-    foreign = sum(ord(letter) > 0x24F for letter in letters)
-    if foreign > _FOREIGN * len(letters):
-        yield (
-            f"{foreign / len(letters):.0%} of the passages' letters are not Latin, and all-MiniLM-L6-v2 "
-            "reads English: name a model of your language with --encoder, and see --cross-validate"
-        )
+    sample = [track.texts[doc] for query in queries for doc in query.passages.doc_ids[:_SAMPLE]]
+    yield from odd_languages(sample, (track.query_texts[q.passages.query_id] for q in queries), model)
 
 
 def _asks(track: LoadedTrack, query_id: str) -> bool:

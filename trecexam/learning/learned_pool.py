@@ -147,7 +147,8 @@ def gather_data(
     if len({side[0].passages.features.shape[1] for side, _ in sides}) > 1:
         (queries, n_encoded), *rest = _gathered(pools, encoder, progress, grades=False)
     others = rest[0][0] if rest else ()
-    notes = [*([] if official is None else odd_judgments(track, official)), *odd_texts(track, queries)]
+    model = str(getattr(encoder, "name", "the encoder"))
+    notes = [*([] if official is None else odd_judgments(track, official)), *odd_texts(track, queries, model)]
     if source is not None:
         _check_scales(queries, others, source)
     return LearningData(
