@@ -71,13 +71,13 @@ FOREIGN = {
 }
 ENGLISH = (
     "In German, 'der, die, das' are the articles: 'der' is masculine, 'die' is feminine and 'das' is neuter.",
-    "Vincent van Gogh was at the Musée de l'Orangerie, said Charles de Gaulle of the Académie des Beaux-Arts.",
+    "Vincent van Gogh was at the Musée de l'Orangerie, said Charles de Gaulle of the Académie.",
     "Menu: crème brûlée, coq au vin, soupe du jour, pain au chocolat, croque monsieur, bœuf bourguignon",
     "Los Angeles Lakers, San Antonio Spurs, Las Vegas, El Paso, Santa Fe, Corpus Christi, Baton Rouge",
     "np.einsum('ij,jk->ik', a, b); torch.nn.functional.cross_entropy(logits, target, reduction='mean')",
     "SELECT de, la FROM der WHERE id IN (1, 2, 3) AND name LIKE '%los%' ORDER BY un DESC LIMIT 5",
     "Acetylsalicylic acid C9H8O4 180.158 g/mol density 1.40 g/cm3 melting point 134-136 C LD50 200 mg/kg",
-    "la $a0, msg li $v0, 4 syscall la $a1, buf li $a2, 20 syscall jal next move $t0, $zero",
+    "la $a0, msg li $v0, 4 syscall la $a1, buf li $a2, 20 syscall jal next",
     "le mot juste",
     "",
 )

@@ -12,6 +12,7 @@ from trecexam.learning.arithmetic.learning import QueryPassages
 from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
 from trecexam.learning.encoding import Encoded, TrackVectors
 from trecexam.learning.language import odd_languages
+from trecexam.learning.ratings import cell_ratings, mean_ratings
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.official import Official
 from trecexam.tables.text import plural, shorten_list
@@ -31,7 +32,8 @@ def gather(
     """The queries that have a text and pooled passages, in bank order, and how many passages were encoded.
 
     Args:
-        grades: whether the grader's ratings, where there are any, are features too.
+        grades: whether the grader's ratings, where there are any, are features too; expected ones where it
+            gave probabilities.
 
     Raises:
         TrecexamError: no pooled passage has a text, or no query that has such ones.
@@ -57,8 +59,9 @@ def gather(
     n_encoded = vectors.encode(
         passages, sorted({text for of_query in items.values() for text in of_query}), progress
     )
-    ratings = {of_query.query_id: of_query for of_query in track.ratings(list(texts), human=False)}
-    graded = grades and any((of_query.ratings >= 0).any() for of_query in ratings.values())
+    unparsed = track.config.scores.unparsed
+    ratings = {query_id: cell_ratings(track.sheets[query_id], track.grades, unparsed) for query_id in texts}
+    graded = grades and any((of_query >= 0).any() for of_query in ratings.values())
     queries = []
     for query_id, rows in texts.items():
         pooled = track.pool[query_id]
@@ -67,8 +70,7 @@ def gather(
         judged = {} if official is None else official.judged.get(query_id, {})
         judgments = np.array([judged.get(doc, np.nan) for doc in pooled.doc_ids], np.float64)
         in_pool = set(pooled.doc_ids)
-        rated = ratings[query_id].ratings
-        n_rated = (rated >= 0).sum(axis=1)
+        rated = ratings[query_id]
         features = (
             query_features(
                 vectors.of([asked[query_id]])[0],
@@ -95,7 +97,7 @@ def gather(
                 judgments,
                 pooled.ranks,
                 np.array([label for doc, label in judged.items() if doc not in in_pool], np.float64),
-                np.where(n_rated, np.maximum(rated, 0).sum(axis=1) / np.maximum(n_rated, 1), np.nan),
+                mean_ratings(rated),
             )
         )
     return tuple(query for query in queries if len(query.rows)), n_encoded

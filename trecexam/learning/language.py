@@ -11,7 +11,7 @@ from trecexam.graders.weights import OFFLINE_MODEL
 
 #: From this share of letters outside of Latin script on, or of texts in another language, it is said.
 SHARE = 0.3
-#: Of a text in a language so many different ones of its words are there, and they are this share of all words:
+#: Of a text in a language so many different ones of its words are there, and they are this share of all:
 #: names and code may have a few of them. Languages with long words have fewer of these.
 _DIFFERENT, _LEAST = 4, 0.08
 #: Texts of fewer words than this are in no language that could be known.

@@ -46,6 +46,7 @@ class LearningData:
         n_encoded: how many passages were encoded.
         encoder: its name and identity.
         graded: whether the grader's ratings are among the features.
+        asked_here: which of `others` are queries of the track, too: their texts are the same.
     """
 
     queries: tuple[PooledQueryToLearn, ...]
@@ -55,6 +56,7 @@ class LearningData:
     n_encoded: int
     encoder: dict[str, Any]
     graded: bool
+    asked_here: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,11 +133,7 @@ def gather_data(
         raise TrecexamError("learning needs scikit-learn: pip install 'trecexam[learn]'")
     official = _official(track, needed=source is None)
     if encoder is None or isinstance(encoder, str):
-        settings = track.config.grader
-        own = settings.model if settings.name == "embedding" else None
-        encoder = TextEncoder(
-            encoder or track.config.learn.encoder or own, track.folder.root, settings.device
-        )
+        encoder = track_encoder(track, encoder)
     pools = [(track, official)]
     if source is not None:
         with TrackLoader(TrackFolder.open(source)) as loader:
@@ -147,6 +145,12 @@ def gather_data(
     if len({side[0].passages.features.shape[1] for side, _ in sides}) > 1:
         (queries, n_encoded), *rest = _gathered(pools, encoder, progress, grades=False)
     others = rest[0][0] if rest else ()
+    own_texts = {track.query_texts[query.passages.query_id].strip() for query in queries}
+    asked_here = frozenset(
+        query.passages.query_id
+        for query in others
+        if pools[1][0].query_texts[query.passages.query_id].strip() in own_texts
+    )
     model = str(getattr(encoder, "name", "the encoder"))
     notes = [*([] if official is None else odd_judgments(track, official)), *odd_texts(track, queries, model)]
     if source is not None:
@@ -160,7 +164,22 @@ def gather_data(
         {"model": getattr(encoder, "name", None), **encoder.identity},
         # Of each feature there are two columns.
         queries[0].passages.features.shape[1] > 12,
+        asked_here,
     )
+
+
+def track_encoder(track: LoadedTrack, model: str | None = None) -> TextEncoder:
+    """What a track's texts are encoded with.
+
+    Args:
+        model: as `encoder` of `learn_pool`.
+
+    Raises:
+        GraderError: it is not installed.
+    """
+    settings = track.config.grader
+    own = settings.model if settings.name == "embedding" else None
+    return TextEncoder(model or track.config.learn.encoder or own, track.folder.root, settings.device)
 
 
 def _gathered(

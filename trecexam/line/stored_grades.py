@@ -137,7 +137,7 @@ class StoredGrades:
         """
         chances = np.full((*sheet.codes.shape, MAX_RATING + 1), np.nan)
         grader_id = self.grader_id
-        if grader_id is None:
+        if grader_id is None or not self.store.has_probabilities(grader_id):
             return chances
         passages = self._passage_rows([(sheet.texts, sheet.items)])[0].tolist()
         item_rows = self.store.item_ids([asked_digest(item) for item in sheet.items])
