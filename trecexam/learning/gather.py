@@ -36,7 +36,7 @@ def gather(
             gave probabilities.
 
     Raises:
-        TrecexamError: no pooled passage has a text, or no query that has such ones.
+        TrecexamError: nothing is pooled; no pooled passage has a text, or no query that has such ones.
     """
     texts = {
         query_id: [
@@ -45,6 +45,12 @@ def gather(
         for query_id, pooled in track.pool.items()
         if _asks(track, query_id)
     }
+    if not any(pooled.doc_ids for pooled in track.pool.values()):
+        raise TrecexamError(
+            "the pool is empty, so there is nothing to learn of: drop runs first, or set `pool_judged` in "
+            "[track]",
+            path=track.folder.runs,
+        )
     if not any(texts.values()):
         raise TrecexamError(
             "no pooled passage has a text to learn from, or its query has none: name them with `passages` "

@@ -111,7 +111,8 @@ def learn_pool(
         try:
             learned = fit([*data.others, *(query.passages for query in data.queries)])
         except ValueError as error:
-            raise TrecexamError(f"nothing to learn: {error}; {MORE}", path=track.folder.root) from None
+            why = "; ".join([str(error), *(data.official.warnings() if data.official else ())])
+            raise TrecexamError(f"nothing to learn: {why}; {MORE}", path=track.folder.root) from None
         predictions = tuple(predict(learned, query.passages) for query in data.queries)
     return LearnedPool(data, learned, predictions, (*data.notes, *_few(data.queries, data.others, learned)))
 

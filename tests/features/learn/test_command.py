@@ -166,6 +166,23 @@ def test_judgments_that_teach_nothing_are_named(
     assert not (learnable / "out" / "learned.tsv").exists()
 
 
+def test_negative_labels_beside_one_label_alone_are_named(
+    learnable: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit_qrels(learnable, lambda row: "1" if row[3] == "2" else "-1")
+    error = said(capsys, learnable, status=2)
+    assert "judgments are 1; qrels.txt: " in error
+    assert "passages have a negative label" in error
+
+
+def test_an_empty_pool_is_named_with_what_to_do(learnable: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for path in (learnable / "runs").iterdir():
+        path.unlink()
+    assert "the pool is empty, so there is nothing to learn of: drop runs first" in said(
+        capsys, learnable, status=2
+    )
+
+
 def test_without_judgments_it_is_said_what_to_do(learnable: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (learnable / "qrels.txt").unlink()
     assert "no official judgments: put qrels.txt here" in said(capsys, learnable, status=2)

@@ -296,7 +296,7 @@ def verdicts(rows: Sequence[Row]) -> Iterator[str]:
             continue
         others = [r for r in rows if r.split == row.split and r is not row and not math.isnan(r.tau.value)]
         if not others or math.isnan(row.tau.value):
-            yield f"{row.split}: there is no tau to compare"
+            yield f"{row.split}: {_alone(row)}"
             continue
         best = max(others, key=lambda other: other.tau.value)
         difference = f"tau {row.tau.value:.3f} against {best.tau.value:.3f} of `{best.method}`"
@@ -310,6 +310,12 @@ def verdicts(rows: Sequence[Row]) -> Iterator[str]:
         else:
             how = "not shown to be better than the best other way"
         yield f"{row.split}: learned labels are {how}: {difference} ({interval})"
+
+
+def _alone(row: Row) -> str:
+    if math.isnan(row.tau.value):
+        return "there is no tau to compare"
+    return f"every other way ties all runs, learned labels do not: tau {row.tau.value:.3f}"
 
 
 def _mean(figures: Sequence[object], *names: str) -> Estimate:

@@ -179,11 +179,11 @@ def _validated(
     seed: int,
     steps: Callable[[int, int], None] | None,
 ) -> Validation:
-    graders = graders_of(track, gathered.queries)
+    graders, least = graders_of(track, gathered.queries), track.config.scores.min_relevant
     try:
         validation = CrossValidation(
             gathered.queries,
-            track.config.scores.min_relevant,
+            least,
             graders,
             [query for query in gathered.others if query.query_id not in gathered.asked_here],
             resamples,
@@ -202,6 +202,13 @@ def _validated(
 
     rows: list[Row] = []
     notes = [*gathered.notes, *coverage(graders)]
+    judged = np.concatenate([query.judgments for query in gathered.queries])
+    relevant = (judged[~np.isnan(judged)] >= least).mean()
+    if relevant in (0, 1):
+        which = "every" if relevant else "no"
+        notes.append(
+            f"{which} judgment reaches `min_relevant = {least}`, so kappa says nothing: set it in [scores]"
+        )
     if gathered.asked_here:
         notes.append(
             f"{plural(len(gathered.asked_here), 'query')} "
