@@ -86,13 +86,9 @@ def word_embeddings(encoder: TextEncoder) -> TokenMeans:
     """The means of the vectors that MiniLM has of word pieces before they see each other."""
     model = encoder._model
     table = model[0].auto_model.embeddings.word_embeddings.weight.detach().float().numpy()
-    pieces = model.tokenizer
+    pieces = partial(model.tokenizer, add_special_tokens=False, truncation=True, max_length=256)
     return TokenMeans(
-        "word pieces of all-MiniLM-L6-v2",
-        lambda text: table[
-            pieces(text, add_special_tokens=False, truncation=True, max_length=256)["input_ids"]
-        ],
-        table.shape[1],
+        "word pieces of all-MiniLM-L6-v2", lambda text: table[pieces(text)["input_ids"]], table.shape[1]
     )
 
 
@@ -100,7 +96,7 @@ def word_llama(folder: Path) -> TokenMeans:
     """WordLlama's static vectors of word pieces.
 
     Args:
-        folder: `wordllama/` of the wheel, unpacked: its weights and its tokenizer are read, its code is not run.
+        folder: `wordllama/` of the wheel, unpacked: weights and tokenizer are read, no code is run.
     """
     from safetensors.numpy import load_file
     from tokenizers import Tokenizer

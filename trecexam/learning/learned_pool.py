@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -136,15 +137,16 @@ def gather_data(
     if encoder is None or isinstance(encoder, str):
         encoder = track_encoder(track, encoder)
     pools = [(track, official)]
-    if source is not None:
-        with TrackLoader(TrackFolder.open(source)) as loader:
-            other = loader.load()
-        pools.append((other, official_judgments(other)))
-        # Ratings of one grader say nothing about those of another.
-        grades = grades and other.grader.identity == track.grader.identity
-    (queries, n_encoded), *rest = sides = _gathered(pools, encoder, progress, grades=grades)
-    if len({side[0].passages.features.shape[1] for side, _ in sides}) > 1:
-        (queries, n_encoded), *rest = _gathered(pools, encoder, progress, grades=False)
+    # Its store is read while features are made.
+    with ExitStack() as stack:
+        if source is not None:
+            other = stack.enter_context(TrackLoader(TrackFolder.open(source))).load()
+            pools.append((other, official_judgments(other)))
+            # Ratings of one grader say nothing about those of another.
+            grades = grades and other.grader.identity == track.grader.identity
+        (queries, n_encoded), *rest = sides = _gathered(pools, encoder, progress, grades=grades)
+        if len({side[0].passages.features.shape[1] for side, _ in sides}) > 1:
+            (queries, n_encoded), *rest = _gathered(pools, encoder, progress, grades=False)
     others = rest[0][0] if rest else ()
     own_texts = {track.query_texts[query.passages.query_id].strip() for query in queries}
     asked_here = frozenset(

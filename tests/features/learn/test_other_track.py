@@ -57,6 +57,21 @@ def test_what_carries_over_is_measured_with_the_other_tracks_judgments_alone(
     assert not np.isnan(row.tau.value)
 
 
+def test_ratings_are_features_where_both_tracks_have_the_same_grader(learnable: Path, other: Path) -> None:
+    cells = [(f"{letter}0", at) for letter in "qz" for at in range(14)]
+    recording = [
+        {"query_id": q, "doc_id": f"{q}-d{at:02}", "item_id": f"{q}/1", "rating": at % 6} for q, at in cells
+    ]
+    for root in (learnable, other):
+        with (root / "trecexam.toml").open("a") as config:
+            config.write('\n[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n')
+        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in recording))
+        with trecexam.open_track(root) as track:
+            assert track.update().graded > 0
+    with trecexam.open_track(learnable) as track:
+        assert track.learn(source=other).identity["grader_ratings"]
+
+
 def test_judgments_of_a_query_that_both_tracks_ask_do_not_tell_what_is_hidden(
     learnable: Path, tmp_path: Path
 ) -> None:

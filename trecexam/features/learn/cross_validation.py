@@ -16,6 +16,7 @@ from trecexam.learning.arithmetic.learning import QueryPassages, fit, predict
 from trecexam.learning.arithmetic.ndcg import ndcg
 from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
 from trecexam.learning.arithmetic.process import KERNELS, Kernel
+from trecexam.learning.arithmetic.steps import C
 from trecexam.scores.correlation import MIN_QUERIES, Correlation, correlate, half_width
 from trecexam.scores.kappa import kappa
 from trecexam.scores.rank_correlation.ranks import means, ranked
@@ -75,7 +76,7 @@ class CrossValidation:
         graders: name -> of each query the mean ratings of its `doc_ids`, NaN where there is none.
         resamples: how many subsets of the queries the intervals are made of.
         seed: of these.
-        kernels: as of `fit`.
+        kernels, c: as of `fit`.
     """
 
     def __init__(
@@ -87,12 +88,14 @@ class CrossValidation:
         resamples: int = 300,
         seed: int = 0,
         kernels: Sequence[Kernel] = KERNELS,
+        c: float = C,
     ) -> None:
         self._queries = queries
         self._others = tuple(others)
         self._min_relevant = min_relevant
         self._graders = graders or {}
         self._kernels = kernels
+        self._c = c
         self._draws = QueryDraws(resamples, seed)
         judged = [query.judgments for query in queries]
         every = np.concatenate([*judged, *(query.elsewhere for query in queries)])
@@ -198,7 +201,7 @@ class CrossValidation:
             ValueError: what is left cannot be learned from.
         """
         filled: dict[str, tuple[list[Floats], list[Floats] | None]] = {}
-        learned = fit([*self._others, *(query.passages for query in seen)], self._kernels)
+        learned = fit([*self._others, *(query.passages for query in seen)], self._kernels, self._c)
         gains: list[Floats] = []
         labels: list[Floats] = []
         for query in seen:
