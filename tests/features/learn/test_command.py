@@ -212,12 +212,25 @@ def test_passages_without_a_text_are_named_and_keep_their_judgment(
     assert "q0-d00" not in rows
 
 
-def test_passages_in_another_script_are_named(learnable: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("слова русские слова", "letters are not Latin"),
+        (
+            "das ist nicht der Text, den die Leute auf Englisch lesen",
+            "100% of the passages seem to be German",
+        ),
+    ],
+    ids=["another script", "another language"],
+)
+def test_passages_in_another_script_or_language_are_named(
+    learnable: Path, capsys: pytest.CaptureFixture[str], text: str, why: str
+) -> None:
     rows = [json.loads(line) for line in (learnable / "passages.jsonl").read_text().splitlines()]
     (learnable / "passages.jsonl").write_text(
-        "".join(json.dumps({**row, "text": f"слова {row['docid']} русские слова"}) + "\n" for row in rows)
+        "".join(json.dumps({**row, "text": f"{text} {row['docid']}"}) + "\n" for row in rows)
     )
-    assert "letters are not Latin" in said(capsys, learnable)
+    assert why in said(capsys, learnable)
 
 
 def test_labels_of_a_machine_are_not_learned_from(
