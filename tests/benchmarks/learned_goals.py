@@ -120,12 +120,13 @@ def goals(
     return [
         *lines,
         "",
-        "**Nested**: what the rows of the ablation differ in was chosen anew on a random half of the queries, "
-        f"for the other half; {len(held_out.kappa)} draws of halves, their middle 90% in place of an interval. "
-        f"Chosen were {names}. Nothing of a query's hidden judgments had a part in its own gains, "
-        "the choice included; the known judgments of both halves are learned from, as in use. With a half of "
-        f"the queries all by itself, 10 or 11, the same gives kappa {half_kappa:.2f}, tau {half_5:.2f} with "
-        f"5 judged and {half_10:.2f} with 10: fewer queries teach less, and their leaderboards are noisier.",
+        "**Nested**: what the rows of the ablation differ in, and c, was chosen anew on a random half of "
+        f"the queries, for the other half; {len(held_out.kappa)} draws of halves, their middle 90% in place "
+        f"of an interval. Chosen were {names}. Nothing of a query's hidden judgments had a part in its own "
+        "gains, the choice included; the known judgments of both halves are learned from, as in use. With a "
+        f"half of the queries all by itself, 10 or 11, the same gives kappa {half_kappa:.2f}, tau {half_5:.2f} "
+        f"with 5 judged and {half_10:.2f} with 10: fewer queries teach less, and their leaderboards are "
+        "noisier.",
         "",
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -157,7 +157,7 @@ def gather_data(
     model = str(getattr(encoder, "name", "the encoder"))
     notes = [*([] if official is None else odd_judgments(track, official)), *odd_texts(track, queries, model)]
     if source is not None:
-        _check_scales(queries, others, source)
+        notes += _other_scale(queries, others, source)
     return LearningData(
         queries,
         tuple(query.passages for query in others),
@@ -217,23 +217,28 @@ def _official(track: LoadedTrack, *, needed: bool) -> Official | None:
     return official
 
 
-def _check_scales(
+def _other_scale(
     queries: Sequence[PooledQueryToLearn], others: Sequence[PooledQueryToLearn], source: Path | str
-) -> None:
+) -> Iterator[str]:
     """Refuses judgments of two scales, as far as their highest labels say that they are.
+
+    Yields:
+        A line, where there are so few here that the highest label may not have been given yet.
 
     Raises:
         TrecexamError: with both.
     """
-    highest = [
-        max((float(np.nanmax(q.judgments)) for q in side if not np.isnan(q.judgments).all()), default=None)
-        for side in (queries, others)
+    judged = [
+        np.concatenate([q.judgments[~np.isnan(q.judgments)] for q in side]) for side in (queries, others)
     ]
-    if None not in highest and highest[0] != highest[1]:
-        raise TrecexamError(
-            f"the highest judgment here is {highest[0]:g}, and that of {source} {highest[1]:g}: they are not "
-            "of one scale, so nothing can be learned from both"
-        )
+    if not all(map(len, judged)):
+        return
+    here, there = (float(of_side.max()) for of_side in judged)
+    both = f"the highest judgment here is {here:g}, and that of {source} {there:g}: "
+    if here < there and len(judged[0]) < FEW:
+        yield f"{both}taken as of one scale, as there are few here"
+    elif here != there:
+        raise TrecexamError(f"{both}they are not of one scale, so nothing can be learned from both")
 
 
 def _few(

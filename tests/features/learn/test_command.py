@@ -264,6 +264,17 @@ def test_another_tracks_scale_must_be_the_same(
     assert "the highest judgment here is 2, and that of" in error
 
 
+def test_few_judgments_that_do_not_reach_another_tracks_highest_label_are_taken_as_of_its_scale(
+    learnable: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = make_learnable(tmp_path / "other", queries=3)
+    edit_qrels(learnable, lambda row: row[3] if row[3] != "2" else None)
+    error = said(capsys, learnable, "--from", other)
+    assert "the highest judgment here is 1, and that of" in error
+    assert "taken as of one scale, as there are few here" in error
+    assert max(float(row["gain"]) for row in learned(learnable)) > 1
+
+
 def test_python_gives_the_same_table_and_writes_nothing_unasked(learnable: Path) -> None:
     with trecexam.open_track(learnable) as track:
         labels = track.learn()
