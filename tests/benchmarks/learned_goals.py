@@ -124,9 +124,9 @@ def goals(
         f"the queries, for the other half; {len(held_out.kappa)} draws of halves, their middle 90% in place "
         f"of an interval. Chosen were {names}. Nothing of a query's hidden judgments had a part in its own "
         "gains, the choice included; the known judgments of both halves are learned from, as in use. With a "
-        f"half of the queries all by itself, 10 or 11, the same gives kappa {half_kappa:.2f}, tau {half_5:.2f} "
-        f"with 5 judged and {half_10:.2f} with 10: fewer queries teach less, and their leaderboards are "
-        "noisier.",
+        f"half of the queries all by itself, 10 or 11, the same gives kappa {half_kappa:.2f}, tau "
+        f"{half_5:.2f} with 5 judged and {half_10:.2f} with 10: fewer queries teach less, and their "
+        "leaderboards are noisier.",
         "",
     ]
 

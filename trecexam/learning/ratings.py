@@ -17,7 +17,7 @@ def cell_ratings(sheet: GradeSheet, grades: StoredGrades, unparsed: UnparsedPoli
     Where the grader gave probabilities, it is the expected rating: the sum of rating times probability.
     """
     ratings = sheet.ratings(unparsed, human=False).ratings.astype(np.float64)
-    if not (ratings >= 0).any():
+    if not grades.has_probabilities:
         return ratings
     expected = grades.distributions(sheet) @ np.arange(MAX_RATING + 1)
     return np.where((ratings >= 0) & ~np.isnan(expected), expected, ratings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -129,6 +130,11 @@ class StoredGrades:
                 reason = next((grade.answer for grade in answers if grade.status == "error"), "")
                 yield item, reason, int(failed[column])
 
+    @cached_property
+    def has_probabilities(self) -> bool:
+        """Whether the grader gave probabilities with any of its grades, when that was first asked."""
+        return self.grader_id is not None and self.store.has_probabilities(self.grader_id)
+
     def distributions(self, sheet: GradeSheet) -> NDArray[np.float64]:
         """The stored probabilities of the ratings 0..5 of the query's cells; NaN where there are none.
 
@@ -137,7 +143,7 @@ class StoredGrades:
         """
         chances = np.full((*sheet.codes.shape, MAX_RATING + 1), np.nan)
         grader_id = self.grader_id
-        if grader_id is None or not self.store.has_probabilities(grader_id):
+        if grader_id is None:
             return chances
         passages = self._passage_rows([(sheet.texts, sheet.items)])[0].tolist()
         item_rows = self.store.item_ids([asked_digest(item) for item in sheet.items])
