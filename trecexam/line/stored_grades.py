@@ -110,6 +110,11 @@ class StoredGrades:
         }
         return [np.array([rows.get(text, -1) for text in of_query], np.int64) for of_query, _ in cells]
 
+    @cached_property
+    def has_probabilities(self) -> bool:
+        """Whether the grader gave probabilities with any of its grades, when that was first asked."""
+        return self.grader_id is not None and self.store.has_probabilities(self.grader_id)
+
     def reading(self, item: Item, grade: GradeRow) -> tuple[int | None, str]:
         """(rating, status) of a stored answer."""
         if self._read is None or grade.status not in {"ok", "unparsed"}:
@@ -129,11 +134,6 @@ class StoredGrades:
                 answers = self.store.answers(grader_id, row).values()
                 reason = next((grade.answer for grade in answers if grade.status == "error"), "")
                 yield item, reason, int(failed[column])
-
-    @cached_property
-    def has_probabilities(self) -> bool:
-        """Whether the grader gave probabilities with any of its grades, when that was first asked."""
-        return self.grader_id is not None and self.store.has_probabilities(self.grader_id)
 
     def distributions(self, sheet: GradeSheet) -> NDArray[np.float64]:
         """The stored probabilities of the ratings 0..5 of the query's cells; NaN where there are none.
