@@ -48,7 +48,7 @@ class Reduced:
     """
 
     def __init__(self, encoder: TextEncoder, vectors: Vectors, dimension: int) -> None:
-        self.name = f"{encoder.name}, {dimension} principal axes"
+        self.name = f"{encoder.name.rpartition('/')[2]}, {dimension} principal axes"
         self.identity: Mapping[str, object] = {**encoder.identity, "axes": dimension}
         self._encoder = encoder
         _, _, axes = np.linalg.svd(vectors, full_matrices=False)

@@ -120,6 +120,9 @@ def goals(
     return [
         *lines,
         "",
+        "*Reached* is said of the figure; with 21 queries most intervals reach beyond what is asked for. "
+        "Ranks lost below 0 are ranks gained.",
+        "",
         "**Nested**: what the rows of the ablation differ in, and c, was chosen anew on a random half of "
         f"the queries, for the other half; {len(held_out.kappa)} draws of halves, their middle 90% in place "
         f"of an interval. Chosen were {names}. Nothing of a query's hidden judgments had a part in its own "

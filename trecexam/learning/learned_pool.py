@@ -21,6 +21,7 @@ from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
 from trecexam.learning.arithmetic.steps import C
 from trecexam.learning.encoding import Encoded, Encoder, TrackVectors
 from trecexam.learning.gather import gather, odd_judgments, odd_texts
+from trecexam.learning.peoples_labels import with_peoples_labels
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.loader import TrackLoader
 from trecexam.line.official import Official, official_judgments
@@ -88,6 +89,7 @@ def learn_pool(
     source: Path | str | None = None,
     encoder: str | Encoder | None = None,
     grades: bool = True,
+    official: Official | None = None,
     progress: Encoded | None = None,
 ) -> LearnedPool:
     """Learns from the track's judgments, and predicts what its pool would be judged; grades nothing.
@@ -101,13 +103,16 @@ def learn_pool(
             `encode`. None: what [learn] names, else that of the track's grader if it is `embedding`, else the
             extra `offline`.
         grades: whether the grader's ratings, where there are any, are features, too.
+        official: people's judgments in place of the track's.
         progress: called with how many passages are encoded, and of how many.
 
     Raises:
         TrecexamError: no judgments, or all the same; texts are missing; scales do not fit.
         GraderError: the encoder is not installed.
     """
-    data = gather_data(track, source=source, encoder=encoder, grades=grades, progress=progress)
+    data = gather_data(
+        track, source=source, encoder=encoder, grades=grades, official=official, progress=progress
+    )
     with threadpool_limits(1):
         try:
             learned = fit([*data.others, *(query.passages for query in data.queries)])
@@ -124,6 +129,7 @@ def gather_data(
     source: Path | str | None = None,
     encoder: str | Encoder | None = None,
     grades: bool = True,
+    official: Official | None = None,
     progress: Encoded | None = None,
 ) -> LearningData:
     """Encodes what has no vector yet and gathers features and judgments; arguments as of `learn_pool`.
@@ -133,7 +139,8 @@ def gather_data(
     """
     if find_spec("sklearn") is None:
         raise TrecexamError("learning needs scikit-learn: pip install 'trecexam[learn]'")
-    official = _official(track, needed=source is None)
+    if official is None:
+        official = _official(track, needed=source is None)
     if encoder is None or isinstance(encoder, str):
         encoder = track_encoder(track, encoder)
     pools = [(track, official)]
@@ -196,6 +203,15 @@ def _gathered(
         gather(track, TrackVectors(track.folder.state, encoder), official, grades=grades, progress=progress)
         for track, official in pools
     ]
+
+
+def people_judgments(track: LoadedTrack) -> tuple[Official | None, int]:
+    """The track's judgments and what people say beside them, see `with_peoples_labels`.
+
+    Raises:
+        TrecexamError: a machine wrote the judgments.
+    """
+    return with_peoples_labels(track, _official(track, needed=False))
 
 
 def _official(track: LoadedTrack, *, needed: bool) -> Official | None:

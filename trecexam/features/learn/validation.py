@@ -15,6 +15,7 @@ from converters.teams import read_teams
 from trecexam.errors import TrecexamError
 from trecexam.features.learn.cross_validation import CrossValidation, Row, verdicts
 from trecexam.features.learn.graders import coverage, graders_of
+from trecexam.features.learn.keeping import keep
 from trecexam.features.learn.splits import (
     Split,
     all_hidden,
@@ -45,10 +46,12 @@ class Validation:
     Attributes:
         rows: split by split, "learned" first.
         notes: what a reader must know to read the numbers, a line each.
+        best: which way to fill holes is the best, as is kept for `fill`; None where nothing is.
     """
 
     rows: tuple[Row, ...]
     notes: tuple[str, ...]
+    best: str | None = None
 
     def table(self) -> Table:
         """A row for each way of hiding judgments and each way of treating what is hidden."""
@@ -70,8 +73,8 @@ class Validation:
         )
 
     def summary_lines(self) -> tuple[str, ...]:
-        """The notes, then for each split whether learning is better than the other rules."""
-        return (*self.notes, *verdicts(self.rows))
+        """The notes, then for each split whether learning is better than the other rules; what is best."""
+        return (*self.notes, *verdicts(self.rows), *([] if self.best is None else [self.best]))
 
     def as_json(self) -> dict[str, Any]:
         """The table with full precision, what follows from it, and the notes."""
@@ -104,7 +107,7 @@ def cross_validate(
     that half of the teams did not bring in. Beside learning stand: one label for all unjudged passages, lists
     without them, and the mean ratings of each grader that ever graded here, cut where they agree best with
     what is known. Nothing that is hidden is seen by what is fitted: regressions, kernel and cuts are fitted
-    anew each time.
+    anew each time. Which way to fill holes was best is kept for `fill`, unless there is a `source`.
 
     Args:
         known: shares of all judgments that are known, drawn at random; between 0 and 1. None: 0.1 and 0.5.
@@ -126,17 +129,20 @@ def cross_validate(
     hide = partial(_splits, known=known or KNOWN, top=top or TOP, teams=teams, repeats=repeats, seed=seed)
     if source is None or any((~np.isnan(query.judgments)).any() for query in gathered.queries):
         splits = hide(track, gathered.queries, source)
-        return _validated(track, gathered, splits, resamples, seed, steps)
+        validation = _validated(track, gathered, splits, resamples, seed, steps)
+        # Of what is learned from another track `fill` knows nothing.
+        line = None if source is not None else keep(track, gathered, validation.rows, splits)
+        return replace(validation, best=line)
     with TrackLoader(TrackFolder.open(source)) as loader:
         other = loader.load()
         of_other = gather_data(other, encoder=encoder, grades=gathered.graded, progress=progress)
         splits = hide(other, of_other.queries, None)
         within = _validated(other, of_other, splits, resamples, seed, steps)
-    line = (
+    where = (
         f"no judgments here, so all figures are of {source} within itself: `queries left out` is what "
         "carries over to other queries there; to other passages and people it may be less"
     )
-    return replace(within, notes=(line, *within.notes))
+    return replace(within, notes=(where, *within.notes))
 
 
 def _splits(
@@ -203,9 +209,9 @@ def _validated(
     rows: list[Row] = []
     notes = [*gathered.notes, *coverage(graders)]
     judged = np.concatenate([query.judgments for query in gathered.queries])
-    relevant = (judged[~np.isnan(judged)] >= least).mean()
-    if relevant in (0, 1):
-        which = "every" if relevant else "no"
+    relevant = set(judged[~np.isnan(judged)] >= least)
+    if len(relevant) == 1:
+        which = "every" if True in relevant else "no"
         notes.append(
             f"{which} judgment reaches `min_relevant = {least}`, so kappa says nothing: set it in [scores]"
         )
