@@ -38,9 +38,9 @@ from trecexam.track import TrackFolder
 
 RESULTS = Path(__file__).parent / "results" / "learned.md"
 SHARES, TOP = (0.02, 0.05, 0.1, 0.2), (3, 5, 10, 20)
-#: Columns of `query_features`, each with its standardised copy 8 further on.
 #: How often the queries are halved.
 DRAWS = 10
+#: Columns of `query_features`, each with its standardised copy 8 further on.
 GROUPS = {
     "cosine with the query": [0],
     "items": [1, 2],
