@@ -64,7 +64,7 @@ of ranks moved and of differences Student's t with the delete-d jackknife's stan
 **Caution:** the encoder, all-MiniLM-L6-v2, was trained on MS MARCO, whose passages and kind of questions these are: on other collections its
 features may be worth less, and `--cross-validate` there says so. `c = 0.1` of the regressions is not chosen by the data (see the ablation); the kernel is, by likelihood, and cuts are fitted, anew in each fit.
 
-**What hurts**, by the last table: nothing by much. Without the cosine with the query, the items, late interaction or the centroid, tau of queries left out is higher by
+**What hurts**, by the table of parts: nothing by much. Without the cosine with the query, the items, late interaction or the centroid, tau of queries left out is higher by
 .01 to .02 and most else is the same, with 21 queries within chance; standardised features cost .01 of kappa and gain .02 of tau where queries are left out. Ratings of the grader matter most
 where a query has no judgments (tau .86 against .82), the Gaussian process where it has some (kappa .59 against .44).
 """
