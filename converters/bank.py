@@ -166,7 +166,7 @@ def write_bank(items: Iterable[Item], file: BinaryIO) -> None:
                 "choices": [list(choice) for choice in item.choices],
                 "importance": item.importance,
                 **({"retired": True} if item.retired else {}),
-                **({"origin": item.origin._asdict()} if item.origin else {}),
+                **({"origin": item.origin.row} if item.origin else {}),
             }
             for item in group
             if item.kind != GOLD

@@ -83,7 +83,7 @@ def an_origin(path: Path, line: int, row: Mapping[str, Any]) -> Origin | None:
     seed = value.get("seed")
     if isinstance(seed, bool) or not isinstance(seed, int | None):
         raise ConversionError(path, line, f'"seed" of the origin is no whole number: {seed!r}'[:200])
-    parts = {name: value.get(name, "") for name in ("prompt", "model", "time", "text")}
+    parts = {name: value.get(name, "") for name in ("prompt", "model", "time", "text", "importance")}
     for name, part in parts.items():
         if not isinstance(part, str):
             raise ConversionError(path, line, f'"{name}" of the origin is no text: {part!r}'[:200])

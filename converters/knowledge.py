@@ -151,7 +151,7 @@ def question_row(items: Sequence[Item]) -> dict[str, Any]:
         "question": item.text,
         "content": item.gold_answers[0],
         **({"retired": True} if item.retired else {}),
-        **({"origin": item.origin._asdict()} if item.origin else {}),
+        **({"origin": item.origin.row} if item.origin else {}),
     }
 
 

@@ -54,7 +54,8 @@ class Origin(NamedTuple):
     """Where a generated item comes from.
 
     `prompt` and `model` are names, `seed` is None where none was set, `time` is ISO 8601 in UTC. `text` is
-    the item's text as it was generated: an item that reads otherwise was edited by a person.
+    the item's text as it was generated, and `importance` what it was called then ("" where nothing): an item
+    that is otherwise was edited by a person.
     """
 
     prompt: str
@@ -62,6 +63,12 @@ class Origin(NamedTuple):
     seed: int | None
     time: str
     text: str
+    importance: str = ""
+
+    @property
+    def row(self) -> dict[str, str | int | None]:
+        """What files hold of it: an importance only where there is one."""
+        return {key: value for key, value in self._asdict().items() if key != "importance" or value}
 
 
 class Item(NamedTuple):
