@@ -30,7 +30,7 @@ KINDS = (TRUTHFULNESS, RELEVANCE)
 ID_KEYS = ("block_id", "id", "doc_id")
 CONTENT_KEYS = ("content", "text")
 #: Keys of other forms of bank lines, and of other formats.
-_OTHERS = ("query_id", "qid", "topic_id", "questions", "items", "nuggets", "nugget", "choices")
+_OTHERS = ("query_id", "qid", "topic_id", "questions", "items", "nuggets", "nugget", "rubrics", "choices")
 _SPACE = re.compile(r"\s")
 Path = str | os.PathLike[str]
 

@@ -79,6 +79,8 @@ class Item(NamedTuple):
     set by trecexam where the grader is told the query as well; files have none. `importance` is "vital" or
     "okay" as TREC's assessors say it of nuggets, "" where nobody did; no grader is told it. A `retired`
     item is no longer asked about; its grades are kept. `origin` is None where a person wrote the item.
+    `weight` is how much it counts, not 0, and negative where it counts against; None where the bank does not
+    say. No grader is told it.
     """
 
     query_id: str
@@ -92,6 +94,12 @@ class Item(NamedTuple):
     importance: str = ""
     retired: bool = False
     origin: Origin | None = None
+    weight: float | None = None
+
+    @property
+    def counted_weight(self) -> float:
+        """Its weight among others that have one: 1 where the bank does not say."""
+        return 1.0 if self.weight is None else self.weight
 
 
 class Citation(NamedTuple):
