@@ -11,15 +11,17 @@ few or too many are asked for again, where nuggetizer leaves out the nuggets tha
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from trecexam.features.banks.generation.prompts import ItemRequest, prompt_text
-from trecexam.features.banks.generation.reading import read_items, tidy
+from trecexam.features.banks.generation.reading import MENDED, read_items, tidy
 from trecexam.graders.writing import Fitted
 from trecexam.graders.writing.kept_answers import Kept
 from trecexam.graders.writing.reading import Unread, without_thoughts
@@ -32,8 +34,7 @@ WINDOW = 10
 #: Nuggets that a list may have while it is made.
 MOST_CREATED = 30
 IMPORTANCES = ("vital", "okay")
-_EMPTY = re.compile(r"\[\s*\]|\{\s*\"?'?nuggets\"?'?\s*:\s*\[\s*\]\s*\}")
-_FENCE = re.compile(r"```\w*")
+_FENCE = re.compile(r"\A\s*```\w*\s|\s*```\s*\Z")
 _LIST = re.compile(r"\[([^\[\]]*)\]")
 #: An answer to an estimate's creation step: as long a list as there may be.
 _LONGEST = [f"{n} of thirty nuggets, each of them with as many words as twelve" for n in range(MOST_CREATED)]
@@ -206,16 +207,30 @@ def _creator_prompt(
 
 def _read_nuggets(answer: str) -> list[str] | Unread:
     """The list, of which the first `MOST_CREATED` nuggets count."""
-    nuggets = [text for each in read_items(answer, "nugget").texts if (text := tidy(each))]
-    if nuggets or _EMPTY.fullmatch(_FENCE.sub("", without_thoughts(answer) or "").strip()):
-        return nuggets[:MOST_CREATED]
-    return Unread(_what_came(answer))
+    literal = _literal(answer)
+    listed = read_items(answer, "nugget").texts if literal is None else literal
+    nuggets = [text for each in listed if (text := tidy(each))]
+    return nuggets[:MOST_CREATED] if nuggets or literal == [] else Unread(_what_came(answer))
+
+
+def _literal(answer: str) -> list[str] | None:
+    """An answer that is a list of texts, read by Python as nuggetizer does; None where it is none."""
+    text = _FENCE.sub("", without_thoughts(answer) or "").strip()
+    try:
+        with warnings.catch_warnings():
+            # Of escapes that Python does not know.
+            warnings.simplefilter("ignore")
+            value: Any = ast.literal_eval(text) if len(text) <= MENDED else None
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
+    is_list = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
+    return list(value) if is_list else None
 
 
 def _label_reader(number: int) -> Callable[[str], list[str] | Unread]:
     def read(answer: str) -> list[str] | Unread:
         """The label of each of so many nuggets."""
-        listed: Sequence[str] = read_items(answer, "nugget").texts
+        listed: Sequence[str] = _literal(answer) or read_items(answer, "nugget").texts
         bare = _LIST.findall(without_thoughts(answer) or "")
         for labels in (listed, (bare[-1] if bare else without_thoughts(answer) or "").split(",")):
             labels = [label.strip(" \n\"'*`.").lower() for label in labels]
