@@ -129,8 +129,8 @@ def goals(
         "gains, the choice included; the known judgments of both halves are learned from, as in use. With a "
         f"half of the queries all by itself, 10 or 11, the same gives kappa {half_kappa:.2f}, tau "
         f"{half_5:.2f} with 5 judged and {half_10:.2f} with 10: fewer queries teach less, and their "
-        "leaderboards are noisier. What could be chosen among was thought of with all 21 queries in view, which "
-        "no split of these can undo.",
+        "leaderboards are noisier. What could be chosen among was thought of with all 21 queries in view, "
+        "which no split of these can undo.",
         "",
     ]
 
