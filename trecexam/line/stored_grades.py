@@ -39,6 +39,7 @@ class StoredGrades:
         self._identity = grader.identity
         traits = traits_of(grader)
         self._read = traits.read if traits.free_text else None
+        self._probabilities = traits.probabilities
 
     @property
     def grader_id(self) -> int | None:
@@ -129,8 +130,11 @@ class StoredGrades:
                 reason = next((grade.answer for grade in answers if grade.status == "error"), "")
                 yield item, reason, int(failed[column])
 
-    def distributions(self, sheet: GradeSheet) -> NDArray[np.float64]:
+    def distributions(self, sheet: GradeSheet, *, read: bool = False) -> NDArray[np.float64]:
         """The stored probabilities of the ratings 0..5 of the query's cells; NaN where there are none.
+
+        Args:
+            read: take those that the grader reads from its stored answers, where it does that.
 
         Returns:
             Shape (n_docs, n_items, 6), in the order of `sheet`.
@@ -141,6 +145,15 @@ class StoredGrades:
             return chances
         passages = self._passage_rows([(sheet.texts, sheet.items)])[0].tolist()
         item_rows = self.store.item_ids([asked_digest(item) for item in sheet.items])
+        if read and self._probabilities is not None:
+            places = {item: column for column, item in enumerate(item_rows) if item is not None}
+            for grades in self.store.answer_columns(grader_id, list(places)):
+                given = self._probabilities(grades.answers)
+                by_passage = dict(zip(grades.passage_ids.tolist(), given, strict=True))
+                for row, passage in enumerate(passages):
+                    if passage in by_passage:
+                        chances[row, places[grades.item_id]] = by_passage[passage]
+            return chances
         for column, item in enumerate(item_rows):
             answers = {} if item is None else self.store.answers(grader_id, item)
             for row, passage in enumerate(passages):
