@@ -22,7 +22,7 @@ from trecexam.scores.labels import label_qrels, labels
 
 
 def drawn(seed: int, n_docs: int = 3, n_items: int = 2) -> tuple[QueryRatings, np.ndarray]:
-    """A query whose cells are rated 0, 2 or 4 with random probabilities, so that all outcomes can be listed."""
+    """A query whose cells are rated 0, 2 or 4 with random probabilities: all outcomes can be listed."""
     rng = np.random.default_rng(seed)
     stated = np.zeros((n_docs, n_items, 6))
     stated[..., (0, 2, 4)] = rng.dirichlet((1, 1, 1), (n_docs, n_items))
