@@ -97,6 +97,22 @@ def test_outputs_of_expected_labels_have_gains_beside_whole_labels(unsure: Path)
         assert row.scores[3].mean == pytest.approx(np.mean(covers))
 
 
+def test_the_frame_of_labels_has_the_gains_as_real_numbers(unsure: Path) -> None:
+    with trecexam.open_track(unsure, grader=UnsureGrader()) as track:
+        frame = track.qrels_frame(library="pyarrow")
+        assert "gain" not in track.qrels_frame(library="pyarrow", binary=True).column_names
+        assert "gain" not in track.qrels_frame(library="pyarrow", label="max").column_names
+    lines = (unsure / "out" / "rubric.gains.tsv").read_text().splitlines()[1:]
+    written = {
+        (q, d): (float(gain), int(label)) for q, d, gain, label in (line.split("\t") for line in lines)
+    }
+    assert str(frame.schema.field("gain").type) == "double"
+    assert str(frame.schema.field("label").type) == "int64"
+    for row in frame.to_pylist():
+        gain, label = written[row["query_id"], row["doc_id"]]
+        assert (row["gain"], row["label"]) == (pytest.approx(gain, abs=1e-6), label)
+
+
 def test_how_many_ratings_have_no_probabilities_is_said_where_they_are_looked_at(unsure: Path) -> None:
     with trecexam.open_track(unsure, grader=UnsureGrader()) as track:
         cells = sum(1 for _ in track.grades())

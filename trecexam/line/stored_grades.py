@@ -148,11 +148,10 @@ class StoredGrades:
         if read and self._probabilities is not None:
             places = {item: column for column, item in enumerate(item_rows) if item is not None}
             for grades in self.store.answer_columns(grader_id, list(places)):
-                given = self._probabilities(grades.answers)
-                by_passage = dict(zip(grades.passage_ids.tolist(), given, strict=True))
-                for row, passage in enumerate(passages):
-                    if passage in by_passage:
-                        chances[row, places[grades.item_id]] = by_passage[passage]
+                # The last one stands for passages without a grade.
+                given = np.vstack([self._probabilities(grades.answers), np.full(MAX_RATING + 1, np.nan)])
+                at = {passage: place for place, passage in enumerate(grades.passage_ids.tolist())}
+                chances[:, places[grades.item_id]] = given[[at.get(passage, -1) for passage in passages]]
             return chances
         for column, item in enumerate(item_rows):
             answers = {} if item is None else self.store.answers(grader_id, item)
