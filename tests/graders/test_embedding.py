@@ -236,6 +236,10 @@ def test_probabilities_are_read_from_stored_cosines_and_change_no_identity(tiny_
     assert own.identity == grader().identity
     assert own.probabilities is not None
     assert own.probabilities(["0.7"])[0, 0] == pytest.approx(0.5)
+    wider = grader(soft_width=0.3).probabilities
+    assert wider is not None
+    assert wider(["0.84"])[0, 1:].sum() == pytest.approx(0.5)
+    assert (wider(["0.5"]) != read(["0.5"])).any()
 
 
 def test_the_model_is_called_as_in_the_settings(tiny_model: Path) -> None:

@@ -199,9 +199,9 @@ def create_embedding(settings: GraderSection, root: Path) -> EmbeddingGrader:
 
 def _soft_cuts(settings: GraderSection) -> SoftCuts | None:
     """Those of the settings; the built-in ones go with the built-in cut points alone."""
-    if settings.soft_cuts is not None:
-        return SoftCuts(tuple(settings.soft_cuts), settings.soft_width or SOFT_CUTS.width)
-    return None if settings.cut_points else SOFT_CUTS
+    if settings.cut_points and settings.soft_cuts is None:
+        return None
+    return SoftCuts(tuple(settings.soft_cuts or SOFT_CUTS.points), settings.soft_width or SOFT_CUTS.width)
 
 
 FACTORY = Factory(
