@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+from dataclasses import replace
 
 import ir_measures
 import numpy as np
@@ -72,17 +73,24 @@ def test_ecover_is_the_mean_cover_over_every_way_the_ratings_may_come_out(
     assert provider.calc_aggregate([measure], rows, ranked)[measure] == pytest.approx(expected)
 
 
+def weighted(q: QueryRatings) -> QueryRatings:
+    """With weights of the bank's, every third of which counts against."""
+    return replace(q, weights=tuple((0.7, 2.0, -1.3)[item % 3] for item in range(q.n_items)))
+
+
 measures = st.sampled_from(
     [{"rel": 4, "cutoff": 3}, {"rel": 1}, {"rel": 5, "partial": 3, "cutoff": 5}, {"rel": 6, "cutoff": 2}]
 )
 
 
 @settings(deadline=None)
-@given(rated_queries(weighed=True), scores, measures, st.sampled_from(["equal", "vital", "importance"]))
+@given(
+    rated_queries(weighed=True), scores, measures, st.sampled_from(["equal", "vital", "importance", "item"])
+)
 def test_where_all_ratings_are_certain_ecover_is_cover_and_gains_are_labels(
     queries: list[QueryRatings], by_run: ByRun, params: dict[str, int], weights: str
 ) -> None:
-    known = [with_probabilities(q, np.full((*q.ratings.shape, 6), np.nan)) for q in queries]
+    known = [with_probabilities(weighted(q), np.full((*q.ratings.shape, 6), np.nan)) for q in queries]
     both = [kind(weights=weights, **params) for kind in (Cover, ECover)]
     values = ColumnEvaluator(both, Judged.from_ratings(known)).values(run_of(by_run))
     assert (values[:, 0] == values[:, 1]).all()
@@ -102,8 +110,8 @@ def test_columns_give_ecover_as_ir_measures_own_provider_does_bit_for_bit(
     queries: list[QueryRatings], by_run: ByRun, params: dict[str, int], seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
-    known = [with_probabilities(q, rng.dirichlet([0.5] * 6, q.ratings.shape)) for q in queries]
-    both = [ECover(weights=name, **params) for name in ("equal", "importance")]
+    known = [with_probabilities(weighted(q), rng.dirichlet([0.5] * 6, q.ratings.shape)) for q in queries]
+    both = [ECover(weights=name, **params) for name in ("equal", "importance", "item")]
     run = run_of(by_run)
     judged = Judged.from_ratings(known)
     slow = RubricJudgments(known).evaluator(both, judged.query_ids)(
@@ -115,7 +123,7 @@ def test_columns_give_ecover_as_ir_measures_own_provider_does_bit_for_bit(
     again = ColumnEvaluator(both, selected).values(run)
     place = {q: row for row, q in enumerate(judged.query_ids)}
     for q, row in zip(selected.query_ids, again.tolist(), strict=True):
-        assert row == (values[place[q]].tolist() if q in place else [0.0, 0.0])
+        assert row == (values[place[q]].tolist() if q in place else [0.0] * 3)
 
 
 def test_ndcg_of_expected_labels_is_of_real_gains() -> None:

@@ -27,14 +27,16 @@ class RubricQrel(ir_measures.Qrel):
 
     It equals a plain Qrel with the same four fields. `ratings` has one entry for each item of the
     query, in the bank's order: 0..5, or -1 where there is no rating. `importances` are "vital", "okay" or ""
-    of these items, None where the bank says nothing of any. `at_least` has for each item the probabilities
-    of the rating 1, 2, .. 5 or better, which ECover needs; None where they were not asked for. `_make`
-    gives a row without all of these.
+    of these items, None where the bank says nothing of any; `weights` are those that the bank gives them, 1
+    where it gives none, None where it gives none of any. `at_least` has for each item the probabilities of
+    the rating 1, 2, .. 5 or better, which ECover needs; None where they were not asked for. `_make` gives a
+    row without all of these.
     """
 
     ratings: tuple[int, ...]
     importances: tuple[str, ...] | None
     at_least: tuple[tuple[float, ...], ...] | None
+    weights: tuple[float, ...] | None
 
     def __new__(
         cls,
@@ -46,21 +48,24 @@ class RubricQrel(ir_measures.Qrel):
         ratings: tuple[int, ...],
         importances: tuple[str, ...] | None = None,
         at_least: tuple[tuple[float, ...], ...] | None = None,
+        weights: tuple[float, ...] | None = None,
     ) -> RubricQrel:
         row = super().__new__(cls, query_id, doc_id, relevance, iteration)
         row.ratings = ratings
         row.importances = importances
+        row.weights = weights
         row.at_least = at_least
         return row
 
     def __getnewargs_ex__(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        return tuple(self), self._carried()
+        return tuple(self), self._carried
 
     def _replace(self, **changes: Any) -> RubricQrel:
-        return RubricQrel(**{**self._asdict(), **self._carried(), **changes})
+        return RubricQrel(**{**self._asdict(), **self._carried, **changes})
 
+    @property
     def _carried(self) -> dict[str, Any]:
-        return {"ratings": self.ratings, "importances": self.importances, "at_least": self.at_least}
+        return {name: getattr(self, name) for name in ("ratings", "importances", "weights", "at_least")}
 
 
 def labels(
@@ -150,6 +155,7 @@ def label_qrels(
                 ratings=tuple(ratings[doc_id]),
                 importances=q.importances,
                 at_least=tuple(map(tuple, chances[doc_id])) if chances else None,
+                weights=q.weights,
             )
 
 

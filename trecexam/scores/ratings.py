@@ -29,6 +29,7 @@ class QueryRatings:
         at_least: float64 of shape (len(doc_ids), n_items, 5): how probable it is that the passage is rated
             1, 2, .. 5 or better on the item; 0 where there is no rating, and 0 or 1 where it is certain.
             None where nobody asked: `trecexam.scores.expected` takes all ratings as certain then.
+        weights: of each item as the bank has them, 1 where it has none; None where it has none of any item.
 
     Raises:
         ValueError: a matrix has another shape or type, or a value outside -1..5.
@@ -41,6 +42,7 @@ class QueryRatings:
     human: Mapping[str, int] = field(default_factory=dict)
     importances: tuple[str, ...] | None = None
     at_least: NDArray[np.float64] | None = None
+    weights: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         shape = (len(self.doc_ids), self.n_items)
@@ -56,11 +58,12 @@ class QueryRatings:
                 f"probabilities of query {self.query_id!r}: shape {(*shape, MAX_RATING)} needed, "
                 f"found {self.at_least.shape}"
             )
-        if self.importances is not None and len(self.importances) != self.n_items:
-            raise ValueError(
-                f"ratings of query {self.query_id!r}: {len(self.importances)} importances of "
-                f"{self.n_items} items"
-            )
+        for name in ("importances", "weights"):
+            of_items = getattr(self, name)
+            if of_items is not None and len(of_items) != self.n_items:
+                raise ValueError(
+                    f"ratings of query {self.query_id!r}: {len(of_items)} {name} of {self.n_items} items"
+                )
         unknown = self.human.keys() - set(self.doc_ids) if self.human else ()
         if unknown or any(not 0 <= rating <= MAX_RATING for rating in self.human.values()):
             raise ValueError(f"human ratings of query {self.query_id!r}: outside its pool or 0..{MAX_RATING}")
