@@ -113,8 +113,10 @@ class StoredGrades:
 
     @cached_property
     def has_probabilities(self) -> bool:
-        """Whether the grader gave probabilities with any of its grades, when that was first asked."""
-        return self.grader_id is not None and self.store.has_probabilities(self.grader_id)
+        """Whether its grades have probabilities, stored or read from answers, when that was first asked."""
+        if self.grader_id is None:
+            return False
+        return self._probabilities is not None or self.store.has_probabilities(self.grader_id)
 
     def reading(self, item: Item, grade: GradeRow) -> tuple[int | None, str]:
         """(rating, status) of a stored answer."""
