@@ -19,7 +19,7 @@ def cell_ratings(sheet: GradeSheet, grades: StoredGrades, unparsed: UnparsedPoli
     ratings = sheet.ratings(unparsed, human=False).ratings.astype(np.float64)
     if not grades.has_probabilities:
         return ratings
-    expected = grades.distributions(sheet) @ np.arange(MAX_RATING + 1)
+    expected = grades.distributions(sheet, read=True) @ np.arange(MAX_RATING + 1)
     return np.where((ratings >= 0) & ~np.isnan(expected), expected, ratings)
 
 

@@ -10,6 +10,7 @@ from trecexam.bank.asked import QUERY
 from trecexam.bank.model import Bank
 from trecexam.config import TrackConfig
 from trecexam.errors import ConfigError, TrecexamError
+from trecexam.line.probable_ratings import without_probabilities
 from trecexam.scores.measures import COVER, DIVERSITY, measure
 from trecexam.scores.weights import EQUAL, ITEM
 
@@ -94,7 +95,8 @@ def own_cautions(track: LoadedTrack) -> tuple[str, ...]:
             f"generated responses ({len(generated):,} of {len(track.runs):,} runs) fill few ranks and have "
             f"little {ranked_by} whatever they say: compare them with ranked runs by {cover}",
         )
-    return (*without_vital(track.measures, track.bank), *_against(track), *few)
+    certain = without_probabilities(track, track.measures)
+    return (*without_vital(track.measures, track.bank), *_against(track), *few, *certain)
 
 
 def _against(track: LoadedTrack) -> tuple[str, ...]:
@@ -116,7 +118,7 @@ def above_scale(names: Iterable[str], config: TrackConfig, max_rating: int) -> t
         names: measures on rubric ratings.
         max_rating: the best of the grader's scale.
     """
-    labels_are_ratings = config.scores.label == "max"
+    labels_are_ratings = config.scores.label != "count"
     never = [
         str(each)
         for each in map(measure, names)

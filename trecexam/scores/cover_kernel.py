@@ -93,6 +93,43 @@ def credit(
     return full if partial is None else (full + _weight(best, partial, weights)) / 2
 
 
+def expected_credit(
+    at_least: NDArray[np.float64], rel: int, partial: int | None, weights: NDArray[np.float64] | None
+) -> float:
+    """The expected value of `credit` at the first passages, whose ratings are independent:
+
+        E[sum of w_i * c_i] = sum of w_i * q_i(rel),  q_i(t) = 1 - prod_d (1 - P(d is rated t or better on i))
+
+    and with `partial` the mean of that and of the same from `partial` on, since c_i is the mean of whether
+    either is reached.
+
+    Args:
+        at_least: of the passages in the order of their ranks, shape (passages, items, 5), see `QueryRatings`.
+        rel, partial, weights: as in `cover_values`; no rating is above 5.
+    """
+    levels = [rel] if partial is None else [rel, partial]
+    expected = [
+        in_order(reached if weights is None else weights * reached)
+        for reached in (1 - misses(at_least, level).prod(axis=0) for level in levels)
+    ]
+    return float(sum(expected) / len(expected))
+
+
+def misses(at_least: NDArray[np.float64], level: int) -> NDArray[np.float64]:
+    """The probability that a passage is rated below `level` on an item: the last axis is gone."""
+    if level > at_least.shape[-1]:
+        return np.ones(at_least.shape[:-1])
+    below: NDArray[np.float64] = 1 - at_least[..., level - 1]
+    return below
+
+
+def in_order(terms: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sums over the last axis from left to right, the same to the last bit where zeros follow."""
+    sums: NDArray[np.float64] = np.cumsum(terms, axis=-1)
+    # Not -0, as where all that counts against is certain not to be reached.
+    return sums[..., -1] + 0.0 if terms.shape[-1] else np.zeros(terms.shape[:-1])
+
+
 def shares(covered: float, pooled: float, whole: float) -> CoverValues:
     """Cover and nCover of the credit of a ranking, of all pooled passages, and of all items; 0/0 is 0."""
     if covered == 0 or whole == 0:

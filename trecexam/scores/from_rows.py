@@ -11,6 +11,7 @@ from ir_measures.util import QrelsConverter
 from numpy.typing import NDArray
 
 from trecexam.scores.labels import RubricQrel
+from trecexam.scores.ratings import MAX_RATING
 
 T = TypeVar("T")
 #: What the second column of plain qrels holds, and what data frames make of none.
@@ -34,6 +35,8 @@ class QueryJudgments(NamedTuple):
     importances: tuple[str, ...] | None
     weights: tuple[float, ...] | None
     item_rows: ItemRows
+    at_least: NDArray[np.float64] | None = None
+    gains: NDArray[np.float64] | None = None
 
 
 class ItemRows(NamedTuple):
@@ -188,7 +191,9 @@ def _table(query_id: str, rows: Sequence[Any], subtopics: dict[str, int]) -> Que
     labels = np.array([best[doc_id] for doc_id in doc_ids], np.int32)
     place = {doc_id: i for i, doc_id in enumerate(doc_ids)}
     if any(hasattr(row, "ratings") for row in rows):
-        return QueryJudgments(query_id, doc_ids, labels, *_carried(query_id, rows, place), ItemRows())
+        carried = _carried(query_id, rows, place)
+        at_least = _probabilities(rows, place, carried[0].shape[1])
+        return QueryJudgments(query_id, doc_ids, labels, *carried, ItemRows(), at_least)
     names = sorted({getattr(row, "iteration", "0") for row in rows}, key=subtopics.__getitem__)
     column = {name: i for i, name in enumerate(names)}
     ratings = np.full((len(doc_ids), len(names)), -1, np.int32)
@@ -221,3 +226,14 @@ def _carried(
     for row in rows:
         ratings[place[row.doc_id]] = row.ratings
     return ratings, getattr(rows[0], "importances", None), getattr(rows[0], "weights", None)
+
+
+def _probabilities(rows: Sequence[Any], place: dict[str, int], n_items: int) -> NDArray[np.float64] | None:
+    """`QueryRatings.at_least` of the rows; None where one carries no probabilities."""
+    carried: list[Any] = [getattr(row, "at_least", None) for row in rows]
+    if any(each is None for each in carried):
+        return None
+    at_least = np.zeros((len(place), n_items, MAX_RATING))
+    for row, each in zip(rows, carried, strict=True):
+        at_least[place[row.doc_id]] = np.reshape(each, (n_items, MAX_RATING))
+    return at_least

@@ -129,3 +129,18 @@ def test_without_probabilities_ratings_are_the_features(learnable: Path) -> None
     (query,) = (query for query in data.queries if query.passages.query_id == "q2")
     ratings = [hashed_rating(text_of[doc], "what of q2a and q2b") for doc in query.passages.doc_ids]
     assert query.passages.features[:, 6].tolist() == ratings
+
+
+class ReadProbabilities(HashGrader):
+    """Stores whole ratings alone, and reads probabilities from its stored answers, as `embedding` does."""
+
+    def probabilities(self, answers: Sequence[str]) -> np.ndarray:
+        return np.array([[1 / 2, 0, 0, 0, 0, 1 / 2]] * len(answers))
+
+
+def test_probabilities_that_a_grader_reads_from_its_answers_are_expected_ratings_too(learnable: Path) -> None:
+    grader = ReadProbabilities()
+    graded(learnable, grader)
+    data, _ = gathered(learnable, grader)
+    for query in data.queries:
+        assert query.passages.features[:, 6] == pytest.approx(np.full(len(query.rows), 2.5))

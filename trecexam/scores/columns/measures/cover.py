@@ -1,6 +1,8 @@
-"""Cover and nCover: the share of the query's items that the first passages reach."""
+"""Cover, nCover and ECover: the share of the query's items that the first passages reach."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from ir_measures import Measure
@@ -9,6 +11,8 @@ from numpy.typing import NDArray
 from trecexam.scores.columns.judged import UNJUDGED, Judged
 from trecexam.scores.columns.measures.base import Computation, Values, considered, last_sum, ratio
 from trecexam.scores.columns.ranked import Hits
+from trecexam.scores.cover import NO_PROBABILITIES
+from trecexam.scores.cover_kernel import in_order, misses
 from trecexam.scores.from_rows import together
 from trecexam.scores.weights import EQUAL, ITEM, NO_WEIGHTS, item_weights
 
@@ -44,22 +48,58 @@ def cover(covered: Values, whole: Values) -> Values:
     return np.where(covered == 0, 0.0, ratio(covered, whole))
 
 
+def expected_credits(below: Sequence[Values], rows: NDArray[np.int32], weights: Values | None) -> Values:
+    """Of each query the expected value of `credits_of`; see `trecexam.scores.cover_kernel.expected_credit`.
+
+    Args:
+        below: for rel, and for partial if there is one, the probability that a passage is rated below on each
+            item: shape (passages + 1, most items of a query), 1 beyond a query's items and in the last row.
+        rows: of the hits, -1 beyond a query's.
+    """
+    reached = [1 - each[rows].prod(axis=1) for each in below]
+    expected = [in_order(each if weights is None else weights * each) for each in reached]
+    return np.asarray(sum(expected) / len(expected), np.float64)
+
+
 def computation(measure: Measure, judged: Judged) -> Computation:
-    """Computes Cover or nCover(rel, partial, weights)@k.
+    """Computes Cover, nCover or ECover(rel, partial, weights)@k.
 
     Raises:
-        ValueError: the judgments have no ratings of items, or no importances or weights where these count.
+        ValueError: the judgments have no ratings of items, no importances or weights where these count, or
+            no probabilities of ratings where ECover does.
     """
     rel, partial = measure["rel"], measure["partial"]
     items, weights = judged.items, _weights(measure, judged)
     together(judged.item_rows).check(measure)
+    if measure.NAME == "ECover":
+        below = _below(measure, judged)
+        whole = _whole(judged, weights)
+        return lambda hits: ratio(expected_credits(below, considered(measure, hits).rows, weights), whole)
     if measure.NAME == "Cover":
-        whole = judged.n_items.astype(np.float64) if weights is None else last_sum(np.maximum(weights, 0))
+        whole = _whole(judged, weights)
     else:
         whole = credits_of(_pool(judged), rel, partial, weights)
     return lambda hits: cover(
         credits_of(best_ratings(items, considered(measure, hits)), rel, partial, weights), whole
     )
+
+
+def _whole(judged: Judged, weights: Values | None) -> Values:
+    return judged.n_items.astype(np.float64) if weights is None else last_sum(np.maximum(weights, 0))
+
+
+def _below(measure: Measure, judged: Judged) -> list[Values]:
+    at_least = judged.at_least or (None,) * len(judged.query_ids)
+    levels = [level for level in (measure["rel"], measure["partial"]) if level is not None]
+    padded = [np.ones(judged.items.shape) for _ in levels]
+    for i, of_query in enumerate(at_least):
+        if of_query is None and judged.has_labels[i]:
+            raise ValueError(NO_PROBABILITIES.format(measure))
+        if of_query is not None:
+            start, (n_docs, n_items) = int(judged.offsets[i]), of_query.shape[:2]
+            for below, level in zip(padded, levels, strict=True):
+                below[start : start + n_docs, :n_items] = misses(of_query, level)
+    return padded
 
 
 def _weight(reached: NDArray[np.bool_], weights: Values | None) -> Values:
