@@ -17,15 +17,17 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "helpers"))
+
 import numpy as np
+from drawn_pools import drawn_query
 from threadpoolctl import threadpool_limits
 
 from trecexam.features.learn.splits import most_retrieved, random_share
 from trecexam.learning.arithmetic.drawn_measures import drawn_ap, drawn_ndcg
 from trecexam.learning.arithmetic.expected_scores import ExpectedScores, expected_scores
-from trecexam.learning.arithmetic.learning import QueryPassages, fit
+from trecexam.learning.arithmetic.learning import fit
 from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
-from trecexam.learning.arithmetic.process import Kernel
 from trecexam.learning.learned_pool import gather_data
 from trecexam.line.loader import TrackLoader
 from trecexam.scores.correlation import half_width
@@ -49,24 +51,6 @@ retrieve most. Runs of a repeat share its labels and queries, so a share of 95% 
 Made on {cores} cores, {machine}, Python {python}, {repeats} repeats, {draws} draws.
 
 """
-
-
-def drawn_query(rng: np.random.Generator, name: str, qualities: Floats) -> PooledQueryToLearn:
-    """A query of a model that is known: labels 0 to 3 by a latent value, which features, a Gaussian process over
-    passages, the query and noise add up to; runs rank by the latent value with noise of their own.
-    """
-    n, dimension, depth = 90, 8, 20
-    vectors = rng.normal(size=(n, dimension))
-    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
-    features = rng.normal(size=(n, 4))
-    process = np.linalg.cholesky(Kernel(0.1, 0.3, 0.05, 0.6).judged(vectors)) @ rng.normal(size=n)
-    latent = features @ [0.8, 0.5, 0.3, 0.0] + process + 0.3 * rng.normal() + 0.5 * rng.normal(size=n)
-    labels = np.digitize(latent, [0.6, 1.4, 2.4]).astype(float)
-    heard = latent + rng.normal(size=(len(qualities), n)) * qualities[:, None]
-    ranks = np.argsort(-heard, axis=1)[:, :depth].astype(np.int32)
-    docs = tuple(f"{name}-{at:02}" for at in range(n))
-    passages = QueryPassages(name, docs, vectors, features, labels)
-    return PooledQueryToLearn(passages, docs, np.arange(n), labels, ranks, np.empty(0), np.full(n, np.nan))
 
 
 def of_model(seed: int) -> tuple[Queries, Floats]:

@@ -1,8 +1,8 @@
 """From expected judgments to probabilities of labels: an ordered probit on predictions of unseen labels.
 
-McCullagh, "Regression models for ordinal data", JRSS B 42(2), 1980, section 6 for a spread that varies; Tutz &
-Hennevogl, "Random effects in ordinal regression models", Computational Statistics & Data Analysis 22, 1996, for
-effects of groups, here queries.
+McCullagh, "Regression models for ordinal data", JRSS B 42(2), 1980, section 6 for a spread that varies; Tutz
+& Hennevogl, "Random effects in ordinal regression models", Computational Statistics & Data Analysis 22, 1996,
+for effects of groups, here queries.
 """
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ def _cached(
     known = ~np.isnan(query.passages.judgments)
     judged, others = query.passages.vectors[known], query.passages.vectors[~known]
     across = kernel.between(judged, others)
-    carried: Floats = np.linalg.solve(kernel.judged(judged), across).T if known.any() else across.T
+    carried = np.asarray(np.linalg.solve(kernel.judged(judged), across).T if known.any() else across.T)
     covariance = kernel.judged(others) - carried @ across
     deviations: Floats = np.sqrt(np.diag(covariance))
     root = np.linalg.cholesky(covariance)

@@ -16,9 +16,9 @@ def retrieval(learned: Learned, queries: Sequence[PooledQueryToLearn]) -> tuple[
 
     A run votes 1 / log2(rank + 1) for each passage that it has. The first column is log(1 + the sum of
     votes): where only the most retrieved passages are judged, the others lie far from these, and a line in
-    the sum itself leads too low. The second is the sum of votes, each times how good its run is: the mean gain
-    of what it has, weighted by its votes, standardised over the runs. Aslam, Pavlu & Savell ("A unified model for
-    metasearch, pooling, and system evaluation", CIKM 2003) weigh votes so.
+    the sum itself leads too low. The second is the sum of votes, each times how good its run is: the mean
+    gain of what it has, weighted by its votes, standardised over the runs. Aslam, Pavlu & Savell ("A unified
+    model for metasearch, pooling, and system evaluation", CIKM 2003) weigh votes so.
 
     Returns:
         Shape (passages with a text, 2) each; over all of them each column has deviation 1.
