@@ -20,6 +20,7 @@ from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
 from trecexam.learning.arithmetic.steps import C
 from trecexam.learning.encoding import Encoded, Encoder, TrackVectors
 from trecexam.learning.gather import gather, odd_judgments, odd_texts
+from trecexam.learning.peoples_labels import with_peoples_labels
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.loader import TrackLoader
 from trecexam.line.official import Official, official_judgments
@@ -85,6 +86,7 @@ def learn_pool(
     source: Path | str | None = None,
     encoder: str | Encoder | None = None,
     grades: bool = True,
+    official: Official | None = None,
     progress: Encoded | None = None,
 ) -> LearnedPool:
     """Learns from the track's judgments, and predicts what its pool would be judged; grades nothing.
@@ -98,13 +100,16 @@ def learn_pool(
             `encode`. None: what [learn] names, else that of the track's grader if it is `embedding`, else the
             extra `offline`.
         grades: whether the grader's ratings, where there are any, are features, too.
+        official: people's judgments in place of the track's.
         progress: called with how many passages are encoded, and of how many.
 
     Raises:
         TrecexamError: no judgments, or all the same; texts are missing; scales do not fit.
         GraderError: the encoder is not installed.
     """
-    data = gather_data(track, source=source, encoder=encoder, grades=grades, progress=progress)
+    data = gather_data(
+        track, source=source, encoder=encoder, grades=grades, official=official, progress=progress
+    )
     with threadpool_limits(1):
         try:
             learned = fit([*data.others, *(query.passages for query in data.queries)])
@@ -120,6 +125,7 @@ def gather_data(
     source: Path | str | None = None,
     encoder: str | Encoder | None = None,
     grades: bool = True,
+    official: Official | None = None,
     progress: Encoded | None = None,
 ) -> LearningData:
     """Encodes what has no vector yet and gathers features and judgments; arguments as of `learn_pool`.
@@ -129,13 +135,10 @@ def gather_data(
     """
     if find_spec("sklearn") is None:
         raise TrecexamError("learning needs scikit-learn: pip install 'trecexam[learn]'")
-    official = _official(track, needed=source is None)
+    if official is None:
+        official = _official(track, needed=source is None)
     if encoder is None or isinstance(encoder, str):
-        settings = track.config.grader
-        own = settings.model if settings.name == "embedding" else None
-        encoder = TextEncoder(
-            encoder or track.config.learn.encoder or own, track.folder.root, settings.device
-        )
+        encoder = track_encoder(track, encoder)
     pools = [(track, official)]
     if source is not None:
         with TrackLoader(TrackFolder.open(source)) as loader:
@@ -162,6 +165,20 @@ def gather_data(
     )
 
 
+def track_encoder(track: LoadedTrack, model: str | None = None) -> TextEncoder:
+    """What a track's texts are encoded with.
+
+    Args:
+        model: as `encoder` of `learn_pool`.
+
+    Raises:
+        GraderError: it is not installed.
+    """
+    settings = track.config.grader
+    own = settings.model if settings.name == "embedding" else None
+    return TextEncoder(model or track.config.learn.encoder or own, track.folder.root, settings.device)
+
+
 def _gathered(
     pools: Sequence[tuple[LoadedTrack, Official | None]],
     encoder: Encoder,
@@ -173,6 +190,15 @@ def _gathered(
         gather(track, TrackVectors(track.folder.state, encoder), official, grades=grades, progress=progress)
         for track, official in pools
     ]
+
+
+def people_judgments(track: LoadedTrack) -> tuple[Official | None, int]:
+    """The track's judgments and what people say beside them, see `with_peoples_labels`.
+
+    Raises:
+        TrecexamError: a machine wrote the judgments.
+    """
+    return with_peoples_labels(track, _official(track, needed=False))
 
 
 def _official(track: LoadedTrack, *, needed: bool) -> Official | None:
