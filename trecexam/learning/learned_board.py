@@ -139,7 +139,7 @@ def board_of(
     queries, min_relevant = pool.data.queries, track.config.scores.min_relevant
     k = min(K, track.depth)
     with threadpool_limits(1):
-        scores = expected_scores(pool.learned, queries, k, min_relevant, draws, seed)
+        scores = expected_scores(pool.learned, queries, k, min_relevant, draws, seed, pool.data.others)
     names, judged = tuple(track.runs), _judged(queries, k)
     means = np.round(scores.means[0], TIE_DECIMALS).tolist()
     order = sorted(range(len(names)), key=lambda at: (-means[at], names[at]))

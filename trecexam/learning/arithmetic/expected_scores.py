@@ -9,7 +9,7 @@ import numpy as np
 
 from trecexam.learning.arithmetic.drawn_measures import drawn_ap, drawn_ndcg
 from trecexam.learning.arithmetic.features import Floats
-from trecexam.learning.arithmetic.learning import Learned
+from trecexam.learning.arithmetic.learning import Learned, QueryPassages
 from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
 from trecexam.learning.arithmetic.posterior_labels import FittedLabels, PosteriorLabels
 
@@ -82,17 +82,19 @@ def expected_scores(
     min_relevant: int,
     draws: int = DRAWS,
     seed: int = 0,
+    others: Sequence[QueryPassages] = (),
 ) -> ExpectedScores:
     """The scores of the runs, with labels drawn for what is not judged.
 
     Args:
-        learned: from these queries.
+        learned: from these queries and the others.
         k: of nDCG.
         min_relevant: from this label on AP takes a passage as relevant.
         draws: at least two.
         seed: of the random numbers; the same one gives the same scores.
+        others: passages of another track.
     """
-    labels = PosteriorLabels(learned, queries, draws, seed)
+    labels = PosteriorLabels(learned, queries, draws, seed, others)
 
     def scores(fitted: FittedLabels | None, n: int) -> Floats:
         """Shape (n, 2, runs, queries)."""
@@ -106,10 +108,12 @@ def expected_scores(
         return np.stack(of_queries, axis=-1)
 
     every = scores(None, draws)
-    group_of = np.arange(len(queries)) % GROUPS
+    group_of = np.arange(labels.n_judged) % GROUPS
+    unjudged = any(np.isnan(query.passages.judgments).any() for query in queries)
     refitted = []
-    for group in np.unique(group_of):
-        fitted = labels.fit_without(frozenset(np.flatnonzero(group_of == group).tolist()))
+    # Where all is judged nothing hangs on the fit.
+    for group in np.unique(group_of) if unjudged else ():
+        fitted = labels.fit_without(group_of == group)
         if fitted is not None:
             refitted.append(scores(fitted, min(draws, FEWER_DRAWS)).mean(axis=(0, 3)))
     return ExpectedScores(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trecexam.learning.arithmetic.features import Floats
-from trecexam.learning.arithmetic.learning import FOLDS, Learned
+from trecexam.learning.arithmetic.learning import FOLDS, Learned, QueryPassages
 from trecexam.learning.arithmetic.ordinal import GRID, OrdinalModel, Unseen, fit_ordinal
 from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
 from trecexam.learning.arithmetic.process import Kernel, unseen_posterior
@@ -55,14 +55,24 @@ class PosteriorLabels:
     9(4), 1994).
 
     Args:
-        learned: from these queries, with a Gaussian process.
+        learned: from these queries and the others, with a Gaussian process.
         queries: of a track.
         n: how many draws.
         seed: of the random numbers.
+        others: passages of another track; how runs retrieve them is not known, and counts as average.
+
+    Attributes:
+        fitted: what labels are drawn by.
+        n_judged: how many queries it is fitted on, the others' too.
     """
 
     def __init__(
-        self, learned: Learned, queries: Sequence[PooledQueryToLearn], n: int, seed: int = 0
+        self,
+        learned: Learned,
+        queries: Sequence[PooledQueryToLearn],
+        n: int,
+        seed: int = 0,
+        others: Sequence[QueryPassages] = (),
     ) -> None:
         assert learned.kernel is not None
         self._queries = queries
@@ -74,33 +84,42 @@ class PosteriorLabels:
             )
             for at, (query, of_query) in enumerate(zip(queries, covariates, strict=True))
         ]
-        self._judged = [at for at, cached in enumerate(self._cached) if cached.known.any()]
-        passages = [queries[at].passages for at in self._judged]
-        self._rows = [self._cached[at].known for at in self._judged]
-        self._features = [of.features[rows] for of, rows in zip(passages, self._rows, strict=True)]
-        self._labels = [of.judgments[rows] for of, rows in zip(passages, self._rows, strict=True)]
-        unseen = unseen_gains(self._features, self._labels, FOLDS)
+        of_others = (np.zeros((len(of.doc_ids), covariates[0].shape[1])) for of in others)
+        passages = [*(query.passages for query in queries), *others]
+        judged = [
+            (at, of, ~np.isnan(of.judgments), columns)
+            for at, (of, columns) in enumerate(zip(passages, (*covariates, *of_others), strict=True))
+            if not np.isnan(of.judgments).all()
+        ]
+        self._features = [of.features[rows] for _, of, rows, _ in judged]
+        self._labels = [of.judgments[rows] for _, of, rows, _ in judged]
         self._unseen = {}
-        for at, of, rows, gains in zip(self._judged, passages, self._rows, unseen, strict=True):
+        unseen = unseen_gains(self._features, self._labels, FOLDS)
+        for (at, of, rows, columns), gains in zip(judged, unseen, strict=True):
             mean, deviation = unseen_posterior(learned.kernel, of.vectors[rows], of.judgments[rows] - gains)
-            self._unseen[at] = Unseen(
-                gains + mean, deviation, self._cached[at].covariates[rows], of.judgments[rows]
-            )
+            self._unseen[at] = Unseen(gains + mean, deviation, columns[rows], of.judgments[rows])
+        self.n_judged = len(judged)
         self.fitted = FittedLabels(learned.steps, fit_ordinal(list(self._unseen.values()), self._scale))
 
-    def fit_without(self, left_out: frozenset[int]) -> FittedLabels | None:
-        """What would be fitted without the judgments of some queries, by their places; None if not the same
-        labels were left. The kernel, and how far queries vary, stay: chosen among few, they would jump.
+    def fit_without(self, left_out: NDArray[np.bool_]) -> FittedLabels | None:
+        """What would be fitted without some queries' judgments; None if not the same labels were left.
+
+        The kernel, and how far queries vary, stay: chosen among few, they would jump.
+
+        Args:
+            left_out: of the queries that have judgments.
         """
-        kept = [number for number, at in enumerate(self._judged) if at not in left_out]
+        kept = np.flatnonzero(~left_out).tolist()
         labels = [self._labels[number] for number in kept]
         if not kept or len(np.unique(np.concatenate(labels))) < len(self._scale):
             return None
-        steps = fit_steps(
-            np.vstack([self._features[number] for number in kept]), np.concatenate(labels), self.fitted.steps
+        features = np.vstack([self._features[number] for number in kept])
+        steps = fit_steps(features, np.concatenate(labels), self.fitted.steps)
+        every = list(self._unseen.values())
+        return FittedLabels(
+            steps,
+            fit_ordinal([every[number] for number in kept], self._scale, self.fitted.ordinal.variations),
         )
-        unseen = [self._unseen[self._judged[number]] for number in kept]
-        return FittedLabels(steps, fit_ordinal(unseen, self._scale, self.fitted.ordinal.variations))
 
     def draw(self, at: int, fitted: FittedLabels | None = None, n: int | None = None) -> Floats:
         """Labels of all pooled passages of the query at this place; shape (draws, passages).

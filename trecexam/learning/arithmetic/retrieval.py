@@ -21,7 +21,7 @@ def retrieval(learned: Learned, queries: Sequence[PooledQueryToLearn]) -> tuple[
     model for metasearch, pooling, and system evaluation", CIKM 2003) weigh votes so.
 
     Returns:
-        Shape (passages with a text, 2) each; over all of them each column has deviation 1.
+        Shape (passages with a text, 2) each; over all of them each column has mean 0 and deviation 1.
     """
     votes = [_votes(query) for query in queries]
     gained = np.zeros(len(queries[0].ranks))
@@ -31,8 +31,9 @@ def retrieval(learned: Learned, queries: Sequence[PooledQueryToLearn]) -> tuple[
     means = gained / np.where(total, total, 1)
     quality = (means - means.mean()) / (means.std() or 1)
     columns = [np.column_stack([np.log1p(of_query.sum(axis=1)), of_query @ quality]) for of_query in votes]
-    spread = np.vstack(columns).std(axis=0)
-    return tuple(of_query / np.where(spread, spread, 1) for of_query in columns)
+    every = np.vstack(columns)
+    center, spread = every.mean(axis=0), every.std(axis=0)
+    return tuple((of_query - center) / np.where(spread, spread, 1) for of_query in columns)
 
 
 def _votes(query: PooledQueryToLearn) -> Floats:
