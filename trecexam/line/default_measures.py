@@ -25,6 +25,7 @@ def default_measures(
     3. Where items of the bank have an importance, A and V stand before these, whatever the runs are (A alone
        where no item is vital): nuggetizer's `all_score` and `vital_score`, of the first `depth` passages. On
        scales that are shorter than 0..5 an item counts from min_rating on, and not in part.
+    4. Where items of the bank have weights, the compliance score stands before all, in the same way.
 
     Args:
         config: on the scale of the grader.
@@ -38,8 +39,10 @@ def default_measures(
     if responses_only:
         labels = [name for name in names if not name.startswith(_ON_ITEMS)]
         names = [*(name for name in names if name not in labels), *labels[1:], labels[0]]
+    counted = _NUGGETS if max_rating >= 5 else f"rel={config.scores.min_rating}"
     if bank.has_importance:
-        counted = _NUGGETS if max_rating >= 5 else f"rel={config.scores.min_rating}"
         vital = [f"{counted},weights='vital'"] if bank.n_vital else []
         names = [*(f"Cover({each})@{config.track.depth}" for each in (counted, *vital)), *names]
+    if bank.has_weights:
+        names = [f"Cover({counted},weights='item')@{config.track.depth}", *names]
     return tuple(dict.fromkeys(names))

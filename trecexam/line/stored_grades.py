@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -108,6 +109,11 @@ class StoredGrades:
             text: row for text, row in zip(texts, known, strict=True) if row is not None
         }
         return [np.array([rows.get(text, -1) for text in of_query], np.int64) for of_query, _ in cells]
+
+    @cached_property
+    def has_probabilities(self) -> bool:
+        """Whether the grader gave probabilities with any of its grades, when that was first asked."""
+        return self.grader_id is not None and self.store.has_probabilities(self.grader_id)
 
     def reading(self, item: Item, grade: GradeRow) -> tuple[int | None, str]:
         """(rating, status) of a stored answer."""

@@ -26,11 +26,13 @@ class RubricQrel(ir_measures.Qrel):
 
     It equals a plain Qrel with the same four fields. `ratings` has one entry for each item of the
     query, in the bank's order: 0..5, or -1 where there is no rating. `importances` are "vital", "okay" or ""
-    of these items, None where the bank says nothing of any. `_make` gives a row without them.
+    of these items, None where the bank says nothing of any; `weights` are those that the bank gives them, 1
+    where it gives none, None where it gives none of any. `_make` gives a row without them.
     """
 
     ratings: tuple[int, ...]
     importances: tuple[str, ...] | None
+    weights: tuple[float, ...] | None
 
     def __new__(
         cls,
@@ -41,18 +43,23 @@ class RubricQrel(ir_measures.Qrel):
         *,
         ratings: tuple[int, ...],
         importances: tuple[str, ...] | None = None,
+        weights: tuple[float, ...] | None = None,
     ) -> RubricQrel:
         row = super().__new__(cls, query_id, doc_id, relevance, iteration)
         row.ratings = ratings
         row.importances = importances
+        row.weights = weights
         return row
 
     def __getnewargs_ex__(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        return tuple(self), {"ratings": self.ratings, "importances": self.importances}
+        return tuple(self), self._carried
 
     def _replace(self, **changes: Any) -> RubricQrel:
-        fields = {**self._asdict(), "ratings": self.ratings, "importances": self.importances, **changes}
-        return RubricQrel(**fields)
+        return RubricQrel(**{**self._asdict(), **self._carried, **changes})
+
+    @property
+    def _carried(self) -> dict[str, Any]:
+        return {"ratings": self.ratings, "importances": self.importances, "weights": self.weights}
 
 
 def labels(
@@ -134,7 +141,12 @@ def label_qrels(
         )
         for doc_id, label in label_of.items():
             yield RubricQrel(
-                q.query_id, doc_id, label, ratings=tuple(ratings[doc_id]), importances=q.importances
+                q.query_id,
+                doc_id,
+                label,
+                ratings=tuple(ratings[doc_id]),
+                importances=q.importances,
+                weights=q.weights,
             )
 
 

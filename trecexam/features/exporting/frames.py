@@ -38,8 +38,8 @@ def qrels_frame(
     Returns:
         Columns `query_id`, `doc_id`, `item_id` (text), `rating` (int64, 0..5, -1 where there is none),
         `label` (int64, the passage's), `relevance` (the same, by the name that ir_measures looks for) and,
-        where the bank has importances, `importance` (text, of the item: "vital", "okay" or ""). Items are in
-        the bank's order.
+        where the bank has importances, `importance` (text, of the item: "vital", "okay" or "") and, where it
+        has weights, `weight` (float64, of the item, 1 where it has none). Items are in the bank's order.
 
     Raises:
         TrecexamError: the library is not installed.
@@ -59,6 +59,9 @@ def qrels_frame(
     }
     if track.bank.has_importance:
         columns["importance"] = texts([item.importance for of_query in items for item in of_query])
+    if track.bank.has_weights:
+        weights = [item.counted_weight for of_query in items for item in of_query]
+        columns["weight"] = np.array(weights, np.float64)
     return data_frame(columns, library)
 
 

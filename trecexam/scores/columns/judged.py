@@ -42,6 +42,7 @@ class Judged:
         ratings: of each query an integer matrix of shape (its passages, its items), below 1 where there is
             no rating; None where nothing is known of items. Cover and alpha_nDCG are computed on it.
         importances: of each query "vital", "okay" or "" for each item, or None; None where no query has any.
+        weights: of each query the weight that the bank gives each item, or None; None where no query has any.
         min_rating: the rating that alpha_nDCG(rel=1) takes for 1, as `subtopic_qrels` does; None where
             ratings are labels of subtopics, which alpha_nDCG compares with its `rel`.
         item_rows: of each query what its rows say of items, where they carry no ratings of them; Cover is
@@ -54,6 +55,7 @@ class Judged:
     labels: NDArray[np.int32]
     ratings: tuple[NDArray[np.integer], ...] | None = None
     importances: tuple[tuple[str, ...] | None, ...] | None = None
+    weights: tuple[tuple[float, ...] | None, ...] | None = None
     min_rating: int | None = None
     item_rows: tuple[ItemRows, ...] = ()
 
@@ -96,6 +98,7 @@ class Judged:
                 rubric_labels(q, rule, min_rating, min_answers),
                 q.ratings,
                 q.importances,
+                q.weights,
                 ItemRows(),
             )
             for q in queries
@@ -106,6 +109,7 @@ class Judged:
     def _from_tables(cls, made: Sequence[QueryJudgments]) -> Judged:
         lengths = [len(table.labels) for table in made]
         importances = tuple(table.importances for table in made)
+        weights = tuple(table.weights for table in made)
         return cls(
             tuple(table.query_id for table in made),
             np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
@@ -113,6 +117,7 @@ class Judged:
             np.concatenate([np.empty(0, np.int32), *(table.labels for table in made)]),
             tuple(table.ratings for table in made),
             importances if any(each is not None for each in importances) else None,
+            weights if any(each is not None for each in weights) else None,
             item_rows=tuple(table.item_rows for table in made),
         )
 
@@ -125,7 +130,8 @@ class Judged:
             i = place.get(query_id)
             if i is None:
                 nothing = np.empty((0, 0), np.int8)
-                made.append(QueryJudgments(query_id, (), np.empty(0, np.int32), nothing, None, ItemRows()))
+                none = np.empty(0, np.int32)
+                made.append(QueryJudgments(query_id, (), none, nothing, None, None, ItemRows()))
                 continue
             span = slice(int(self.offsets[i]), int(self.offsets[i + 1]))
             made.append(
@@ -135,6 +141,7 @@ class Judged:
                     self.labels[span],
                     np.empty((0, 0), np.int8) if self.ratings is None else self.ratings[i],
                     None if self.importances is None else self.importances[i],
+                    None if self.weights is None else self.weights[i],
                     self.item_rows[i] if self.item_rows else ItemRows(),
                 )
             )

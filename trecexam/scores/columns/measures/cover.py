@@ -7,10 +7,10 @@ from ir_measures import Measure
 from numpy.typing import NDArray
 
 from trecexam.scores.columns.judged import UNJUDGED, Judged
-from trecexam.scores.columns.measures.base import Computation, Values, considered, ratio
+from trecexam.scores.columns.measures.base import Computation, Values, considered, last_sum, ratio
 from trecexam.scores.columns.ranked import Hits
 from trecexam.scores.from_rows import together
-from trecexam.scores.weights import EQUAL, item_weights
+from trecexam.scores.weights import EQUAL, ITEM, NO_WEIGHTS, item_weights
 
 PARAMETERS = frozenset(("cutoff", "rel", "partial", "weights"))
 
@@ -28,15 +28,16 @@ def best_ratings(items: NDArray[np.integer], hits: Hits) -> NDArray[np.integer]:
 def credits_of(best: NDArray[np.integer], rel: int, partial: int | None, weights: Values | None) -> Values:
     """Of each query the sum of w_i * c_i; see `trecexam.scores.cover_kernel.cover_values`.
 
-    Weights are 0, 0.5 or 1, so that their sums are exact in any order.
+    Weights are added from left to right, as there.
     """
     full = _weight(best >= rel, weights)
     return full if partial is None else (full + _weight(best >= partial, weights)) / 2
 
 
 def cover(covered: Values, whole: Values) -> Values:
-    """Rubric-Cover, 0..1: the credit at the hits / that of all items (Cover) or of the pool's best (nCover).
+    """Rubric-Cover: the credit at the hits / that of all items (Cover) or of the pool's best (nCover).
 
+    0..1; below 0 where more is reached that counts against than that counts for.
     Sander & Dietz, "EXAM: How to Evaluate Retrieve-and-Generate Systems for Users Who Do Not (Yet) Know What
     They Want", DESIRES 2021; for the formulas see `trecexam.scores.cover_kernel.cover_values`.
     """
@@ -47,13 +48,13 @@ def computation(measure: Measure, judged: Judged) -> Computation:
     """Computes Cover or nCover(rel, partial, weights)@k.
 
     Raises:
-        ValueError: the judgments have no ratings of items, or no importances where weights need them.
+        ValueError: the judgments have no ratings of items, or no importances or weights where these count.
     """
     rel, partial = measure["rel"], measure["partial"]
     items, weights = judged.items, _weights(measure, judged)
     together(judged.item_rows).check(measure)
     if measure.NAME == "Cover":
-        whole = judged.n_items.astype(np.float64) if weights is None else weights.sum(axis=1)
+        whole = judged.n_items.astype(np.float64) if weights is None else last_sum(np.maximum(weights, 0))
     else:
         whole = credits_of(_pool(judged), rel, partial, weights)
     return lambda hits: cover(
@@ -64,19 +65,23 @@ def computation(measure: Measure, judged: Judged) -> Computation:
 def _weight(reached: NDArray[np.bool_], weights: Values | None) -> Values:
     if weights is None:
         return np.asarray(np.count_nonzero(reached, axis=1), np.float64)
-    summed: Values = (weights * reached).sum(axis=1)
-    return summed
+    return last_sum(weights * reached)
 
 
 def _weights(measure: Measure, judged: Judged) -> Values | None:
     """The items' weights, 0 beyond a query's items; None for equal ones."""
     if measure["weights"] == EQUAL:
         return None
-    importances = judged.importances or (None,) * len(judged.query_ids)
+    nothing = (None,) * len(judged.query_ids)
+    if measure["weights"] == ITEM and judged.weights is None and judged.has_labels.any():
+        raise ValueError(NO_WEIGHTS.format(measure))
+    own, importances = judged.weights or nothing, judged.importances or nothing
     weights = np.zeros((len(judged.query_ids), judged.items.shape[1]), np.float64)
     for i, of_query in enumerate(importances):
+        if of_query is None and measure["weights"] == ITEM:
+            of_query = ("",) * int(judged.n_items[i])
         if of_query is not None:
-            weights[i, : len(of_query)] = item_weights(measure["weights"], of_query)
+            weights[i, : len(of_query)] = item_weights(measure["weights"], of_query, own[i])
         elif judged.has_labels[i]:
             raise ValueError(
                 f"{measure} needs the importance of items, and these judgments carry none: give ratings "
