@@ -16,6 +16,7 @@ from trecexam.features.banks.diff import bank_diff
 from trecexam.features.banks.generation.calls import estimate_bank, generate_bank
 from trecexam.features.compare_graders.compare import compare_grader_pairs, compare_graders
 from trecexam.features.correlation.comparison import compare, outlying, swapped
+from trecexam.features.correlation.learned import compare_learned
 from trecexam.features.correlation.paired_scores import nothing_to_compare
 from trecexam.features.correlation.representative import representative
 from trecexam.features.erag.calls import erag, estimate_erag
@@ -39,6 +40,7 @@ from trecexam.features.ragval import judging
 from trecexam.features.verification import verification
 from trecexam.files.track_lock import TrackLock, holder
 from trecexam.graders.base import identity_digest
+from trecexam.learning.learned_board import learned_leaderboard
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.grading import Graded, Progress
 from trecexam.line.grading_time import measure_time
@@ -212,6 +214,7 @@ class Track:
 
     leaderboard = on_loaded(leaderboard)
     overall_leaderboard = on_loaded(overall_leaderboard)
+    learned_leaderboard = on_loaded(learned_leaderboard)
     differences = on_loaded(differences)
     compare_readings = on_loaded(difference)
     qrels = on_loaded(exports.qrels)
@@ -231,6 +234,7 @@ class Track:
     # How far the grades agree with the official side.
 
     correlate = on_loaded(compare)
+    correlate_learned = on_loaded(compare_learned)
     swaps = on_loaded(swapped)
     outliers = on_loaded(outlying)
     representative = on_loaded(representative)

@@ -40,6 +40,14 @@ MEASURES = 3
     is_flag=True,
     help="Also the row _overall_, Cover of the whole pool, and the official leaderboard's ranks.",
 )
+@click.option(
+    "--learned",
+    is_flag=True,
+    help="Expected nDCG@10 and AP, where labels learned from the judgments stand for missing ones.",
+)
+@click.option(
+    "--these-queries", is_flag=True, help="Of --learned: intervals hold the labels alone, queries are fixed."
+)
 @click.option("--groups", is_flag=True, help="Also letters: runs that share one do not differ significantly.")
 @click.option(
     "--baseline", metavar="RUN", help="Also each run's difference from RUN, effect size and p value."
@@ -67,6 +75,8 @@ def leaderboard(
     official: bool,
     compat: str | None,
     overall: bool,
+    learned: bool,
+    these_queries: bool,
     groups: bool,
     baseline: str | None,
     pairs: bool,
@@ -88,11 +98,35 @@ def leaderboard(
     p-value, reject, p-value corrected; before them the difference of the means and its effect size (Cohen's
     d_z). --pairs prints the comparisons in the shape of out/differences.tsv.
 
+    --learned: scores are means over draws of what people would say of unjudged passages; .low and .high are
+    95% intervals, which hold what is uncertain in the labels and the queries. AP is down to the pool's depth,
+    Judged@10 the share of a run's first ten passages that people judged. Nothing is written.
+
     A terminal is shown the first three measures, or all that -m names, below each other where they have no
     room side by side.
     """
     tested = groups or pairs or baseline is not None
     how = {name: value for name, value in how.items() if value is not None}
+    if learned:
+        others = {
+            "-m": measures,
+            "--official": official,
+            "--compat": compat,
+            "--overall": overall,
+            "--groups": groups,
+            "--baseline": baseline,
+            "--pairs": pairs,
+            **{f"--{name}": True for name in how},
+        }
+        refused = [name for name, given in others.items() if given]
+        if refused:
+            raise click.UsageError(
+                f"--learned has its own measures and intervals: it goes without {refused[0]}"
+            )
+        _learned(track, these_queries=these_queries, wide=wide, aligned=aligned, as_json=as_json)
+        return
+    if these_queries:
+        raise click.UsageError("--these-queries goes with --learned")
     if how and not tested:
         raise click.UsageError(f"--{next(iter(how))} goes with --groups, --baseline or --pairs")
     if tested and (overall or compat is not None):
@@ -160,6 +194,17 @@ def leaderboard(
         wide=wide,
         aligned=aligned,
         more="--wide shows all, -m MEASURE those that you name",
+    )
+
+
+def _learned(track: Path, *, these_queries: bool, wide: bool, aligned: bool, as_json: bool) -> None:
+    with trecexam.open_track(track) as opened, show.grading("encoding", "encoded", "passages") as encoding:
+        board = opened.learned_leaderboard(these_queries=these_queries, progress=show.steps(encoding))
+    for line in (board.summary(), *board.notes):
+        click.echo(line, err=True)
+    layout = Layout(KEYS, ranks=board.ranks)
+    show.table(
+        board.table(), as_json=as_json, json_value=board.as_json(), layout=layout, wide=wide, aligned=aligned
     )
 
 

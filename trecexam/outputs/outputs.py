@@ -200,6 +200,18 @@ class Outputs:
             self._put({MANIFEST: to_json({**manifest, **self._learned()}).encode()})
         return written
 
+    def renew_page(self, track: LoadedTrack, rejected: Sequence[Rejected]) -> None:
+        """Writes the report again, after something was learned of the track that it is about.
+
+        Raises:
+            TrecexamError: it cannot be written.
+        """
+        contents = dict(self._others(track, rejected, complete=True))
+        self._put(contents)
+        manifest = recall(self.folder.out / MANIFEST)
+        hashes = manifest["outputs"] | {name: files.sha256(content) for name, content in contents.items()}
+        self._put({MANIFEST: to_json({**manifest, "outputs": hashes}).encode()})
+
     def _learned(self) -> dict[str, Any]:
         """What learned.json says, of the judgments as they were then."""
         learned = recall(self.folder.out / LEARNED)

@@ -84,6 +84,8 @@ def update(
         written = outputs.write(track, rejected, loader.grading.usage(), complete=outcome.complete)
     loader.keep_codes(track)
     learned, why_not = _learn(track, outputs) if outcome.complete else ((), ())
+    if learned:
+        outputs.renew_page(track, rejected)
     if outcome.complete:
         stored = None if loader.traits.meter is None else _stored(loader)
         outputs.remember(seen, len(track.runs), track.counts, rejected, stored)
