@@ -10,6 +10,7 @@ from trecexam.bank.asked import QUERY
 from trecexam.bank.model import Bank
 from trecexam.config import TrackConfig
 from trecexam.errors import ConfigError, TrecexamError
+from trecexam.line.cell_order import left_out_cautions
 from trecexam.scores.measures import COVER, DIVERSITY, measure
 from trecexam.scores.weights import EQUAL
 
@@ -86,7 +87,7 @@ def own_cautions(track: LoadedTrack) -> tuple[str, ...]:
             f"generated responses ({len(generated):,} of {len(track.runs):,} runs) fill few ranks and have "
             f"little {ranked_by} whatever they say: compare them with ranked runs by {cover}",
         )
-    return (*without_vital(track.measures, track.bank), *few)
+    return (*without_vital(track.measures, track.bank), *left_out_cautions(track), *few)
 
 
 def above_scale(names: Iterable[str], config: TrackConfig, max_rating: int) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
@@ -89,6 +89,11 @@ class LanguageGrader(PromptedGrader):
     def free_text(self) -> bool:
         """Whether answers are the model's own words, to be read."""
         return self.decoding.mode == "beam"
+
+    @property
+    def cells_share(self) -> Literal["nothing", "prompts"]:
+        """Whether a model reads what the prompts of a passage begin with once."""
+        return "prompts" if self.backend.name == "causal" else "nothing"
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
