@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -78,7 +79,7 @@ def test_the_passages_of_high_ranks_in_many_runs_are_asked_about_first(tmp_path:
     # One answer is for all items of a passage, so these stay together.
     passages = [cell.doc_id for cell in grader.asked]
     assert len(list(dict.fromkeys(passages))) == 1 + sum(
-        one != other for one, other in zip(passages, passages[1:], strict=False)
+        one != other for one, other in itertools.pairwise(passages)
     )
 
 
@@ -268,5 +269,5 @@ def test_a_limit_ends_grading_after_the_most_useful_cells(tmp_path: Path) -> Non
 
 def test_a_stop_rating_does_not_go_with_labels_that_count_items(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "t", config=TRACK + '[scores]\nlabel = "count"\n[cells]\nstop = 4\n')
-    with pytest.raises(ConfigError, match='`cells.stop` = 4: labels "count" items'):
+    with pytest.raises(ConfigError, match=r'`cells\.stop` = 4: labels "count" items'):
         update(root, ModelGrader())

@@ -226,8 +226,9 @@ def is_exact(name: str, stop: object) -> bool:
 class UsefulCells:
     """The missing cells of a track, the most useful ones first.
 
-    They go by `cell_scores`. Those that can change no label any more come last where all measures are on labels,
-    and not at all where `stop` says so. Cells of a passage that share their prompts or an answer stay together, and go by its weight.
+    They go by `cell_scores`. Those that can change no label any more come last where all measures are on
+    labels, and not at all where `stop` says so. Cells of a passage that share their prompts or an answer stay
+    together, and go by its weight.
 
     Args:
         places: see `ItemPlaces`; None for `item_places`.
