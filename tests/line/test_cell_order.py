@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from support import HashGrader, hashed_rating, make_small_track
+from support import HashGrader, hashed_rating, make_small_track, write_run
 
 import trecexam
 from trecexam.errors import ConfigError
@@ -193,6 +193,18 @@ def test_cells_that_were_left_out_are_graded_when_asked_and_none_twice(tmp_path:
     assert stored(root) == stored(whole)
     with trecexam.open_track(root, grader=rest) as track:
         assert track.status()["stored_grades"] == done.counts.cells
+
+
+def test_a_grader_is_not_started_where_all_that_is_missing_is_left_out(tmp_path: Path) -> None:
+    class Unstarted(ModelGrader):
+        def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
+            raise AssertionError("started")
+
+    root = make_small_track(tmp_path / "t", items=9, config=TRACK + '[cells]\nstop = "label"\n')
+    assert update(root, ModelGrader(batch=1)).counts.missing
+    write_run(root / "runs" / "again.run", {"q1": ["q1-d00", "q1-d01"]})
+    done = update(root, Unstarted())
+    assert (done.changed, done.graded, done.complete, done.rejected) == (True, 0, True, ())
 
 
 def test_without_stop_the_next_update_grades_what_was_left_out(tmp_path: Path) -> None:

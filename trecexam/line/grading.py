@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Any, NamedTuple
 
 from trecexam.bank.model import asked_digest, passage_digest
@@ -131,10 +131,15 @@ class Grading:
         self._used = Usage()
         if not total:
             return Graded(0)
+        ordered = self._ordered(track, only, places, all_cells=all_cells)
+        cells = iter(missing_cells(track, only) if ordered is None else ordered)
+        first = next(cells, None)
+        if first is None:
+            # All that is missing is left out: no model is loaded for it, and no server asked.
+            return Graded(0)
+        missing: Iterable[Cell] = chain((first,), cells)
         meter = self._meter()
         ends = float("inf")
-        ordered = self._ordered(track, only, places, all_cells=all_cells)
-        missing: Iterable[Cell] = missing_cells(track, only) if ordered is None else ordered
         if meter is not None:
             missing = takewhile(lambda _: not (stop and stop()), missing)
         batches = self._grader.grade(missing)
