@@ -48,6 +48,20 @@ if TYPE_CHECKING:
     help="From automatic to official labels [default: fitted where passages have both, else identity].",
 )
 @thresholds_option
+@click.option(
+    "--by",
+    metavar="WAY",
+    help="grader; learned, labels that the judgments teach; or label:N, the label N for all [default: "
+    "learned where `learn --cross-validate` found it the best, else grader].",
+)
+@click.option(
+    "--insist", is_flag=True, help="Of --by learned: also where cross-validation found another way better."
+)
+@click.option(
+    "--expected",
+    is_flag=True,
+    help="Give the new lines expected labels, with decimals, which trec_eval cuts off.",
+)
 @click.option("--as-unjudged", is_flag=True, help="Give the new lines the label -1: in the pool, not judged.")
 @click.option(
     "--dry-run", is_flag=True, help="Say how many holes and cells there are; grade and write nothing."
@@ -60,14 +74,18 @@ def fill(
     depth: int | None,
     rule: RuleName | None,
     thresholds: str | None,
+    by: str | None,
+    insist: bool,
+    expected: bool,
     as_unjudged: bool,
     dry_run: bool,
 ) -> int:
-    """Fill the judgment holes of OFFICIAL: grade the pooled passages that it lacks, and merge.
+    """Fill the judgment holes of OFFICIAL: label the pooled passages that it lacks, and merge.
 
     MERGED has the lines of OFFICIAL as they are, in their order, and after them a line for each hole that has
-    grades. No human label is changed, and no judged passage is graded. MERGED.sources.tsv says of each line
-    who said it: a human, or which grader, model and prompt, with which rating and confidence, by which rule.
+    grades, or that labels can be learned for. No human label is changed, and no judged passage is graded.
+    MERGED.sources.tsv says of each line who said it: a human, or which grader, model and prompt, with which
+    rating and confidence, by which rule.
 
     Exit status: 0, or 1 when holes remain (no text, no grade) or a run was not taken.
     """
@@ -77,7 +95,16 @@ def fill(
         raise click.UsageError("- is no file: MERGED and its sources belong together")
     cuts = cuts_of(rule, thresholds)
     with trecexam.open_track(track) as opened:
-        holes = opened.find_holes(qrels, depth=depth, rule=rule, cuts=cuts, as_unjudged=as_unjudged)
+        holes = opened.find_holes(
+            qrels,
+            depth=depth,
+            rule=rule,
+            cuts=cuts,
+            as_unjudged=as_unjudged,
+            by=by,
+            insist=insist,
+            expected=expected,
+        )
         _say_holes(holes)
         if dry_run or output is None:
             _say(*holes.rule_notes, f"labels, as of now: {holes.rule}")
@@ -87,7 +114,9 @@ def fill(
             _say(*holes.rule_notes)
         sources = sources or sources_beside(output)
         try:
-            with show.grading() as progress:
+            with show.grading(
+                *(("encoding", "encoded", "passages") if holes.way == "learned" else ())
+            ) as progress:
                 filled = opened.fill(holes, output=output, sources=sources, progress=progress)
         except KeyboardInterrupt:
             _say("stopped: nothing is written, and what is graded is kept; start again to go on")
@@ -121,6 +150,8 @@ def _say_filled(filled: Filled, output: Path, sources: Path) -> None:
         _say(f"{filled.no_text:,} holes remain: the passages have no text that can be graded")
     if filled.no_grade:
         _say(f"{filled.no_grade:,} holes remain: the grader gave no rating")
+    if filled.found.request.expected and any(row.gain is not None for row in filled.rows):
+        _say("the new labels have decimals: trec_eval cuts them off, and ir_measures refuses the file")
     _say(
         f"{output}: {len(filled.found.official.rows):,} human judgments as they were, and {filled.filled:,} "
         f"new lines; who said what: {sources}"

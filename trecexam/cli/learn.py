@@ -14,7 +14,11 @@ from trecexam.tables.fitted import Layout
 
 @click.command(epilog="Example: trecexam learn mytrack  and, before, trecexam learn mytrack --cross-validate")
 @track_argument
-@click.option("--cross-validate", is_flag=True, help="Say how good it is on hidden judgments; write nothing.")
+@click.option(
+    "--cross-validate",
+    is_flag=True,
+    help="Say how good it is on hidden judgments; write nothing, but keep for `fill` which way is the best.",
+)
 @click.option(
     "--from",
     "source",

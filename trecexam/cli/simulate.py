@@ -56,6 +56,13 @@ def _options(command: F) -> F:
             "[default: fitted].",
         ),
         click.option(
+            "--by",
+            multiple=True,
+            metavar="WAY",
+            help="Columns for another way: learned, labels learned anew in each step; label:N, the label N "
+            "for all; label, each label above 0; condensed, lists without what was dropped. May be repeated.",
+        ),
+        click.option(
             "--official-measure",
             "measures",
             multiple=True,
@@ -97,6 +104,7 @@ def runs(
     qrels: Path | None,
     measures: tuple[str, ...],
     how: RuleName | None,
+    by: tuple[str, ...],
     thresholds: str | None,
     wide: bool,
     aligned: bool,
@@ -112,7 +120,11 @@ def runs(
     the whole leaderboard with that on all judgments. A rank is 1 and the number of runs that are better.
     """
     cuts = cuts_of(how, thresholds)
-    with trecexam.open_track(track) as opened, show.grading("simulating", "simulated", "steps") as progress:
+    with (
+        trecexam.open_track(track) as opened,
+        show.grading("encoding", "encoded", "passages") as encoding,
+        show.grading("simulating", "simulated", "steps") as progress,
+    ):
         report = opened.simulate_runs(
             measures or None,
             rule=how,
@@ -120,7 +132,9 @@ def runs(
             qrels=qrels,
             depth=depth,
             teams=teams,
+            by=by,
             progress=show.steps(progress),
+            encoding=show.steps(encoding),
         )
     _say(report.summary_lines(), report.rule)
     show.table(
@@ -149,6 +163,7 @@ def removal(
     qrels: Path | None,
     measures: tuple[str, ...],
     how: RuleName | None,
+    by: tuple[str, ...],
     thresholds: str | None,
     wide: bool,
     aligned: bool,
@@ -163,7 +178,11 @@ def removal(
     the runs' means. What is removed at 10% is removed at 20% too.
     """
     cuts = cuts_of(how, thresholds)
-    with trecexam.open_track(track) as opened, show.grading("simulating", "simulated", "steps") as progress:
+    with (
+        trecexam.open_track(track) as opened,
+        show.grading("encoding", "encoded", "passages") as encoding,
+        show.grading("simulating", "simulated", "steps") as progress,
+    ):
         report = opened.simulate_removal(
             measures or None,
             rule=how,
@@ -171,7 +190,9 @@ def removal(
             qrels=qrels,
             repeats=repeats,
             seed=seed,
+            by=by,
             progress=show.steps(progress),
+            encoding=show.steps(encoding),
         )
     _say(report.notes, report.rule)
     show.table(

@@ -85,6 +85,7 @@ def learn_pool(
     source: Path | str | None = None,
     encoder: str | Encoder | None = None,
     grades: bool = True,
+    official: Official | None = None,
     progress: Encoded | None = None,
 ) -> LearnedPool:
     """Learns from the track's judgments, and predicts what its pool would be judged; grades nothing.
@@ -98,13 +99,16 @@ def learn_pool(
             `encode`. None: what [learn] names, else that of the track's grader if it is `embedding`, else the
             extra `offline`.
         grades: whether the grader's ratings, where there are any, are features, too.
+        official: people's judgments in place of the track's.
         progress: called with how many passages are encoded, and of how many.
 
     Raises:
         TrecexamError: no judgments, or all the same; texts are missing; scales do not fit.
         GraderError: the encoder is not installed.
     """
-    data = gather_data(track, source=source, encoder=encoder, grades=grades, progress=progress)
+    data = gather_data(
+        track, source=source, encoder=encoder, grades=grades, official=official, progress=progress
+    )
     with threadpool_limits(1):
         try:
             learned = fit([*data.others, *(query.passages for query in data.queries)])
@@ -120,6 +124,7 @@ def gather_data(
     source: Path | str | None = None,
     encoder: str | Encoder | None = None,
     grades: bool = True,
+    official: Official | None = None,
     progress: Encoded | None = None,
 ) -> LearningData:
     """Encodes what has no vector yet and gathers features and judgments; arguments as of `learn_pool`.
@@ -129,13 +134,10 @@ def gather_data(
     """
     if find_spec("sklearn") is None:
         raise TrecexamError("learning needs scikit-learn: pip install 'trecexam[learn]'")
-    official = _official(track, needed=source is None)
+    if official is None:
+        official = _official(track, needed=source is None)
     if encoder is None or isinstance(encoder, str):
-        settings = track.config.grader
-        own = settings.model if settings.name == "embedding" else None
-        encoder = TextEncoder(
-            encoder or track.config.learn.encoder or own, track.folder.root, settings.device
-        )
+        encoder = track_encoder(track, encoder)
     pools = [(track, official)]
     if source is not None:
         with TrackLoader(TrackFolder.open(source)) as loader:
@@ -160,6 +162,20 @@ def gather_data(
         # Of each feature there are two columns.
         queries[0].passages.features.shape[1] > 12,
     )
+
+
+def track_encoder(track: LoadedTrack, model: str | None = None) -> TextEncoder:
+    """What a track's texts are encoded with.
+
+    Args:
+        model: as `encoder` of `learn_pool`.
+
+    Raises:
+        GraderError: it is not installed.
+    """
+    settings = track.config.grader
+    own = settings.model if settings.name == "embedding" else None
+    return TextEncoder(model or track.config.learn.encoder or own, track.folder.root, settings.device)
 
 
 def _gathered(

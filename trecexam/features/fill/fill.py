@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import GraderError, TrecexamError
 from trecexam.features.fill.arithmetic import scale_map
-from trecexam.features.fill.arithmetic.confidence import label_confidences
+from trecexam.features.fill.arithmetic.confidence import label_confidences, label_probabilities
 from trecexam.features.fill.arithmetic.merging import Machine, holes_of, merge, with_both
 from trecexam.features.fill.filled import Filled, FillRequest, HolesToFill
 from trecexam.features.fill.scale_rule import stated
+from trecexam.features.fill.ways import check_request, choose_way, constant_label
+from trecexam.features.fill.without_grader import merged_without_grader, rule_in_words
 from trecexam.files.track_lock import TrackLock
+from trecexam.learning.verdict import GRADER
 from trecexam.line.grading import Progress, count_missing
 from trecexam.line.loader import TrackLoader
 from trecexam.line.official import Official, official_judgments, read_official
@@ -22,6 +25,9 @@ from trecexam.scores.labels import labels
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from trecexam.features.fill.arithmetic.scale_map import RuleName, ScaleMap
     from trecexam.files.stamps import Rejected
     from trecexam.line.loaded import LoadedTrack
@@ -59,6 +65,9 @@ def find_holes(
     rule: RuleName | None = None,
     cuts: Mapping[int, int] | None = None,
     as_unjudged: bool = False,
+    by: str | None = None,
+    insist: bool = False,
+    expected: bool = False,
 ) -> HolesToFill:
     """The pooled passages that nobody judged, and how `fill` would label them; grades nothing.
 
@@ -70,15 +79,21 @@ def find_holes(
         cuts: automatic label -> official label, for "thresholds", which they imply; None:
             min_rating -> min_relevant.
         as_unjudged: new lines get the label -1.
+        by: what fills: "grader", "learned" (labels learned from the judgments) or "label:N" (each hole gets
+            the label N). None: "learned" where the last cross-validation found it the best, else "grader".
+        insist: "learned" also where the last cross-validation found another way better.
+        expected: new lines have expected labels, with decimals, which trec_eval does not read.
 
     Raises:
         TrecexamError: there are no official judgments, or `fill` wrote them; they have nothing in common with
-            the pool and no rule was named; or the rule cannot be made.
+            the pool and no rule was named; the rule cannot be made; or arguments do not go together.
         ConversionError: `qrels` cannot be read.
     """
     path = None if qrels is None else Path(qrels)
     rule = "thresholds" if cuts and rule is None else rule
-    return _find_holes(loader, FillRequest(path, depth, rule, dict(cuts or {}), as_unjudged))
+    request = FillRequest(path, depth, rule, dict(cuts or {}), as_unjudged, by, insist, expected)
+    check_request(request)
+    return _find_holes(loader, request)
 
 
 def fill(
@@ -92,16 +107,18 @@ def fill(
     """Grades the holes that have no grades yet, and merges their labels into the official judgments.
 
     No human label changes, and no judged passage is graded. Where nothing is left to grade, the track
-    may be read-only or watched.
+    may be read-only or watched. Learned labels grade nothing; passages without a vector are encoded.
 
     Args:
         to_fill: what `find_holes` gave.
         output: where the merged qrels are written; None writes nothing.
         sources: where it is written who said each line; None for `output` with ".sources.tsv" after it.
+        progress: called with how many cells are graded, or passages encoded, and of how many.
 
     Raises:
         LockedError: another process grades this track.
-        TrecexamError: `output` or `sources` is an input, or cannot be written; a grader that cannot run.
+        TrecexamError: `output` or `sources` is an input, or cannot be written; a grader that cannot run;
+            judgments that nothing can be learned from; expected labels of a grader without probabilities.
     """
     if output is not None:
         output = Path(output)
@@ -118,7 +135,11 @@ def fill(
             graded = outcome.cells
     else:
         track = loader.load(depth=to_fill.pool_depth)
-    filled = merged(track, to_fill, graded)
+    filled = (
+        merged(track, to_fill, graded)
+        if to_fill.way == GRADER
+        else merged_without_grader(track, to_fill, progress)
+    )
     if isinstance(output, Path) and isinstance(sources, Path):
         filled.write(output, sources)
     return filled
@@ -132,11 +153,12 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
     pool_depth = max(depth, loader.config.track.depth)
     track = loader.load(depth=pool_depth)
     judgments = judgments or official_judgments(track)
+    way, grades, way_notes = choose_way(track, judgments, request)
     queries = track.bank.query_ids
     pooled = pool(track.runs.values(), queries, depth)
     # Negative lines stay as they are: they are somebody's, though trec_eval takes them for no judgment.
     notes = [f"{line}; these lines stay as they are" for line in judgments.warnings()]
-    notes += _no_overlap(judgments, pooled, request)
+    notes += _no_overlap(judgments, pooled, request, way)
     holes = holes_of(pooled, judgments.labels)
     in_pool = sum(map(len, pooled.values()))
     judged = in_pool - sum(map(len, holes.values()))
@@ -153,7 +175,10 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
         if request.as_unjudged:
             holes = {query_id: docs for query_id, docs in holes.items() if query_id not in unjudged}
     notes += _judgment_notes(track, judgments, holes)
-    rule, rule_notes = choose_rule(track, judgments, request)
+    rule: ScaleMap | str = rule_in_words(way)
+    rule_notes: tuple[str, ...] = ()
+    if way == GRADER:
+        rule, rule_notes = choose_rule(track, judgments, request)
     return HolesToFill(
         request,
         judgments,
@@ -162,22 +187,24 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
         pool_depth,
         in_pool,
         judged,
-        count_missing(track, holes),
+        count_missing(track, holes) if way == GRADER else 0,
         rule,
-        tuple(notes),
+        (*way_notes, *notes),
         rule_notes,
         _rejected(track, request),
+        way,
+        grades,
     )
 
 
 def _no_overlap(
-    judgments: Official, pooled: Mapping[str, Collection[str]], request: FillRequest
+    judgments: Official, pooled: Mapping[str, Collection[str]], request: FillRequest, way: str
 ) -> Iterator[str]:
     """Why judgments and pool have nothing in common, where that is so; then no rule can be fitted."""
     reason = judgments.explain_no_overlap(pooled)
     if reason is None:
         return
-    if request.rule is None:
+    if request.rule is None and constant_label(way) is None:
         raise TrecexamError(
             f"{reason} To fill the whole pool all the same, choose --map identity or --map thresholds"
         )
@@ -238,7 +265,7 @@ def merged(track: LoadedTrack, to_fill: HolesToFill, graded: int = 0) -> Filled:
     # so that it is the same when asked for again.
     rule, notes = choose_rule(track, to_fill.official, to_fill.request)
     automatic = _automatic(track, to_fill.holes)
-    confidences = {}
+    confidences, gains = {}, {}
     partly = no_text = no_grade = 0
     for q in track.ratings(list(to_fill.holes)):
         holes, labels = set(to_fill.holes[q.query_id]), automatic[q.query_id]
@@ -252,9 +279,11 @@ def merged(track: LoadedTrack, to_fill: HolesToFill, graded: int = 0) -> Filled:
         sheet = track.sheets[q.query_id]
         no_text += len(lost & sheet.without_text)
         no_grade += len(lost - sheet.without_text)
-        confidences[q.query_id] = label_confidences(
-            q, track.grades.distributions(sheet), scores.label, scores.min_rating, scores.min_answers
-        )
+        how = (scores.label, scores.min_rating, scores.min_answers)
+        distributions = track.grades.distributions(sheet)
+        confidences[q.query_id] = label_confidences(q, distributions, *how)
+        if to_fill.request.expected:
+            gains[q.query_id] = _expected(label_probabilities(q, distributions, *how), rule)
     rows = merge(
         to_fill.official.rows,
         to_fill.holes,
@@ -263,9 +292,16 @@ def merged(track: LoadedTrack, to_fill: HolesToFill, graded: int = 0) -> Filled:
         dict(_machines(track, to_fill.holes)),
         overridden=_overridden(track, automatic),
         confidences=confidences,
+        gains=gains,
         as_unjudged=to_fill.request.as_unjudged,
     )
     new = rows[len(to_fill.official.rows) :]
+    if to_fill.request.expected and new and not any(row.gain is not None for row in new):
+        raise TrecexamError(
+            "--expected: the grader gives no probabilities, so nothing but its labels can be expected; --by "
+            "learned has expected labels (with --insist, where another way was found better)",
+            path=track.folder.root,
+        )
     best = max((row.label for row in new), default=0)
     highest = max(row.relevance for row in to_fill.official.rows)
     if rule.rule == "identity" and best > highest and not to_fill.request.as_unjudged:
@@ -274,6 +310,14 @@ def merged(track: LoadedTrack, to_fill: HolesToFill, graded: int = 0) -> Filled:
             f"there are labels up to {best}, and the highest official one is {highest}; see --map",
         )
     return Filled(to_fill, rows, rule, graded, len(new), no_text, no_grade, partly, notes)
+
+
+def _expected(chances: Mapping[str, NDArray[np.float64]], rule: ScaleMap) -> dict[str, float]:
+    """doc_id -> the mean of the official labels that its automatic ones would get."""
+    return {
+        doc_id: sum(chance * rule(label) for label, chance in enumerate(of_doc.tolist()))
+        for doc_id, of_doc in chances.items()
+    }
 
 
 def _automatic(

@@ -12,13 +12,15 @@ from trecexam.features.fill.arithmetic.left_out import leave_out, shift
 from trecexam.features.fill.arithmetic.removal import remove
 from trecexam.features.fill.arithmetic.simulation import Simulation
 from trecexam.features.fill.scale_rule import stated
-from trecexam.features.fill.simulation_tables import RemovalReport, RunsReport
+from trecexam.features.fill.simulated_ways import Learner, other_ways
+from trecexam.features.fill.simulation_tables import HOW, RemovalReport, RunsReport
 from trecexam.line.measure_names import names_of
 from trecexam.line.official import Official, official_judgments, read_official
 from trecexam.scores.labels import labels
 
 if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.scale_map import RuleName, ScaleMap
+    from trecexam.features.fill.arithmetic.simulation import Filler
     from trecexam.line.loaded import LoadedTrack
     from trecexam.line.measure_names import MeasureLike
 
@@ -35,7 +37,9 @@ def simulate_runs(
     qrels: Path | None = None,
     depth: int | None = None,
     teams: Path | None = None,
+    by: Sequence[str] = (),
     progress: Steps | None = None,
+    encoding: Steps | None = None,
 ) -> RunsReport:
     """Leaves out the official judgments that each run alone brought in, fills them, and compares ranks.
 
@@ -48,16 +52,22 @@ def simulate_runs(
         qrels: official judgments in place of the track's.
         depth: ranks in which a passage is had by a run; None for the track's depth.
         teams: a file of `run<TAB>team` lines: a team is left out as a whole.
+        by: other ways to treat what was dropped: "learned" (anew in each step, from the judgments that
+            remain), "label:N" (the label N for all), "label" (each label above 0 in turn), "condensed" (lists
+            without what was dropped).
         progress: called with how many steps are done, and of how many.
+        encoding: of "learned", called with how many passages are encoded, and of how many.
 
     Raises:
         TrecexamError: no official judgments, a measure that cannot be computed, cuts that are no rule,
-            teams of other runs.
+            teams of other runs, a way that is none; of "learned", as `learn`.
         ConversionError: a file cannot be read.
     """
     depth = depth or track.config.track.depth
     named = stated(track.config.scores, rule, cuts)
-    simulation, notes = _simulation(track, names_of(official_measures), named, qrels)
+    judgments = official_judgments(track) if qrels is None else read_official(qrels)
+    others = other_ways(track, judgments, by, encoding)
+    simulation, notes = _simulation(track, judgments, names_of(official_measures), named, others)
     team = None
     if teams is not None:
         team, team_notes = _teams(teams, simulation.runs)
@@ -65,7 +75,7 @@ def simulate_runs(
     rows = leave_out(simulation, depth, team, track.config.scores.min_relevant, progress)
     by_measure = {name: [row for row in rows if row.measure == name] for name in simulation.measures}
     shifts = {
-        name: (shift(measure_rows, filled=False), shift(measure_rows, filled=True))
+        name: tuple(shift(measure_rows, way) for way in (*HOW, *others))
         for name, measure_rows in by_measure.items()
     }
     first = {row.left_out: row for row in rows}.values()
@@ -77,7 +87,8 @@ def simulate_runs(
             f"first {depth:,} ranks",
         )
     notes += _unfitted(sum(row.unfitted is not None for row in first), len(first))
-    return RunsReport(depth, rows, shifts, _in_words(simulation, named), notes)
+    notes += _unlearned(others, len(first))
+    return RunsReport(depth, rows, shifts, _in_words(simulation, named), notes, tuple(others))
 
 
 def simulate_removal(
@@ -89,7 +100,9 @@ def simulate_removal(
     qrels: Path | None = None,
     repeats: int = 10,
     seed: int = 0,
+    by: Sequence[str] = (),
     progress: Steps | None = None,
+    encoding: Steps | None = None,
 ) -> RemovalReport:
     """Removes 10 to 90% of the official judgments at random, fills them, and compares leaderboards.
 
@@ -102,21 +115,24 @@ def simulate_removal(
     named = stated(track.config.scores, rule, cuts)
     # As `fill` does: what is pooled since it is judged would not be there without its judgment.
     ranked = track.ranked_passages()
-    simulation, notes = _simulation(track, names_of(official_measures), named, qrels, ranked)
+    judgments = official_judgments(track) if qrels is None else read_official(qrels)
+    others = other_ways(track, judgments, by, encoding)
+    simulation, notes = _simulation(track, judgments, names_of(official_measures), named, others, ranked)
     rows = remove(simulation, repeats, seed, progress=progress)
     unfitted = sum(row.unfitted for row in rows if row.measure == simulation.measures[0])
-    notes += _unfitted(unfitted, sum(row.measure == simulation.measures[0] for row in rows) * repeats)
-    return RemovalReport(repeats, seed, rows, _in_words(simulation, named), notes)
+    steps = sum(row.measure == simulation.measures[0] for row in rows) * repeats
+    notes += (*_unfitted(unfitted, steps), *_unlearned(others, steps))
+    return RemovalReport(repeats, seed, rows, _in_words(simulation, named), notes, tuple(others))
 
 
 def _simulation(
     track: LoadedTrack,
+    judgments: Official,
     measures: Sequence[str] | None,
     rule: ScaleMap | None,
-    qrels: Path | None,
+    others: Mapping[str, Filler],
     fillable: Mapping[str, Collection[str]] | None = None,
 ) -> tuple[Simulation, tuple[str, ...]]:
-    judgments = official_judgments(track) if qrels is None else read_official(qrels)
     scores = track.config.scores
     # People's ratings are no measure of the grader.
     ratings = track.ratings(human=False)
@@ -127,7 +143,7 @@ def _simulation(
     }
     names = track.config.official_measures() if measures is None else list(measures)
     try:
-        simulation = Simulation(rankings, judgments.labels, automatic, names, rule, fillable)
+        simulation = Simulation(rankings, judgments.labels, automatic, names, rule, fillable, others)
     except ValueError as error:
         raise TrecexamError(str(error)) from None
     apart = judgments.explain_no_overlap(track.ranked_passages())
@@ -196,4 +212,14 @@ def _unfitted(steps: int, of: int) -> tuple[str, ...]:
     return (
         f"in {steps:,} of {of:,} steps no rule could be fitted on the judgments that remain; there labels "
         "are taken as they are",
+    )
+
+
+def _unlearned(others: Mapping[str, Filler], of: int) -> tuple[str, ...]:
+    steps = sum(filler.n_unlearned for filler in others.values() if isinstance(filler, Learner))
+    if not steps:
+        return ()
+    return (
+        f"in {steps:,} of {of:,} steps too few judgments remained to learn from; there `learned` leaves "
+        "holes",
     )

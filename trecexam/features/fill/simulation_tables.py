@@ -23,36 +23,39 @@ class RunsReport:
     Attributes:
         depth: ranks in which a passage is had by a run.
         rows: measure by measure, by rank with all judgments.
-        shifts: measure -> how far runs move with holes, and with fill.
+        shifts: measure -> how far runs move with holes, with fill, and by each other way.
         rule: how automatic labels are mapped where nothing is dropped, in words.
         notes: what a reader must know to read the numbers, a line each.
+        others: the other ways to treat what was dropped.
     """
 
     depth: int
     rows: tuple[LeftOut, ...]
-    shifts: Mapping[str, tuple[Shift, Shift]]
+    shifts: Mapping[str, tuple[Shift, ...]]
     rule: str
     notes: tuple[str, ...]
+    others: tuple[str, ...] = ()
 
     def table(self) -> Table:
         """One row a measure and run."""
         header = ("official_measure", "run", "left_out", "unique", "relevant", "filled")
-        places = (f"{what}.{how}" for what in ("rank", "mean") for how in ("full", *HOW))
+        ways = (*HOW, *self.others)
+        places = (f"{what}.{how}" for what in ("rank", "mean") for how in ("full", *ways))
         return Table(
-            (*header, *places, *(f"tau.{how}" for how in HOW)),
+            (*header, *places, *(f"tau.{how}" for how in ways)),
             tuple(
                 (
                     *(row.measure, row.run, row.left_out, row.unique, row.relevant, row.filled),
-                    *(row.full.rank, row.holes.rank, row.fill.rank),
-                    *(row.full.mean, row.holes.mean, row.fill.mean),
-                    *(row.holes.tau, row.fill.tau),
+                    *(row.full.rank, *(row.by(way).rank for way in ways)),
+                    *(row.full.mean, *(row.by(way).mean for way in ways)),
+                    *(row.by(way).tau for way in ways),
                 )
                 for row in self.rows
             ),
         )
 
     def summary(self) -> Table:
-        """One row a measure, and holes or fill."""
+        """One row a measure, and holes, fill or another way."""
         header = ("mean_shift", "greatest_shift", "run", "difference", "tau", "least_tau")
         return Table(
             ("official_measure", "judgments", *header),
@@ -67,8 +70,8 @@ class RunsReport:
                     shift.tau,
                     shift.least_tau,
                 )
-                for measure, pair in self.shifts.items()
-                for name, shift in zip(HOW, pair, strict=True)
+                for measure, of_ways in self.shifts.items()
+                for name, shift in zip((*HOW, *self.others), of_ways, strict=True)
             ),
         )
 
@@ -91,7 +94,8 @@ class RunsReport:
         lines = (
             f"{measure}: a run whose own judgments are missing moves by {_moved(holes)}; "
             f"filled, by {_moved(fill)}"
-            for measure, (holes, fill) in self.shifts.items()
+            + "".join(f"; {way}, by {_moved(other)}" for way, other in zip(self.others, others, strict=True))
+            for measure, (holes, fill, *others) in self.shifts.items()
         )
         return (*self.notes, *(lines if self.rows else ()))
 
@@ -106,6 +110,7 @@ class RemovalReport:
         rows: measure by measure, step by step.
         rule: how automatic labels are mapped where nothing is dropped, in words.
         notes: what a reader must know to read the numbers, a line each.
+        others: the other ways to treat what was dropped.
     """
 
     repeats: int
@@ -113,12 +118,13 @@ class RemovalReport:
     rows: tuple[Removed, ...]
     rule: str
     notes: tuple[str, ...]
+    others: tuple[str, ...] = ()
 
     def table(self) -> Table:
         """One row a measure and step."""
         header = [
             name
-            for how in HOW
+            for how in (*HOW, *self.others)
             for name in (
                 f"tau.{how}",
                 f"tau.{how}.low",
@@ -130,7 +136,12 @@ class RemovalReport:
         return Table(
             ("official_measure", "removed", "n_removed", "filled", *header),
             tuple(
-                (row.measure, row.removed, row.n_removed, row.filled, *astuple(row.holes), *astuple(row.fill))
+                (
+                    *(row.measure, row.removed, row.n_removed, row.filled),
+                    *astuple(row.holes),
+                    *astuple(row.fill),
+                    *(value for way in self.others for value in astuple(row.others[way])),
+                )
                 for row in self.rows
             ),
         )

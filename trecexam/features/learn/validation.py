@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 from converters.teams import read_teams
 from trecexam.errors import TrecexamError
 from trecexam.features.learn.cross_validation import CrossValidation, Row, verdicts
+from trecexam.features.learn.keeping import keep
 from trecexam.features.learn.splits import (
     Split,
     half_of_teams,
@@ -37,10 +38,12 @@ class Validation:
     Attributes:
         rows: split by split, "learned" first.
         notes: what a reader must know to read the numbers, a line each.
+        best: which way to fill holes is the best, as is kept for `fill`; None where nothing is.
     """
 
     rows: tuple[Row, ...]
     notes: tuple[str, ...]
+    best: str | None = None
 
     def table(self) -> Table:
         """A row for each way of hiding judgments and each way of treating what is hidden."""
@@ -62,8 +65,8 @@ class Validation:
         )
 
     def summary_lines(self) -> tuple[str, ...]:
-        """The notes, then for each split whether learning is better than the other rules."""
-        return (*self.notes, *verdicts(self.rows))
+        """The notes, then for each split whether learning is better than the other rules; what is best."""
+        return (*self.notes, *verdicts(self.rows), *([] if self.best is None else [self.best]))
 
     def as_json(self) -> dict[str, Any]:
         """The table with full precision, what follows from it, and the notes."""
@@ -96,7 +99,8 @@ def cross_validate(
     that half of the teams did not bring in. Beside learning stand: one label for all
     unjudged passages, lists without them, and the grader's mean ratings, cut where they agree best with what
     is known. Nothing that is hidden is seen by what is
-    fitted: regressions, kernel and cuts are fitted anew each time.
+    fitted: regressions, kernel and cuts are fitted anew each time. Which way to fill holes was best is kept
+    for `fill`, unless there is a `source`.
 
     Args:
         known: shares of all judgments that are known, drawn at random; between 0 and 1. None: 0.1 and 0.5.
@@ -129,7 +133,10 @@ def cross_validate(
         half_of_teams(judgments, ranks, of_teams, repeats, seed),
     ]
     with threadpool_limits(1):
-        return _validated(track, gathered, splits, resamples, seed, steps)
+        validation = _validated(track, gathered, splits, resamples, seed, steps)
+    # Of what is learned from another track `fill` knows nothing.
+    line = None if source is not None else keep(track, gathered, validation.rows, splits)
+    return replace(validation, best=line)
 
 
 def _validated(

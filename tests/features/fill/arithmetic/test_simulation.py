@@ -84,7 +84,7 @@ def test_leave_one_out_is_as_worked_out_by_hand() -> None:
 
 def test_the_summary_is_means_and_extremes_of_the_rows() -> None:
     rows = leave_out(simulation(), depth=2)
-    holes, fill = shift(rows, filled=False), shift(rows, filled=True)
+    holes, fill = shift(rows, "holes"), shift(rows, "fill")
     taus = [one.holes.tau for one in rows]
     assert holes == Shift(
         pytest.approx(2 / 3), 1, "a", pytest.approx(1 / 3), pytest.approx(sum(taus) / 3), min(taus)
@@ -275,7 +275,7 @@ def test_one_run_and_tied_runs_have_no_tau(recwarn: pytest.WarningsRecorder) -> 
     (row,) = leave_out(single, depth=2)
     assert (row.full.rank, row.holes.rank, row.fill.rank) == (1, 1, 1)
     assert math.isnan(row.full.tau)
-    assert math.isnan(shift([row], filled=True).tau)
+    assert math.isnan(shift([row], "fill").tau)
     assert all(math.isnan(one.holes.tau) and math.isnan(one.fill.high) for one in remove(single, 2))
     tied = Simulation({"a": RANKINGS["a"], "b": RANKINGS["a"]}, OFFICIAL, AUTOMATIC, ("P@2",))
     assert all(math.isnan(one.holes.tau_ap) for one in remove(tied, 2))

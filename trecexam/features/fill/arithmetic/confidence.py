@@ -18,7 +18,24 @@ def label_confidences(
     min_rating: int = 4,
     min_answers: int = 1,
 ) -> dict[str, float]:
-    """The probability of each passage's label, were each cell's rating drawn from its distribution.
+    """The probability of each passage's label; arguments, and what is raised, as of `label_probabilities`.
+
+    Returns:
+        doc_id -> probability, 0..1.
+    """
+    passage_labels = labels(q, rule, min_rating, min_answers)
+    chances = label_probabilities(q, distributions, rule, min_rating, min_answers)
+    return {doc_id: float(of_doc[passage_labels[doc_id]]) for doc_id, of_doc in chances.items()}
+
+
+def label_probabilities(
+    q: QueryRatings,
+    distributions: Floats,
+    rule: LabelRule = "max",
+    min_rating: int = 4,
+    min_answers: int = 1,
+) -> dict[str, Floats]:
+    """How probable each label of each passage is, were each cell's rating drawn from its distribution.
 
     Cells are taken as independent. With F_i(r) the probability that item i is rated r or less:
 
@@ -39,8 +56,8 @@ def label_confidences(
         rule, min_rating, min_answers: as in `trecexam.scores.labels.labels`.
 
     Returns:
-        doc_id -> probability, 0..1; only passages with a distribution for each of their ratings, and that
-        nobody rated as a whole.
+        doc_id -> probabilities, 0..1, of the labels from 0 on; only passages with a distribution for each of
+        their ratings, and that nobody rated as a whole.
 
     Raises:
         ValueError: as `labels`; or a shape that does not fit.
@@ -59,7 +76,6 @@ def label_confidences(
     ]
     if not rows:
         return {}
-    given = np.array([passage_labels[q.doc_ids[row]] for row in rows])
     shares = np.where(rated[rows, :, None], distributions[rows], 0.0)
     totals = shares.sum(axis=2, keepdims=True)
     shares = np.divide(shares, totals, out=np.zeros_like(shares), where=totals > 0)
@@ -68,9 +84,9 @@ def label_confidences(
         [np.flip(np.cumsum(np.flip(shares, 2), axis=2), 2), np.zeros((*shares.shape[:2], 1))], axis=2
     )
     if rule == "count":
-        counts = _count_probabilities(better[:, :, min_rating])
-        exact = np.take_along_axis(counts, given[:, None], axis=1)[:, 0]
-        values = np.where(given == 0, counts[:, :min_answers].sum(axis=1), exact)
+        values = _count_probabilities(better[:, :, min_rating])
+        values[:, 0] = values[:, :min_answers].sum(axis=1)
+        values[:, 1:min_answers] = 0
     else:
         at_least = np.stack(
             [
@@ -82,9 +98,8 @@ def label_confidences(
             ],
             axis=1,
         )
-        places = np.arange(len(rows))
-        values = at_least[places, given] - at_least[places, given + 1]
-    return {q.doc_ids[row]: float(value) for row, value in zip(rows, values.clip(0, 1), strict=True)}
+        values = at_least[:, :-1] - at_least[:, 1:]
+    return {q.doc_ids[row]: of_doc for row, of_doc in zip(rows, values.clip(0, 1), strict=True)}
 
 
 def _count_probabilities(chances: Floats) -> Floats:

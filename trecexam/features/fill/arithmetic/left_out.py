@@ -6,7 +6,7 @@ See `fill.arithmetic.simulation`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,7 @@ class LeftOut:
         full, holes, fill: its standing with all judgments, without the dropped ones, with these filled.
         rule: the rule that mapped automatic labels.
         unfitted: as in `trecexam.features.fill.arithmetic.simulation.Outcome`.
+        others: its standing by the other ways, each under its name.
     """
 
     measure: str
@@ -58,6 +59,11 @@ class LeftOut:
     fill: RankAndMean
     rule: ScaleMap
     unfitted: str | None
+    others: Mapping[str, RankAndMean] = field(default_factory=dict)
+
+    def by(self, way: str) -> RankAndMean:
+        """Its standing with "holes", with "fill", or by another way."""
+        return {"holes": self.holes, "fill": self.fill, **self.others}[way]
 
 
 @dataclass(frozen=True)
@@ -109,10 +115,11 @@ def leave_out(
         relevant = sum(simulation.label(place) >= min_relevant for place in unique[name])
         for index, measure in enumerate(simulation.measures):
             full = simulation.full[index]
-            boards = (full, outcome.holes[index], outcome.fill[index])
+            others = [means[index] for means in outcome.others.values()]
+            boards = (full, outcome.holes[index], outcome.fill[index], *others)
             at = [_ranked(board, full) for board in boards]
             for row in rows:
-                full_rank, holes, fill = (
+                full_rank, holes, fill, *rest = (
                     RankAndMean(int(rank[row]), float(board[row]), tau)
                     for board, (rank, tau) in zip(boards, at, strict=True)
                 )
@@ -129,6 +136,7 @@ def leave_out(
                         fill,
                         outcome.rule,
                         outcome.unfitted,
+                        dict(zip(outcome.others, rest, strict=True)),
                     )
                 )
         if progress:
@@ -137,13 +145,14 @@ def leave_out(
     return tuple(sorted(left_out, key=lambda entry: (order[entry.measure], entry.full.rank, entry.run)))
 
 
-def shift(rows: Sequence[LeftOut], *, filled: bool) -> Shift:
+def shift(rows: Sequence[LeftOut], way: str) -> Shift:
     """How far the runs of these rows move, with their judgments left out, or with the holes filled.
 
     Args:
         rows: of one measure.
+        way: as of `LeftOut.by`.
     """
-    pairs = [(row, row.fill if filled else row.holes) for row in rows]
+    pairs = [(row, row.by(way)) for row in rows]
     moves = {row.run: abs(now.rank - row.full.rank) for row, now in pairs}
     greatest = max(moves.values(), default=0)
     taus = [now.tau for _, now in pairs if not np.isnan(now.tau)]

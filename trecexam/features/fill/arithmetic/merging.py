@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -35,23 +35,38 @@ class MergedRow:
 
     Attributes:
         qrel: the line.
-        source: "human" (a line of the official judgments), "model", or "override" (a person rated the
-            passage, or items of it, in the grader's place).
-        label: on the official scale. It is the line's own, unless holes are written as unjudged.
-        rating: the automatic label on the rubric's scale; None of a human line.
-        machine: what graded it; None of a human line.
-        confidence: the probability of `rating` after the grader, 0..1; None where it has none.
+        source: "human" (a line of the official judgments), "model", "override" (a person rated the
+            passage, or items of it, in the grader's place), "learned", or "label" (the same for all holes).
+        label: on the official scale. It is the line's own, unless holes are written as unjudged, or by gains.
+        rating: the automatic label on the rubric's scale; of a learned line the expected label on the
+            official one; None of a human line, and where all holes have the same.
+        machine: what graded it, or encoded its texts; None of a human line.
+        confidence: the probability, 0..1, of `rating` after the grader, or of a learned `label`; None where
+            there is none.
         who, why: of an override.
+        gain: the expected label on the official scale; None where there is none.
     """
 
     qrel: Qrel
     source: str
     label: int
-    rating: int | None = None
+    rating: float | None = None
     machine: Machine | None = None
     confidence: float | None = None
     who: str = ""
     why: str = ""
+    gain: float | None = None
+
+
+@dataclass(frozen=True)
+class HoleLabel:
+    """What a hole gets: its label on the official scale and, where they are known, the expected one and the
+    probability of the label.
+    """
+
+    label: int
+    gain: float | None = None
+    confidence: float | None = None
 
 
 def holes_of(
@@ -89,6 +104,7 @@ def merge(
     machines: Mapping[str, Machine],
     *,
     confidences: Mapping[str, Mapping[str, float]] | None = None,
+    gains: Mapping[str, Mapping[str, float]] | None = None,
     overridden: Overriders | None = None,
     as_unjudged: bool = False,
 ) -> tuple[MergedRow, ...]:
@@ -101,30 +117,70 @@ def merge(
         rule: gives official labels for automatic ones.
         machines: query_id -> what graded it.
         confidences: query_id -> doc_id -> probability of the automatic label.
+        gains: query_id -> doc_id -> expected label on the official scale.
         overridden: the passages on which people rated in the grader's place.
         as_unjudged: the new lines' label is UNJUDGED; what it would have been is in `label` alone.
 
     Returns:
         Official rows in their order, then new ones by query and document. New ones have the iteration "0".
     """
-    people, sure = overridden or {}, confidences or {}
-    rows = [MergedRow(qrel, "human", qrel.relevance) for qrel in official]
-    for query_id in sorted(holes):
-        labels = automatic.get(query_id, {})
-        for doc_id in sorted(holes[query_id]):
-            if doc_id not in labels:
-                continue
-            label = rule(labels[doc_id])
-            person = people.get((query_id, doc_id))
-            rows.append(
-                MergedRow(
-                    Qrel(query_id, doc_id, UNJUDGED if as_unjudged else label),
-                    "override" if person else "model",
-                    label,
-                    labels[doc_id],
-                    machines[query_id],
-                    None if person else sure.get(query_id, {}).get(doc_id),
-                    *(person or ("", "")),
-                )
-            )
-    return tuple(rows)
+    people, sure, expected = overridden or {}, confidences or {}, gains or {}
+
+    def row(query_id: str, doc_id: str) -> MergedRow | None:
+        rating = automatic.get(query_id, {}).get(doc_id)
+        if rating is None:
+            return None
+        label = rule(rating)
+        person = people.get((query_id, doc_id))
+        return MergedRow(
+            Qrel(query_id, doc_id, UNJUDGED if as_unjudged else label),
+            "override" if person else "model",
+            label,
+            rating,
+            machines[query_id],
+            None if person else sure.get(query_id, {}).get(doc_id),
+            *(person or ("", "")),
+            gain=None if person else expected.get(query_id, {}).get(doc_id),
+        )
+
+    return _merged(official, holes, row)
+
+
+def merge_labels(
+    official: Sequence[Qrel],
+    holes: Mapping[str, Sequence[str]],
+    labels: Mapping[str, Mapping[str, HoleLabel]],
+    source: str,
+    machine: Machine | None = None,
+    *,
+    as_unjudged: bool = False,
+) -> tuple[MergedRow, ...]:
+    """As `merge`, with labels that are on the official scale already; holes without one stay holes."""
+
+    def row(query_id: str, doc_id: str) -> MergedRow | None:
+        given = labels.get(query_id, {}).get(doc_id)
+        if given is None:
+            return None
+        return MergedRow(
+            Qrel(query_id, doc_id, UNJUDGED if as_unjudged else given.label),
+            source,
+            given.label,
+            given.gain,
+            machine,
+            given.confidence,
+            gain=given.gain,
+        )
+
+    return _merged(official, holes, row)
+
+
+def _merged(
+    official: Sequence[Qrel],
+    holes: Mapping[str, Sequence[str]],
+    row: Callable[[str, str], MergedRow | None],
+) -> tuple[MergedRow, ...]:
+    new = (row(query_id, doc_id) for query_id in sorted(holes) for doc_id in sorted(holes[query_id]))
+    return (
+        *(MergedRow(qrel, "human", qrel.relevance) for qrel in official),
+        *(merged for merged in new if merged is not None),
+    )

@@ -6,8 +6,8 @@ See `fill.arithmetic.simulation`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -52,6 +52,7 @@ class Removed:
         filled: how many of them have an automatic label; mean over the repeats.
         unfitted: in how many repeats no rule could be fitted, so that the identity stood in.
         holes, fill: agreement without the removed judgments, and with these filled.
+        others: the same by the other ways, each under its name.
     """
 
     measure: str
@@ -61,6 +62,7 @@ class Removed:
     unfitted: int
     holes: TauAgreement
     fill: TauAgreement
+    others: Mapping[str, TauAgreement] = field(default_factory=dict)
 
 
 def remove(
@@ -105,6 +107,13 @@ def remove(
                 simulation.full[index], np.array([outcome.holes[index] for outcome in outcomes[step]])
             ),
             _agreement(simulation.full[index], np.array([outcome.fill[index] for outcome in outcomes[step]])),
+            {
+                name: _agreement(
+                    simulation.full[index],
+                    np.array([outcome.others[name][index] for outcome in outcomes[step]]),
+                )
+                for name in outcomes[step][0].others
+            },
         )
         for index, measure in enumerate(simulation.measures)
         for step in steps

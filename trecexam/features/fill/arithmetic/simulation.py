@@ -6,13 +6,15 @@ Voorhees, "Bias and the Limits of Pooling for Large Collections", Information Re
 random, after Buckley & Voorhees, "Retrieval Evaluation with Incomplete Information", SIGIR 2004.
 
 Only dropped judgments are filled. Holes that the full judgments have stay holes in all three, so that what
-differs between filled and full judgments is due to the automatic labels alone.
+differs between filled and full judgments is due to the automatic labels alone. So it is with other ways to
+fill, and with condensed lists (Sakai, "Alternatives to Bpref", SIGIR 2007): these lack the passages whose
+judgment was dropped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +30,9 @@ Floats = NDArray[np.float64]
 Labels = Mapping[str, Mapping[str, int]]
 #: (query_id, doc_id)
 Place = tuple[str, str]
+#: Gives official labels for passages whose judgments were dropped, query_id -> doc_ids, and looks at none of
+#: these; those that it gives none stay holes. None: the passages are left out of the rankings.
+Filler = Callable[[Mapping[str, Collection[str]]], Labels] | None
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,7 @@ class Outcome:
         unfitted: why no rule could be fitted and the identity stands in; None where one was, or was given.
         holes: the runs' means with the judgments that remain; shape (measures, runs).
         fill: the same with the dropped ones filled.
+        others: the same by other ways, each under its name.
     """
 
     dropped: int
@@ -49,6 +55,7 @@ class Outcome:
     unfitted: str | None
     holes: Floats
     fill: Floats
+    others: Mapping[str, Floats] = field(default_factory=dict)
 
 
 class Simulation:
@@ -62,6 +69,7 @@ class Simulation:
         rule: maps automatic labels onto the official scale. None: fitted anew each time, on those
             passages that still have their judgment; the identity where there is no fit.
         fillable: query_id -> the passages that would be filled had they no judgment; None for all.
+        others: other ways to treat what was dropped, by name.
 
     Raises:
         ValueError: a measure that cannot be computed, or one that needs subtopics, which labels of whole
@@ -82,7 +90,9 @@ class Simulation:
         measures: Sequence[str],
         rule: ScaleMap | None = None,
         fillable: Mapping[str, Collection[str]] | None = None,
+        others: Mapping[str, Filler] | None = None,
     ) -> None:
+        self._fillable, self._others = fillable, others or {}
         self.runs = tuple(sorted(rankings))
         self.measures = tuple(dict.fromkeys(_measure(name) for name in measures))
         self.query_ids = tuple(sorted(official))
@@ -160,23 +170,61 @@ class Simulation:
         n_dropped = sum(map(len, dropped_docs.values()))
         holes = self._changed(remain)
         return Outcome(
-            n_dropped, n_filled, rule, unfitted, holes, self._changed(filled) if n_filled else holes
+            n_dropped,
+            n_filled,
+            rule,
+            unfitted,
+            holes,
+            self._changed(filled) if n_filled else holes,
+            {name: self._by(filler, dropped_docs, remain) for name, filler in self._others.items()},
         )
 
-    def _changed(self, labels: Labels) -> Floats:
-        """The means where these queries have these labels, and all others their own."""
+    def _by(self, filler: Filler, dropped: Mapping[str, set[str]], remain: Labels) -> Floats:
+        """The means by another way, where these judgments are dropped and those remain."""
+        if filler is None:
+            return self._changed(remain, dropped)
+        fillable, labels = self._fillable, filler(dropped)
+        return self._changed(
+            {
+                query_id: judged
+                | {
+                    doc_id: label
+                    for doc_id, label in labels.get(query_id, {}).items()
+                    if doc_id in dropped[query_id]
+                    and (fillable is None or doc_id in fillable.get(query_id, ()))
+                }
+                for query_id, judged in ((query_id, dict(remain[query_id])) for query_id in remain)
+            }
+        )
+
+    def _changed(self, labels: Labels, without: Mapping[str, Collection[str]] | None = None) -> Floats:
+        """The means where these queries have these labels, and all others their own.
+
+        Args:
+            without: query_id -> passages that are left out of all rankings.
+        """
         values = self._values.copy()
         query_ids = sorted(labels)
-        values[:, :, [self._column[query_id] for query_id in query_ids]] = self._evaluated(labels, query_ids)
+        values[:, :, [self._column[query_id] for query_id in query_ids]] = self._evaluated(
+            labels, query_ids, without
+        )
         return _means(values)
 
-    def _evaluated(self, labels: Labels, query_ids: Sequence[str]) -> Floats:
+    def _evaluated(
+        self, labels: Labels, query_ids: Sequence[str], without: Mapping[str, Collection[str]] | None = None
+    ) -> Floats:
         """Values of shape (measures, runs, queries)."""
         rows = (Qrel(q, doc_id, label) for q in query_ids for doc_id, label in labels[q].items())
         evaluate = OfficialJudgments(rows).evaluator(self.measures, query_ids)
         values = np.zeros((len(self.measures), len(self.runs), len(query_ids)))
         for row, run in enumerate(self.runs):
-            by_query = evaluate(self._rankings[run])
+            rankings = self._rankings[run]
+            if without:
+                rankings = {
+                    query_id: [doc for doc in rankings.get(query_id, ()) if doc not in without[query_id]]
+                    for query_id in query_ids
+                }
+            by_query = evaluate(rankings)
             for column, query_id in enumerate(query_ids):
                 values[:, row, column] = [by_query[query_id][name] for name in self.measures]
         return values

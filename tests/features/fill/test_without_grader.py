@@ -1,0 +1,510 @@
+"""`trecexam fill --by learned` and `--by label:N`: what is written and refused, what it falls back to."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import ir_measures
+import numpy as np
+import pytest
+import pytrec_eval
+from learnable import WordEncoder, make_learnable
+from real_trec_eval import build
+from support import HashGrader, hashed_rating, make_small_track
+
+import converters
+import trecexam
+import trecexam.learning.learned_pool as learning
+from converters.errors import ConversionError
+from trecexam.cli.main import run
+from trecexam.graders import Answer, Cell
+
+
+@pytest.fixture(autouse=True)
+def encoder(monkeypatch: pytest.MonkeyPatch) -> WordEncoder:
+    words = WordEncoder()
+    monkeypatch.setattr(learning, "TextEncoder", lambda *_: words)
+    return words
+
+
+@pytest.fixture(scope="module")
+def validated_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A track whose grades lie in a file, with what its cross-validation keeps."""
+    root = make_learnable(tmp_path_factory.mktemp("fill") / "track", queries=6, docs=20)
+    with (root / "grades.jsonl").open("w") as grades:
+        for line in (root / "passages.jsonl").read_text().splitlines():
+            doc = json.loads(line)["docid"]
+            q = doc.split("-")[0]
+            grade = {"query_id": q, "doc_id": doc, "item_id": f"{q}/1", "rating": hashed_rating(doc, q)}
+            grades.write(json.dumps(grade) + "\n")
+    with (root / "trecexam.toml").open("a") as config:
+        config.write('\n[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(learning, "TextEncoder", lambda *_: WordEncoder())
+        with trecexam.open_track(root) as opened:
+            opened.grade()
+        assert run(["learn", str(root)]) == 0
+        arguments = ["--known", "0.3", "--top", "4", "--repeats", "1"]
+        assert run(["learn", str(root), "--cross-validate", *arguments]) == 0
+    return root
+
+
+@pytest.fixture
+def validated(validated_once: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(validated_once, tmp_path / "track"))
+
+
+@pytest.fixture
+def track(validated: Path) -> Path:
+    """The same without what cross-validation keeps."""
+    verdict_file(validated).unlink()
+    return validated
+
+
+def verdict_file(root: Path) -> Path:
+    return root / ".trecexam" / "verdict.json"
+
+
+def fill(capsys: pytest.CaptureFixture[str], root: Path, *arguments: str, status: int = 0) -> str:
+    capsys.readouterr()
+    assert run(["fill", str(root), "-o", str(root.parent / "merged.qrels"), *arguments]) == status
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    return captured.err
+
+
+def merged(root: Path) -> str:
+    return (root.parent / "merged.qrels").read_text()
+
+
+def sources(root: Path) -> list[dict[str, str]]:
+    with (root.parent / "merged.qrels.sources.tsv").open(newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def pooled(root: Path, depth: int = 12) -> set[tuple[str, ...]]:
+    ranked = [line.split() for path in (root / "runs").iterdir() for line in path.read_text().splitlines()]
+    return {(q, doc) for q, _, doc, rank, *_ in ranked if int(rank) <= depth}
+
+
+def prefer(root: Path, way: str) -> None:
+    """Makes another way the best one of the kept cross-validation."""
+    kept = json.loads(verdict_file(root).read_text())
+    for split in kept["splits"]:
+        split["tau"][way], split["tau"]["learned"] = 0.9, 0.1
+    verdict_file(root).write_text(json.dumps({**kept, "best": way}))
+
+
+def learned_table(root: Path) -> dict[tuple[str, str], dict[str, str]]:
+    with (root / "out" / "learned.tsv").open(newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    return {(row["query_id"], row["doc_id"]): row for row in rows if row["judged"] == "no"}
+
+
+def test_holes_get_the_labels_that_learn_gives_after_the_official_lines(
+    track: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill(capsys, track, "--by", "learned")
+    official = (track / "qrels.txt").read_text()
+    assert merged(track).startswith(official)
+    new = [line.split() for line in merged(track)[len(official) :].splitlines()]
+    assert {(q, doc): label for q, _, doc, label in new} == {
+        place: row["label"] for place, row in learned_table(track).items()
+    }
+
+
+def test_the_sources_say_what_learned_a_label_its_gain_and_how_probable_it_is(
+    track: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill(capsys, track, "--by", "learned")
+    rows = sources(track)
+    people = (track / "qrels.txt").read_text().splitlines()
+    assert [row["source"] for row in rows[: len(people)]] == ["human"] * len(people)
+    table = learned_table(track)
+    n_pooled = sum(tuple(line.split()[:3:2]) in pooled(track) for line in people)
+    rng = np.random.default_rng(1)
+    for row in rows[len(people) :]:
+        expected = table[row["query_id"], row["doc_id"]]
+        assert (row["source"], row["grader"], row["model"]) == ("learned", "learned", "words")
+        assert (row["label"], float(row["rating"])) == (
+            expected["label"],
+            pytest.approx(float(expected["gain"])),
+        )
+        assert row["rule"].startswith(
+            f"learned from {n_pooled} judgments, by expected label: below: 0, from "
+        )
+        drawn = float(expected["gain"]) + float(expected["sd"]) * rng.standard_normal(20_000)
+        share = (np.abs(drawn[:, None] - [0, 1, 2]).argmin(axis=1) == int(row["label"])).mean()
+        assert float(row["confidence"]) == pytest.approx(share, abs=0.02)
+
+
+def test_learned_labels_grade_nothing(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (track / "trecexam.toml").write_text((track / "trecexam.toml").read_text() + 'model = "nobody"\n')
+    assert "0 cells to grade" in fill(capsys, track, "--by", "learned")
+
+
+def test_expected_labels_have_decimals_and_peoples_lines_stay(
+    track: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = fill(capsys, track, "--by", "learned", "--expected")
+    assert "trec_eval cuts them off, and ir_measures refuses the file" in said
+    official = (track / "qrels.txt").read_text()
+    assert merged(track).startswith(official)
+    new = [line.split() for line in merged(track)[len(official) :].splitlines()]
+    assert [label for *_, label in new] == [
+        f"{float(learned_table(track)[q, doc]['gain']):.4f}" for q, _, doc, _ in new
+    ]
+    assert {row["label"] for row in sources(track)} <= {"0", "1", "2"}
+
+
+def test_tools_that_read_whole_labels_refuse_expected_ones(
+    track: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill(capsys, track, "--by", "learned", "--expected")
+    path = track.parent / "merged.qrels"
+    with pytest.raises(ValueError, match="invalid literal for int"):
+        list(ir_measures.read_trec_qrels(str(path)))
+    with path.open() as file, pytest.raises(ValueError, match="invalid literal for int"):
+        pytrec_eval.parse_qrel(file)
+    with pytest.raises(TypeError, match="integer"):
+        pytrec_eval.RelevanceEvaluator({"q": {"d": 0.5}}, {"ndcg"}).evaluate({"q": {"d": 1.0}})
+    with pytest.raises(ConversionError, match=r"no whole number: '\d\.\d{4}'"):
+        list(converters.read(path, "qrels"))
+
+
+def naive_ndcg(ranking: list[str], gains: dict[str, float]) -> float:
+    sums = [
+        sum(gain / np.log2(at + 2) for at, gain in enumerate(side[:10]))
+        for side in ([gains.get(doc, 0) for doc in ranking], sorted(gains.values(), reverse=True))
+    ]
+    return float(sums[0] / sums[1]) if sums[1] else 0.0
+
+
+def test_ten_thousand_times_all_labels_are_whole_and_have_the_ndcg_of_expected_ones(
+    track: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill(capsys, track, "--by", "learned", "--expected")
+    lines = [line.split() for line in merged(track).splitlines()]
+    gains: dict[str, dict[str, float]] = {}
+    for q, _, doc, label in lines:
+        gains.setdefault(q, {})[doc] = float(label)
+    whole = [ir_measures.Qrel(q, doc, int(float(label) * 10_000 + 0.5)) for q, _, doc, label in lines]
+    ranked = list(ir_measures.read_trec_run(str(track / "runs" / "a.run")))
+    for value in ir_measures.iter_calc([ir_measures.nDCG @ 10], whole, ranked):
+        ranking = [row.doc_id for row in ranked if row.query_id == value.query_id]
+        assert value.value == pytest.approx(naive_ndcg(ranking, gains[value.query_id]), abs=1e-9)
+
+
+def test_trec_eval_cuts_decimals_off(tmp_path: Path) -> None:
+    (tmp_path / "qrels").write_text("q 0 a 2\nq 0 b 1.9\nq 0 c 0.9\n")
+    (tmp_path / "run").write_text("q Q0 c 1 3 r\nq Q0 b 2 2 r\nq Q0 a 3 1 r\n")
+    done = build(9).evaluate(tmp_path / "qrels", tmp_path / "run", ["ndcg_cut.10", "num_rel"])
+    assert done.values["q", "num_rel"] == "2"
+    cut = naive_ndcg(["c", "b", "a"], {"a": 2, "b": 1, "c": 0})
+    assert float(done.values["q", "ndcg_cut_10"]) == pytest.approx(cut, abs=1e-4)
+
+
+def test_a_label_for_all_holes_is_written_as_such(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = fill(capsys, track, "--by", "label:1")
+    assert "0 cells to grade" in said
+    assert "labels: every hole 1" in said
+    new = [row for row in sources(track) if row["source"] != "human"]
+    assert {(row["source"], row["label"], row["rule"], row["rating"]) for row in new} == {
+        ("label", "1", "every hole 1", "")
+    }
+    assert {(row["query_id"], row["doc_id"]) for row in new} == learned_table(track).keys()
+
+
+def test_unjudged_lines_say_in_the_sources_what_they_would_have_got(
+    track: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill(capsys, track, "--by", "learned", "--as-unjudged")
+    official = (track / "qrels.txt").read_text()
+    assert {line.split()[3] for line in merged(track)[len(official) :].splitlines()} == {"-1"}
+    table = learned_table(track)
+    for row in sources(track):
+        if row["source"] == "learned":
+            assert row["label"] == table[row["query_id"], row["doc_id"]]["label"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("--by people", "--by people: is none of grader, learned and label:N"),
+        ("--by label:-1", "--by label:-1: is none of grader, learned and label:N"),
+        ("--by learned --map identity", "--map and --thresholds are of --by grader"),
+        ("--by label:1 --thresholds 4=1", "--map and --thresholds are of --by grader"),
+        ("--insist", "--insist is of --by learned"),
+        ("--by label:1 --expected", "--expected is of --by learned and --by grader"),
+        ("--by learned --expected --as-unjudged", "--expected or --as-unjudged, not both"),
+        ("--by grader --expected", "the grader gives no probabilities"),
+        ("--by learned -o TRACK/qrels.txt", "human judgments are never overwritten"),
+        ("--by learned --sources TRACK/passages.jsonl", "human judgments are never overwritten"),
+    ],
+)
+def test_what_does_not_go_together_is_refused_by_name(
+    track: Path, capsys: pytest.CaptureFixture[str], arguments: str, said: str
+) -> None:
+    before = (track / "qrels.txt").read_bytes()
+    assert said in fill(capsys, track, *arguments.replace("TRACK", str(track)).split(), status=2)
+    assert (track / "qrels.txt").read_bytes() == before
+    assert not (track.parent / "merged.qrels").exists()
+
+
+def test_judgments_that_teach_nothing_are_an_error_and_nothing_is_written(
+    track: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (track / "few.qrels").write_text("q0 0 q0-d01 1\n")
+    said = fill(capsys, track, "--by", "learned", "--qrels", str(track / "few.qrels"), status=2)
+    assert "nothing to learn" in said
+    assert not (track.parent / "merged.qrels").exists()
+
+
+def test_other_judgments_are_learned_from_in_place_of_the_tracks(
+    track: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = (track / "qrels.txt").read_text().splitlines(keepends=True)
+    (track / "half.qrels").write_text("".join(lines[::2]))
+    fill(capsys, track, "--by", "learned", "--qrels", str(track / "half.qrels"), "--depth", "3")
+    rows = sources(track)
+    people = [row for row in rows if row["source"] == "human"]
+    assert len(people) == len(lines[::2])
+    n_pooled = len({(row["query_id"], row["doc_id"]) for row in people} & pooled(track))
+    assert f"learned from {n_pooled} judgments" in rows[-1]["rule"]
+    assert {(row["query_id"], row["doc_id"]) for row in rows if row["source"] == "learned"} == pooled(
+        track, 3
+    ) - {(row["query_id"], row["doc_id"]) for row in people}
+
+
+def test_passages_without_a_text_stay_holes(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with (track / "runs" / "a.run").open("a") as ranked:
+        ranked.write("q0 Q0 textless 0 999 a\n")
+    said = fill(capsys, track, "--by", "learned", status=1)
+    assert "1 holes remain: the passages have no text" in said
+
+
+def test_what_people_rated_in_the_graders_place_is_said_to_count_with_the_grader_only(
+    track: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    q, doc = min(learned_table(track))
+    with trecexam.open_track(track) as opened:
+        opened.override(q, doc, 5, who="ann", why="it answers all")
+    said = fill(capsys, track, "--by", "learned")
+    assert "1 hole that people rated in the grader's place" in said
+    assert {row["source"] for row in sources(track)} == {"human", "learned"}
+    assert "in the grader's place" not in fill(capsys, track, "--by", "grader")
+    assert "override" in {row["source"] for row in sources(track)}
+
+
+def test_encoding_is_told_and_a_track_in_python_has_the_same_choice(
+    track: Path, encoder: WordEncoder
+) -> None:
+    for path in (track / ".trecexam").glob("encoded-*.npz"):
+        path.unlink()
+    told = []
+    with trecexam.open_track(track) as opened:
+        holes = opened.find_holes(by="learned")
+        filled = opened.fill(holes, progress=told.append)
+        again = opened.fill(opened.find_holes(by="label:2"))
+    assert (told[-1].graded, told[-1].cells) == (len(told), len(told))
+    assert {row.source for row in filled.rows} == {"human", "learned"}
+    assert {row.label for row in again.rows if row.source == "label"} == {2}
+
+
+# Which way is taken where none is named.
+
+
+def test_the_grader_fills_where_nobody_has_checked(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = fill(capsys, track)
+    assert "cross-validat" not in said
+    before = merged(track)
+    fill(capsys, track, "--by", "grader")
+    assert merged(track) == before
+
+
+def test_learned_labels_fill_once_cross_validation_finds_them_the_best(
+    validated: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = fill(capsys, validated)
+    assert "filled by learned labels; cross-validation here: learned (mean tau " in said
+    assert {row["source"] for row in sources(validated)} == {"human", "learned"}
+    before = merged(validated)
+    assert "cross-validation" not in fill(capsys, validated, "--by", "learned")
+    assert merged(validated) == before
+
+
+@pytest.mark.parametrize("arguments", ["--by grader", "--map thresholds"])
+def test_what_is_of_the_grader_is_filled_by_it_whatever_cross_validation_finds(
+    validated: Path, capsys: pytest.CaptureFixture[str], arguments: str
+) -> None:
+    fill(capsys, validated, *arguments.split())
+    assert {row["source"] for row in sources(validated)} == {"human", "model"}
+
+
+def change_judgments(root: Path) -> None:
+    lines = (root / "qrels.txt").read_text().splitlines(keepends=True)
+    (root / "qrels.txt").write_text("".join(lines[1:]))
+
+
+def change_grader(root: Path) -> None:
+    with (root / "grades.jsonl").open("a") as grades:
+        row = {"query_id": "q0", "doc_id": "q0-d00", "item_id": "q0/1", "rating": 1, "model": "another"}
+        grades.write(json.dumps(row) + "\n")
+    text = (root / "trecexam.toml").read_text()
+    (root / "trecexam.toml").write_text(f'{text}model = "another"\n')
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (change_judgments, "is of other judgments"),
+        (change_grader, "is of other graders"),
+        (lambda root: verdict_file(root).write_text("{"), "cannot be read"),
+        (lambda root: verdict_file(root).write_text('{"best": 1}'), "cannot be read"),
+        (lambda root: prefer(root, "condensed"), "cannot be read"),
+    ],
+)
+def test_what_cross_validation_found_of_others_does_not_count_and_that_is_said(
+    validated: Path, capsys: pytest.CaptureFixture[str], change: object, said: str
+) -> None:
+    assert callable(change)
+    change(validated)
+    lines = fill(capsys, validated, "--dry-run").splitlines()
+    (line,) = [line for line in lines if line.startswith("the kept cross-validation")]
+    assert f"the kept cross-validation {said}" in line
+    assert line.endswith("until then the grader fills")
+    assert "labels, as of now: learned" not in lines[-1]
+
+
+def test_another_encoder_makes_it_of_another(
+    validated: Path, capsys: pytest.CaptureFixture[str], encoder: WordEncoder
+) -> None:
+    encoder.identity = {"words": 2}
+    assert "the kept cross-validation is of other encoders" in fill(capsys, validated)
+
+
+def test_the_order_of_the_judgments_makes_it_of_no_other(
+    validated: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = (validated / "qrels.txt").read_text().splitlines(keepends=True)
+    (validated / "qrels.txt").write_text("".join(lines[::-1]))
+    assert "filled by learned labels" in fill(capsys, validated)
+
+
+def test_learned_labels_that_nobody_checked_are_said_to_be_so(
+    track: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = fill(capsys, track, "--by", "learned")
+    assert f"nobody has checked that learned labels are the best way here; `trecexam learn {track} " in said
+
+
+@pytest.mark.parametrize(("way", "source"), [("label:1", "label"), ("grader", "model")])
+def test_where_another_way_is_better_that_one_fills_loudly_unless_somebody_insists(
+    validated: Path, capsys: pytest.CaptureFixture[str], way: str, source: str
+) -> None:
+    prefer(validated, way)
+    said = fill(capsys, validated, "--by", "learned")
+    assert f"NOT filled by learned labels, but by {way}, which is better" in said
+    assert f"{way} (mean tau 0.900" in said
+    assert "against learned (mean tau 0.100" in said
+    assert {row["source"] for row in sources(validated)} == {"human", source}
+    fill(capsys, validated, "--by", "learned", "--insist")
+    assert {row["source"] for row in sources(validated)} == {"human", "learned"}
+    fill(capsys, validated)
+    assert {row["source"] for row in sources(validated)} == {"human", "model"}
+
+
+def test_cross_validation_says_and_keeps_which_way_is_best(
+    track: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--cross-validate", "--known", "0.3", "--top", "4", "--repeats", "1", "--json"]
+    capsys.readouterr()
+    assert run(["learn", str(track), *arguments]) == 0
+    captured = capsys.readouterr()
+    rows = json.loads(captured.out)["rows"]
+    counted = {row["split"] for row in rows} - {"queries left out"}
+    ways = {"learned": "learned", "grader": "grader recorded", "label:0": "unjudged = 0"}
+    ways |= {"label:1": "unjudged = 1", "label:2": "unjudged = 2"}
+    # Where nothing relevant is hidden there is no kappa.
+    without = {row["split"] for row in rows if row["kappa"] is None and row["method"] in ways.values()}
+    assert counted - without
+    means = {
+        way: [
+            np.mean([row[figure] for row in rows if row["method"] == method and row["split"] in splits])
+            for figure, splits in (("tau", counted), ("kappa", counted - without))
+        ]
+        for way, method in ways.items()
+    }
+    kept = json.loads(verdict_file(track).read_text())
+    assert {split["split"] for split in kept["splits"]} == counted
+    assert kept["best"] == max(means, key=lambda way: means[way][0]) == "learned"
+    tau, kappa = means["learned"]
+    assert kappa == max(of_way[1] for of_way in means.values())
+    assert (
+        f"the best way to fill holes, over {len(counted)} ways of hiding: learned (mean tau {tau:.3f}, "
+        in (captured.err)
+    )
+
+
+def test_cross_validation_with_another_tracks_judgments_keeps_nothing(track: Path, tmp_path: Path) -> None:
+    other = make_learnable(tmp_path / "other")
+    arguments = ["--cross-validate", "--known", "0.3", "--top", "4", "--repeats", "1", "--from", str(other)]
+    assert run(["learn", str(track), *arguments]) == 0
+    assert not verdict_file(track).exists()
+
+
+def test_where_nothing_can_be_kept_cross_validation_shows_its_figures_all_the_same(
+    track: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    verdict_file(track).mkdir()
+    assert (
+        run(["learn", str(track), "--cross-validate", "--known", "0.3", "--top", "4", "--repeats", "1"]) == 0
+    )
+    assert "not kept for `trecexam fill`" in capsys.readouterr().err
+
+
+# Expected labels of a grader.
+
+
+class SureGrader(HashGrader):
+    """Gives 0.7 to its rating, and 0.06 to each other one."""
+
+    def _done(self, batch: list[tuple[Cell, Answer]]) -> list[tuple[Cell, Answer]]:
+        return super()._done(
+            [
+                (
+                    cell,
+                    answer._replace(
+                        probabilities=tuple(0.7 if r == answer.rating else 0.06 for r in range(6))
+                    ),
+                )
+                for cell, answer in batch
+            ]
+        )
+
+
+def test_a_grader_that_gives_probabilities_has_expected_labels_by_its_rule(tmp_path: Path) -> None:
+    root = make_small_track(tmp_path / "track", items=2)
+    lines = (root / "qrels.txt").read_text().splitlines(keepends=True)
+    (root / "half.qrels").write_text("".join(lines[::2]))
+    with trecexam.open_track(root, grader=SureGrader()) as track:
+        holes = track.find_holes(root / "half.qrels", cuts={3: 1, 5: 3}, expected=True)
+        track.fill(holes, output=root / "merged.qrels")
+    rule = {0: 0, 1: 0, 2: 0, 3: 1, 4: 1, 5: 3}
+    new = [line.split() for line in (root / "merged.qrels").read_text().splitlines()[len(lines[::2]) :]]
+    assert new
+    for q, _, doc, label in new:
+        text = f"passage {int(doc[-2:])} about {q}"
+        chances = [
+            [0.7 if r == hashed_rating(text, f"question {i} of {q}?") else 0.06 for r in range(6)]
+            for i in range(2)
+        ]
+        expected = sum(
+            chances[0][r] * chances[1][s] * rule[max(r, s)] for r, s in itertools.product(range(6), repeat=2)
+        )
+        assert label == f"{expected:.4f}"

@@ -1,0 +1,83 @@
+"""By what holes are filled: the grader, learning, or one label for all; and which unless told."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from trecexam.errors import TrecexamError
+from trecexam.learning.verdict import CHECK, GRADER, LABEL, LEARNED, kept_verdict
+
+if TYPE_CHECKING:
+    from trecexam.features.fill.filled import FillRequest
+    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.official import Official
+
+#: Higher labels than this are refused, as readers of qrels do.
+_DIGITS = 9
+
+
+def check_request(request: FillRequest) -> None:
+    """Refuses what does not go together.
+
+    Raises:
+        TrecexamError: with the options.
+    """
+    by, constant = request.by, None if request.by is None else constant_label(request.by)
+    if by not in (None, GRADER, LEARNED) and constant is None:
+        raise TrecexamError(f"--by {by}: is none of grader, learned and label:N, with N from 0 on")
+    if (request.rule or request.cuts) and by not in (None, GRADER):
+        raise TrecexamError(
+            f"--map and --thresholds are of --by grader: labels by {by} are on the official scale already"
+        )
+    if request.insist and by != LEARNED:
+        raise TrecexamError("--insist is of --by learned")
+    if request.expected and constant is not None:
+        raise TrecexamError(f"--expected is of --by learned and --by grader: of {by} all is known")
+    if request.expected and request.as_unjudged:
+        raise TrecexamError("--expected or --as-unjudged, not both")
+
+
+def constant_label(way: str) -> int | None:
+    """N of the way "label:N"; None of others."""
+    parts = re.fullmatch(rf"{LABEL}([0-9]{{1,{_DIGITS}}})", way)
+    return None if parts is None else int(parts[1])
+
+
+def choose_way(
+    track: LoadedTrack, official: Official, request: FillRequest
+) -> tuple[str, bool, tuple[str, ...]]:
+    """By what holes are filled.
+
+    Where nothing is asked for, by learned labels if the last cross-validation is of these judgments, and
+    found these the best; else by the grader. Where learned labels are asked for and it found another way the
+    best, by that, unless somebody insists.
+
+    Returns:
+        "grader", "learned" or "label:N"; of "learned", whether the grader's ratings are features, as they
+        were in the cross-validation; what is to be said of the choice, a line each.
+    """
+    if request.by not in (None, LEARNED) or request.rule or request.cuts:
+        return request.by or GRADER, True, ()
+    verdict, why = kept_verdict(track, official)
+    if verdict is None:
+        if request.by is None:
+            return GRADER, True, (f"{why}; until then the grader fills",) if why else ()
+        unchecked = "nobody has checked that learned labels are the best way here; "
+        return LEARNED, True, (why or f"{unchecked}{CHECK.format(track.folder.root)} does",)
+    shown = f"cross-validation here: {verdict.summary}"
+    if verdict.best == LEARNED:
+        note = f"filled by learned labels; {shown}; --by grader takes the grader's"
+        return LEARNED, verdict.grades, () if request.by else (note,)
+    if request.by is None:
+        return GRADER, True, ()
+    if request.insist:
+        return LEARNED, verdict.grades, (f"learned labels are not the best way; {shown}",)
+    return (
+        verdict.best,
+        True,
+        (
+            f"NOT filled by learned labels, but by {verdict.best}, which is better; {shown}; --insist takes "
+            "learned labels all the same",
+        ),
+    )
