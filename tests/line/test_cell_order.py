@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from support import HashGrader, hashed_rating, make_small_track, write_run
 
 import trecexam
+from trecexam.cli.main import run
 from trecexam.errors import ConfigError
 from trecexam.graders import Answer, Cell
 from trecexam.graders.base import UngradedError
@@ -283,3 +285,26 @@ def test_a_stop_rating_does_not_go_with_labels_that_count_items(tmp_path: Path) 
     root = make_small_track(tmp_path / "t", config=TRACK + '[scores]\nlabel = "count"\n[cells]\nstop = 4\n')
     with pytest.raises(ConfigError, match=r'`cells\.stop` = 4: labels "count" items'):
         update(root, ModelGrader())
+
+
+def test_the_commands_say_what_is_left_out_and_grade_it_when_told(
+    graded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("trecexam.graders.recorded.BATCH", 1)
+    shutil.rmtree(graded / ".trecexam")
+    with (graded / "trecexam.toml").open("a") as config:
+        config.write('[cells]\nstop = "label"\n')
+    capsys.readouterr()
+    assert run(["watch", str(graded), "--once"]) == 0
+    assert 'cells are left out (`stop` = "label" in [cells])' in capsys.readouterr().err
+    assert run(["leaderboard", str(graded)]) == 0
+    said = capsys.readouterr().err
+    assert "are left out" in said
+    assert "have no grade" not in said
+    assert "are left out" in (graded / "out" / "report.html").read_text()
+    assert run(["watch", str(graded), "--once"]) == 0
+    assert "nothing new" in capsys.readouterr().err
+    assert run(["watch", str(graded), "--once", "--all-cells"]) == 0
+    assert "cells graded" in capsys.readouterr().err
+    assert run(["leaderboard", str(graded)]) == 0
+    assert "left out" not in capsys.readouterr().err
