@@ -64,8 +64,8 @@ def stored(root: Path) -> list[tuple[object, ...]]:
 def weight(root: Path, query_id: str, doc_id: str) -> float:
     """Computed from the run files."""
     total = 0.0
-    for run in sorted((root / "runs").glob("*.run")):
-        for line in run.read_text().splitlines():
+    for path in sorted((root / "runs").glob("*.run")):
+        for line in path.read_text().splitlines():
             query, _, doc, rank, *_ = line.split()
             if (query, doc) == (query_id, doc_id) and int(rank) <= 8:
                 total += 1 / math.log2(int(rank) + 1)
