@@ -12,10 +12,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from trecexam.errors import TrecexamError
 from trecexam.files.atomic import replace
 from trecexam.graders.base import identity_digest
 from trecexam.graders.text_encoder import EncodedText
 from trecexam.learning.arithmetic.features import Vectors, max_sim
+from trecexam.tables.text import plural
 
 #: Seconds after which what was encoded is kept, so that who stops loses no more.
 KEEP_EVERY = 30
@@ -31,6 +33,29 @@ class Encoder(Protocol):
     def identity(self) -> Mapping[str, Any]: ...
 
     def encode(self, texts: Sequence[str]) -> Iterator[tuple[str, EncodedText]]: ...
+
+
+class KeptVectors:
+    """In place of an encoder where nobody waits: what has no vector yet is not encoded, but refused.
+
+    Args:
+        encoder: by which the vectors were made.
+    """
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.identity = encoder.identity
+        self.name = getattr(encoder, "name", None)
+
+    def encode(self, texts: Sequence[str]) -> Iterator[tuple[str, EncodedText]]:
+        """Never encodes.
+
+        Raises:
+            TrecexamError: always.
+        """
+        raise TrecexamError(
+            f"{plural(len(texts), 'text')} not encoded yet: run `trecexam learn` or `trecexam judge-next "
+            "--by learned` once"
+        )
 
 
 class TrackVectors:

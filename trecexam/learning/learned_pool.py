@@ -20,6 +20,7 @@ from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
 from trecexam.learning.arithmetic.steps import C
 from trecexam.learning.encoding import Encoded, Encoder, TrackVectors
 from trecexam.learning.gather import gather, odd_judgments, odd_texts
+from trecexam.learning.peoples_labels import with_peoples_labels
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.loader import TrackLoader
 from trecexam.line.official import Official, official_judgments
@@ -189,6 +190,15 @@ def _gathered(
         gather(track, TrackVectors(track.folder.state, encoder), official, grades=grades, progress=progress)
         for track, official in pools
     ]
+
+
+def people_judgments(track: LoadedTrack) -> tuple[Official | None, int]:
+    """The track's judgments and what people say beside them, see `with_peoples_labels`.
+
+    Raises:
+        TrecexamError: a machine wrote the judgments.
+    """
+    return with_peoples_labels(track, _official(track, needed=False))
 
 
 def _official(track: LoadedTrack, *, needed: bool) -> Official | None:

@@ -20,6 +20,7 @@ from trecexam.serving import urls
 from trecexam.serving.grading import Regrader
 from trecexam.serving.guard import Guard
 from trecexam.serving.judging import JudgeNext
+from trecexam.serving.learning import LearnAgain
 from trecexam.serving.listing import Address
 from trecexam.serving.live import LiveTrack
 from trecexam.serving.pages import routes
@@ -51,6 +52,7 @@ def create_app(
     *,
     grader: Regrader | None = None,
     judging: JudgeNext | None = None,
+    learning: LearnAgain | None = None,
     token: str | None = None,
     hosts: Iterable[str] = (),
     cookie: str = "trecexam",
@@ -58,9 +60,10 @@ def create_app(
     """The page of a track.
 
     Args:
-        live: running already, and stopped by who started it; so are the next two.
+        live: running already, and stopped by who started it; so are the next three.
         grader: grades what changes; None where that is left to others.
         judging: what to judge next; None for none.
+        learning: learns from what is judged; None where nothing is to be said of it.
         token, hosts, cookie: see `Guard`.
     """
     CONVERTOR_TYPES["name"] = _Name()
@@ -77,6 +80,7 @@ def create_app(
     app.state.live = live
     app.state.grader = grader
     app.state.judging = judging
+    app.state.learning = learning
     app.state.trails = Trails()
     app.state.judged = {}
     app.state.started = time.time()

@@ -13,6 +13,7 @@ from urllib.parse import quote
 from trecexam.errors import TrecexamError
 from trecexam.serving.grading import Regrader
 from trecexam.serving.judging import JudgeNext
+from trecexam.serving.learning import LearnAgain
 from trecexam.serving.live import LiveTrack
 from trecexam.serving.rendering import warm_up
 from trecexam.serving.server import Server, bound
@@ -58,12 +59,15 @@ def serve(
         listening = stack.enter_context(bound(host, port))
         live = stack.enter_context(LiveTrack(root))
         judging = stack.enter_context(JudgeNext(root))
+        learning = stack.enter_context(LearnAgain(root))
         grader = stack.enter_context(Regrader(root, log=_log, trust_code=trust_code)) if grade else None
         actual = listening.getsockname()[1]
         shown = address(host, actual, token)
         print(f"{root} is at {shown} (Ctrl-C ends it)", file=sys.stderr, flush=True)
         warm_up()
-        server = Server(live, listening, grader=grader, judging=judging, token=token, hosts=(host,))
+        server = Server(
+            live, listening, grader=grader, judging=judging, learning=learning, token=token, hosts=(host,)
+        )
         if open_browser:
             webbrowser.open(shown)
         server.run()

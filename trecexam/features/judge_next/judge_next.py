@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.features.judge_next.arithmetic.next_judgments import By, Suggestion, ranked, suggestions
 from trecexam.features.judge_next.arithmetic.what_if import Board, PossibleJudgments, Scoring
+from trecexam.features.judge_next.planning import RANDOM_SHARE, STOP_BELOW, JudgmentPlan, plan_judgments
+from trecexam.features.judge_next.shown import beginning
 from trecexam.line.diagnostics import nothing_graded
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.grader_probabilities import grader_probabilities
@@ -21,14 +23,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from converters.records import Item
+    from trecexam.learning.encoding import Encoder
     from trecexam.line.loaded import LoadedTrack
     from trecexam.line.measure_names import MeasureLike
     from trecexam.scores.chances import Opinions
     from trecexam.scores.ratings import QueryRatings
 
 Level = Literal["passage", "cell"]
-#: Characters of a text that a table shows.
-_SHOWN = 60
 
 
 @dataclass(frozen=True)
@@ -94,8 +95,8 @@ class NextJudgments:
                         suggestion.source,
                         suggestion.runs,
                     ),
-                    *((_cut(row.item.text),) if row.item else ()),
-                    _cut(row.text),
+                    *((beginning(row.item.text),) if row.item else ()),
+                    beginning(row.text),
                 )
             )
         return Table(header, tuple(rows))
@@ -139,6 +140,7 @@ class NextJudgments:
         }
 
 
+@overload
 def next_judgments(
     track: LoadedTrack,
     measure: MeasureLike | None = None,
@@ -148,22 +150,88 @@ def next_judgments(
     query_ids: Collection[str] = (),
     include_judged: bool = False,
     progress: Callable[[int, int], None] | None = None,
-) -> NextJudgments:
+) -> NextJudgments: ...
+
+
+@overload
+def next_judgments(
+    track: LoadedTrack,
+    *,
+    by: Literal["learned"],
+    query_ids: Collection[str] = (),
+    progress: Callable[[int, int], None] | None = None,
+    per_query: int | None = None,
+    budget: int | None = None,
+    random_share: float = RANDOM_SHARE,
+    stop_below: float = STOP_BELOW,
+    seed: int = 0,
+    encoder: str | Encoder | None = None,
+) -> JudgmentPlan: ...
+
+
+def next_judgments(
+    track: LoadedTrack,
+    measure: MeasureLike | None = None,
+    *,
+    level: Level | None = None,
+    by: By | Literal["learned"] = "change",
+    query_ids: Collection[str] = (),
+    include_judged: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+    per_query: int | None = None,
+    budget: int | None = None,
+    random_share: float = RANDOM_SHARE,
+    stop_below: float = STOP_BELOW,
+    seed: int = 0,
+    encoder: str | Encoder | None = None,
+) -> NextJudgments | JudgmentPlan:
     """The passages or cells whose judgment by a person would change the ranking most, best first.
+
+    With `by="learned"` those from whose judgments most is learned, a `JudgmentPlan`: of each query the most
+    retrieved passages that nobody judged (over runs, 1 / log2(rank + 1) to rank 10, 0.1 to rank 20), which
+    leaderboards gain by, and a random share, which labels gain by. Nothing has to be graded for it. Judged is
+    what has an official judgment, or a person's rating as a whole.
 
     Args:
         measure: what runs are ranked by; None for the track's first.
         level: "passage", or "cell" for (passage, item); None for what the measure is computed on.
         by: "change": how far the differences of the runs' means are expected to move; "swaps": how many
-            pairs of runs are expected to swap.
+            pairs of runs are expected to swap; "learned": the most retrieved ones, and a few at random.
         query_ids: only these queries; none for all.
         include_judged: passages with official judgments too.
         progress: called after each query with (queries done, queries).
+        per_query: passages of each query; None: 5, or what the budget allows. This and what follows are of
+            "learned".
+        budget: judgments in all, evenly over queries. The plan ends earlier where the next passage of each
+            query is expected to move the leaderboard by less than `stop_below` of tau (`expected_change`);
+            without a judgment to learn from it does not.
+        random_share: 0..1.
+        stop_below: 0 uses the budget up.
+        seed: of what is random: the same track and seed give the same plan.
+        encoder: as of `learn`.
 
     Raises:
         TrecexamError: fewer than two runs, nothing graded, a measure that cannot be computed or that does
-            not see what would be judged, an unknown query.
+            not see what would be judged, an unknown query, options that do not go together.
     """
+    if by == "learned":
+        if measure is not None or level == "cell" or include_judged:
+            raise TrecexamError(
+                'by = "learned" plans unjudged passages, for nDCG@10: without measure, level, include_judged'
+            )
+        return plan_judgments(
+            track,
+            query_ids=query_ids,
+            per_query=per_query,
+            budget=budget,
+            random_share=random_share,
+            stop_below=stop_below,
+            seed=seed,
+            encoder=encoder,
+            progress=progress,
+        )
+    if (per_query, budget, encoder) != (None, None, None):
+        raise TrecexamError('per_query, budget and encoder are of by = "learned"')
     name = None if measure is None else str(measure)
     search = Search(track, name, level, include_judged=include_judged)
     by_query: list[QuerySuggestions] = []
@@ -377,10 +445,3 @@ def _with_texts(track: LoadedTrack, suggestion: Suggestion) -> SuggestionWithTex
         track.sheets[suggestion.query_id].text_of(suggestion.doc_id) or "",
         None if suggestion.item is None else items[suggestion.item],
     )
-
-
-def _cut(text: str) -> str:
-    """The beginning of a text on one line; a control character could take over the terminal."""
-    line = " ".join(text[: 4 * _SHOWN].split())
-    line = line if len(line) <= _SHOWN else f"{line[: _SHOWN - 3]}..."
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trecexam.learning.arithmetic.features import Floats
+from trecexam.learning.arithmetic.retrieved import retrieved_weights
 
 Bools = NDArray[np.bool_]
 
@@ -67,21 +68,13 @@ def random_share(judgments: Sequence[Floats], share: float, repeats: int, seed: 
 def most_retrieved(judgments: Sequence[Floats], ranks: Sequence[NDArray[np.int32]], k: int) -> Split:
     """Of each query the k judged passages are known that runs have highest and most often.
 
-    A run adds 1 / log2(rank + 1) to a passage down to rank 10, and 0.1 to rank 20; of equal sums the first by
-    id counts.
+    By `retrieved_weights`; of equal ones the first by id counts.
     """
-    weights = np.concatenate([1 / np.log2(np.arange(10) + 2), np.full(10, 0.1)])
     hidden = []
     for of_query, of_runs in zip(judgments, ranks, strict=True):
-        depth = min(of_runs.shape[1], 20)
-        at_rank = of_runs[:, :depth]
-        there = at_rank >= 0
-        # numpy.add.at reads beyond weights that are to be repeated for each run (numpy 2.4.6).
-        adds = np.broadcast_to(weights[:depth], at_rank.shape)[there]
-        sums = np.bincount(at_rank[there], adds, minlength=len(of_query))
         judged = ~np.isnan(of_query)
-        # Rounded, as the order of the runs must not decide.
-        order = np.argsort(-np.where(judged, np.round(sums, 9), -1), kind="stable")
+        weights = retrieved_weights(of_runs, len(of_query))
+        order = np.argsort(-np.where(judged, weights, -1), kind="stable")
         known = np.zeros(len(of_query), bool)
         known[order[:k]] = True
         hidden.append(judged & ~known)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from trecexam.serving.judging import JudgeNext
+    from trecexam.serving.learning import LearnAgain, Learnt
     from trecexam.serving.trails import Trail
     from trecexam.serving.view import View
 
@@ -125,6 +126,7 @@ def _judgment_page(request: Request, view: View, queue: JudgmentQueue, trail: Tr
         back=trail.before(key),
         left=len(_open(request, view, queue, trail)),
         stale=queue.stale(view.version),
+        learnt=_learnt(request, view),
     )
 
 
@@ -148,6 +150,7 @@ def _nothing(request: Request, view: View, queue: JudgmentQueue, trail: Trail) -
         measures=view.values.measures,
         skipped=skipped,
         stale=queue.stale(view.version),
+        learnt=_learnt(request, view),
     )
 
 
@@ -158,6 +161,12 @@ def _queue(request: Request, view: View) -> JudgmentQueue:
     judge_list = judging.of(wish_of(request))
     judge_list.want(view.version)
     return judge_list.wait(FIRST_LOOK)
+
+
+def _learnt(request: Request, view: View) -> tuple[Learnt | None, bool] | None:
+    """What was learned last, and whether that is of this state; None where nothing is learned here."""
+    learning: LearnAgain | None = request.app.state.learning
+    return None if learning is None else learning.want(view.version)
 
 
 def wish_of(request: Request) -> Wish:

@@ -1,0 +1,41 @@
+"""A person's rating of a passage as a judgment."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trecexam.learning.peoples_labels import label_of_rating
+
+
+@pytest.mark.parametrize(
+    ("labels", "min_relevant", "expected"),
+    [
+        ([0, 1, 2, 3], 2, [0, 0, 1, 1, 2, 3]),
+        ([0, 1], 1, [0, 0, 0, 0, 1, 1]),
+        ([1, 2, 3], 1, [0, 0, 0, 0, 1, 3]),
+        ([0, 1, 2, 3, 4, 5], 4, [0, 1, 2, 3, 4, 5]),
+        ([0, 1], 2, [0, 0, 1, 1, 2, 2]),
+    ],
+)
+def test_ratings_are_read_on_the_judgments_scale(
+    labels: list[float], min_relevant: int, expected: list[float]
+) -> None:
+    assert [label_of_rating(rating, 5, 4, labels, min_relevant) for rating in range(6)] == expected
+
+
+@given(st.sets(st.integers(0, 6), min_size=1), st.integers(1, 4), st.integers(1, 5), st.data())
+def test_relevant_stays_relevant_and_a_better_rating_is_no_worse_a_label(
+    labels: set[int], min_relevant: int, max_rating: int, data: st.DataObject
+) -> None:
+    min_rating = data.draw(st.integers(1, max_rating))
+    given_labels = [
+        label_of_rating(rating, max_rating, min_rating, sorted(labels), min_relevant)
+        for rating in range(max_rating + 1)
+    ]
+    assert given_labels == sorted(given_labels)
+    assert [label >= min_relevant for label in given_labels] == [
+        rating >= min_rating for rating in range(max_rating + 1)
+    ]
+    assert set(given_labels) <= {0, min_relevant, *labels}

@@ -1,0 +1,52 @@
+"""What people say of passages as a whole on the page or by `override`, as judgments to learn from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from converters.records import Qrel
+from trecexam.line.loaded import LoadedTrack
+from trecexam.line.official import Official
+
+
+def label_of_rating(
+    rating: int, max_rating: int, min_rating: int, labels: Sequence[int], min_relevant: int
+) -> int:
+    """A rating of 0..max_rating on the scale of the judgments.
+
+    From `min_rating` on a rating is relevant, and from `min_relevant` on a judgment: relevant stays relevant.
+    On either side ratings are spread evenly over the labels, the lowest and the highest of both meeting. On
+    one scale with one threshold it is the rating itself.
+
+    Args:
+        labels: of the judgments; 0 and `min_relevant` need not be among them.
+    """
+    high = rating >= min_rating
+    side = sorted(label for label in {0, min_relevant, *labels} if (label >= min_relevant) == high)
+    place, n = (rating - min_rating, max_rating - min_rating + 1) if high else (rating, min_rating)
+    # Half a step rounds up.
+    return side[(2 * place * (len(side) - 1) + n - 1) // max(1, 2 * (n - 1))]
+
+
+def with_peoples_labels(track: LoadedTrack, official: Official | None) -> tuple[Official | None, int]:
+    """The judgments, with what people say of pooled passages that have none; and of how many that is.
+
+    Without any official judgment the ratings are the judgments, as they are; None where there are neither.
+    """
+    scores, best = track.config.scores, track.traits.scale.max_rating
+    judged = {} if official is None else official.judged
+    scale = sorted({label for labels in judged.values() for label in labels.values()})
+    rows = [
+        Qrel(
+            query_id,
+            doc_id,
+            label_of_rating(rating, best, scores.min_rating, scale, scores.min_relevant) if scale else rating,
+        )
+        for query_id, human in track.overrides.queries.items()
+        for doc_id, rating in human.passages.items()
+        if doc_id not in judged.get(query_id, ())
+    ]
+    if official is None and not rows:
+        return None, 0
+    source, official_rows = ("overrides.tsv", ()) if official is None else (official.source, official.rows)
+    return Official(source, (*official_rows, *rows)), len(rows)
