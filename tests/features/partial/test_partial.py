@@ -114,6 +114,16 @@ def test_too_few_grades_give_no_interval(tmp_path: Path) -> None:
     assert not (root / "out" / "partial.tsv").exists()
 
 
+def test_answers_that_cannot_be_read_give_no_interval(tmp_path: Path) -> None:
+    root = make_small_track(tmp_path / "t")
+    grader = ModelGrader(root / "out", batch=50)
+    grader.status = lambda cell: "unparsed"
+    with trecexam.open_track(root, grader=grader) as track:
+        track.update(stop=lambda: True)
+    assert json.loads((root / "out" / "manifest.json").read_text())["partial"]["graded"] == 50
+    assert not (root / "out" / "partial.tsv").exists()
+
+
 def partly_rated(rng: np.random.Generator, share: float) -> tuple[PartlyRated, np.ndarray]:
     """Passages whose ratings are above 0 for an item as often as its query's chance says."""
     chance = rng.beta(1, 3, size=8).repeat(40)

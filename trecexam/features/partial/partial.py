@@ -101,7 +101,8 @@ def partial_standing(track: LoadedTrack, places: ItemPlaces | None = None) -> Pa
     ]
     # Where passages stay whole, nothing is known of those that are ranked low: on DL 2019 the intervals of AP
     # held the final values in 23% of cases.
-    if not (ranks_items(track) and n_missing and names and track.runs) or standing.share < LEAST:
+    known = n_missing and any((sheet.codes >= 0).any() for sheet in track.sheets.values())
+    if not (ranks_items(track) and known and names and track.runs) or standing.share < LEAST:
         return standing
     drawing = _Drawing(track, item_places(track) if places is None else places, names)
     now = drawing.values({})
