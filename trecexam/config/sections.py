@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer
 
 from trecexam.config.exams import ExamSection
 from trecexam.config.language_models import GeneratorSection, LanguageModelSection, Section
@@ -137,6 +137,18 @@ class GraderSection(LanguageModelSection):
         examples=[[0.52, 0.56, 0.59, 0.63, 0.74]],
         description="embedding: the five cosines from which the rating is 1, 2, 3, 4, 5. Unset: fitted.",
     )
+    soft_cuts: list[float] | None = Field(
+        None,
+        examples=[[0.84, 0.9, 0.96, 1.03, 1.31]],
+        description='embedding: for `label = "expected"` and ECover, the five cosines at which the rating 1, '
+        "2, 3, 4, 5 or better is as probable as not. Unset: fitted; none where cut_points are set.",
+    )
+    soft_width: float | None = Field(
+        None,
+        gt=0,
+        examples=[0.16],
+        description="embedding: the width of the logistic around soft_cuts, in cosine. Unset: fitted.",
+    )
     batch_size: int = Field(64, ge=1, description="embedding: passages embedded at once.")
     structured: Literal["json_schema", "choice", "none"] | None = Field(
         None,
@@ -153,7 +165,14 @@ class GraderSection(LanguageModelSection):
         20_000, ge=1, description="openai: characters of a passage; longer ones are cut at a word."
     )
 
-    @field_validator("cut_points")
+    @model_serializer(mode="wrap")
+    def _without_unset_soft_cuts(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # Manifests and histories of tracks that do not use them stay as they were.
+        dumped: dict[str, Any] = handler(self)
+        unset = {key for key in ("soft_cuts", "soft_width") if dumped.get(key, 0) is None}
+        return {key: value for key, value in dumped.items() if key not in unset}
+
+    @field_validator("cut_points", "soft_cuts")
     @classmethod
     def _five_rising(cls, value: list[float] | None) -> list[float] | None:
         if value is not None and (len(value) != 5 or sorted(value) != value):
@@ -171,9 +190,11 @@ class ScoresSection(Section):
         description="From this rating on, a passage reaches an item. Unset: 4 of 0..5; less where a prompt's "
         "scale is shorter.",
     )
-    label: Literal["max", "count"] = Field(
+    label: Literal["max", "count", "expected"] = Field(
         "max",
-        description='A passage\'s label: its best rating ("max"), or how many items it reaches ("count").',
+        description='A passage\'s label: its best rating ("max"), or how many items it reaches ("count"). '
+        '"expected": as "max", and nDCG takes as gain what the best rating is expected to be by the '
+        "probabilities that the grader gives.",
     )
     min_answers: int = Field(
         1, ge=1, description="Items a passage must reach: the label is its best rating on so many items."
@@ -311,7 +332,17 @@ class TrackConfig(Section):
         if self.scores.measures is not None:
             return list(dict.fromkeys(self.scores.measures))
         k, t = self.track.depth, self.scores.min_rating
-        rel = t if self.scores.label == "max" else 1
+        rel = 1 if self.scores.label == "count" else t
+        if self.scores.label == "expected":
+            return [
+                f"nDCG@{k}",
+                f"P(rel={rel})@{k}",
+                f"AP(rel={rel})",
+                f"ECover(rel={t})@{k}",
+                f"Cover(rel={t})@{k}",
+                f"nCover(rel={t})@{k}",
+                f"alpha_nDCG@{min(k, 20)}",
+            ]
         return [
             f"P(rel={rel})@{k}",
             f"nDCG@{k}",

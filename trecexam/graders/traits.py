@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -50,6 +50,8 @@ class GraderTraits:
         estimate: what grading would take.
         read: the rating that a raw answer means, and its status.
         free_text: `read` counts, as what is stored is a model's own words; None where it does not say.
+        probabilities: those of the ratings 0..5 that raw answers mean, shape (answers, 6), NaN where one
+            means none; None where the grader stores what it knows of them.
         label: a label between 0 and 1, finer than a rating, that a raw answer means.
         prompt: the prompt of a cell, and whether its text was cut for it.
         cut_texts: how many texts were too long for its model, since it was made.
@@ -67,6 +69,7 @@ class GraderTraits:
     estimate: Callable[[Iterable[Cell]], Estimate] | None
     read: Callable[[Item, str], tuple[int | None, str]] | None
     free_text: bool | None
+    probabilities: Callable[[Sequence[str]], Any] | None
     label: Callable[[Item, str], Any] | None
     prompt: Callable[[Cell], Any] | None
     cut_texts: Callable[[], int]
@@ -95,6 +98,7 @@ def traits_of(grader: Grader) -> GraderTraits:
         estimate=_attribute(grader, "estimate", None),
         read=_attribute(grader, "read", None),
         free_text=_attribute(grader, "free_text", None),
+        probabilities=_attribute(grader, "probabilities", None),
         label=_attribute(grader, "label", None),
         # Of a recording it is the prompt's name.
         prompt=prompt if callable(prompt) else None,

@@ -18,7 +18,7 @@ DIVERSITY = frozenset(
     ("alpha_nDCG", "alpha_DCG", "ERR_IA", "nERR_IA", "NRBP", "nNRBP", "AP_IA", "P_IA", "StRecall")
 )
 #: Measures on the items of a test bank.
-COVER = frozenset(("Cover", "nCover"))
+COVER = frozenset(("Cover", "nCover", "ECover"))
 #: So many near names are said of a name that is unknown.
 _NAMED = 5
 #: Named where no name is near.

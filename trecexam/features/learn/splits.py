@@ -55,6 +55,11 @@ def queries_left_out(judgments: Sequence[Floats], folds: int = 10) -> Split:
     return Split("queries left out", (tuple(parts),), whole=True)
 
 
+def all_hidden(judgments: Sequence[Floats], name: str) -> Split:
+    """No judgment is known: what is learned is learned elsewhere."""
+    return Split(name, ((Part(tuple(~np.isnan(of_query) for of_query in judgments)),),))
+
+
 def random_share(judgments: Sequence[Floats], share: float, repeats: int, seed: int) -> Split:
     """A share of all judgments is known, drawn at random, again and again."""
     judged = [~np.isnan(of_query) for of_query in judgments]

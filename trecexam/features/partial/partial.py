@@ -96,8 +96,14 @@ def partial_standing(track: LoadedTrack, places: ItemPlaces | None = None) -> Pa
     n_cells -= sum(int(cells.sum()) for cells in left_out.values())
     standing = PartialStanding(n_cells - n_missing, n_cells)
     stop = track.config.cells.stop
+    # What takes probabilities has none of ratings that are drawn.
+    uncertain = {"ECover", "nDCG"} if track.config.scores.label == "expected" else {"ECover"}
     names = [
-        name for name in track.measures if supported(measure(name)) and (stop is None or is_exact(name, stop))
+        name
+        for name in track.measures
+        if supported(measure(name))
+        and measure(name).NAME not in uncertain
+        and (stop is None or is_exact(name, stop))
     ]
     # Where passages stay whole, nothing is known of those that are ranked low: on DL 2019 the intervals of AP
     # held the final values in 23% of cases.

@@ -118,7 +118,9 @@ def _provenance(track: LoadedTrack, facts: UpdateFacts) -> dict[str, Any]:
     if overrides["who"]:
         who = ", ".join(overrides["who"])
         human = f"{overrides['cells']:,} cells and {overrides['passages']:,} passages as a whole, by {who}"
-    label = "the best rating" if scores.label == "max" else "the number of items reached"
+    label = "the number of items reached" if scores.label == "count" else "the best rating"
+    if scores.label == "expected":
+        label += ", its expected value as the gain of nDCG"
     if scores.min_answers > 1:
         label += f", min_answers {scores.min_answers}"
     pooled = f"the first {track.config.track.depth} of each run and query"
