@@ -226,7 +226,7 @@ def test_every_command_on_the_page_runs(page: Path, desk: Path) -> None:
 
 
 def test_the_prompt_file_on_the_page_is_one(tmp_path: Path) -> None:
-    (text,) = blocks(ROOT / "examples" / "language-models.md", "toml")
+    text, _ = blocks(ROOT / "examples" / "language-models.md", "toml")
     (tmp_path / "mine.toml").write_text(text)
     prompt = load_prompt(tmp_path / "mine.toml")
     assert (prompt.asks, prompt.max_rating, prompt.needs_query_text) == ("nugget", 2, True)

@@ -41,6 +41,7 @@ from trecexam.features.verification import verification
 from trecexam.files.track_lock import TrackLock, holder
 from trecexam.graders.base import identity_digest
 from trecexam.learning.learned_board import learned_leaderboard
+from trecexam.line.cell_order import count_left_out
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.grading import Graded, Progress
 from trecexam.line.grading_time import measure_time
@@ -104,19 +105,21 @@ class Track:
         progress: Callable[[Progress], None] | None = None,
         stop: Callable[[], bool] | None = None,
         regrade: bool = False,
+        all_cells: bool = False,
     ) -> Update:
         """Grades what has no grade yet and writes `out/`: what `trecexam watch --once` does.
 
         Args:
             regrade: where the store is gone, cells that were graded once may be graded again by a grader that
                 costs.
+            all_cells: grade the cells that `stop` in [cells] leaves out, too.
 
         Raises:
             LockedError: a daemon is running on this track.
             TrecexamError, ConversionError: what stands in the way.
         """
         with TrackLock(self.folder.lock_path):
-            return update(self._loader, progress, stop, regrade=regrade)
+            return update(self._loader, progress, stop, regrade=regrade, all_cells=all_cells)
 
     def grade(
         self,
@@ -201,6 +204,7 @@ class Track:
             **(self._loader.grading.usage() or {"total": {}})["total"],
             "stored_grades": self._loader.store.count(),
             "rated_by": ", ".join(track.override_summary()["who"]) or None,
+            **({} if track.config.cells.stop is None else {"left_out": count_left_out(track)}),
             **({"judged_only_passages": track.n_judged_only} if track.config.track.pool_judged else {}),
             "official_judgments": 0 if track.official is None else len(track.official),
             "rejected": len(rejected_rows(track)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -150,6 +151,7 @@ def leaderboard(
     from trecexam.features.leaderboard import tables as results
     from trecexam.features.leaderboard.differences import differences
     from trecexam.features.leaderboard.overall import overall_leaderboard
+    from trecexam.line.cell_order import count_left_out
     from trecexam.line.evaluation import leaderboard as leaderboard_of
     from trecexam.line.loader import opened as opened_loader
     from trecexam.scores.measures import short_names
@@ -168,7 +170,9 @@ def leaderboard(
         human_ratings = NOBODY if official else loaded.override_summary()
         if not official:
             show.human(loaded)
-            show.missing(loaded.counts, loaded.folder.root)
+            # What is left out on purpose is among the cautions.
+            missing = loaded.counts.missing - count_left_out(loaded)
+            show.missing(dataclasses.replace(loaded.counts, missing=missing), loaded.folder.root)
     for caution in board.cautions:
         click.echo(caution, err=True)
     if not board.rows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer
 
@@ -232,6 +232,31 @@ class WatchSection(Section):
     poll: float = Field(5.0, gt=0, description="Seconds between looks at the folder.")
 
 
+class CellsSection(Section):
+    """In which order cells are graded, and which are left out. Without effect on any answer."""
+
+    order: Literal["useful", "bank"] | None = Field(
+        None,
+        examples=["bank"],
+        description='"useful" grades first what moves the leaderboard most: passages at high ranks of many '
+        'runs, on their most promising items; "bank" goes by query, passage and item. Unset: useful where a '
+        "language model is asked.",
+    )
+    stop: Literal["label"] | Annotated[int, Field(strict=True, ge=1, le=5)] | None = Field(
+        None,
+        examples=["label"],
+        description='Cells to leave out: "label" those that cannot change their passage\'s label any more, '
+        "a rating (4) those of passages whose label has reached it. Take it away, or `watch --all-cells`, "
+        "to have them graded. Measures on items (Cover) need all. Not for erag and ragval.",
+    )
+    outputs_every: float = Field(
+        60.0,
+        gt=0,
+        description="Seconds between outputs along the way, marked as partial, where the order is useful. "
+        "They take a twentieth of the time at most.",
+    )
+
+
 class LearnSection(Section):
     """What `trecexam learn` does without being asked, and with which encoder."""
 
@@ -270,6 +295,7 @@ class TrackConfig(Section):
     ray: RaySection = RaySection()  # type: ignore[call-arg]
     scores: ScoresSection = ScoresSection()  # type: ignore[call-arg]
     report: ReportPageSection = ReportPageSection()  # type: ignore[call-arg]
+    cells: CellsSection = CellsSection()  # type: ignore[call-arg]
     watch: WatchSection = WatchSection()  # type: ignore[call-arg]
     learn: LearnSection = LearnSection()  # type: ignore[call-arg]
     generator: GeneratorSection = GeneratorSection()  # type: ignore[call-arg]
@@ -284,8 +310,12 @@ class TrackConfig(Section):
         """These settings for grades of 0..`max_rating`; `min_rating` is the default on that scale.
 
         Raises:
-            ConfigError: a min_rating is set that no grade can reach.
+            ConfigError: a min_rating is set that no grade can reach, or a `stop` that goes with no label.
         """
+        stop = self.cells.stop
+        if isinstance(stop, int) and (self.scores.label == "count" or stop > max_rating):
+            why = f"the grader rates 0..{max_rating}" if stop > max_rating else 'labels "count" items'
+            raise ConfigError(f'`cells.stop` = {stop}: {why}; set "label", or leave it out', path=path)
         if "min_rating" not in self.scores.model_fields_set:
             scores = self.scores.model_copy(update={"min_rating": min_rating})
             return self.model_copy(update={"scores": scores})

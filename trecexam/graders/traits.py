@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from converters.records import Item
 from trecexam.graders.base import ITEM_KINDS, Cell, Estimate, Grader, Scale, Usage
@@ -56,6 +56,8 @@ class GraderTraits:
         prompt: the prompt of a cell, and whether its text was cut for it.
         cut_texts: how many texts were too long for its model, since it was made.
         known_passages: query_id -> doc_ids that it has grades of, where it goes by ids and reads no texts.
+        cells_share: what a passage's cells have in common for the language model that is asked; None where
+            none is.
     """
 
     item_kinds: frozenset[str]
@@ -72,6 +74,7 @@ class GraderTraits:
     prompt: Callable[[Cell], Any] | None
     cut_texts: Callable[[], int]
     known_passages: Mapping[str, Collection[str]] | None
+    cells_share: Literal["nothing", "prompts", "answer"] | None
 
 
 def traits_of(grader: Grader) -> GraderTraits:
@@ -101,6 +104,7 @@ def traits_of(grader: Grader) -> GraderTraits:
         prompt=prompt if callable(prompt) else None,
         cut_texts=lambda: _attribute(grader, "cut", 0),
         known_passages=_attribute(grader, "known_passages", None),
+        cells_share=_attribute(grader, "cells_share", None),
     )
 
 

@@ -10,6 +10,7 @@ from trecexam.bank.asked import QUERY
 from trecexam.bank.model import Bank
 from trecexam.config import TrackConfig
 from trecexam.errors import ConfigError, TrecexamError
+from trecexam.line.cell_order import left_out_cautions
 from trecexam.line.probable_ratings import without_probabilities
 from trecexam.scores.measures import COVER, DIVERSITY, measure
 from trecexam.scores.weights import EQUAL, ITEM
@@ -95,8 +96,8 @@ def own_cautions(track: LoadedTrack) -> tuple[str, ...]:
             f"generated responses ({len(generated):,} of {len(track.runs):,} runs) fill few ranks and have "
             f"little {ranked_by} whatever they say: compare them with ranked runs by {cover}",
         )
-    certain = without_probabilities(track, track.measures)
-    return (*without_vital(track.measures, track.bank), *_against(track), *few, *certain)
+    certain, vital = without_probabilities(track, track.measures), without_vital(track.measures, track.bank)
+    return (*vital, *_against(track), *left_out_cautions(track), *few, *certain)
 
 
 def _against(track: LoadedTrack) -> tuple[str, ...]:

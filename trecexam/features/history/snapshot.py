@@ -106,7 +106,7 @@ def origin_of(track: LoadedTrack) -> SnapshotOrigin:
     others = (folder.config_path, qrels, folder.official_leaderboard(), *folder.run_files())
     idle = {folder.shown(path) for path in others if path is not None} | {CONFIG_NAME}
     idle -= {folder.shown(path) for path in track.run_files.values()}
-    config = track.config.model_dump(mode="json", exclude={"watch", "report", "generator"})
+    config = track.config.model_dump(mode="json", exclude={"watch", "report", "generator", "cells"})
     settings = {
         f"[{name}] {key}": value for name, section in config.items() for key, value in section.items()
     }
