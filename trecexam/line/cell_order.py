@@ -17,6 +17,7 @@ from trecexam.line.loaded import LoadedTrack
 from trecexam.line.pool import PooledQuery
 from trecexam.line.sheets import MISSING, GradeSheet
 from trecexam.scores.measures import COVER, DIVERSITY, measure
+from trecexam.scores.retrieved import retrieved_weights
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 #: promising one at 0.
 ItemPlaces = Mapping[str, "NDArray[np.intp]"]
 
-#: What a run adds to the weight of a passage at its ranks, from the first on.
-_WEIGHTS = np.concatenate([1 / np.log2(np.arange(10) + 2), np.full(10, 0.1)])
 #: Is added to all weights, so that of passages that no run has the most promising items come first, too.
 _LEAST = 0.1
 
@@ -104,24 +103,12 @@ def ranks_items(track: LoadedTrack) -> bool:
     return is_useful(track) and share != "answer"
 
 
-def rank_weights(of_query: PooledQuery) -> NDArray[np.float64]:
-    """How high and by how many runs each pooled passage is ranked.
-
-    A run adds 1 / log2(rank + 1) down to rank 10, and 0.1 to rank 20.
-    """
-    ranks = of_query.ranks[:, : len(_WEIGHTS)]
-    there = ranks >= 0
-    # numpy.add.at reads beyond weights that are to be repeated for each run (numpy 2.4.6).
-    adds = np.broadcast_to(_WEIGHTS[: ranks.shape[1]], ranks.shape)[there]
-    return np.bincount(ranks[there], adds, minlength=len(of_query.doc_ids)).astype(np.float64)
-
-
 def cell_scores(track: LoadedTrack, places: ItemPlaces) -> Mapping[str, NDArray[np.float64]]:
     """query_id -> how useful each cell is, shape (passages, items): the weight of the passage, see
-    `rank_weights`, divided by the place of the item among those of the passage, counted from 1.
+    `retrieved_weights`, divided by the place of the item among those of the passage, counted from 1.
     """
     return {
-        query_id: (rank_weights(track.pool[query_id]) + _LEAST)[:, None] / (place + 1)
+        query_id: (_weights(track.pool[query_id]) + _LEAST)[:, None] / (place + 1)
         for query_id, place in places.items()
     }
 
@@ -271,7 +258,7 @@ class UsefulCells:
     def _scores(self, places: ItemPlaces | None) -> NDArray[np.float64]:
         """How useful each cell is; of passages that stay whole all cells alike."""
         if not self._parted:
-            weights = {query_id: rank_weights(pooled) for query_id, pooled in self._track.pool.items()}
+            weights = {query_id: _weights(pooled) for query_id, pooled in self._track.pool.items()}
             return np.array([weights[row.sheet.query_id][row.row] for row in self._rows])[self._passage]
         scores = cell_scores(self._track, item_places(self._track) if places is None else places)
         of_rows = (scores[row.sheet.query_id][row.row, row.columns] for row in self._rows)
@@ -312,3 +299,7 @@ class UsefulCells:
             yield row.cell(self._track, int(self._column[at]))
         for at in last:
             yield self._rows[self._passage[at]].cell(self._track, int(self._column[at]))
+
+
+def _weights(pooled: PooledQuery) -> NDArray[np.float64]:
+    return retrieved_weights(pooled.ranks, len(pooled.doc_ids))

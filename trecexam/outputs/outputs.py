@@ -211,7 +211,7 @@ class Outputs:
         Raises:
             TrecexamError: it cannot be written.
         """
-        contents = dict(self._others(track, rejected, complete=True))
+        contents = dict(self._others(track, rejected, None))
         self._put(contents)
         manifest = recall(self.folder.out / MANIFEST)
         hashes = manifest["outputs"] | {name: files.sha256(content) for name, content in contents.items()}

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trecexam.learning.arithmetic.features import Floats
-from trecexam.learning.arithmetic.retrieved import retrieved_weights
+from trecexam.scores.retrieved import retrieved_weights
 
 Bools = NDArray[np.bool_]
 

@@ -14,17 +14,18 @@ from trecexam.line.cell_order import (
     is_exact,
     item_places,
     left_out_cells,
-    rank_weights,
     ranks_items,
 )
 from trecexam.line.derived import DerivedValues
 from trecexam.line.evaluation import rubric_values
 from trecexam.line.loaded import LoadedTrack
+from trecexam.line.probable_ratings import needing
 from trecexam.line.sheets import MISSING
 from trecexam.line.value_cache import EvaluatedMeasures
 from trecexam.scores.columns.evaluator import supported
 from trecexam.scores.measures import measure
 from trecexam.scores.missing_ratings import PartlyRated
+from trecexam.scores.retrieved import retrieved_weights
 from trecexam.tables.table import Table
 
 #: There are no intervals while a smaller share of the cells is graded: they would not hold.
@@ -97,12 +98,12 @@ def partial_standing(track: LoadedTrack, places: ItemPlaces | None = None) -> Pa
     standing = PartialStanding(n_cells - n_missing, n_cells)
     stop = track.config.cells.stop
     # What takes probabilities has none of ratings that are drawn.
-    uncertain = {"ECover", "nDCG"} if track.config.scores.label == "expected" else {"ECover"}
+    uncertain = needing(track, track.measures)
     names = [
         name
         for name in track.measures
         if supported(measure(name))
-        and measure(name).NAME not in uncertain
+        and str(measure(name)) not in uncertain
         and (stop is None or is_exact(name, stop))
     ]
     # Where passages stay whole, nothing is known of those that are ranked low: on DL 2019 the intervals of AP
@@ -179,7 +180,8 @@ class _Drawing:
             items.append(np.pad(at + first_item, padding))
             ratings.append(np.pad(np.maximum(in_order, MISSING), padding, constant_values=MISSING))
             missing.append(np.pad(np.take_along_axis(drawn[query_id], at, axis=1), padding))
-            weights.append(rank_weights(self._track.pool[query_id]))
+            pooled = self._track.pool[query_id]
+            weights.append(retrieved_weights(pooled.ranks, len(pooled.doc_ids)))
             first_item += len(sheet.items)
         parts = PartlyRated(
             np.concatenate(query),
