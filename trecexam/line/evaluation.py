@@ -17,6 +17,7 @@ from trecexam.line.measure_names import names_of
 from trecexam.line.measures import above_scale, check_importance, own_cautions, without_vital
 from trecexam.line.official import official_judgments
 from trecexam.line.pooled_rows import PooledRows
+from trecexam.line.probable_ratings import needing, probable_ratings, without_probabilities
 from trecexam.line.value_cache import ValueCache
 from trecexam.scores.columns.evaluator import ColumnEvaluator, supported
 from trecexam.scores.columns.judged import Judged
@@ -47,9 +48,10 @@ def rubric_values(
     computed = [measure(name) for name in names]
     columns = [each for each in computed if supported(each)]
     others = [each for each in computed if not supported(each)]
+    probable = needing(track, computed)
 
     def prepare(query_ids: Sequence[str]) -> _Prepared:
-        ratings = track.ratings(query_ids)
+        ratings = probable_ratings(track, query_ids) if probable else track.ratings(query_ids)
         judged = Judged.from_ratings(ratings, scores.label, at, scores.min_answers)
         rest = None
         if others:
@@ -161,7 +163,10 @@ def leaderboard(
         return board
     best = track.traits.scale.max_rating
     above = above_scale(board.measures, track.config, best)
-    known = own_cautions(track) if measures is None else without_vital(board.measures, track.bank)
+    known = own_cautions(track)
+    if measures is not None:
+        names = board.measures
+        known = (*without_vital(names, track.bank), *without_probabilities(track, names))
     return replace(board, cautions=(*known, *above))
 
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell
-from trecexam.graders.batching import Batcher, OutOfMemoryError
+from trecexam.graders.batching import FIRST_WINDOW, Batcher, OutOfMemoryError
 from trecexam.graders.language.backend import Backend, Job, ModelOutput
 from trecexam.graders.language.truncation import NoRoomError, fitted
 from trecexam.graders.prompts import DEFAULT, Prompt, named
@@ -94,6 +94,13 @@ class LanguageGrader(PromptedGrader):
         """Whether answers are the model's own words, to be read."""
         return self.decoding.mode == "beam"
 
+    @property
+    def cells_share(self) -> Literal["nothing", "prompts", "answer"]:
+        """Whether a model reads what the prompts of a passage begin with once, or answers them together."""
+        if self.asks_lists:
+            return "answer"
+        return "prompts" if self.backend.name == "causal" else "nothing"
+
     @cached_property
     def identity(self) -> Mapping[str, Any]:
         prompts = [self.prompts[kind] for kind in sorted(self.prompts)]
@@ -165,8 +172,10 @@ class LanguageGrader(PromptedGrader):
             self._launch,
             self._asked_budget or self.backend.budget(),
         )
+        # So many that a batch has prompts of like length to choose from, and what is useful is not put off.
+        window = max(FIRST_WINDOW, batcher.max_tokens // 4)
         try:
-            for batch in batcher.run(calls):
+            for batch in batcher.run(calls, later=window):
                 answers = [pair for job, output in batch for pair in self._answers_of(job, output, unread)]
                 yield answers + _unable_answers(unable)
         except OutOfMemoryError as error:

@@ -52,6 +52,11 @@ class PromptedGrader:
         return any(prompt.needs_query_text for prompt in self.prompts.values())
 
     @property
+    def asks_lists(self) -> bool:
+        """Whether one prompt asks about several items."""
+        return any(prompt.group > 1 for prompt in self.prompts.values())
+
+    @property
     def scale(self) -> Scale:
         """The scale of its ratings."""
         prompts = self.prompts.values()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypeGuard
+from typing import Any, Literal, TypeGuard
 
 from converters.records import Item
 from trecexam.errors import GraderError
@@ -69,6 +69,11 @@ class ServerGrader(PromptedGrader):
             "max_characters": self._max_characters,
             "truncation": f"end of passage, at a word of at most {_LONGEST_WORD} characters",
         }
+
+    @property
+    def cells_share(self) -> Literal["nothing", "answer"]:
+        """Whether one answer is to several cells of a passage."""
+        return "answer" if self.asks_lists else "nothing"
 
     def _answer_in(self, text: str) -> str:
         return excerpt(text)
@@ -141,7 +146,7 @@ class ServerGrader(PromptedGrader):
             most.tokens_out,
             prices.cost(expected),
             prices.cost(most),
-            calls=calls if any(prompt.group > 1 for prompt in self.prompts.values()) else None,
+            calls=calls if self.asks_lists else None,
         )
 
     def _probe(self) -> tuple[str, list[str]]:
