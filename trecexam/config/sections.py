@@ -49,7 +49,7 @@ class TrackSection(Section):
         None,
         examples=["official_leaderboard.json"],
         description='Official ranking, optional: {"run": rank} JSON or `run<TAB>rank` TSV, rank 1 is best. '
-        "Unset: official_leaderboard.json or .tsv if there.",
+        "Another track's out/leaderboard.tsv is one. Unset: official_leaderboard.json or .tsv if there.",
     )
     dataset: str | None = Field(
         None,
@@ -181,7 +181,7 @@ class GraderSection(LanguageModelSection):
         None,
         examples=["json_schema"],
         description="openai: hold the model to the prompt's permitted answers, by a JSON schema or by vLLM's "
-        '"choice". Unset: it writes what it likes, which is read. ragval: a server is held to a JSON object '
+        '"choice" (NuggetAssign: to a list of them). Unset: it writes what it likes, which is read. ragval: a server is held to a JSON object '
         'of two scores, unless this is "none".',
     )
     logprobs: bool = Field(
