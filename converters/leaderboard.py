@@ -84,11 +84,12 @@ def _own_ranks(
     for number, text in lines[1:]:
         run, *columns = text.split("\t")
         try:
-            values.append((number, run, float(columns[0])))
+            value = float(columns[0])
         except (ValueError, IndexError):
-            raise ConversionError(
-                path, number, f"run '{run[:80]}' has no number as its first value"
-            ) from None
+            value = math.nan
+        if not math.isfinite(value):
+            raise ConversionError(path, number, f"run '{run[:80]}' has no number as its first value")
+        values.append((number, run, value))
     for number, run, value in values:
         yield number, run, 1.0 + sum(other > value for _, _, other in values)
 

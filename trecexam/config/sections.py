@@ -181,8 +181,8 @@ class GraderSection(LanguageModelSection):
         None,
         examples=["json_schema"],
         description="openai: hold the model to the prompt's permitted answers, by a JSON schema or by vLLM's "
-        '"choice" (NuggetAssign: to a list of them). Unset: it writes what it likes, which is read. ragval: a '
-        'server is held to a JSON object of two scores, unless this is "none".',
+        '"choice" (NuggetAssign: to a list of them). Unset: it writes what it likes, which is read. ragval: '
+        'a server is held to a JSON object of two scores, unless this is "none".',
     )
     logprobs: bool = Field(
         True,
