@@ -133,6 +133,16 @@ class Grading:
             GraderError: the grader cannot go on; what it graded is stored.
         """
         total = track.counts.missing if only is None else count_missing(track, only)
+        return self.run_cells(missing_cells(track, only), total, progress, stop)
+
+    def run_cells(
+        self,
+        missing: Iterable[Cell],
+        total: int,
+        progress: Callable[[Progress], None] | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> Graded:
+        """As `run`, of these cells, of which there are `total`."""
         graded, complete, why = 0, True, ""
         cut_texts = traits_of(self._grader).cut_texts
         cut_before = cut_texts()
@@ -141,7 +151,6 @@ class Grading:
             return Graded(0)
         meter = self._meter()
         ends = float("inf")
-        missing: Iterable[Cell] = missing_cells(track, only)
         if meter is not None:
             missing = takewhile(lambda _: not (stop and stop()), missing)
         batches = self._grader.grade(missing)
@@ -178,9 +187,13 @@ class Grading:
 
     def estimate(self, track: LoadedTrack) -> Estimate:
         """What it would take to grade all cells without a grade; asks nobody."""
+        return self.estimate_cells(missing_cells(track), track.counts.missing)
+
+    def estimate_cells(self, missing: Iterable[Cell], total: int) -> Estimate:
+        """As `estimate`, of these cells, of which there are `total`."""
         self._meter()
         estimate = traits_of(self._grader).estimate
-        return Estimate(track.counts.missing) if estimate is None else estimate(missing_cells(track))
+        return Estimate(total) if estimate is None else estimate(missing)
 
     def _record(self, batch: Sequence[tuple[Cell, Answer]]) -> None:
         """Stores a batch of answers in one transaction."""

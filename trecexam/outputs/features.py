@@ -12,6 +12,7 @@ from trecexam.features.items.outputs import ITEMS
 from trecexam.features.leaderboard.outputs import LEADERBOARD
 from trecexam.features.override.outputs import OVERRIDE
 from trecexam.features.ragval.extra_outputs import RAGVAL
+from trecexam.features.support.outputs import SUPPORT_FEATURE
 from trecexam.line.output_files import Feature
 
 #: In the order of the manifest, and of the sections of the report.
@@ -26,5 +27,6 @@ FEATURES: tuple[Feature, ...] = (
     DISAGREEMENTS,
     ERAG,
     RAGVAL,
+    SUPPORT_FEATURE,
     EXAMS,
 )

@@ -12,6 +12,7 @@ from ir_measures import Measure
 from ir_measures.providers.base import NOT_PROVIDED
 
 from trecexam.scores.cover import NUGGET_SCORES  # registers Cover and nCover
+from trecexam.scores.support import SUPPORT  # registers them
 
 #: Measures on subtopics (here: items), computed by ndeval.
 DIVERSITY = frozenset(
@@ -50,6 +51,12 @@ def measure(name: str | Measure, *, official: bool = False) -> Measure:
     """
     parsed = name if isinstance(name, Measure) else _parse(name)
     _check_parameters(parsed)
+    if parsed.NAME in SUPPORT:
+        if official:
+            raise ValueError(
+                f"{parsed} is of responses and what they cite, which official judgments don't have"
+            )
+        return parsed
     _check_provider(parsed)
     if official and parsed.NAME in COVER:
         raise ValueError(
