@@ -11,6 +11,8 @@ from converters.lines import decode, iter_filled
 
 #: What TREC RAG 2024 calls them; the place is the rating.
 LABELS = ("no_support", "partial_support", "full_support")
+#: What stands in place of a label, and why: see `trecexam.features.support.tables`.
+NO_LABEL = frozenset(("no_text", "not_graded", "unparsed", "refused", "error", "out_of_range", "uncited"))
 _COLUMNS = ("run", "query_id", "sentence", "doc_id", "label")
 
 
@@ -60,6 +62,9 @@ def read_support_labels(
             run, query_id, place, doc_id, label = (fields[column] for column in places)
             if not place.isdecimal() or not 1 <= len(place) <= 9:
                 raise ConversionError(path, number, f"'{place[:40]}' is no sentence: they count from 1")
+            if label not in LABELS and label not in NO_LABEL:
+                known = ", ".join(LABELS)
+                raise ConversionError(path, number, f"'{label[:40]}' is no label; there are {known}")
             if label in LABELS and not doc_id:
                 raise ConversionError(path, number, f"'{label}' of no passage: doc_id is empty")
         except ConversionError as error:

@@ -12,7 +12,7 @@ import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import aligned_option, json_option, track_argument, wide_option
 from trecexam.cli.signals import exit_status, signals
-from trecexam.cli.working import show_estimate, used
+from trecexam.cli.working import show_estimate, used_now
 from trecexam.tables.fitted import Layout
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
@@ -121,12 +121,8 @@ def _say(done: SupportReport, output: Path | None) -> None:
     for remark in done.remarks():
         click.echo(printable(remark), err=True)
     if done.usage is not None:
-        from trecexam.graders.base import Usage
-
-        now = dict(done.usage["this_update"])
-        cost = now.pop("cost")
-        used(Usage(**now), cost)
-    what = f"{plural(done.graded.cells, 'citation')} graded now" if done.graded.cells else "nothing to grade"
+        used_now(done.usage)
+    what = f"{plural(done.graded.cells, 'citation')} graded now"
     click.echo(
         f"{what}, {plural(len(done.cells.statements), 'sentence')}{f': {output}' if output else ''}", err=True
     )

@@ -26,7 +26,7 @@ from trecexam.scores.leaderboard import leaderboard as leaderboard_of
 from trecexam.scores.measures import DIVERSITY
 from trecexam.scores.support import SUPPORT
 from trecexam.scores.values import MeasureValues
-from trecexam.tables.text import shorten_list
+from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
     from trecexam.line.measure_names import MeasureLike
@@ -183,7 +183,12 @@ def leaderboard(
     best = track.traits.scale.max_rating
     above = above_scale(board.measures, track.config, best)
     known = own_cautions(track) if measures is None else without_vital(board.measures, track.bank)
-    return replace(board, cautions=(*known, *above))
+    ranked = len(values.runs) - len(track.responses.keys() & set(values.runs))
+    unsupported: tuple[str, ...] = ()
+    if ranked and (of_support := [name for name in board.measures if name in SUPPORT]):
+        some = f"{ranked:,} of {plural(len(values.runs), 'run')}"
+        unsupported = (f"{some}: no generated responses, so 0 in {', '.join(of_support)}",)
+    return replace(board, cautions=(*known, *above, *unsupported))
 
 
 def own_leaderboard(track: LoadedTrack) -> Leaderboard:

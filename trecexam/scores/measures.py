@@ -11,8 +11,9 @@ import ir_measures
 from ir_measures import Measure
 from ir_measures.providers.base import NOT_PROVIDED
 
+import trecexam.scores.support_measures  # noqa: F401  registers SupportP, SupportR, SupportF1
 from trecexam.scores.cover import NUGGET_SCORES  # registers Cover and nCover
-from trecexam.scores.support import SUPPORT  # registers them
+from trecexam.scores.support import SUPPORT
 
 #: Measures on subtopics (here: items), computed by ndeval.
 DIVERSITY = frozenset(
