@@ -60,7 +60,7 @@ def read_support_labels(
             if len(fields) <= max(places):
                 raise ConversionError(path, number, f"{len(fields)} columns, and the header has more")
             run, query_id, place, doc_id, label = (fields[column] for column in places)
-            if not place.isdecimal() or not 1 <= len(place) <= 9:
+            if not place.isdecimal() or len(place) > 9 or int(place) < 1:
                 raise ConversionError(path, number, f"'{place[:40]}' is no sentence: they count from 1")
             if label not in LABELS and label not in NO_LABEL:
                 known = ", ".join(LABELS)

@@ -43,6 +43,9 @@ _NAMED = 20
     "--against", type=_FILE, metavar="FILE", help="Others, to compare with: counts by label, and kappa."
 )
 @click.option(
+    "--by", type=click.Choice(["run", "query"]), default="run", help="A row for each [default: run]."
+)
+@click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
@@ -59,6 +62,7 @@ def support(
     truncate: int | None,
     labels: Path | None,
     against: Path | None,
+    by: str | None,
     output: Path | None,
     estimate: bool,
     wide: bool,
@@ -106,8 +110,10 @@ def support(
             click.echo(line, err=True)
         show.table(done.agreement.table, as_json=as_json)
     else:
-        layout = Layout(("run",)) if people else None
-        show.table(done.table(), as_json=as_json, layout=layout, wide=wide, aligned=aligned)
+        layout = Layout(("run", "query_id") if by == "query" else ("run",)) if people else None
+        show.table(
+            done.table(by_query=by == "query"), as_json=as_json, layout=layout, wide=wide, aligned=aligned
+        )
     return exit_status(caught, 0 if done.graded.complete and not done.rejected else 1)
 
 

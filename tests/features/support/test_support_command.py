@@ -112,7 +112,9 @@ def test_sentences_are_graded_once_with_the_first_passage_that_they_cite(
         assert labels(root)[1] == ("good", "q1", "2", "q1-cost", "full_support")
 
 
-def test_scores_are_those_of_the_labels_by_sums_written_out(tmp_path: Path) -> None:
+def test_scores_are_those_of_the_labels_by_sums_written_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with serving(judging) as server:
         root = make_cited_track(tmp_path / "track", server.url, citations="all")
         assert run(["support", str(root)]) == 0
@@ -131,6 +133,15 @@ def test_scores_are_those_of_the_labels_by_sums_written_out(tmp_path: Path) -> N
                 ]
                 statement = given["answer"][int(label["sentence"]) - 1]["text"]
                 assert label["label"] == label_of(statement, texts[label["doc_id"]])
+        capsys.readouterr()
+        assert run(["support", str(root), "--by", "query"]) == 0
+        lines = list(csv.DictReader(capsys.readouterr().out.splitlines(), delimiter="\t"))
+        keys = [(row["run"], row["query_id"]) for row in lines]
+        assert keys == [("good", "q1"), ("good", "q2"), ("poor", "q1")]
+        for row in lines:
+            values = tuple(float(row[name]) for name in ("SupportP", "SupportR", "SupportF1"))
+            assert values == pytest.approx(naive(table, row["run"], (row["query_id"],)), abs=1e-6)
+        assert (lines[2]["out_of_range"], lines[2]["words"]) == ("1", "4.000000")
         before = len(server.bodies)
         assert run(["support", str(root), "--citations", "first", "-o", str(tmp_path / "first")]) == 0
         assert len(server.bodies) == before
@@ -164,6 +175,41 @@ def test_updates_grade_support_and_leaderboard_and_report_show_it(
     before = (root / "out" / "support_runs.tsv").read_bytes()
     assert run(["support", str(root)]) == 0
     assert (root / "out" / "support_runs.tsv").read_bytes() == before
+
+
+def test_a_track_needs_no_bank_for_support_alone(tmp_path: Path) -> None:
+    with serving(judging) as server:
+        root = make_cited_track(tmp_path / "track", server.url)
+        (root / "bank.nuggets.jsonl").unlink()
+        (root / "trecexam.toml").write_text(
+            f'[support]\nname = "openai"\nmodel = "tiny"\nbase_url = "{server.url}"\n'
+        )
+        assert run(["support", str(root)]) == 0
+    (good, poor) = rows(root / "out" / "support_runs.tsv")
+    assert (good["run"], float(good["SupportP"]), poor["responses"]) == ("good", 0.875, "1")
+
+
+def test_other_commands_live_with_measures_of_support(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(judging) as server:
+        root = make_cited_track(tmp_path / "track", server.url, more='[scores]\nmeasures = ["SupportP"]\n')
+        assert run(["watch", str(root), "--once"]) == 0
+        worse = json.loads(json.dumps(GOOD).replace("move heat", "sing songs").replace("salt", "blue"))
+        write_responses(root / "runs" / "good.jsonl", *worse)
+        assert run(["watch", str(root), "--once"]) == 0
+        board = rows(root / "out" / "leaderboard.tsv")
+        assert [float(row["SupportP"]) for row in board] == [0.5, 0]
+        assert (root / "out" / "history" / "000002.json").exists()
+        capsys.readouterr()
+        for command in (["judge-next", str(root)], ["judge-next", str(root), "-m", "SupportR"]):
+            assert run(command) == 2
+            assert (
+                "is of what responses cite, and no judgment of a passage changes it"
+                in capsys.readouterr().err
+            )
+        assert run(["leaderboard", str(root), "--pairs"]) == 0
+        assert run(["leaderboard", str(root), "--official"]) == 2
 
 
 def test_without_the_section_the_measures_are_refused_in_a_line(

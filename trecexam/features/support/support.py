@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from trecexam.bank.asked import QUERY
 from trecexam.errors import TrecexamError
 from trecexam.features.support.comparison import SupportAgreement, compare_labels, read_labels, with_labels
-from trecexam.features.support.tables import labels_table, remarks, runs_table
+from trecexam.features.support.tables import labels_table, queries_table, remarks, runs_table
 from trecexam.files import atomic as files
 from trecexam.files.stamps import Rejected
 from trecexam.files.track_lock import TrackLock
-from trecexam.graders.base import Estimate
+from trecexam.graders.base import Answer, Cell, Estimate
 from trecexam.line.grading import Graded, Progress
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.loader import TrackLoader
@@ -59,8 +60,10 @@ class SupportReport:
         average = track.config.scores.average
         return leaderboard_of(values, SUPPORT, values.query_ids, answered, average=average)
 
-    def table(self) -> Table:
-        """A row for each run, see `runs_table`."""
+    def table(self, *, by_query: bool = False) -> Table:
+        """A row for each run, see `runs_table`; or for each response, see `queries_table`."""
+        if by_query:
+            return queries_table(self.cells, self.track.responses)
         return runs_table(self.cells, self.board, self.track.responses)
 
     def labels(self) -> Table:
@@ -154,13 +157,24 @@ def _cells(track: LoadedTrack) -> SupportCells:
     return track.support
 
 
+class _NoBank:
+    """Stands for the grader of a track without a bank, whose queries are then those that it names."""
+
+    item_kinds = frozenset({QUERY})
+    identity: Mapping[str, Any] = {"grader": "none"}
+
+    def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
+        raise TrecexamError("a track without a bank is graded for support alone")
+
+
 @contextmanager
 def _loading(
     loader: TrackLoader, citations: Literal["first", "all"] | None, truncate: int | None
 ) -> Iterator[TrackLoader]:
     """The loader, or another one of the same track with these settings."""
     config = loader.folder.config
-    if config.grades_support and citations is None and truncate is None:
+    own = citations is None and truncate is None and loader.folder.bank(optional=True)
+    if config.grades_support and own:
         yield loader
         return
     of_support = config.support.model_copy(update={} if citations is None else {"citations": citations})
@@ -169,5 +183,7 @@ def _loading(
     # One process writes the store at a time.
     loader.close()
     given = None if loader.track_grader.is_own else loader.grader
+    if given is None and not loader.folder.bank(optional=True):
+        given = _NoBank()
     with TrackLoader(replace(loader.folder, config=changed), given) as other:
         yield other

@@ -9,6 +9,7 @@ from converters.support_labels import LABELS
 from trecexam.line.sheets import ERROR, MISSING, REFUSED, UNPARSED
 from trecexam.line.support import NO_TEXT, Statement, SupportCells, count_codes
 from trecexam.scores.leaderboard import Leaderboard
+from trecexam.scores.support import SUPPORT, support_scores
 from trecexam.tables.table import Table, Value
 from trecexam.tables.text import plural, shorten_list
 
@@ -45,6 +46,12 @@ def _rows(cells: SupportCells, place: int, statement: Statement) -> Iterator[tup
         yield (*key, "", "uncited")
 
 
+#: What stands behind the measures, see `runs_table`.
+_COUNTED = (
+    "uncited", "out_of_range", "no_text", "no_label", "words", "sentences", "citations", "over_limit"
+)  # fmt: skip
+
+
 def runs_table(cells: SupportCells, board: Leaderboard, responses: Mapping[str, Sequence[Response]]) -> Table:
     """A row for each run of responses, best weighted precision first.
 
@@ -54,35 +61,46 @@ def runs_table(cells: SupportCells, board: Leaderboard, responses: Mapping[str, 
     sentence; `over_limit`, responses over a limit of their track.
     """
     measures = [column for name in board.measures for column in (name, f"{name}.stderr")]
-    header = (
-        "run", "responses", *measures, "uncited", "out_of_range", "no_text", "no_label", "words", "sentences",
-        "citations", "over_limit",
-    )  # fmt: skip
     of_run: dict[str, list[int]] = {run: [] for run in responses}
     for place, statement in enumerate(cells.statements):
         of_run[statement.run].append(place)
-    rows: list[tuple[Value, ...]] = []
-    for row in board.rows:
-        places, given = of_run[row.run], responses[row.run]
-        statements = [cells.statements[place] for place in places]
-        counts = count_codes([code for place in places for code in cells.codes[place]])
-        uncited = sum(not (each.citations or each.out_of_range) for each in statements)
-        rows.append(
-            (
-                row.run,
-                len(given),
-                *(value for score in row.scores for value in (score.mean, score.stderr)),
-                _mean(uncited, len(statements)),
-                sum(each.out_of_range for each in statements),
-                counts["no_text"],
-                counts["ungraded"] + counts["unread"],
-                _mean(sum(response.n_words for response in given), len(given)),
-                _mean(len(statements), len(given)),
-                _mean(sum(each.citations for each in statements), len(statements)),
-                sum(bool(response.over) for response in given),
-            )
+    rows = tuple(
+        (
+            row.run,
+            len(responses[row.run]),
+            *(value for score in row.scores for value in (score.mean, score.stderr)),
+            *_counted(cells, of_run[row.run], responses[row.run]),
         )
-    return Table(header, tuple(rows))
+        for row in board.rows
+    )
+    return Table(("run", "responses", *measures, *_COUNTED), rows)
+
+
+def queries_table(cells: SupportCells, responses: Mapping[str, Sequence[Response]]) -> Table:
+    """A row for each response, by run and query, with the columns of `runs_table` but for standard errors."""
+    rows: list[tuple[Value, ...]] = []
+    for run in sorted(responses):
+        for response in sorted(responses[run], key=lambda each: each.query_id):
+            places = cells.responses.get((run, response.query_id), ())
+            scores = support_scores([cells.weights(place) for place in places])
+            rows.append((run, response.query_id, *scores, *_counted(cells, places, [response])))
+    return Table(("run", "query_id", *SUPPORT, *_COUNTED), tuple(rows))
+
+
+def _counted(cells: SupportCells, places: Sequence[int], responses: Sequence[Response]) -> tuple[Value, ...]:
+    """The columns `_COUNTED` of these responses, whose statements are at these places."""
+    statements = [cells.statements[place] for place in places]
+    counts = count_codes([code for place in places for code in cells.codes[place]])
+    return (
+        _mean(sum(not (each.citations or each.out_of_range) for each in statements), len(statements)),
+        sum(each.out_of_range for each in statements),
+        counts["no_text"],
+        counts["ungraded"] + counts["unread"],
+        _mean(sum(response.n_words for response in responses), len(responses)),
+        _mean(len(statements), len(responses)),
+        _mean(sum(each.citations for each in statements), len(statements)),
+        sum(bool(response.over) for response in responses),
+    )
 
 
 def remarks(
