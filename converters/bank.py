@@ -1,10 +1,11 @@
 """Test banks: exam questions and nuggets, in the forms of the Rubric workbench and of nuggetizer.
 
 A line a query: `query_id, query_text, questions|items: [{question_id|nugget_id, question_text|nugget_text,
-gold_answers?, facet_id?, importance?, retired?, origin?}]`; or a line an item, which is easily edited:
-`query_id, question|nugget, question_id?|nugget_id?, ...`, or as older banks have it `query_id, qid, question,
-facet_id, choices, correct, correctKey`; or `qid, nuggets: [{text, importance}]` (see `converters.nuggets`);
-or `question_id, question, content`, RAGVAL's question with its block (see `converters.knowledge`); or gold
+gold_answers?, facet_id?, importance?, weight?, retired?, origin?}]`; or a line an item, which is easily
+edited: `query_id, question|nugget, question_id?|nugget_id?, ...`, or as older banks have it `query_id, qid,
+question, facet_id, choices, correct, correctKey`; or `qid, nuggets: [{text, importance}]` (see
+`converters.nuggets`); or `qid, rubrics: [{criterion, weight}]` (see `converters.research_rubrics`); or
+`question_id, question, content`, RAGVAL's question with its block (see `converters.knowledge`); or gold
 outputs (see `converters.gold`). Where an id is missing it is `query_id/md5(text)`.
 """
 
@@ -24,6 +25,7 @@ from converters.lines import Head, first_object
 from converters.nuggets import IMPORTANCES, QUERY_KEYS, has_nuggets, is_assigned
 from converters.records import Item, Query
 from converters.registry import Format
+from converters.research_rubrics import has_rubrics
 
 EXAMPLE = '{"query_id": "q1", "questions": [{"question_id": "q1/1", "question_text": "What ...?"}]}'
 
@@ -166,7 +168,8 @@ def write_bank(items: Iterable[Item], file: BinaryIO) -> None:
                 "choices": [list(choice) for choice in item.choices],
                 "importance": item.importance,
                 **({"retired": True} if item.retired else {}),
-                **({"origin": item.origin._asdict()} if item.origin else {}),
+                **({"origin": item.origin.row} if item.origin else {}),
+                **({} if item.weight is None else {"weight": item.weight}),
             }
             for item in group
             if item.kind != GOLD
@@ -184,6 +187,8 @@ def _sniff(start: Head) -> bool:
         return False
     if has_nuggets(row):
         return any(key in row for key in (*QUERY_KEYS, "query")) and not is_assigned(row)
+    if has_rubrics(row):
+        return any(key in row for key in QUERY_KEYS)
     if has_question(row) or is_gold(row):
         return True
     return "query_id" in row and any(key in row for key in LINE_KEYS)

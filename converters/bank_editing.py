@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from converters.bank import distinct_items
 from converters.bank_lines import (
     ID_KEYS,
+    RUBRICS,
     SINGLE_ID_KEYS,
     SINGLE_TEXT_KEYS,
     TEXT_KEYS,
@@ -33,6 +34,7 @@ from converters.json_splice import dumped, elements, member, with_element, with_
 from converters.nuggets import ITEM_KEYS as NUGGET_ID_KEYS
 from converters.nuggets import TEXT_KEYS as NUGGET_TEXT_KEYS
 from converters.records import Item
+from converters.research_rubrics import TEXT_KEYS as RUBRIC_TEXT_KEYS
 
 #: Where an item's changes are noted.
 EDITS = "edits"
@@ -128,7 +130,11 @@ def with_item(content: bytes, path: Path, item: Item, note: Mapping[str, Any]) -
     lines = _lines(content, path)
     old = _items(lines, path)
     places = list(_places(lines, item.query_id))
-    like = next((place for place in reversed(places) if place.item.kind == item.kind), None)
+    # A new item has no weight, which each one of a list of rubrics needs.
+    fitting = [
+        place for place in places if place.item.kind == item.kind and not _of_rubrics(lines[place.line])
+    ]
+    like = fitting[-1] if fitting else None
     noted = {**({"importance": item.importance} if item.importance else {}), EDITS: [{**note, "added": True}]}
     after = places[-1].line if places else _last(lines)
     listing = None if like is None else _listing(lines[like.line].text)
@@ -228,6 +234,8 @@ def _places(lines: list[_Line], query_id: str) -> Iterator[_Place]:
                 keys = ("question_id",), ("question",)
             elif line.parsed.nuggets:
                 keys = NUGGET_ID_KEYS, NUGGET_TEXT_KEYS
+            elif line.parsed.form is RUBRICS:
+                keys = NUGGET_ID_KEYS, RUBRIC_TEXT_KEYS
             elif item.kind == GOLD:
                 keys = (), ()
             elif listing is None:
@@ -239,11 +247,15 @@ def _places(lines: list[_Line], query_id: str) -> Iterator[_Place]:
 
 def _listing(line: str) -> int | None:
     """Where the list of a line's items begins; None where the line is one item."""
-    for key in ("questions", "items", "nuggets"):
+    for key in ("questions", "items", "nuggets", "rubrics"):
         value = member(line, 0, key)
         if value is not None and line[value.start] == "[":
             return value.start
     return None
+
+
+def _of_rubrics(line: _Line) -> bool:
+    return line.parsed is not None and line.parsed.form is RUBRICS
 
 
 def _find(lines: list[_Line], path: Path, item_id: str) -> _Place:

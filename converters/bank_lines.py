@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from converters.errors import ConversionError
-from converters.fields import a_flag, a_text, an_id, an_origin, made_id
+from converters.fields import a_flag, a_text, a_weight, an_id, an_origin, made_id
 from converters.gold import gold_items, gold_query, is_gold
 from converters.knowledge import has_question, question_items, question_of
 from converters.lines import Head, first_object, head, iter_filled, parse_object
 from converters.nuggets import has_nuggets, importance_of, nugget_items, query_of
 from converters.records import Item
+from converters.research_rubrics import has_rubrics, rubric_items
 
 #: By kind, which keys hold an item's id and text; the first one that has a value counts.
 ID_KEYS = {"question": ("question_id", "item_id", "id"), "nugget": ("nugget_id", "item_id", "id")}
@@ -45,10 +46,11 @@ class LineForm:
 
 
 NUGGETS = LineForm(has_nuggets, query_of, nugget_items)
+RUBRICS = LineForm(has_rubrics, query_of, rubric_items)
 JUDGED = LineForm(has_question, question_of, question_items)
 GOLDEN = LineForm(is_gold, gold_query, gold_items, forgiving=True)
 #: In the order in which a line is tried.
-FORMS = (NUGGETS, JUDGED, GOLDEN)
+FORMS = (NUGGETS, RUBRICS, JUDGED, GOLDEN)
 
 
 def _form(row: Mapping[str, Any]) -> LineForm | None:
@@ -165,6 +167,7 @@ def _items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[Item]:
             importance=importance_of(path, number, entry, query_id),
             retired=a_flag(path, number, entry, "retired"),
             origin=an_origin(path, number, entry),
+            weight=a_weight(path, number, entry, f"an item of query '{query_id}'"),
         )
 
 
@@ -184,6 +187,7 @@ def _single(path: Path, number: int, row: Mapping[str, Any], query_id: str) -> I
         importance=importance_of(path, number, row, query_id),
         retired=a_flag(path, number, row, "retired"),
         origin=an_origin(path, number, row),
+        weight=a_weight(path, number, row, what),
     )
 
 

@@ -13,6 +13,8 @@ from converters.errors import ConversionError
 from converters.records import Origin
 
 Path = str | os.PathLike[str]
+#: Weights are at most so much, so that sums of them are finite.
+MOST_WEIGHT = 1_000_000_000
 # What C's isspace, bytes.split and so the readers split at; str.split would split at a no-break space too.
 _SPACE = re.compile(r"[ \t\n\r\v\f\0]")
 
@@ -69,6 +71,30 @@ def a_flag(path: Path, line: int, row: Mapping[str, Any], key: str) -> bool:
     raise ConversionError(path, line, f'"{key}" is neither true nor false: {value!r}'[:200])
 
 
+def a_weight(path: Path, line: int, row: Mapping[str, Any], what: str) -> float | None:
+    """The object's `weight`: how much an item counts, negative where it counts against; None without one.
+
+    Args:
+        what: the item, as "an item of query 'q1'".
+
+    Raises:
+        ConversionError: it is no number, or 0, or beyond `MOST_WEIGHT`.
+    """
+    value = row.get("weight")
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ConversionError(path, line, f"the weight of {what} is no number: {value!r}"[:200])
+    # Not of infinities and nan, too.
+    if not abs(value) <= MOST_WEIGHT:
+        raise ConversionError(path, line, f"the weight of {what} is {value}: at most {MOST_WEIGHT:,}")
+    if value == 0:
+        raise ConversionError(
+            path, line, f'the weight of {what} is 0: take it out ("retired": true), or give it another'
+        )
+    return float(value)
+
+
 def an_origin(path: Path, line: int, row: Mapping[str, Any]) -> Origin | None:
     """The object's `origin`: where a generated item comes from. None where it has none.
 
@@ -83,7 +109,7 @@ def an_origin(path: Path, line: int, row: Mapping[str, Any]) -> Origin | None:
     seed = value.get("seed")
     if isinstance(seed, bool) or not isinstance(seed, int | None):
         raise ConversionError(path, line, f'"seed" of the origin is no whole number: {seed!r}'[:200])
-    parts = {name: value.get(name, "") for name in ("prompt", "model", "time", "text")}
+    parts = {name: value.get(name, "") for name in ("prompt", "model", "time", "text", "importance")}
     for name, part in parts.items():
         if not isinstance(part, str):
             raise ConversionError(path, line, f'"{name}" of the origin is no text: {part!r}'[:200])

@@ -30,7 +30,7 @@ KINDS = (TRUTHFULNESS, RELEVANCE)
 ID_KEYS = ("block_id", "id", "doc_id")
 CONTENT_KEYS = ("content", "text")
 #: Keys of other forms of bank lines, and of other formats.
-_OTHERS = ("query_id", "qid", "topic_id", "questions", "items", "nuggets", "nugget", "choices")
+_OTHERS = ("query_id", "qid", "topic_id", "questions", "items", "nuggets", "nugget", "rubrics", "choices")
 _SPACE = re.compile(r"\s")
 Path = str | os.PathLike[str]
 
@@ -151,7 +151,7 @@ def question_row(items: Sequence[Item]) -> dict[str, Any]:
         "question": item.text,
         "content": item.gold_answers[0],
         **({"retired": True} if item.retired else {}),
-        **({"origin": item.origin._asdict()} if item.origin else {}),
+        **({"origin": item.origin.row} if item.origin else {}),
     }
 
 

@@ -7,12 +7,12 @@ line says which of them one passage or answer holds: those are grades.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 from converters.errors import ConversionError
-from converters.fields import a_flag, a_text, an_id, made_id
+from converters.fields import a_flag, a_text, a_weight, an_id, made_id
 from converters.records import Item, RecordedGrade, Response, Sentence
 from converters.segment import safe_name
 
@@ -73,7 +73,7 @@ def nugget_items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[It
             "these nuggets have assignments: they are grades, not a bank; name the file with `recorded` in "
             "[grader], or give the nuggets alone",
         )
-    for entry, item_id, text in _nuggets(path, number, row, query_id):
+    for entry, item_id, text in listed_items(path, number, row, query_id):
         facet = entry.get("mapped_sub_narrative")
         yield Item(
             query_id,
@@ -83,6 +83,7 @@ def nugget_items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[It
             facet_id=facet if isinstance(facet, str) and facet.strip() else None,
             importance=importance_of(path, number, entry, query_id),
             retired=a_flag(path, number, entry, "retired"),
+            weight=a_weight(path, number, entry, f"a nugget of query '{query_id}'"),
         )
 
 
@@ -100,7 +101,7 @@ def assigned_grades(path: Path, number: int, row: Mapping[str, Any]) -> Iterator
     doc_id = _doc_id(path, number, row, query_id)
     text = next((row[key] for key in _DOC_TEXT_KEYS if isinstance(row.get(key), str)), "")
     model = row.get("model")
-    for entry, item_id, nugget in _nuggets(path, number, row, query_id):
+    for entry, item_id, nugget in listed_items(path, number, row, query_id):
         if not nugget.strip():
             continue
         assignment = next((entry[key] for key in ASSIGNMENT_KEYS if entry.get(key) is not None), None)
@@ -158,23 +159,34 @@ def importance_of(path: Path, number: int, entry: Mapping[str, Any], query_id: s
     return importance
 
 
-def _nuggets(
-    path: Path, number: int, row: Mapping[str, Any], query_id: str
+def listed_items(
+    path: Path,
+    number: int,
+    row: Mapping[str, Any],
+    query_id: str,
+    kind: str = "nugget",
+    text_keys: Sequence[str] = TEXT_KEYS,
 ) -> Iterator[tuple[dict[str, Any], str, str]]:
-    """Each nugget of a line, its id and its text.
+    """Each item of a line, its id and its text.
 
     Where it has no id, one is made of its text, with a number where an earlier one of the line has that id:
     nuggetizer counts two nuggets with the same text as two, in banks and assignments alike.
+
+    Args:
+        kind: what an item is called; the line lists them under its plural.
+        text_keys: where an item's text stands; the first one that has a value counts.
+
+    Raises:
+        ConversionError: there is none, or one without a text.
     """
-    listed = row.get("nuggets")
+    listed = row.get(f"{kind}s")
     if not isinstance(listed, list) or not listed:
-        raise ConversionError(path, number, f"query '{query_id}' has no nuggets")
+        raise ConversionError(path, number, f"query '{query_id}' has no {kind}s")
     used_ids: set[str] = set()
     for entry in listed:
         if not isinstance(entry, dict):
-            raise ConversionError(path, number, f"a nugget of query '{query_id}' is no JSON object")
-        what = f"a nugget of query '{query_id}'"
-        text = a_text(path, number, entry, TEXT_KEYS, what, blank=True)
+            raise ConversionError(path, number, f"a {kind} of query '{query_id}' is no JSON object")
+        text = a_text(path, number, entry, text_keys, f"a {kind} of query '{query_id}'", blank=True)
         if all(entry.get(key) is None for key in ITEM_KEYS):
             made = made_id(query_id, text)
             numbered = (f"{made}-{place}" for place in range(2, len(listed) + 2))

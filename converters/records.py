@@ -54,7 +54,8 @@ class Origin(NamedTuple):
     """Where a generated item comes from.
 
     `prompt` and `model` are names, `seed` is None where none was set, `time` is ISO 8601 in UTC. `text` is
-    the item's text as it was generated: an item that reads otherwise was edited by a person.
+    the item's text as it was generated, and `importance` what it was called then ("" where nothing): an item
+    that is otherwise was edited by a person.
     """
 
     prompt: str
@@ -62,6 +63,12 @@ class Origin(NamedTuple):
     seed: int | None
     time: str
     text: str
+    importance: str = ""
+
+    @property
+    def row(self) -> dict[str, str | int | None]:
+        """What files hold of it: an importance only where there is one."""
+        return {key: value for key, value in self._asdict().items() if key != "importance" or value}
 
 
 class Item(NamedTuple):
@@ -72,6 +79,8 @@ class Item(NamedTuple):
     set by trecexam where the grader is told the query as well; files have none. `importance` is "vital" or
     "okay" as TREC's assessors say it of nuggets, "" where nobody did; no grader is told it. A `retired`
     item is no longer asked about; its grades are kept. `origin` is None where a person wrote the item.
+    `weight` is how much it counts, not 0, and negative where it counts against; None where the bank does not
+    say. No grader is told it.
     """
 
     query_id: str
@@ -85,6 +94,12 @@ class Item(NamedTuple):
     importance: str = ""
     retired: bool = False
     origin: Origin | None = None
+    weight: float | None = None
+
+    @property
+    def counted_weight(self) -> float:
+        """Its weight among others that have one: 1 where the bank does not say."""
+        return 1.0 if self.weight is None else self.weight
 
 
 class Citation(NamedTuple):

@@ -165,7 +165,7 @@ class _Xml:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = path
-        self._found: list[tuple[int, Query]] = []
+        self._queries: list[tuple[int, Query]] = []
         self._open: list[str] = []
         # The depth of the topic that is open, and its line; 0 where none is.
         self._depth = 0
@@ -190,7 +190,7 @@ class _Xml:
             raise ConversionError(
                 self._path, error.lineno, f"not valid XML: {expat.ErrorString(error.code)}"
             ) from None
-        return self._found
+        return self._queries
 
     def _start(self, name: str, attributes: Mapping[str, str]) -> None:
         name = _local(name)
@@ -216,7 +216,7 @@ class _Xml:
     def _end(self, _: str) -> None:
         if self._depth == len(self._open):
             fields = {name: "".join(parts) for name, parts in self._fields.items()}
-            self._found.append((self._line, _query(self._path, self._line, fields, "".join(self._direct))))
+            self._queries.append((self._line, _query(self._path, self._line, fields, "".join(self._direct))))
             self._depth = 0
         self._open.pop()
 

@@ -111,18 +111,18 @@ class _Oddities:
     def __init__(self, path: Path, on_error: Callable[[ConversionError], None] | None) -> None:
         self._path = path
         self._on_error = on_error
-        self._found: dict[str, tuple[ConversionError, int]] = {}
+        self._errors: dict[str, tuple[ConversionError, int]] = {}
 
     def add(self, number: int, kind: str, reason: str) -> None:
         error = ConversionError(self._path, number, reason)
         if self._on_error is not None:
             self._on_error(error)
         else:
-            first, count = self._found.get(kind, (error, 0))
-            self._found[kind] = first, count + 1
+            first, count = self._errors.get(kind, (error, 0))
+            self._errors[kind] = first, count + 1
 
     def log(self) -> None:
-        for first, count in self._found.values():
+        for first, count in self._errors.values():
             logging.getLogger("converters").warning("%s (%d such cases)", first, count)
 
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import gc
-import json
 import os
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
 import real_trec_eval
-from support import RECORDED, SHARED, HashGrader, make_small_track
+from support import SHARED, HashGrader, graded_track, make_small_track
 
-import trecexam
-from trecexam.cli.main import run
-from trecexam.tables.plots.model import Drawing
+from trecexam.tables.plots.model import Drawing, Plot
 
 # A machine that has other work to do is slow, not wrong.
 hypothesis.settings.register_profile("trecexam", deadline=None, max_examples=50)
@@ -68,17 +65,15 @@ def hash_grader() -> HashGrader:
 
 
 @pytest.fixture
-def graded(tmp_path: Path) -> Path:
+def graded(graded_once: Path, tmp_path: Path) -> Path:
     """A track that the `recorded` grader has graded; every pooled cell is in the recording."""
-    root = make_small_track(tmp_path / "track")
-    with trecexam.open_track(root, grader=HashGrader()) as track:
-        track.update()
-        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in track.grades()))
-    shutil.rmtree(root / "out")
-    shutil.rmtree(root / ".trecexam")
-    (root / "trecexam.toml").write_text(RECORDED)
-    assert run(["watch", str(root), "--once"]) == 0
-    return root
+    return Path(shutil.copytree(graded_once, tmp_path / "track"))
+
+
+@pytest.fixture(scope="session")
+def graded_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `graded` copies."""
+    return graded_track(tmp_path_factory.mktemp("graded") / "track")
 
 
 @pytest.fixture(scope="session")
@@ -95,14 +90,27 @@ def trec_eval(request: pytest.FixtureRequest) -> real_trec_eval.TrecEval:
     return real_trec_eval.build(request.param)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def draw() -> Iterator[Callable[[Plot], Drawing]]:
+    """Every update makes the whole report, but only tests with the mark `plots` have it drawn, by this."""
+    from trecexam.tables.plots import canvas
+
+    with pytest.MonkeyPatch.context() as patch:
+        drawn = canvas._drawn
+        patch.setattr(canvas, "_drawn", _not_drawn)
+        yield drawn
+
+
 @pytest.fixture(autouse=True)
-def quick_plots(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every test's updates make the whole report, but only those with the mark `plots` have it drawn."""
-    if request.node.get_closest_marker("plots") is None:
-        monkeypatch.setattr(
-            "trecexam.tables.plots.canvas._drawn",
-            lambda plot: Drawing(f'<svg id="{plot.name}"></svg>'.encode(), b"not drawn in this test"),
-        )
+def drawn_where_marked(
+    request: pytest.FixtureRequest, draw: Callable[[Plot], Drawing], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if request.node.get_closest_marker("plots"):
+        monkeypatch.setattr("trecexam.tables.plots.canvas._drawn", draw)
+
+
+def _not_drawn(plot: Plot) -> Drawing:
+    return Drawing(f'<svg id="{plot.name}"></svg>\n'.encode(), b"not drawn in this test")
 
 
 @pytest.fixture(autouse=True)

@@ -16,12 +16,22 @@ if ! command -v chromium >/dev/null && command -v apt-get >/dev/null && [ "$(id 
 fi
 .venv/bin/ruff check .
 .venv/bin/ruff format --check .
-.venv/bin/mypy
-# All of them in three processes on two cores, for they wait for daemons, browsers and clusters; a few in this
-# process, where they can be debugged.
-if [ $# = 0 ]; then
-  # Two processes of two threads each are in each other's way, many times over.
-  export OMP_NUM_THREADS=1
-  set -- --numprocesses 3 --dist loadscope --no-loadscope-reorder
+# A few tests run in this process, where they can be debugged, and alone, so that they can be timed.
+if [ $# != 0 ]; then
+  .venv/bin/mypy
+  exec .venv/bin/python -m pytest "$@"
 fi
-exec .venv/bin/python -m pytest "$@"
+# mypy takes one core alone; what it has against us comes last, where it is seen.
+types=$(mktemp)
+.venv/bin/mypy >"$types" 2>&1 &
+mypy=$!
+# Two processes of two threads each are in each other's way, many times over.
+export OMP_NUM_THREADS=1
+# Each of some hundred processes would compile the program anew, and pytest all tests.
+unset PYTHONDONTWRITEBYTECODE
+status=0
+# Three processes on two cores, for they wait for daemons, browsers and clusters.
+.venv/bin/python -m pytest --numprocesses 3 --dist loadscope --no-loadscope-reorder || status=$?
+wait "$mypy" || { status=$? && cat "$types"; }
+rm "$types"
+exit "$status"

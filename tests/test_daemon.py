@@ -4,15 +4,15 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
+from forked import start_forked, trecexam
 from support import hashed_rating, make_small_track, write_run
 
 from trecexam.api import open_track
@@ -299,40 +299,45 @@ def test_the_file_system_of_a_path_is_the_longest_mount_that_holds_it() -> None:
     assert file_system(Path("/home/me"), "") == ""
 
 
+@contextmanager
+def started(track: Path, printed: Path, *options: str) -> Iterator[BaseProcess]:
+    """A daemon in a process of its own; killed where the block leaves it running."""
+    child = start_forked(trecexam, ["watch", str(track), *options], folder=track, output=printed)
+    try:
+        yield child
+    finally:
+        child.kill()
+        child.join()
+
+
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_a_signal_ends_the_daemon_with_consistent_outputs_and_a_free_lock(
-    track: Path, number: signal.Signals, status: int
+    track: Path, tmp_path: Path, number: signal.Signals, status: int
 ) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-m", "trecexam", "watch", str(track)], stderr=subprocess.PIPE, text=True
-    ) as child:
+    printed = tmp_path / "printed"
+    with started(track, printed) as child:
         until(lambda: (track / "out" / "manifest.json").exists())
-        child.send_signal(number)
-        _, err = child.communicate(timeout=20)
-    assert child.returncode == status, err
-    assert err.rstrip().endswith("stopped")
+        assert child.pid is not None
+        os.kill(child.pid, number)
+        child.join(20)
+    assert child.exitcode == status, printed.read_text()
+    assert printed.read_text().rstrip().endswith("stopped")
     assert (track / ".trecexam" / "lock").read_text() == ""
 
 
-def test_killed_and_started_again_it_goes_on(track: Path) -> None:
-    def start() -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "trecexam", "watch", str(track), "--settle", "0.1"],
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    with start() as child:
+def test_killed_and_started_again_it_goes_on(track: Path, tmp_path: Path) -> None:
+    printed = tmp_path / "printed"
+    with started(track, printed, "--settle", "0.1") as child:
         until(lambda: board(track) == ALL)
         child.kill()
-        child.communicate()
+        child.join()
     shutil.copy(track / "runs" / "run0.run", track / "runs" / "again.run")
-    with start() as child:
+    with started(track, printed, "--settle", "0.1") as child:
         until(lambda: len(board(track)) == 4)
         child.terminate()
-        _, err = child.communicate(timeout=20)
-    assert child.returncode == 0
-    assert "nothing to grade" in err
+        child.join(20)
+    assert child.exitcode == 0
+    assert "nothing to grade" in printed.read_text()
 
 
 @pytest.mark.parametrize("poll", [False, True])

@@ -27,6 +27,9 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "examples").glob("*.md"))]
 #: Not ours, or run by other means: the two scripts are what CI and test_demo run.
 NOT_RUN = ("bash ", "pip ", "trec_eval ", "ndeval ", "eval ", "python -m pip ")
 
+#: A model takes as long as there are words and items: of each passage so many, of each query so many.
+WORDS, ITEMS = 15, 5
+
 pytest.importorskip("sentence_transformers", reason="the extra `offline` is not installed")
 
 
@@ -50,13 +53,18 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
         # Half of the queries, for a grader is slow.
         lines = (track / source).read_text().splitlines(keepends=True)
         (folder / name).write_text("".join(line for line in lines if re.search(r"\bq0[1-4]\b", line)))
-    shutil.copy(track / "passages.jsonl", folder)
-    (folder / "passages.jsonl.gz").write_bytes(gzip.compress((track / "passages.jsonl").read_bytes()))
+    rows = [json.loads(line) for line in (track / "passages.jsonl").read_text().splitlines()]
+    short = [row | {"text": " ".join(row["text"].split()[:WORDS])} for row in rows]
+    (folder / "passages.jsonl").write_text("".join(json.dumps(row) + "\n" for row in short))
+    (folder / "passages.jsonl.gz").write_bytes(gzip.compress((folder / "passages.jsonl").read_bytes()))
     judged = (folder / "qrels.txt").read_text().splitlines(keepends=True)
     (folder / "official.qrels").write_text("".join(line for n, line in enumerate(judged) if n % 3))
     lines = [line for path in folder.glob("runs/*.run") for line in path.read_text().splitlines()]
     ranked = {tuple(line.split()[:3:2]) for line in lines}
     (folder / "umbrela.qrels").write_text("".join(f"{q} 0 {d} {len(d) % 4}\n" for q, d in sorted(ranked)))
+    bank = [json.loads(line) for line in (folder / "bank.jsonl").read_text().splitlines()]
+    asked = [row | {"questions": row["questions"][:ITEMS]} for row in bank]
+    (folder / "bank.jsonl").write_text("".join(json.dumps(row) + "\n" for row in asked))
     shutil.copy(folder / "runs" / "dense.run", folder / "my.run")
     shutil.copy(folder / "runs" / "dense.run", folder / "runs" / "my.run")
     save_t5(folder / "flan-t5-large")
@@ -218,7 +226,7 @@ def test_every_command_on_the_page_runs(page: Path, desk: Path) -> None:
 
 
 def test_the_prompt_file_on_the_page_is_one(tmp_path: Path) -> None:
-    (text,) = blocks(ROOT / "examples" / "language-models.md", "toml")
+    text, _ = blocks(ROOT / "examples" / "language-models.md", "toml")
     (tmp_path / "mine.toml").write_text(text)
     prompt = load_prompt(tmp_path / "mine.toml")
     assert (prompt.asks, prompt.max_rating, prompt.needs_query_text) == ("nugget", 2, True)

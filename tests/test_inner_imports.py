@@ -38,9 +38,9 @@ PERMITTED = {
         "trecexam.cli.history",
         "trecexam.cli.plot",
         "trecexam.cli.scores",
+        "trecexam.cli.show",
         "trecexam.cli.watch",
     },
-    "pyarrow": {"trecexam.cli.show"},
     "numpy": {"trecexam", "trecexam.cli.exam.fit", "trecexam.cli.exam.improve", "trecexam.cli.scores"},
     "pydantic": {
         "trecexam",

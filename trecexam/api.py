@@ -16,6 +16,7 @@ from trecexam.features.banks.diff import bank_diff
 from trecexam.features.banks.generation.calls import estimate_bank, generate_bank
 from trecexam.features.compare_graders.compare import compare_grader_pairs, compare_graders
 from trecexam.features.correlation.comparison import compare, outlying, swapped
+from trecexam.features.correlation.learned import compare_learned
 from trecexam.features.correlation.paired_scores import nothing_to_compare
 from trecexam.features.correlation.representative import representative
 from trecexam.features.erag.calls import erag, estimate_erag
@@ -40,6 +41,8 @@ from trecexam.features.support.support import estimate_support, support
 from trecexam.features.verification import verification
 from trecexam.files.track_lock import TrackLock, holder
 from trecexam.graders.base import identity_digest
+from trecexam.learning.learned_board import learned_leaderboard
+from trecexam.line.cell_order import count_left_out
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.grading import Graded, Progress
 from trecexam.line.grading_time import measure_time
@@ -103,19 +106,21 @@ class Track:
         progress: Callable[[Progress], None] | None = None,
         stop: Callable[[], bool] | None = None,
         regrade: bool = False,
+        all_cells: bool = False,
     ) -> Update:
         """Grades what has no grade yet and writes `out/`: what `trecexam watch --once` does.
 
         Args:
             regrade: where the store is gone, cells that were graded once may be graded again by a grader that
                 costs.
+            all_cells: grade the cells that `stop` in [cells] leaves out, too.
 
         Raises:
             LockedError: a daemon is running on this track.
             TrecexamError, ConversionError: what stands in the way.
         """
         with TrackLock(self.folder.lock_path):
-            return update(self._loader, progress, stop, regrade=regrade)
+            return update(self._loader, progress, stop, regrade=regrade, all_cells=all_cells)
 
     def grade(
         self,
@@ -200,6 +205,7 @@ class Track:
             **(self._loader.grading.usage() or {"total": {}})["total"],
             "stored_grades": self._loader.store.count(),
             "rated_by": ", ".join(track.override_summary()["who"]) or None,
+            **({} if track.config.cells.stop is None else {"left_out": count_left_out(track)}),
             **({"judged_only_passages": track.n_judged_only} if track.config.track.pool_judged else {}),
             "official_judgments": 0 if track.official is None else len(track.official),
             "rejected": len(rejected_rows(track)),
@@ -213,6 +219,7 @@ class Track:
 
     leaderboard = on_loaded(leaderboard)
     overall_leaderboard = on_loaded(overall_leaderboard)
+    learned_leaderboard = on_loaded(learned_leaderboard)
     differences = on_loaded(differences)
     compare_readings = on_loaded(difference)
     qrels = on_loaded(exports.qrels)
@@ -232,6 +239,7 @@ class Track:
     # How far the grades agree with the official side.
 
     correlate = on_loaded(compare)
+    correlate_learned = on_loaded(compare_learned)
     swaps = on_loaded(swapped)
     outliers = on_loaded(outlying)
     representative = on_loaded(representative)

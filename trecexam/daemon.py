@@ -33,7 +33,7 @@ class Daemon:
         settle: seconds a file must be still; None for the track's setting.
         log: takes one line for each thing worth saying.
         progress: called after each graded batch.
-        regrade: as in `trecexam.outputs.update.update`, for the first update that is done.
+        regrade, all_cells: as in `trecexam.outputs.update.update`, for the first update that is done.
         trust_code: a metric that lies in the track's folder may be run.
         look_ended: called after each look with why it cannot go on, or ended early; "" where all is done.
     """
@@ -47,6 +47,7 @@ class Daemon:
         log: Callable[[str], None],
         progress: Callable[[Progress], None] | None = None,
         regrade: bool = False,
+        all_cells: bool = False,
         trust_code: bool = True,
         look_ended: Callable[[str], None] | None = None,
     ) -> None:
@@ -56,6 +57,7 @@ class Daemon:
         self.log = log
         self.progress = progress
         self.regrade = regrade
+        self.all_cells = all_cells
         self.trust_code = trust_code
         self.look_ended = look_ended or (lambda reason: None)
         self.updates = 0
@@ -156,9 +158,9 @@ class Daemon:
         key = (tuple(sorted(stamps.items())), tuple(sorted(waiting)))
         if self._failure is None or self._failure[0] != key or time.monotonic() > self._failure[1] + RETRY:
             try:
-                hold, regrade = tuple(waiting), self.regrade
-                done = update(loader, self.progress, self._stop.is_set, hold, regrade=regrade)
-                self.regrade = False
+                hold, first = tuple(waiting), {"regrade": self.regrade, "all_cells": self.all_cells}
+                done = update(loader, self.progress, self._stop.is_set, hold, **first)
+                self.regrade = self.all_cells = False
                 if not (done.changed or self._warm):
                     # The first run that is dropped shall not wait for what was there before it.
                     warm_up(loader, self._stop.is_set, hold)

@@ -56,7 +56,8 @@ def qrels(
     Returns:
         A row for each labelled passage: `qid`, `docno` (text), `label` (int64), `ratings` (object: a tuple
         with the passage's rating on each item of the query, in the bank's order; 0..5, -1 where there is
-        none) and, where the bank has importances, `importances` (object: a tuple of "vital", "okay" or "").
+        none) and, where the bank has importances, `importances` (object: a tuple of "vital", "okay" or "");
+        where it has weights, `weights` (object: a tuple of floats, or None where the query has none).
 
     Raises:
         TrecexamError, ConversionError: the track cannot be read.
@@ -74,6 +75,8 @@ def qrels(
     }
     if loaded.bank.has_importance:
         columns["importances"] = pandas.Series([row.importances for row in rows], dtype=object)
+    if loaded.bank.has_weights:
+        columns["weights"] = pandas.Series([row.weights for row in rows], dtype=object)
     return pandas.DataFrame(columns)
 
 

@@ -64,7 +64,7 @@ class TrackFolder:
         return self.root / self.config.track.runs
 
     def queries(self) -> Path | None:
-        return self._one(
+        return self._input_file(
             "queries",
             self.config.track.queries,
             "queries.tsv",
@@ -76,13 +76,13 @@ class TrackFolder:
         )
 
     def passages(self) -> Path | None:
-        return self._one("passages", self.config.track.passages, "passages.jsonl", "passages.jsonl.gz")
+        return self._input_file("passages", self.config.track.passages, "passages.jsonl", "passages.jsonl.gz")
 
     def qrels(self) -> Path | None:
-        return self._one("qrels", self.config.track.qrels, "qrels.txt", "qrels.txt.gz")
+        return self._input_file("qrels", self.config.track.qrels, "qrels.txt", "qrels.txt.gz")
 
     def official_leaderboard(self) -> Path | None:
-        return self._one(
+        return self._input_file(
             "official_leaderboard",
             self.config.track.official_leaderboard,
             "official_leaderboard.json",
@@ -90,7 +90,7 @@ class TrackFolder:
         )
 
     def recorded(self) -> Path | None:
-        return self._one("recorded", self.config.grader.recorded, section="grader")
+        return self._input_file("recorded", self.config.grader.recorded, section="grader")
 
     def overrides(self) -> Path:
         """Where people's ratings are, if there are any."""
@@ -180,7 +180,7 @@ class TrackFolder:
         except ValueError:
             return str(path)
 
-    def _one(self, key: str, named: str | None, *defaults: str, section: str = "track") -> Path | None:
+    def _input_file(self, key: str, named: str | None, *defaults: str, section: str = "track") -> Path | None:
         if named is not None:
             path = self.root / named
             if not path.exists():

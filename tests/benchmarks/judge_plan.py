@@ -34,10 +34,10 @@ from trecexam.features.learn.cross_validation import LEARNED, CrossValidation, E
 from trecexam.features.learn.splits import Part, Split
 from trecexam.learning.arithmetic.learning import fit
 from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
-from trecexam.learning.arithmetic.retrieved import retrieved_weights
 from trecexam.learning.learned_pool import gather_data
 from trecexam.line.loader import TrackLoader
 from trecexam.scores.rank_correlation.tau import tau_b_columns
+from trecexam.scores.retrieved import retrieved_weights
 from trecexam.serving import learning
 from trecexam.track import TrackFolder
 

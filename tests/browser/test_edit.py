@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -20,7 +19,7 @@ pytest.importorskip("starlette", reason="the extra `serve` is not installed")
 pytest.importorskip("httpx2", reason="the extra `openai` is not installed")
 
 import scripted_server
-from served import Served, graded_track, serving
+from served import Served, serving
 from support import ROOT, make_small_track
 
 import trecexam
@@ -38,14 +37,9 @@ BANK = "bank.questions.jsonl"
 SHOTS = os.environ.get("TRECEXAM_SHOTS")
 
 
-@pytest.fixture(scope="module")
-def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return graded_track(tmp_path_factory.mktemp("graded") / "track")
-
-
 @pytest.fixture
-def track(graded: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(graded, tmp_path / "track"))
+def track(graded: Path) -> Path:
+    return graded
 
 
 @contextmanager

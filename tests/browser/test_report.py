@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ import pytest
 from support import ROOT, HashGrader, write_run
 
 import trecexam
-from trecexam.tables.plots.model import Drawing
+from trecexam.tables.plots.model import Drawing, Plot
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -31,7 +31,7 @@ CONTRAST = 4.5
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def report(tmp_path_factory: pytest.TempPathFactory, draw: Callable[[Plot], Drawing]) -> Path:
     """The page of the demo track, with hostile names among its own, drawn for real."""
     root = tmp_path_factory.mktemp("report") / "track"
     shutil.copytree(ROOT / "examples" / "track", root, ignore=shutil.ignore_patterns("out", ".trecexam"))
@@ -43,7 +43,8 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_run(root / "runs" / f"hostile{n}.run", {query: ["d1"]}, tag=text)
     bank.write_text("".join(json.dumps(row) + "\n" for row in rows))
     (root / "runs" / "<b>bad.run").write_text("no run\n")
-    with trecexam.open_track(root, grader=HashGrader()) as track:
+    with pytest.MonkeyPatch.context() as patch, trecexam.open_track(root, grader=HashGrader()) as track:
+        patch.setattr("trecexam.tables.plots.canvas._drawn", draw)
         track.update()
     return root / "out" / "report.html"
 

@@ -12,8 +12,8 @@ import pytest
 
 pytest.importorskip("starlette", reason="the extra `serve` is not installed")
 
-from served import Served, graded_track, serving
-from support import make_small_track, write_run
+from served import Served, serving
+from support import graded_track, make_small_track, write_run
 
 import trecexam
 from trecexam.serving import urls

@@ -163,7 +163,8 @@ TEXTS = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp")), min_
 UNKNOWN = st.fixed_dictionaries(
     {},
     optional={
-        "weight": st.floats(allow_nan=False, allow_infinity=False),
+        "weight": st.floats(-9, 9).filter(bool),
+        "boost": st.floats(allow_nan=False, allow_infinity=False),
         "x": st.lists(st.text(max_size=3)),
         "y": st.none(),
     },

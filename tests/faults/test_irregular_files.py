@@ -8,10 +8,13 @@ import signal
 import subprocess
 import sys
 import time
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
-from support import RECORDED, ROOT
+from forked import start_forked, trecexam
+from irregular import update_with_each_kind
+from support import RECORDED
 
 from converters.errors import StoppedError
 from converters.lines import iter_lines, stoppable
@@ -19,7 +22,6 @@ from trecexam.cli.main import run
 
 #: Seconds after which an update hangs.
 PATIENCE = 100
-CHILD = ROOT / "tests" / "faults" / "irregular_child.py"
 OFFICIAL = '{"run0": 1, "run1": 2, "run2": 3}'
 HEADER = "query_id\tdoc_id\titem_id\trating\twho\twhy\n"
 NAMES = (
@@ -37,21 +39,23 @@ NAMES = (
 NEEDED = ("bank.questions.jsonl", "grades.jsonl", "trecexam.toml")
 
 
+def status_of(child: BaseProcess, printed: Path) -> int | None:
+    child.join(PATIENCE)
+    if child.is_alive():
+        child.kill()
+        child.join()
+        pytest.fail(f"hangs: {printed.read_text().splitlines()[-1:]}")
+    return child.exitcode
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_an_input_that_is_no_file_is_named_at_once(graded: Path, name: str) -> None:
+def test_an_input_that_is_no_file_is_named_at_once(graded: Path, tmp_path: Path, name: str) -> None:
     (graded / "overrides.tsv").write_text(HEADER)
     (graded / "official_leaderboard.json").write_text(OFFICIAL)
-    child = subprocess.Popen(
-        [sys.executable, str(CHILD), str(graded), name], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    try:
-        output, errors = child.communicate(timeout=PATIENCE)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        output, _ = child.communicate()
-        pytest.fail(f"hangs: {output.decode().splitlines()[-1]}")
-    lines = [json.loads(line) for line in output.splitlines()]
-    assert child.returncode == 0, errors.decode()
+    printed = tmp_path / "printed"
+    child = start_forked(update_with_each_kind, graded, name, folder=tmp_path, output=printed)
+    assert status_of(child, printed) == 0, printed.read_text()
+    lines = [json.loads(line) for line in printed.read_text().splitlines()]
     results = [line for line in lines if "kind" in line]
     assert [line["kind"] for line in results] == ["pipe", "socket", "device", "folder", "link"]
     for line in results:
@@ -66,17 +70,13 @@ def test_an_input_that_is_no_file_is_named_at_once(graded: Path, name: str) -> N
             assert any(row.startswith(f"{name}\t") for row in line["rejected"].splitlines()), line
 
 
-def test_a_device_that_never_ends_is_refused_as_passages(
-    graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_device_that_never_ends_is_refused_as_passages(graded: Path, tmp_path: Path) -> None:
     settings = RECORDED.replace("[track]", '[track]\npassages = "/dev/zero"')
     (graded / "trecexam.toml").write_text(settings)
-    done = subprocess.run(
-        [sys.executable, "-m", "trecexam", "watch", str(graded), "--once"],
-        capture_output=True, text=True, timeout=PATIENCE, check=False,
-    )  # fmt: skip
-    assert done.returncode == 1
-    assert "/dev/zero: is a pipe or a device" in done.stderr
+    printed = tmp_path / "printed"
+    child = start_forked(trecexam, ["watch", str(graded), "--once"], folder=tmp_path, output=printed)
+    assert status_of(child, printed) == 1
+    assert "/dev/zero: is a pipe or a device" in printed.read_text()
 
 
 def test_a_link_to_nothing_in_runs_is_said_and_noticed_when_it_is_the_only_change(
@@ -119,30 +119,36 @@ def test_reading_a_large_file_ends_when_it_is_asked_to(tmp_path: Path) -> None:
         assert sum(1 for _ in iter_lines(path)) == 6_000_000
 
 
-def slow_update(root: Path) -> subprocess.Popen[bytes]:
+def slow_update(root: Path, printed: Path) -> BaseProcess:
     """An update that reads a file of a terabyte, most of it holes, once it is at it."""
     with (root / "passages.jsonl").open("r+b") as file:
         file.truncate(1 << 40)
-    child = subprocess.Popen(
-        [sys.executable, "-m", "trecexam", "watch", str(root), "--once"], stderr=subprocess.PIPE
-    )
-    time.sleep(4)
-    assert child.poll() is None
+    child = start_forked(trecexam, ["watch", str(root), "--once"], folder=root, output=printed)
+    end = time.monotonic() + PATIENCE
+    while read_by(child) < 1 << 26 and time.monotonic() < end:
+        time.sleep(0.05)
+    assert child.is_alive()
     return child
+
+
+def read_by(child: BaseProcess) -> int:
+    return int(Path(f"/proc/{child.pid}/io").read_text().split()[1])
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_signal_ends_an_update_that_reads_a_file_without_end(
-    graded: Path, number: signal.Signals, status: int
+    graded: Path, tmp_path: Path, number: signal.Signals, status: int
 ) -> None:
     before = {path.name: path.read_bytes() for path in (graded / "out").glob("*.tsv")}
-    child = slow_update(graded)
+    child = slow_update(graded, tmp_path / "printed")
     try:
-        child.send_signal(number)
-        assert child.wait(20) == status
+        assert child.pid is not None
+        os.kill(child.pid, number)
+        child.join(20)
+        assert child.exitcode == status
     finally:
         child.kill()
-        child.communicate()
+        child.join()
     assert {path.name: path.read_bytes() for path in (graded / "out").glob("*.tsv")} == before
 
 

@@ -16,7 +16,15 @@ from trecexam.config import GraderSection
 from trecexam.demo import DATA
 from trecexam.errors import GraderError
 from trecexam.graders import Cell, create
-from trecexam.graders.cut_points import CUT_POINTS, link, rating
+from trecexam.graders.cut_points import (
+    CUT_POINTS,
+    SOFT_CUTS,
+    SoftCuts,
+    link,
+    probabilities,
+    rating,
+    soft_link,
+)
 from trecexam.graders.embedding import EmbeddingGrader, create_embedding
 from trecexam.graders.weights import MINILM_SHA256, embedding_folder, offline_folder, weights_digest
 
@@ -186,6 +194,52 @@ def test_linking_gives_each_judgment_the_share_of_passages_it_has() -> None:
     assert (one, three) == (0.3, 0.5)
     with pytest.raises(ValueError, match="no passage is judged 3"):
         link([0.1, 0.2, 0.3], [0, 1, 2])
+
+
+def test_probabilities_are_a_logistic_around_each_soft_cut_and_add_up_to_one() -> None:
+    import numpy as np
+
+    cuts = SoftCuts((0.1, 0.2, 0.4, 0.5, 0.9), 0.2)
+    shares = probabilities(np.array([0.4, -1.0, np.nan]), cuts)
+    at_least = [1 / (1 + np.exp((point - 0.4) / 0.2)) for point in cuts.points]
+    assert shares[0] == pytest.approx(-np.diff([1, *at_least, 0]))
+    assert shares[0].sum() == pytest.approx(1)
+    assert shares[1, 0] > 0.99
+    assert np.isnan(shares[2]).all()
+
+
+def test_soft_cuts_are_found_again_from_judgments_that_were_drawn_with_them() -> None:
+    import numpy as np
+
+    rng = np.random.default_rng(5)
+    cosines = rng.uniform(0, 1, (4000, 3))
+    steps = 1 - (1 - np.stack([probabilities(cosines)[..., r:].sum(axis=2) for r in (2, 4, 5)])).prod(axis=2)
+    judgments = (rng.random(4000) < steps).sum(axis=0)  # the same number for all three steps
+    found = soft_link(list(cosines), judgments.tolist())
+    assert np.array(found.points)[[1, 3, 4]] == pytest.approx([0.9, 1.03, 1.31], abs=0.06)
+    assert found.width == pytest.approx(SOFT_CUTS.width, abs=0.04)
+    with pytest.raises(ValueError, match="no passage is judged 2"):
+        soft_link([np.array([0.1]), np.array([0.2])], [0, 1])
+
+
+def test_probabilities_are_read_from_stored_cosines_and_change_no_identity(tiny_model: Path) -> None:
+    def grader(**given: Any) -> EmbeddingGrader:
+        return create_embedding(GraderSection(model=tiny_model.name, **given), tiny_model.parent)
+
+    read = grader().probabilities
+    assert read is not None
+    shares = read(["0.7100", "no cosine"])
+    assert shares[0] == pytest.approx(probabilities(shares[:1, 0] * 0 + 0.71)[0])
+    assert (shares[1] != shares[1]).all()
+    assert grader(cut_points=[0.1, 0.2, 0.3, 0.4, 0.5]).probabilities is None
+    own = grader(soft_cuts=[0.7, 0.8, 0.9, 1.0, 1.1], soft_width=0.2)
+    assert own.identity == grader().identity
+    assert own.probabilities is not None
+    assert own.probabilities(["0.7"])[0, 0] == pytest.approx(0.5)
+    wider = grader(soft_width=0.3).probabilities
+    assert wider is not None
+    assert wider(["0.84"])[0, 1:].sum() == pytest.approx(0.5)
+    assert (wider(["0.5"]) != read(["0.5"])).any()
 
 
 def test_the_model_is_called_as_in_the_settings(tiny_model: Path) -> None:

@@ -31,6 +31,11 @@ def test_vectors_are_those_of_the_embedding_grader_but_for_rounding(encoder: Tex
         assert np.linalg.norm(encoded[text].vector) == pytest.approx(1, abs=1e-5)
 
 
+def test_the_model_works_in_bfloat16_and_its_identity_says_so(encoder: TextEncoder) -> None:
+    assert {str(numbers.dtype) for numbers in encoder._model.parameters()} == {"torch.bfloat16"}
+    assert encoder.identity["dtype"] == "bfloat16"
+
+
 def test_tokens_are_the_texts_own_whatever_else_is_encoded_with_it(encoder: TextEncoder) -> None:
     together, alone = (dict(encoder.encode(texts))["heat"] for texts in (TEXTS, TEXTS[:1]))
     # Beginning, heat, end.

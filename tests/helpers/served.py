@@ -1,9 +1,7 @@
-"""A graded track without a model, and its page served for real in a thread."""
+"""A track's page: without a server, and served for real in a thread."""
 
 from __future__ import annotations
 
-import json
-import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -12,25 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from starlette.testclient import TestClient
-from support import RECORDED, HashGrader, make_small_track
 
-import trecexam
 from trecexam.serving.app import create_app
 from trecexam.serving.live import LiveTrack
-
-
-def graded_track(root: Path, **shape: int) -> Path:
-    """A track that the `recorded` grader has graded, outputs written; `shape` as for make_small_track."""
-    make_small_track(root, **shape)
-    with trecexam.open_track(root, grader=HashGrader()) as track:
-        track.update()
-        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in track.grades()))
-    shutil.rmtree(root / "out")
-    shutil.rmtree(root / ".trecexam")
-    (root / "trecexam.toml").write_text(RECORDED)
-    with trecexam.open_track(root) as track:
-        track.update()
-    return root
 
 
 @contextmanager

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import trecexam
 from converters.records import Item
 from trecexam.graders import Answer, Cell
 
@@ -126,3 +128,17 @@ def ask(
     """A cell of query q1."""
     item = Item("q1", f"q1/{number}", question, kind, tuple(key))
     return Cell("q1", "the query", doc_id, text, item)
+
+
+def graded_track(root: Path, **shape: int) -> Path:
+    """A track that the `recorded` grader has graded, outputs written; `shape` as for make_small_track."""
+    make_small_track(root, **shape)
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        track.update()
+        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in track.grades()))
+    shutil.rmtree(root / "out")
+    shutil.rmtree(root / ".trecexam")
+    (root / "trecexam.toml").write_text(RECORDED)
+    with trecexam.open_track(root) as track:
+        track.update()
+    return root

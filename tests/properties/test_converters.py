@@ -79,7 +79,8 @@ items = st.builds(
     st.just(""),
     st.sampled_from(["vital", "okay", ""]),
     st.booleans(),
-    st.none() | st.builds(Origin, text, text, st.none() | st.integers(-9, 99), text, text),
+    st.none() | st.builds(Origin, text, text, st.none() | st.integers(-9, 99), text, text, text),
+    st.none() | st.floats(-1e9, 1e9).filter(bool),
 )
 
 
@@ -183,7 +184,7 @@ KEYS += [
     "answers",
 ]
 KEYS += ["prompt_class", "query_text", "kind", "nuggets", "importance", "assignment", "run_id", "query"]
-KEYS += ["nugget", "retired", "origin", "seed"]
+KEYS += ["nugget", "retired", "origin", "seed", "rubrics", "criterion", "weight"]
 keys = st.sampled_from(KEYS)
 values: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers(-1, 7) | st.floats(allow_nan=False) | st.text(max_size=4),

@@ -128,12 +128,21 @@ def test_together_and_alone_give_the_same(
 
 
 def nuggetizer_scores(nuggets: list[dict[str, str]]) -> dict[str, float]:
-    """The four scores of one answer by the published formulas: shares of nuggets, 1/2 for partial support."""
+    """The scores of one answer by the published formulas: shares of nuggets, 1/2 for partial support.
+
+    W weighs okay nuggets by 1/2 (arXiv:2411.09607, Section 4); nuggetizer's code has no W.
+    """
 
     def share(of: list[dict[str, str]], credit: dict[str, float]) -> float:
         return sum(credit.get(n["assignment"], 0.0) for n in of) / len(of) if of else 0.0
 
     vital = [n for n in nuggets if n["importance"] == "vital"]
+    okay = [n for n in nuggets if n["importance"] == "okay"]
+
+    def weighted(credit: dict[str, float]) -> float:
+        shares = share(vital, credit) * len(vital) + 0.5 * share(okay, credit) * len(okay)
+        return shares / (len(vital) + 0.5 * len(okay))
+
     strict = {"support": 1.0}
     lenient = {"support": 1.0, "partial_support": 0.5}
     return {
@@ -141,7 +150,24 @@ def nuggetizer_scores(nuggets: list[dict[str, str]]) -> dict[str, float]:
         "strict_all": share(nuggets, strict),
         "vital": share(vital, lenient),
         "all": share(nuggets, lenient),
+        "strict_weighted": weighted(strict),
+        "weighted": weighted(lenient),
     }
+
+
+#: What nuggetizer's code calculates.
+CALCULATED = ("strict_vital", "strict_all", "vital", "all")
+
+
+def calculate_nugget_scores(nuggets: list[dict[str, str]]) -> dict[str, float]:
+    """As nuggetizer's function of that name adds up, to the last bit."""
+    scores = {}
+    for name, of in (("all", nuggets), ("vital", [n for n in nuggets if n["importance"] == "vital"])):
+        full = sum(1 for n in of if n["assignment"] == "support")
+        half = full + sum(0.5 for n in of if n["assignment"] == "partial_support")
+        scores[f"strict_{name}"] = full / len(of) if of else 0.0
+        scores[name] = half / len(of) if of else 0.0
+    return scores
 
 
 OURS = {
@@ -149,6 +175,8 @@ OURS = {
     "strict_all": Cover(rel=5),
     "vital": Cover(rel=5, partial=3, weights="vital"),
     "all": Cover(rel=5, partial=3),
+    "strict_weighted": Cover(rel=5, weights="importance"),
+    "weighted": Cover(rel=5, partial=3, weights="importance"),
 }
 
 
@@ -168,7 +196,9 @@ def test_of_one_answer_cover_is_nuggetizers_score(seed: int) -> None:
         importances=tuple(n["importance"] for n in nuggets),
     )
     found = ir_measures.calc_aggregate(OURS.values(), [row], {"q": {"answer": 1.0}})
-    assert {name: found[one] for name, one in OURS.items()} == nuggetizer_scores(nuggets)
+    ours = {name: found[one] for name, one in OURS.items()}
+    assert ours == pytest.approx(nuggetizer_scores(nuggets), abs=1e-12, rel=0)
+    assert {name: ours[name] for name in CALCULATED} == calculate_nugget_scores(nuggets)
 
 
 @pytest.mark.parametrize("name", OURS)

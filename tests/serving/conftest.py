@@ -11,14 +11,14 @@ import pytest
 
 pytest.importorskip("starlette", reason="the extra `serve` is not installed")
 
-from served import Served, client_of, csrf_of, graded_track, serving
+from served import Served, client_of, csrf_of, serving
 from starlette.testclient import TestClient
 
 
 @pytest.fixture(scope="session")
-def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def graded(graded_once: Path) -> Path:
     """A graded track; not to be changed."""
-    return graded_track(tmp_path_factory.mktemp("graded") / "track")
+    return graded_once
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from served import graded_track
+from support import graded_track
 
 import trecexam
 from trecexam.files.track_lock import TrackLock

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from served import graded_track
+from support import graded_track
 
 import trecexam
 from trecexam.serving import child

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 from asked_of_track import counted, refused
-from served import graded_track
 from starlette.testclient import TestClient
-from support import write_run
+from support import graded_track, write_run
 
 import trecexam
 from trecexam.errors import TrecexamError

@@ -394,3 +394,13 @@ def test_responses_alone_are_ranked_by_cover_on_the_page(track: Path) -> None:
         page = client.get("/").text
     assert "do not differ significantly by Cover(rel=4)@8" in page
     assert page.index("Cover(rel=4)@8") < page.index("P(rel=4)@8")
+
+
+def test_an_items_page_has_the_weight_that_the_bank_gives_it(track: Path) -> None:
+    bank = track / "bank.questions.jsonl"
+    bank.write_text(
+        bank.read_text().replace('"question_id": "q1/0"', '"weight": -2.5, "question_id": "q1/0"')
+    )
+    with client_of(track) as client:
+        assert "<dt>Weight</dt><dd>-2.5</dd>" in client.get(urls.item("q1", "q1/0")).text
+        assert "<dt>Weight</dt>" not in client.get(urls.item("q1", "q1/1")).text

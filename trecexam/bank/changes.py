@@ -15,7 +15,8 @@ class BankChange(NamedTuple):
     """An item that is asked about, weighted or called otherwise than before.
 
     `change` is "edited" where the text, the kind or the answer key is another; "importance" and "renamed"
-    where only the importance or the id is. `old` and `new` are None where the item is not there.
+    where only the importance (or the weight) or the id is. `old` and `new` are None where the item is not
+    there.
     """
 
     query_id: str
@@ -73,6 +74,6 @@ def _change(old: Item | None, new: Item) -> Change | None:
         return None
     if item_digest(old) != item_digest(new):
         return "edited"
-    if old.importance != new.importance:
+    if (old.importance, old.weight) != (new.importance, new.weight):
         return "importance"
     return "renamed" if old.item_id != new.item_id else None

@@ -18,7 +18,8 @@ def item_line(item: Item, query_text: str) -> bytes:
         f"{item.kind}_id": item.item_id,
         item.kind: item.text,
         **({} if item.facet_id is None else {"facet_id": item.facet_id}),
-        "origin": None if item.origin is None else item.origin._asdict(),
+        **({"importance": item.importance} if item.importance else {}),
+        "origin": None if item.origin is None else item.origin.row,
     }
     return json.dumps(row, ensure_ascii=False).encode() + b"\n"
 
@@ -32,13 +33,15 @@ def replaceable(line: BankLine, written: bytes, kind: str) -> Item | None:
     if line.error is not None or len(line.items) != 1:
         return None
     (item,) = line.items
-    if item.kind != kind or item.origin is None or item.origin.text != item.text:
+    if item.kind != kind or item.origin is None:
+        return None
+    if (item.origin.text, item.origin.importance) != (item.text, item.importance):
         return None
     try:
         row = json.loads(written)
     except ValueError:
         return None
-    # An importance, an answer key or a note of a person's is an edit, too.
+    # An answer key or a note of a person's is an edit, too.
     return item if row == json.loads(item_line(item, line.query_text)) else None
 
 

@@ -58,6 +58,16 @@ class Bank:
         return any(item.importance for items in self.items.values() for item in items)
 
     @property
+    def has_weights(self) -> bool:
+        """Whether any item has a weight of its own."""
+        return any(item.weight is not None for items in self.items.values() for item in items)
+
+    @property
+    def n_against(self) -> int:
+        """The number of items that count against: their weight is negative."""
+        return sum(item.counted_weight < 0 for items in self.items.values() for item in items)
+
+    @property
     def n_vital(self) -> int:
         """The number of items that are called vital."""
         return sum(item.importance == "vital" for items in self.items.values() for item in items)

@@ -10,7 +10,7 @@ import click
 import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import aligned_option, json_option, measure_option, track_argument, wide_option
-from trecexam.cli.scores import bad_measures, say_what_is_missing
+from trecexam.cli.scores import NOBODY, bad_measures, say_what_is_missing
 from trecexam.tables.fitted import Layout
 
 if TYPE_CHECKING:
@@ -62,6 +62,11 @@ LAYOUT = Layout(
     help="Print N (10) queries that order the runs as all do. Stands after TRACK where N is left out.",
 )
 @click.option(
+    "--learned",
+    is_flag=True,
+    help="Expected nDCG and AP by labels learned from the judgments, instead of the grades.",
+)
+@click.option(
     "--rbo-p",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     metavar="P",
@@ -80,6 +85,7 @@ def correlate(
     swaps: bool,
     outliers: int | None,
     representative: int | None,
+    learned: bool,
     rbo_p: float | None,
     wide: bool,
     aligned: bool,
@@ -104,11 +110,17 @@ def correlate(
     on all queries, by Kendall's tau, on the grades (first measure unless given) and with --official-measure
     on the judgments. They fit the runs that are here: .chosen_half is tau where they are chosen on half of
     the runs, .other_half that of the same queries on the other half, .random_queries that of random ones.
+
+    --learned compares the leaderboard of `trecexam leaderboard --learned`; intervals hold what is uncertain
+    in its labels, too. It is learned from the official judgments, so only an official leaderboard tests it.
     """
     if sum((per_query, swaps, outliers is not None, representative is not None)) > 1:
         raise click.UsageError(
             "--per-query, --swaps, --outliers and --representative are four tables; ask for one"
         )
+    others = (measures, min_ratings, thresholds, per_query, swaps, outliers, representative)
+    if learned and any(others):
+        raise click.UsageError("--learned goes with --official-measure and --rbo-p, and with nothing else")
     if representative is not None and (min_ratings or thresholds or rbo_p is not None):
         raise click.UsageError("--representative goes with none of --min-rating, --thresholds and --rbo-p")
     if rbo_p is not None and (swaps or outliers):
@@ -117,7 +129,12 @@ def correlate(
         chosen = measures or None, official_measures or None
         ratings = sorted({*min_ratings, *(opened.thresholds() if thresholds else ())})
         shown: LeaderboardComparison | SwappedPairs | Outliers | RepresentativeQueries | None
-        if representative is not None:
+        if learned:
+            with show.grading("encoding", "encoded", "passages") as encoding:
+                shown = opened.correlate_learned(
+                    official_measures or None, rbo_p=rbo_p, progress=show.steps(encoding)
+                )
+        elif representative is not None:
             shown = opened.representative(*chosen, most=representative)
         elif swaps:
             shown = opened.swaps(*chosen, min_ratings=ratings)
@@ -127,8 +144,9 @@ def correlate(
             shown = opened.correlate(*chosen, min_ratings=ratings, per_query=per_query, rbo_p=rbo_p)
         if shown is None:
             raise opened.nothing_to_compare()
-        say_what_is_missing(opened)
-        human_ratings = opened.override_summary()
+        if not learned:
+            say_what_is_missing(opened)
+        human_ratings = NOBODY if learned else opened.override_summary()
     value = shown.as_json()
     if isinstance(value, dict):
         value["human_ratings"] = human_ratings

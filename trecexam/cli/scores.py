@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,14 @@ MEASURES = 3
     is_flag=True,
     help="Also the row _overall_, Cover of the whole pool, and the official leaderboard's ranks.",
 )
+@click.option(
+    "--learned",
+    is_flag=True,
+    help="Expected nDCG@10 and AP, where labels learned from the judgments stand for missing ones.",
+)
+@click.option(
+    "--these-queries", is_flag=True, help="Of --learned: intervals hold the labels alone, queries are fixed."
+)
 @click.option("--groups", is_flag=True, help="Also letters: runs that share one do not differ significantly.")
 @click.option(
     "--baseline", metavar="RUN", help="Also each run's difference from RUN, effect size and p value."
@@ -67,6 +76,8 @@ def leaderboard(
     official: bool,
     compat: str | None,
     overall: bool,
+    learned: bool,
+    these_queries: bool,
     groups: bool,
     baseline: str | None,
     pairs: bool,
@@ -88,11 +99,35 @@ def leaderboard(
     p-value, reject, p-value corrected; before them the difference of the means and its effect size (Cohen's
     d_z). --pairs prints the comparisons in the shape of out/differences.tsv.
 
+    --learned: scores are means over draws of what people would say of unjudged passages; .low and .high are
+    95% intervals, which hold what is uncertain in the labels and the queries. AP is down to the pool's depth,
+    Judged@10 the share of a run's first ten passages that people judged. Nothing is written.
+
     A terminal is shown the first three measures, or all that -m names, below each other where they have no
     room side by side.
     """
     tested = groups or pairs or baseline is not None
     how = {name: value for name, value in how.items() if value is not None}
+    if learned:
+        others = {
+            "-m": measures,
+            "--official": official,
+            "--compat": compat,
+            "--overall": overall,
+            "--groups": groups,
+            "--baseline": baseline,
+            "--pairs": pairs,
+            **{f"--{name}": True for name in how},
+        }
+        refused = [name for name, given in others.items() if given]
+        if refused:
+            raise click.UsageError(
+                f"--learned has its own measures and intervals: it goes without {refused[0]}"
+            )
+        _learned(track, these_queries=these_queries, wide=wide, aligned=aligned, as_json=as_json)
+        return
+    if these_queries:
+        raise click.UsageError("--these-queries goes with --learned")
     if how and not tested:
         raise click.UsageError(f"--{next(iter(how))} goes with --groups, --baseline or --pairs")
     if tested and (overall or compat is not None):
@@ -116,6 +151,7 @@ def leaderboard(
     from trecexam.features.leaderboard import tables as results
     from trecexam.features.leaderboard.differences import differences
     from trecexam.features.leaderboard.overall import overall_leaderboard
+    from trecexam.line.cell_order import count_left_out
     from trecexam.line.evaluation import leaderboard as leaderboard_of
     from trecexam.line.loader import opened as opened_loader
     from trecexam.scores.measures import short_names
@@ -134,7 +170,9 @@ def leaderboard(
         human_ratings = NOBODY if official else loaded.override_summary()
         if not official:
             show.human(loaded)
-            show.missing(loaded.counts, loaded.folder.root)
+            # What is left out on purpose is among the cautions.
+            missing = loaded.counts.missing - count_left_out(loaded)
+            show.missing(dataclasses.replace(loaded.counts, missing=missing), loaded.folder.root)
     for caution in board.cautions:
         click.echo(caution, err=True)
     if not board.rows:
@@ -160,6 +198,17 @@ def leaderboard(
         wide=wide,
         aligned=aligned,
         more="--wide shows all, -m MEASURE those that you name",
+    )
+
+
+def _learned(track: Path, *, these_queries: bool, wide: bool, aligned: bool, as_json: bool) -> None:
+    with trecexam.open_track(track) as opened, show.grading("encoding", "encoded", "passages") as encoding:
+        board = opened.learned_leaderboard(these_queries=these_queries, progress=show.steps(encoding))
+    for line in (board.summary(), *board.notes):
+        click.echo(line, err=True)
+    layout = Layout(KEYS, ranks=board.ranks)
+    show.table(
+        board.table(), as_json=as_json, json_value=board.as_json(), layout=layout, wide=wide, aligned=aligned
     )
 
 

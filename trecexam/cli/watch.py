@@ -36,6 +36,11 @@ from trecexam.tables.table import Table
     help="Where the store of grades is gone or an older one: pay again for cells that were graded once. A "
     "terminal is asked.",
 )
+@click.option(
+    "--all-cells",
+    is_flag=True,
+    help="Grade the cells that `stop` in [cells] leaves out, too: those that are missing now.",
+)
 @trust_code_option
 @click.option(
     "--poll", is_flag=True, help="Look every few seconds; use no file events (network file systems)."
@@ -52,6 +57,7 @@ def watch(
     estimate: bool,
     retry_errors: bool,
     regrade: bool,
+    all_cells: bool,
     trust_code: bool,
     poll: bool,
     settle: float | None,
@@ -79,7 +85,7 @@ def watch(
             click.echo(f"{opened.forget_errors():,} errors forgotten, to be asked about again", err=True)
     regrade = regrade or _may_regrade(track)
     if once:
-        return _once(track, regrade=regrade)
+        return _once(track, regrade=regrade, all_cells=all_cells)
     with show.grading() as progress:
         daemon = Daemon(
             track,
@@ -88,6 +94,7 @@ def watch(
             log=show.log,
             progress=progress,
             regrade=regrade,
+            all_cells=all_cells,
             trust_code=trust_code,
         )
         with signals(daemon.stop) as caught:
@@ -120,7 +127,7 @@ def _may_regrade(root: Path) -> bool:
     )
 
 
-def _once(root: Path, *, regrade: bool) -> int:
+def _once(root: Path, *, regrade: bool, all_cells: bool) -> int:
     from trecexam.daemon import describe
     from trecexam.track import settings_caution
 
@@ -130,7 +137,9 @@ def _once(root: Path, *, regrade: bool) -> int:
         show.grading() as progress,
         signals(lambda: stopped.append(True)) as caught,
     ):
-        update = track.update(progress=progress, stop=lambda: bool(stopped), regrade=regrade)
+        update = track.update(
+            progress=progress, stop=lambda: bool(stopped), regrade=regrade, all_cells=all_cells
+        )
     if caution := settings_caution(track.folder):
         click.echo(caution, err=True)
     for row in update.rejected:

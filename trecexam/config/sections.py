@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer
 
@@ -152,6 +152,18 @@ class GraderSection(LanguageModelSection):
         examples=[[0.52, 0.56, 0.59, 0.63, 0.74]],
         description="embedding: the five cosines from which the rating is 1, 2, 3, 4, 5. Unset: fitted.",
     )
+    soft_cuts: list[float] | None = Field(
+        None,
+        examples=[[0.84, 0.9, 0.96, 1.03, 1.31]],
+        description='embedding: for `label = "expected"` and ECover, the five cosines at which the rating 1, '
+        "2, 3, 4, 5 or better is as probable as not. Unset: fitted; none where cut_points are set.",
+    )
+    soft_width: float | None = Field(
+        None,
+        gt=0,
+        examples=[0.16],
+        description="embedding: the width of the logistic around soft_cuts, in cosine. Unset: fitted.",
+    )
     batch_size: int = Field(64, ge=1, description="embedding: passages embedded at once.")
     structured: Literal["json_schema", "choice", "none"] | None = Field(
         None,
@@ -168,7 +180,14 @@ class GraderSection(LanguageModelSection):
         20_000, ge=1, description="openai: characters of a passage; longer ones are cut at a word."
     )
 
-    @field_validator("cut_points")
+    @model_serializer(mode="wrap")
+    def _without_unset_soft_cuts(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # Manifests and histories of tracks that do not use them stay as they were.
+        dumped: dict[str, Any] = handler(self)
+        unset = {key for key in ("soft_cuts", "soft_width") if dumped.get(key, 0) is None}
+        return {key: value for key, value in dumped.items() if key not in unset}
+
+    @field_validator("cut_points", "soft_cuts")
     @classmethod
     def _five_rising(cls, value: list[float] | None) -> list[float] | None:
         if value is not None and (len(value) != 5 or sorted(value) != value):
@@ -237,9 +256,11 @@ class ScoresSection(Section):
         description="From this rating on, a passage reaches an item. Unset: 4 of 0..5; less where a prompt's "
         "scale is shorter.",
     )
-    label: Literal["max", "count"] = Field(
+    label: Literal["max", "count", "expected"] = Field(
         "max",
-        description='A passage\'s label: its best rating ("max"), or how many items it reaches ("count").',
+        description='A passage\'s label: its best rating ("max"), or how many items it reaches ("count"). '
+        '"expected": as "max", and nDCG takes as gain what the best rating is expected to be by the '
+        "probabilities that the grader gives.",
     )
     min_answers: int = Field(
         1, ge=1, description="Items a passage must reach: the label is its best rating on so many items."
@@ -275,6 +296,31 @@ class WatchSection(Section):
 
     settle: float = Field(2.0, ge=0, description="A file counts when it has been still for so many seconds.")
     poll: float = Field(5.0, gt=0, description="Seconds between looks at the folder.")
+
+
+class CellsSection(Section):
+    """In which order cells are graded, and which are left out. Without effect on any answer."""
+
+    order: Literal["useful", "bank"] | None = Field(
+        None,
+        examples=["bank"],
+        description='"useful" grades first what moves the leaderboard most: passages at high ranks of many '
+        'runs, on their most promising items; "bank" goes by query, passage and item. Unset: useful where a '
+        "language model is asked.",
+    )
+    stop: Literal["label"] | Annotated[int, Field(strict=True, ge=1, le=5)] | None = Field(
+        None,
+        examples=["label"],
+        description='Cells to leave out: "label" those that cannot change their passage\'s label any more, '
+        "a rating (4) those of passages whose label has reached it. Take it away, or `watch --all-cells`, "
+        "to have them graded. Measures on items (Cover) need all. Not for erag and ragval.",
+    )
+    outputs_every: float = Field(
+        60.0,
+        gt=0,
+        description="Seconds between outputs along the way, marked as partial, where the order is useful. "
+        "They take a twentieth of the time at most.",
+    )
 
 
 class LearnSection(Section):
@@ -315,6 +361,7 @@ class TrackConfig(Section):
     ray: RaySection = RaySection()  # type: ignore[call-arg]
     scores: ScoresSection = ScoresSection()  # type: ignore[call-arg]
     report: ReportPageSection = ReportPageSection()  # type: ignore[call-arg]
+    cells: CellsSection = CellsSection()  # type: ignore[call-arg]
     watch: WatchSection = WatchSection()  # type: ignore[call-arg]
     learn: LearnSection = LearnSection()  # type: ignore[call-arg]
     generator: GeneratorSection = GeneratorSection()  # type: ignore[call-arg]
@@ -340,8 +387,12 @@ class TrackConfig(Section):
         """These settings for grades of 0..`max_rating`; `min_rating` is the default on that scale.
 
         Raises:
-            ConfigError: a min_rating is set that no grade can reach.
+            ConfigError: a min_rating is set that no grade can reach, or a `stop` that goes with no label.
         """
+        stop = self.cells.stop
+        if isinstance(stop, int) and (self.scores.label == "count" or stop > max_rating):
+            why = f"the grader rates 0..{max_rating}" if stop > max_rating else 'labels "count" items'
+            raise ConfigError(f'`cells.stop` = {stop}: {why}; set "label", or leave it out', path=path)
         if "min_rating" not in self.scores.model_fields_set:
             scores = self.scores.model_copy(update={"min_rating": min_rating})
             return self.model_copy(update={"scores": scores})
@@ -358,7 +409,17 @@ class TrackConfig(Section):
         if self.scores.measures is not None:
             return list(dict.fromkeys(self.scores.measures))
         k, t = self.track.depth, self.scores.min_rating
-        rel = t if self.scores.label == "max" else 1
+        rel = 1 if self.scores.label == "count" else t
+        if self.scores.label == "expected":
+            return [
+                f"nDCG@{k}",
+                f"P(rel={rel})@{k}",
+                f"AP(rel={rel})",
+                f"ECover(rel={t})@{k}",
+                f"Cover(rel={t})@{k}",
+                f"nCover(rel={t})@{k}",
+                f"alpha_nDCG@{min(k, 20)}",
+            ]
         return [
             f"P(rel={rel})@{k}",
             f"nDCG@{k}",

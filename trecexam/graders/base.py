@@ -115,6 +115,9 @@ class Grader(Protocol):
     - `label(item, raw answer)`: a label between 0 and 1 that is finer than a rating.
     - `prompt(cell)`: what its model is asked about a cell, and whether a text was cut for that.
     - `cut`: how many texts were too long for its model, since it was made.
+    - `cells_share`: where it asks a language model, what the cells of a passage have in common there:
+      "nothing", the beginning of their "prompts", which is read once where they come together, or one
+      "answer" to all of them. Such a model is asked about the most useful cells first.
     - `traits`: the `GraderTraits` of the grader that does its work, in place of all these.
     """
 

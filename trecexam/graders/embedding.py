@@ -6,8 +6,9 @@ A passage is embedded once and an item once, so a cell costs one dot product.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Factory
-from trecexam.graders.cut_points import CUT_POINTS, rating
+from trecexam.graders.cut_points import CUT_POINTS, SOFT_CUTS, SoftCuts, probabilities, rating
 from trecexam.graders.weights import (
     HOW_TO_GET,
     OFFLINE_MODEL,
@@ -44,13 +45,21 @@ class EmbeddingGrader:
         batch_size: int = 64,
         *,
         model: str | None = None,
+        soft_cuts: SoftCuts | None = None,
     ) -> None:
-        """A grader with the model in `folder`; `model` is what people call it, the folder's name if None."""
+        """A grader with the model in `folder`.
+
+        Args:
+            model: what people call it; the folder's name if None.
+            soft_cuts: from cosines to probabilities; None for none. They are read from the stored cosines, so
+                they are no part of the identity.
+        """
         self.model = folder.name if model is None else model
         self.folder = folder
         self.cut_points = tuple(cut_points)
         self.device = device
         self.batch_size = batch_size
+        self._soft_cuts = soft_cuts
         self._items: dict[str, NDArray[np.float32]] = {}
 
     @cached_property
@@ -66,6 +75,13 @@ class EmbeddingGrader:
     def model_and_prompt(self) -> tuple[str, str]:
         """The model as people call it; there is no prompt."""
         return self.model, ""
+
+    @property
+    def probabilities(self) -> Callable[[Sequence[str]], NDArray[np.float64]] | None:
+        """Of stored cosines the probabilities of the ratings 0..5: (answers, 6), NaN where one is none."""
+        if self._soft_cuts is None:
+            return None
+        return partial(_probabilities, cuts=self._soft_cuts)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors, shape (len(texts), dimension); texts past the model's length are cut at their end."""
@@ -97,6 +113,16 @@ class EmbeddingGrader:
     @cached_property
     def _model(self) -> Any:
         return load_model(self.folder, self.device)
+
+
+def _probabilities(answers: Sequence[str], cuts: SoftCuts) -> NDArray[np.float64]:
+    import numpy as np
+
+    cosines = np.full(len(answers), np.nan)
+    for place, answer in enumerate(answers):
+        with suppress(ValueError):
+            cosines[place] = float(answer)
+    return probabilities(cosines, cuts)
 
 
 def load_model(folder: Path, device: str | None, dtype: str | None = None) -> Any:
@@ -167,7 +193,15 @@ def create_embedding(settings: GraderSection, root: Path) -> EmbeddingGrader:
         settings.device,
         settings.batch_size,
         model=settings.model or OFFLINE_MODEL,
+        soft_cuts=_soft_cuts(settings),
     )
+
+
+def _soft_cuts(settings: GraderSection) -> SoftCuts | None:
+    """Those of the settings; the built-in ones go with the built-in cut points alone."""
+    if settings.cut_points and settings.soft_cuts is None:
+        return None
+    return SoftCuts(tuple(settings.soft_cuts or SOFT_CUTS.points), settings.soft_width or SOFT_CUTS.width)
 
 
 FACTORY = Factory(

@@ -1,4 +1,4 @@
-"""Fits the embedding grader's cut points on a track with official judgments.
+"""Fits the embedding grader's cut points, and its soft ones, on a track with official judgments.
 
 python -m trecexam.graders.fit_cut_points TRACK
 """
@@ -7,17 +7,22 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import converters
 from trecexam.bank import Bank
 from trecexam.bank.facets import item_by_query
-from trecexam.graders.cut_points import CUT_POINTS, link
+from trecexam.graders.cut_points import CUT_POINTS, SOFT_CUTS, SoftCuts, link, soft_link
 from trecexam.graders.embedding import create_embedding
 from trecexam.track import TrackFolder
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
-def fit(root: Path) -> tuple[float, ...]:
-    """Cut points for the ratings 1..5, from the track's passages, bank and official judgments."""
+
+def fit(root: Path) -> tuple[tuple[float, ...], SoftCuts]:
+    """Cut points for the ratings 1..5, and soft ones, from a track's passages, bank and judgments."""
     track = TrackFolder.open(root)
     passages, qrels = track.passages(), track.qrels()
     if passages is None or qrels is None:
@@ -30,16 +35,15 @@ def fit(root: Path) -> tuple[float, ...]:
     judged_docs = {doc_id for labels in judged.values() for doc_id in labels}
     texts = {p.doc_id: p.text for p in converters.read(passages, "passages") if p.doc_id in judged_docs}
     embed = create_embedding(track.config.grader, root).embed
-    cosines: list[float] = []
+    cosines: list[NDArray[np.float64]] = []
     labels: list[int] = []
     for query_id, items in bank.items.items():
         docs = [doc_id for doc_id in judged.get(query_id, {}) if doc_id in texts]
         if docs:
-            best = (embed([texts[d] for d in docs]) @ embed([item.text for item in items]).T).max(axis=1)
-            cosines += best.tolist()
+            cosines += [*(embed([texts[d] for d in docs]) @ embed([item.text for item in items]).T)]
             labels += [judged[query_id][d] for d in docs]
     try:
-        return link(cosines, labels)
+        return link([float(of_passage.max()) for of_passage in cosines], labels), soft_link(cosines, labels)
     except ValueError as error:
         raise SystemExit(f"fit_cut_points: {qrels}: {error}") from None
 
@@ -47,5 +51,6 @@ def fit(root: Path) -> tuple[float, ...]:
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         raise SystemExit(__doc__)
-    print("fitted:  ", fit(Path(sys.argv[1])))
-    print("built in:", CUT_POINTS)
+    cut_points, soft_cuts = fit(Path(sys.argv[1]))
+    print("fitted:  ", cut_points, "soft:", *soft_cuts)
+    print("built in:", CUT_POINTS, "soft:", *SOFT_CUTS)

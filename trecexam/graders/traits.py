@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from converters.records import Item
 from trecexam.graders.base import ITEM_KINDS, Cell, Estimate, Grader, Scale, Usage
@@ -50,10 +50,14 @@ class GraderTraits:
         estimate: what grading would take.
         read: the rating that a raw answer means, and its status.
         free_text: `read` counts, as what is stored is a model's own words; None where it does not say.
+        probabilities: those of the ratings 0..5 that raw answers mean, shape (answers, 6), NaN where one
+            means none; None where the grader stores what it knows of them.
         label: a label between 0 and 1, finer than a rating, that a raw answer means.
         prompt: the prompt of a cell, and whether its text was cut for it.
         cut_texts: how many texts were too long for its model, since it was made.
         known_passages: query_id -> doc_ids that it has grades of, where it goes by ids and reads no texts.
+        cells_share: what a passage's cells have in common for the language model that is asked; None where
+            none is.
     """
 
     item_kinds: frozenset[str]
@@ -65,10 +69,12 @@ class GraderTraits:
     estimate: Callable[[Iterable[Cell]], Estimate] | None
     read: Callable[[Item, str], tuple[int | None, str]] | None
     free_text: bool | None
+    probabilities: Callable[[Sequence[str]], Any] | None
     label: Callable[[Item, str], Any] | None
     prompt: Callable[[Cell], Any] | None
     cut_texts: Callable[[], int]
     known_passages: Mapping[str, Collection[str]] | None
+    cells_share: Literal["nothing", "prompts", "answer"] | None
 
 
 def traits_of(grader: Grader) -> GraderTraits:
@@ -92,11 +98,13 @@ def traits_of(grader: Grader) -> GraderTraits:
         estimate=_attribute(grader, "estimate", None),
         read=_attribute(grader, "read", None),
         free_text=_attribute(grader, "free_text", None),
+        probabilities=_attribute(grader, "probabilities", None),
         label=_attribute(grader, "label", None),
         # Of a recording it is the prompt's name.
         prompt=prompt if callable(prompt) else None,
         cut_texts=lambda: _attribute(grader, "cut", 0),
         known_passages=_attribute(grader, "known_passages", None),
+        cells_share=_attribute(grader, "cells_share", None),
     )
 
 

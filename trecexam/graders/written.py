@@ -49,6 +49,7 @@ class WritingGrader(ABC):
     """
 
     free_text = True
+    cells_share = "answer"
     name: str
     item_kinds: frozenset[str]
 

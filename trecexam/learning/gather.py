@@ -11,12 +11,14 @@ from trecexam.learning.arithmetic.features import query_features
 from trecexam.learning.arithmetic.learning import QueryPassages
 from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
 from trecexam.learning.encoding import Encoded, TrackVectors
+from trecexam.learning.language import odd_languages
+from trecexam.learning.ratings import cell_ratings, mean_ratings
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.official import Official
 from trecexam.tables.text import plural, shorten_list
 
-#: From this share of letters outside of Latin script on the encoder's language is called into question.
-_FOREIGN = 0.3
+#: So many passages of each query are looked at for their language.
+_SAMPLE = 5
 
 
 def gather(
@@ -30,10 +32,11 @@ def gather(
     """The queries that have a text and pooled passages, in bank order, and how many passages were encoded.
 
     Args:
-        grades: whether the grader's ratings, where there are any, are features too.
+        grades: whether the grader's ratings, where there are any, are features too; expected ones where it
+            gave probabilities.
 
     Raises:
-        TrecexamError: no pooled passage has a text, or no query that has such ones.
+        TrecexamError: nothing is pooled; no pooled passage has a text, or no query that has such ones.
     """
     texts = {
         query_id: [
@@ -42,6 +45,12 @@ def gather(
         for query_id, pooled in track.pool.items()
         if _asks(track, query_id)
     }
+    if not any(pooled.doc_ids for pooled in track.pool.values()):
+        raise TrecexamError(
+            "the pool is empty, so there is nothing to learn of: drop runs first, or set `pool_judged` in "
+            "[track]",
+            path=track.folder.runs,
+        )
     if not any(texts.values()):
         raise TrecexamError(
             "no pooled passage has a text to learn from, or its query has none: name them with `passages` "
@@ -56,8 +65,9 @@ def gather(
     n_encoded = vectors.encode(
         passages, sorted({text for of_query in items.values() for text in of_query}), progress
     )
-    ratings = {of_query.query_id: of_query for of_query in track.ratings(list(texts), human=False)}
-    graded = grades and any((of_query.ratings >= 0).any() for of_query in ratings.values())
+    unparsed = track.config.scores.unparsed
+    ratings = {query_id: cell_ratings(track.sheets[query_id], track.grades, unparsed) for query_id in texts}
+    graded = grades and any((of_query >= 0).any() for of_query in ratings.values())
     queries = []
     for query_id, rows in texts.items():
         pooled = track.pool[query_id]
@@ -66,8 +76,7 @@ def gather(
         judged = {} if official is None else official.judged.get(query_id, {})
         judgments = np.array([judged.get(doc, np.nan) for doc in pooled.doc_ids], np.float64)
         in_pool = set(pooled.doc_ids)
-        rated = ratings[query_id].ratings
-        n_rated = (rated >= 0).sum(axis=1)
+        rated = ratings[query_id]
         features = (
             query_features(
                 vectors.of([asked[query_id]])[0],
@@ -94,7 +103,7 @@ def gather(
                 judgments,
                 pooled.ranks,
                 np.array([label for doc, label in judged.items() if doc not in in_pool], np.float64),
-                np.where(n_rated, np.maximum(rated, 0).sum(axis=1) / np.maximum(n_rated, 1), np.nan),
+                mean_ratings(rated),
             )
         )
     return tuple(query for query in queries if len(query.rows)), n_encoded
@@ -127,8 +136,8 @@ def odd_judgments(track: LoadedTrack, official: Official) -> Iterator[str]:
         )
 
 
-def odd_texts(track: LoadedTrack, queries: Sequence[PooledQueryToLearn]) -> Iterator[str]:
-    """What of the pool cannot be learned of, or hardly, a line each."""
+def odd_texts(track: LoadedTrack, queries: Sequence[PooledQueryToLearn], model: str) -> Iterator[str]:
+    """What of the pool cannot be learned of, or hardly by this encoder, a line each."""
     unknown = sum(int(np.isnan(np.delete(query.judgments, query.rows)).sum()) for query in queries)
     if unknown:
         yield f"{plural(unknown, 'unjudged passage')} without a text: no gain, and no label"
@@ -138,19 +147,8 @@ def odd_texts(track: LoadedTrack, queries: Sequence[PooledQueryToLearn]) -> Iter
             f"{plural(len(mute), 'query')} ({shorten_list(mute, 3, dots=True)}) without a text: left out, "
             "but for the official lines"
         )
-    letters = [
-        letter
-        for query in queries
-        for doc in query.passages.doc_ids[:5]
-        for letter in track.texts[doc]
-        if letter.isalpha()
-    ]
-    foreign = sum(ord(letter) > 0x24F for letter in letters)
-    if foreign > _FOREIGN * len(letters):
-        yield (
-            f"{foreign / len(letters):.0%} of the passages' letters are not Latin, and all-MiniLM-L6-v2 "
-            "reads English: name a model of your language with --encoder, and see --cross-validate"
-        )
+    sample = [track.texts[doc] for query in queries for doc in query.passages.doc_ids[:_SAMPLE]]
+    yield from odd_languages(sample, (track.query_texts[q.passages.query_id] for q in queries), model)
 
 
 def _asks(track: LoadedTrack, query_id: str) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -47,6 +48,7 @@ class LearningData:
         n_encoded: how many passages were encoded.
         encoder: its name and identity.
         graded: whether the grader's ratings are among the features.
+        asked_here: which of `others` are queries of the track, too: their texts are the same.
     """
 
     queries: tuple[PooledQueryToLearn, ...]
@@ -56,6 +58,7 @@ class LearningData:
     n_encoded: int
     encoder: dict[str, Any]
     graded: bool
+    asked_here: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +117,8 @@ def learn_pool(
         try:
             learned = fit([*data.others, *(query.passages for query in data.queries)])
         except ValueError as error:
-            raise TrecexamError(f"nothing to learn: {error}; {MORE}", path=track.folder.root) from None
+            why = "; ".join([str(error), *(data.official.warnings() if data.official else ())])
+            raise TrecexamError(f"nothing to learn: {why}; {MORE}", path=track.folder.root) from None
         predictions = tuple(predict(learned, query.passages) for query in data.queries)
     return LearnedPool(data, learned, predictions, (*data.notes, *_few(data.queries, data.others, learned)))
 
@@ -140,19 +144,27 @@ def gather_data(
     if encoder is None or isinstance(encoder, str):
         encoder = track_encoder(track, encoder)
     pools = [(track, official)]
-    if source is not None:
-        with TrackLoader(TrackFolder.open(source)) as loader:
-            other = loader.load()
-        pools.append((other, official_judgments(other)))
-        # Ratings of one grader say nothing about those of another.
-        grades = grades and other.grader.identity == track.grader.identity
-    (queries, n_encoded), *rest = sides = _gathered(pools, encoder, progress, grades=grades)
-    if len({side[0].passages.features.shape[1] for side, _ in sides}) > 1:
-        (queries, n_encoded), *rest = _gathered(pools, encoder, progress, grades=False)
+    # Its store is read while features are made.
+    with ExitStack() as stack:
+        if source is not None:
+            other = stack.enter_context(TrackLoader(TrackFolder.open(source))).load()
+            pools.append((other, official_judgments(other)))
+            # Ratings of one grader say nothing about those of another.
+            grades = grades and other.grader.identity == track.grader.identity
+        (queries, n_encoded), *rest = sides = _gathered(pools, encoder, progress, grades=grades)
+        if len({side[0].passages.features.shape[1] for side, _ in sides}) > 1:
+            (queries, n_encoded), *rest = _gathered(pools, encoder, progress, grades=False)
     others = rest[0][0] if rest else ()
-    notes = [*([] if official is None else odd_judgments(track, official)), *odd_texts(track, queries)]
+    own_texts = {track.query_texts[query.passages.query_id].strip() for query in queries}
+    asked_here = frozenset(
+        query.passages.query_id
+        for query in others
+        if pools[1][0].query_texts[query.passages.query_id].strip() in own_texts
+    )
+    model = str(getattr(encoder, "name", "the encoder"))
+    notes = [*([] if official is None else odd_judgments(track, official)), *odd_texts(track, queries, model)]
     if source is not None:
-        _check_scales(queries, others, source)
+        notes += _other_scale(queries, others, source)
     return LearningData(
         queries,
         tuple(query.passages for query in others),
@@ -162,6 +174,7 @@ def gather_data(
         {"model": getattr(encoder, "name", None), **encoder.identity},
         # Of each feature there are two columns.
         queries[0].passages.features.shape[1] > 12,
+        asked_here,
     )
 
 
@@ -220,23 +233,28 @@ def _official(track: LoadedTrack, *, needed: bool) -> Official | None:
     return official
 
 
-def _check_scales(
+def _other_scale(
     queries: Sequence[PooledQueryToLearn], others: Sequence[PooledQueryToLearn], source: Path | str
-) -> None:
+) -> Iterator[str]:
     """Refuses judgments of two scales, as far as their highest labels say that they are.
+
+    Yields:
+        A line, where there are so few here that the highest label may not have been given yet.
 
     Raises:
         TrecexamError: with both.
     """
-    highest = [
-        max((float(np.nanmax(q.judgments)) for q in side if not np.isnan(q.judgments).all()), default=None)
-        for side in (queries, others)
+    judged = [
+        np.concatenate([q.judgments[~np.isnan(q.judgments)] for q in side]) for side in (queries, others)
     ]
-    if None not in highest and highest[0] != highest[1]:
-        raise TrecexamError(
-            f"the highest judgment here is {highest[0]:g}, and that of {source} {highest[1]:g}: they are not "
-            "of one scale, so nothing can be learned from both"
-        )
+    if not all(map(len, judged)):
+        return
+    here, there = (float(of_side.max()) for of_side in judged)
+    both = f"the highest judgment here is {here:g}, and that of {source} {there:g}: "
+    if here < there and len(judged[0]) < FEW:
+        yield f"{both}taken as of one scale, as there are few here"
+    elif here != there:
+        raise TrecexamError(f"{both}they are not of one scale, so nothing can be learned from both")
 
 
 def _few(

@@ -17,6 +17,7 @@ from trecexam.line.measure_names import names_of
 from trecexam.line.measures import above_scale, check_importance, own_cautions, without_vital
 from trecexam.line.official import official_judgments
 from trecexam.line.pooled_rows import PooledRows
+from trecexam.line.probable_ratings import needing, probable_ratings, without_probabilities
 from trecexam.line.value_cache import ValueCache
 from trecexam.scores.columns.evaluator import ColumnEvaluator, supported
 from trecexam.scores.columns.judged import Judged
@@ -49,9 +50,10 @@ def rubric_values(
     computed = [each for each in all_measures if each.NAME not in SUPPORT]
     columns = [each for each in computed if supported(each)]
     others = [each for each in computed if not supported(each)]
+    probable = needing(track, computed)
 
     def prepare(query_ids: Sequence[str]) -> _Prepared:
-        ratings = track.ratings(query_ids)
+        ratings = probable_ratings(track, query_ids) if probable else track.ratings(query_ids)
         judged = Judged.from_ratings(ratings, scores.label, at, scores.min_answers)
         rest = None
         if others:
@@ -182,13 +184,21 @@ def leaderboard(
         return board
     best = track.traits.scale.max_rating
     above = above_scale(board.measures, track.config, best)
-    known = own_cautions(track) if measures is None else without_vital(board.measures, track.bank)
-    ranked = len(values.runs) - len(track.responses.keys() & set(values.runs))
-    unsupported: tuple[str, ...] = ()
-    if ranked and (of_support := [name for name in board.measures if name in SUPPORT]):
-        some = f"{ranked:,} of {plural(len(values.runs), 'run')}"
-        unsupported = (f"{some}: no generated responses, so 0 in {', '.join(of_support)}",)
-    return replace(board, cautions=(*known, *above, *unsupported))
+    known = own_cautions(track)
+    if measures is not None:
+        names = board.measures
+        known = (*without_vital(names, track.bank), *without_probabilities(track, names))
+    return replace(board, cautions=(*known, *above, *_unsupported(track, board)))
+
+
+def _unsupported(track: LoadedTrack, board: Leaderboard) -> tuple[str, ...]:
+    """A line on runs that are no generated responses, by measures of what these cite."""
+    of_support = [name for name in board.measures if name in SUPPORT]
+    ranked = [row for row in board.rows if row.run not in track.responses]
+    if not of_support or not ranked:
+        return ()
+    some = f"{len(ranked):,} of {plural(len(board.rows), 'run')}"
+    return (f"{some}: no generated responses, so 0 in {', '.join(of_support)}",)
 
 
 def own_leaderboard(track: LoadedTrack) -> Leaderboard:

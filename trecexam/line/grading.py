@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Any, NamedTuple
 
 from trecexam.bank.model import asked_digest, passage_digest
@@ -22,6 +21,7 @@ from trecexam.graders.base import (
     identity_json,
 )
 from trecexam.graders.traits import UsageMeter, traits_of
+from trecexam.line.cell_order import ItemPlaces, UsefulCells, is_useful, missing_rows
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.sheets import CODES, MISSING
 from trecexam.line.store import GradeRow, GradeStore
@@ -52,29 +52,14 @@ def missing_cells(track: LoadedTrack, only: Mapping[str, Collection[str]] | None
     Args:
         only: query_id -> the doc_ids whose cells are meant; None for all.
     """
-    uses = Counter(asked_digest(item) for sheet in track.sheets.values() for item in sheet.items)
-    asked: set[tuple[str, bytes]] = set()
-    for query_id, sheet in track.sheets.items():
-        seen: set[str] = set()
-        digests = [asked_digest(item) for item in sheet.items]
-        meant = None if only is None else frozenset(only.get(query_id, ()))
-        for row, text in enumerate(sheet.texts):
-            if text is None or text in seen or (meant is not None and sheet.doc_ids[row] not in meant):
-                continue
-            seen.add(text)
-            for column in (sheet.codes[row] == MISSING).nonzero()[0]:
-                # Only items that stand more than once can ask the same thing twice.
-                if uses[digests[column]] > 1:
-                    if (text, digests[column]) in asked:
-                        continue
-                    asked.add((text, digests[column]))
-                query_text = track.query_texts.get(query_id, "")
-                yield Cell(query_id, query_text, sheet.doc_ids[row], text, sheet.items[column])
+    for row in missing_rows(track, only):
+        for column in row.columns.tolist():
+            yield row.cell(track, column)
 
 
 def count_missing(track: LoadedTrack, only: Mapping[str, Collection[str]]) -> int:
     """How many cells of these passages the grader would be asked about: equal ones once."""
-    return sum(1 for _ in missing_cells(track, only))
+    return sum(len(row.columns) for row in missing_rows(track, only))
 
 
 def with_recorded_answers(track: LoadedTrack) -> LoadedTrack:
@@ -120,20 +105,29 @@ class Grading:
         progress: Callable[[Progress], None] | None = None,
         stop: Callable[[], bool] | None = None,
         only: Mapping[str, Collection[str]] | None = None,
+        places: ItemPlaces | None = None,
+        *,
+        all_cells: bool = False,
     ) -> Graded:
         """Grades the cells that have no grade yet, committing batch by batch.
+
+        The most useful ones come first where `is_useful` says so, and `stop` in [cells] leaves some out.
 
         Args:
             progress: called after each batch.
             stop: asked between batches; when it says True, grading ends after the batch in hand. Requests
                 that are on their way to a server get `LAST_ANSWERS` seconds.
             only: query_id -> the doc_ids whose cells are meant; None for all.
+            places: which items are most promising for which passage, see `UsefulCells`.
+            all_cells: leaves out none.
 
         Raises:
             GraderError: the grader cannot go on; what it graded is stored.
         """
         total = track.counts.missing if only is None else count_missing(track, only)
-        return self.run_cells(missing_cells(track, only), total, progress, stop)
+        ordered = self._ordered(track, only, places, all_cells=all_cells) if total else None
+        missing = missing_cells(track, only) if ordered is None else ordered
+        return self.run_cells(missing, total, progress, stop, ordered)
 
     def run_cells(
         self,
@@ -141,14 +135,25 @@ class Grading:
         total: int,
         progress: Callable[[Progress], None] | None = None,
         stop: Callable[[], bool] | None = None,
+        ordered: UsefulCells | None = None,
     ) -> Graded:
-        """As `run`, of these cells, of which there are `total`."""
+        """As `run`, of these cells, of which there are `total`.
+
+        Args:
+            ordered: they are these, which are told what was graded.
+        """
         graded, complete, why = 0, True, ""
         cut_texts = traits_of(self._grader).cut_texts
         cut_before = cut_texts()
         self._used = Usage()
         if not total:
             return Graded(0)
+        cells = iter(missing)
+        first = next(cells, None)
+        if first is None:
+            # All that is missing is left out: no model is loaded for it, and no server asked.
+            return Graded(0)
+        missing = chain((first,), cells)
         meter = self._meter()
         ends = float("inf")
         if meter is not None:
@@ -158,6 +163,9 @@ class Grading:
             for batch in batches:
                 if batch:
                     self._record(batch)
+                    if ordered is not None:
+                        ordered.note(batch)
+                        total = len(ordered)
                     graded += len(batch)
                     self._note_usage(meter)
                 if progress and batch:
@@ -177,6 +185,18 @@ class Grading:
                 close()
             self._note_usage(meter)
         return Graded(graded, complete, why, cut_texts() - cut_before)
+
+    def _ordered(
+        self,
+        track: LoadedTrack,
+        only: Mapping[str, Collection[str]] | None,
+        places: ItemPlaces | None,
+        *,
+        all_cells: bool,
+    ) -> UsefulCells | None:
+        """The missing cells in the order in which they are useful, or with some left out; else None."""
+        stops = track.config.cells.stop is not None and not all_cells
+        return UsefulCells(track, only, places, all_cells=all_cells) if is_useful(track) or stops else None
 
     def usage(self) -> dict[str, Any] | None:
         """What it used in the last run and in all; None where that is not counted."""

@@ -107,7 +107,9 @@ class LoadedTrack(TrackInputs):
             "ranks": _digest([ranks and self.digests.get(shown(ranks))]),
             "settings": _digest(
                 [
-                    self.config.model_dump(mode="json", exclude={"generator", "exam", "learn", "watch"}),
+                    self.config.model_dump(
+                        mode="json", exclude={"generator", "exam", "learn", "watch", "cells"}
+                    ),
                     self.measures,
                     identity_json(self.grader.identity),
                     versions(),

@@ -14,6 +14,7 @@ from trecexam.config import TrackConfig
 from trecexam.graders import Grader
 from trecexam.graders.support import create_support
 from trecexam.graders.traits import GraderTraits
+from trecexam.line.cell_order import ItemPlaces
 from trecexam.line.derived import DerivedValues
 from trecexam.line.grading import Graded, Grading, Progress
 from trecexam.line.inputs import InputReader, TrackInputs
@@ -242,12 +243,15 @@ class TrackLoader:
         progress: Callable[[Progress], None] | None = None,
         stop: Callable[[], bool] | None = None,
         only: Mapping[str, Collection[str]] | None = None,
+        places: ItemPlaces | None = None,
+        *,
+        all_cells: bool = False,
     ) -> tuple[LoadedTrack, Graded]:
         """Grades the cells that have no grade yet, see `Grading.run`; the track with its new grades.
 
         The track must be loaded with the store open to write.
         """
-        outcome = self.grading.run(track, progress, stop, only)
+        outcome = self.grading.run(track, progress, stop, only, places, all_cells=all_cells)
         return self.refreshed(track), outcome
 
     @cached_property

@@ -10,8 +10,10 @@ from trecexam.bank.asked import QUERY
 from trecexam.bank.model import Bank
 from trecexam.config import TrackConfig
 from trecexam.errors import ConfigError, TrecexamError
+from trecexam.line.cell_order import left_out_cautions
+from trecexam.line.probable_ratings import without_probabilities
 from trecexam.scores.measures import COVER, DIVERSITY, measure
-from trecexam.scores.weights import EQUAL
+from trecexam.scores.weights import EQUAL, ITEM
 
 if TYPE_CHECKING:
     from ir_measures import Measure
@@ -40,7 +42,7 @@ def check_measures(config: TrackConfig, path: Path) -> None:
 
 
 def check_importance(names: Iterable[str], bank: Bank, files: Sequence[Path]) -> None:
-    """Refuses measures that weigh items by an importance which the bank does not have.
+    """Refuses measures that weigh items by an importance, or by weights, which the bank does not have.
 
     A bank that has items but no vital one scores 0 where these alone count, see `without_vital`.
 
@@ -54,6 +56,14 @@ def check_importance(names: Iterable[str], bank: Bank, files: Sequence[Path]) ->
     """
     of_queries = any(item.kind == QUERY for items in bank.items.values() for item in items)
     for each in _weighted(names):
+        if each["weights"] == ITEM:
+            if not bank.has_weights:
+                raise TrecexamError(
+                    f'{each} needs items with a weight, and the grader asks about none: write "weight": a '
+                    "number beside items in the bank, or take the measure away",
+                    path=files[0] if len(files) == 1 else None,
+                )
+            continue
         vital = each["weights"] == "vital"
         if of_queries if vital else not bank.has_importance:
             needed, write = (
@@ -86,7 +96,20 @@ def own_cautions(track: LoadedTrack) -> tuple[str, ...]:
             f"generated responses ({len(generated):,} of {len(track.runs):,} runs) fill few ranks and have "
             f"little {ranked_by} whatever they say: compare them with ranked runs by {cover}",
         )
-    return (*without_vital(track.measures, track.bank), *few)
+    certain, vital = without_probabilities(track, track.measures), without_vital(track.measures, track.bank)
+    return (*vital, *_against(track), *left_out_cautions(track), *few, *certain)
+
+
+def _against(track: LoadedTrack) -> tuple[str, ...]:
+    """A line on items that count against, where measures are shown that know nothing of that."""
+    weighted = {str(each) for each in _weighted(track.measures) if each["weights"] == ITEM}
+    others = [name for name in track.measures if str(measure(name)) not in weighted]
+    if not others or not track.bank.n_against:
+        return ()
+    return (
+        f"{track.bank.n_against:,} of {len(track.bank):,} items have a negative weight, and count against in "
+        f"measures with weights={ITEM!r} alone: for labels and for {', '.join(others)} they are like others",
+    )
 
 
 def above_scale(names: Iterable[str], config: TrackConfig, max_rating: int) -> tuple[str, ...]:
@@ -96,7 +119,7 @@ def above_scale(names: Iterable[str], config: TrackConfig, max_rating: int) -> t
         names: measures on rubric ratings.
         max_rating: the best of the grader's scale.
     """
-    labels_are_ratings = config.scores.label == "max"
+    labels_are_ratings = config.scores.label != "count"
     never = [
         str(each)
         for each in map(measure, names)

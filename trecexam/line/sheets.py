@@ -64,6 +64,8 @@ class GradeSheet:
         for item in self.items:
             content.update(item.item_id.encode(errors="surrogatepass") + b"\0" + item_digest(item))
             content.update(asked_digest(item) + item.importance.encode())
+            if item.weight is not None:
+                content.update(repr(item.weight).encode())
         content.update(self.codes.tobytes())
         content.update(repr(self.overrides and self.overrides.token).encode(errors="surrogatepass"))
         return content.digest()
@@ -91,7 +93,16 @@ class GradeSheet:
         unread = (self.codes == UNPARSED) | (self.codes == REFUSED)
         ratings = np.where(unread, _INSTEAD[unparsed], np.maximum(self.codes, MISSING)).astype(np.int8)
         importances = tuple(item.importance for item in self.items)
-        machine = QueryRatings(self.query_id, self.doc_ids, len(self.items), ratings, importances=importances)
+        weighted = any(item.weight is not None for item in self.items)
+        weights = tuple(item.counted_weight for item in self.items) if weighted else None
+        machine = QueryRatings(
+            self.query_id,
+            self.doc_ids,
+            len(self.items),
+            ratings,
+            importances=importances,
+            weights=weights,
+        )
         if self.overrides is None or not human:
             return machine
         columns = {item.item_id: column for column, item in enumerate(self.items)}

@@ -239,6 +239,12 @@ class GradeStore(StoreConnection):
             )
             return {row[1]: _grade_row(row) for row in rows}
 
+    def has_probabilities(self, grader_id: int) -> bool:
+        """Whether this grader gave probabilities with any of its grades."""
+        query = "SELECT 1 FROM grade WHERE grader_id = ? AND probabilities IS NOT NULL LIMIT 1"
+        with self._errors():
+            return self._db.execute(query, (grader_id,)).fetchone() is not None
+
     def answer(self, grader_id: int, item_id: int, passage_id: int) -> GradeRow | None:
         """The whole grade of one cell, None where it has none."""
         with self._errors():

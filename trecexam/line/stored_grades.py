@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +40,7 @@ class StoredGrades:
         self._identity = grader.identity
         traits = traits_of(grader)
         self._read = traits.read if traits.free_text else None
+        self._probabilities = traits.probabilities
 
     @property
     def grader_id(self) -> int | None:
@@ -109,6 +111,13 @@ class StoredGrades:
         }
         return [np.array([rows.get(text, -1) for text in of_query], np.int64) for of_query, _ in cells]
 
+    @cached_property
+    def has_probabilities(self) -> bool:
+        """Whether its grades have probabilities, stored or read from answers, when that was first asked."""
+        if self.grader_id is None:
+            return False
+        return self._probabilities is not None or self.store.has_probabilities(self.grader_id)
+
     def reading(self, item: Item, grade: GradeRow) -> tuple[int | None, str]:
         """(rating, status) of a stored answer."""
         if self._read is None or grade.status not in {"ok", "unparsed"}:
@@ -129,8 +138,11 @@ class StoredGrades:
                 reason = next((grade.answer for grade in answers if grade.status == "error"), "")
                 yield item, reason, int(failed[column])
 
-    def distributions(self, sheet: GradeSheet) -> NDArray[np.float64]:
+    def distributions(self, sheet: GradeSheet, *, read: bool = False) -> NDArray[np.float64]:
         """The stored probabilities of the ratings 0..5 of the query's cells; NaN where there are none.
+
+        Args:
+            read: take those that the grader reads from its stored answers, where it does that.
 
         Returns:
             Shape (n_docs, n_items, 6), in the order of `sheet`.
@@ -141,6 +153,14 @@ class StoredGrades:
             return chances
         passages = self._passage_rows([(sheet.texts, sheet.items)])[0].tolist()
         item_rows = self.store.item_ids([asked_digest(item) for item in sheet.items])
+        if read and self._probabilities is not None:
+            places = {item: column for column, item in enumerate(item_rows) if item is not None}
+            for grades in self.store.answer_columns(grader_id, list(places)):
+                # The last one stands for passages without a grade.
+                given = np.vstack([self._probabilities(grades.answers), np.full(MAX_RATING + 1, np.nan)])
+                at = {passage: place for place, passage in enumerate(grades.passage_ids.tolist())}
+                chances[:, places[grades.item_id]] = given[[at.get(passage, -1) for passage in passages]]
+            return chances
         for column, item in enumerate(item_rows):
             answers = {} if item is None else self.store.answers(grader_id, item)
             for row, passage in enumerate(passages):

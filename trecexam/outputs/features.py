@@ -10,6 +10,7 @@ from trecexam.features.exporting.outputs import EXPORTING
 from trecexam.features.holes.outputs import HOLES
 from trecexam.features.items.outputs import ITEMS
 from trecexam.features.leaderboard.outputs import LEADERBOARD
+from trecexam.features.learn.outputs import LEARNING
 from trecexam.features.override.outputs import OVERRIDE
 from trecexam.features.ragval.extra_outputs import RAGVAL
 from trecexam.features.support.outputs import SUPPORT_FEATURE
@@ -19,6 +20,7 @@ from trecexam.line.output_files import Feature
 FEATURES: tuple[Feature, ...] = (
     EXPORTING,
     LEADERBOARD,
+    LEARNING,
     CORRELATION,
     AGREEMENT,
     ITEMS,

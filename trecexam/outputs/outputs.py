@@ -6,19 +6,20 @@ import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trecexam.features.history.history import History
 from trecexam.features.learn.learn import IDENTITY as LEARNED
 from trecexam.features.learn.learn import LearnedLabels
+from trecexam.features.partial.partial import PartialStanding
 from trecexam.files import atomic as files
 from trecexam.files.memory import recall
 from trecexam.files.stamps import Rejected, stamp
 from trecexam.graders.base import identity_json
+from trecexam.line.cell_order import count_left_out
 from trecexam.line.sheets import Counts
-from trecexam.line.versions import versions
+from trecexam.line.versions import package_version, versions
 from trecexam.outputs.features import FEATURES
 from trecexam.outputs.report.contents import UpdateFacts
 from trecexam.outputs.report.gather import report_files
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 REJECTED = "rejected.tsv"
 MANIFEST = "manifest.json"
 PAGE = "report.html"
+PARTIAL = "partial.tsv"
 
 
 class _Made(NamedTuple):
@@ -64,13 +66,15 @@ class Outputs:
         track: LoadedTrack,
         rejected: Sequence[Rejected],
         usage: Mapping[str, Any] | None,
-        *,
-        complete: bool,
+        partial: PartialStanding | None,
     ) -> Written:
         """Writes what differs from the files that are there: the history first, then the leaderboard,
         the manifest last.
 
         What is made from parts of the track that did not change since it was written is not made again.
+
+        Args:
+            partial: how far the grading is; None where the grader was asked about all cells.
 
         Raises:
             TrecexamError: a file cannot be written; it and those after it are as they were.
@@ -80,7 +84,7 @@ class Outputs:
         for folder in folders:
             files.sweep(folder)
         # Before anything is replaced: a history that cannot be written leaves the outputs as they were.
-        noted = self.history.note(track) if complete else None
+        noted = self.history.note(track) if partial is None else None
         earlier, made, written = self._made_earlier(), dict[str, _Made](), list[Path]()
         groups = [group for feature in FEATURES for group in feature.files]
         for group in sorted(groups, key=lambda group: not group.first):
@@ -93,13 +97,13 @@ class Outputs:
                 known = _Made(token, {name: files.sha256(content) for name, content in contents.items()})
             made[key] = known
         hashes = {name: digest for group in groups for name, digest in made[group.names[0]].hashes.items()}
-        contents = dict(self._others(track, rejected, complete=complete))
+        contents = dict(self._others(track, rejected, partial))
         written += self._put(contents)
         hashes |= {name: files.sha256(content) for name, content in contents.items()}
         optional = (name for group in groups for name in group.names)
         drawn = (feature.plots for feature in FEATURES if feature.report is not None)
         plots = (f"{PLOTS}/{name}.{kind}" for names in drawn for name in names for kind in KINDS)
-        for name in (*optional, PAGE, *plots, *sorted(_extra_written(out / MANIFEST))):
+        for name in (*optional, PAGE, PARTIAL, *plots, *sorted(_extra_written(out / MANIFEST))):
             if name not in hashes:
                 files.remove(out / name)
         for folder in reversed(folders[1:]):
@@ -108,7 +112,7 @@ class Outputs:
                 folder.rmdir()
         if noted is not None:
             self.history.finish(noted, track)
-        manifest = to_json(self._manifest(track, len(rejected), usage, hashes, complete=complete)).encode()
+        manifest = to_json(self._manifest(track, len(rejected), usage, hashes, partial)).encode()
         written += self._put({MANIFEST: manifest})
         self._made = made
         return Written(written, noted and noted.entry)
@@ -201,6 +205,18 @@ class Outputs:
             self._put({MANIFEST: to_json({**manifest, **self._learned()}).encode()})
         return written
 
+    def renew_page(self, track: LoadedTrack, rejected: Sequence[Rejected]) -> None:
+        """Writes the report again, after something was learned of the track that it is about.
+
+        Raises:
+            TrecexamError: it cannot be written.
+        """
+        contents = dict(self._others(track, rejected, None))
+        self._put(contents)
+        manifest = recall(self.folder.out / MANIFEST)
+        hashes = manifest["outputs"] | {name: files.sha256(content) for name, content in contents.items()}
+        self._put({MANIFEST: to_json({**manifest, "outputs": hashes}).encode()})
+
     def _learned(self) -> dict[str, Any]:
         """What learned.json says, of the judgments as they were then."""
         learned = recall(self.folder.out / LEARNED)
@@ -225,15 +241,17 @@ class Outputs:
         return (out, *(out / name for name in (PLOTS, *_extra_folders())))
 
     def _others(
-        self, track: LoadedTrack, rejected: Sequence[Rejected], *, complete: bool
+        self, track: LoadedTrack, rejected: Sequence[Rejected], partial: PartialStanding | None
     ) -> Iterator[tuple[str, bytes]]:
         """What hangs on more than the parts of the track: what was rejected, and the report on all."""
         refused = Table(("file", "line", "reason"), tuple(tuple(row) for row in rejected))
         yield REJECTED, to_tsv(refused).encode()
+        if partial is not None and partial.intervals is not None:
+            yield PARTIAL, to_tsv(partial.intervals).encode()
         extra = _extra_files(track)
         yield from extra.files.items()
         if track.config.report.write:
-            facts = UpdateFacts(refused, complete, _versions(), extra.section)
+            facts = UpdateFacts(refused, partial, _versions(), extra.section)
             yield from report_files(track, FEATURES, facts)
 
     def _manifest(
@@ -242,13 +260,15 @@ class Outputs:
         n_rejected: int,
         usage: Mapping[str, Any] | None,
         hashes: dict[str, str],
-        *,
-        complete: bool,
+        partial: PartialStanding | None,
     ) -> dict[str, Any]:
+        left_out = count_left_out(track)
         return {
-            "complete": complete,
+            "complete": partial is None,
+            **({} if partial is None else {"partial": partial.as_json()}),
+            **({"left_out": {"stop": track.config.cells.stop, "cells": left_out}} if left_out else {}),
             "grader": dict(track.grader.identity),
-            "config": track.config.model_dump(mode="json", exclude={"generator", "exam", "learn"}),
+            "config": track.config.model_dump(mode="json", exclude={"generator", "exam", "learn", "cells"}),
             "counts": {
                 "queries": len(track.bank.query_ids),
                 "items": len(track.bank),
@@ -294,4 +314,4 @@ def _extra_written(manifest: Path) -> frozenset[str]:
 
 def _versions() -> dict[str, str | None]:
     """What the manifest names: pictures hang on what draws them, too."""
-    return versions() | {"matplotlib": version("matplotlib")}
+    return versions() | {"matplotlib": package_version("matplotlib")}

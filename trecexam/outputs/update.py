@@ -7,6 +7,8 @@ import ctypes
 import gc
 import hashlib
 import json
+import math
+import time
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
@@ -14,8 +16,11 @@ from converters.errors import StoppedError
 from converters.lines import stoppable
 from trecexam.errors import StoreError, TrecexamError
 from trecexam.features.learn.learn import learn
+from trecexam.features.partial.partial import partial_standing
 from trecexam.files.stamps import fingerprint
 from trecexam.graders.base import identity_digest, identity_json
+from trecexam.learning.promise import promising_places
+from trecexam.line.cell_order import ItemPlaces, is_useful, left_out_cautions
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.grading import Progress
 from trecexam.line.loaded import LoadedTrack
@@ -27,6 +32,9 @@ from trecexam.outputs.outputs import Outputs
 from trecexam.outputs.updates import Update
 from trecexam.version import __version__
 
+#: Outputs along the way take one part of the time, grading so many.
+_LESS_OFTEN = 19
+
 
 def update(
     loader: TrackLoader,
@@ -35,6 +43,7 @@ def update(
     hold: Collection[Path] = (),
     *,
     regrade: bool = False,
+    all_cells: bool = False,
 ) -> Update:
     """Brings grades and outputs up to date with the folder. Nothing new: nothing is done.
 
@@ -44,6 +53,7 @@ def update(
         hold: run files that are being written now.
         regrade: cells that were graded once may be graded again, by a grader that costs, where the store is
             gone or an older one.
+        all_cells: grades the cells that `stop` in [cells] leaves out, too.
 
     Raises:
         TrecexamError, ConversionError: what stands in the way; outputs are as they were.
@@ -55,7 +65,8 @@ def update(
             loader.renew()
             seen = _fingerprint(loader, hold)
             last = outputs.last(seen)
-            if last is not None and loader.folder.store_path.exists():
+            missing = all_cells and last is not None and last[1].missing
+            if last is not None and not missing and loader.folder.store_path.exists():
                 return Update(False, 0, *last, complete=True, written=())
             lost = lost_grades(loader)
             if lost and not regrade:
@@ -74,7 +85,9 @@ def update(
             track = loader.load(hold)
     except StoppedError:
         return Update(True, 0, 0, Counts(), (), complete=False, written=())
-    track, outcome = loader.grade(track, progress, stop)
+    places = promising_places(track, stop)
+    along = _AlongTheWay(loader, outputs, track, places, progress)
+    track, outcome = loader.grade(track, along.progress, stop, places=places, all_cells=all_cells)
     if outcome.complete and track.support is not None:
         track, of_support = loader.grade_support(track, progress, stop)
         outcome = of_support._replace(
@@ -86,9 +99,12 @@ def update(
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1, user_api="blas"), _not_collected():
-        written = outputs.write(track, rejected, loader.grading.usage(), complete=outcome.complete)
+        partial = None if outcome.complete else partial_standing(track, places)
+        written = outputs.write(track, rejected, loader.grading.usage(), partial)
     loader.keep_codes(track)
     learned, why_not = _learn(track, outputs) if outcome.complete else ((), ())
+    if learned:
+        outputs.renew_page(track, rejected)
     if outcome.complete:
         stored = None if loader.traits.meter is None else _stored(loader)
         outputs.remember(seen, len(track.runs), track.counts, rejected, stored)
@@ -106,9 +122,47 @@ def update(
         written.entry,
         outcome.why,
         outcome.cut,
-        without_vital(track.measures, track.bank),
+        (*without_vital(track.measures, track.bank), *left_out_cautions(track)),
         (*track.notes, *why_not),
     )
+
+
+class _AlongTheWay:
+    """Writes outputs while cells are graded, where the most useful ones come first.
+
+    Args:
+        track: before any of them was graded.
+        places: see `partial_standing`.
+        progress: called after each batch, too.
+    """
+
+    def __init__(
+        self,
+        loader: TrackLoader,
+        outputs: Outputs,
+        track: LoadedTrack,
+        places: ItemPlaces | None,
+        progress: Callable[[Progress], None] | None,
+    ) -> None:
+        self._loader, self._outputs, self._track, self._places = loader, outputs, track, places
+        self._progress = progress
+        self._due = time.monotonic() + track.config.cells.outputs_every if is_useful(track) else math.inf
+
+    def progress(self, progress: Progress) -> None:
+        """Tells how far it is, and writes outputs where it is time."""
+        if self._progress is not None:
+            self._progress(progress)
+        begun = time.monotonic()
+        if begun < self._due or progress.graded >= progress.cells:
+            return
+        track = self._loader.refreshed(self._track)
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(1, user_api="blas"):
+            partial = partial_standing(track, self._places)
+            self._outputs.write(track, rejected_rows(track), self._loader.grading.usage(), partial)
+        took = time.monotonic() - begun
+        self._due = time.monotonic() + max(track.config.cells.outputs_every, _LESS_OFTEN * took)
 
 
 def _learn(track: LoadedTrack, outputs: Outputs) -> tuple[tuple[Path, ...], tuple[str, ...]]:

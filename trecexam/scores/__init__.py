@@ -1,7 +1,7 @@
 """Scores from ratings: labels, Rubric-Cover, evaluation, leaderboards, correlation.
 
-Knows no grader, no store and no file format. Importing this package is cheap: `Cover`, `nCover` and the
-other names below are loaded at their first use, and using `Cover` or `nCover` registers both with
+Knows no grader, no store and no file format. Importing this package is cheap: `Cover`, `nCover`, `ECover` and
+the other names below are loaded at their first use, and using one of these three registers them with
 `ir_measures`:
 
     >>> import ir_measures
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from trecexam.scores.correlation import Correlation, correlate
-    from trecexam.scores.cover import Cover, nCover
+    from trecexam.scores.cover import Cover, ECover, nCover
     from trecexam.scores.evaluate import OfficialJudgments, RubricJudgments
     from trecexam.scores.labels import RubricQrel
     from trecexam.scores.leaderboard import Leaderboard
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Correlation",
     "Cover",
+    "ECover",
     "Leaderboard",
     "OfficialJudgments",
     "QueryRatings",
@@ -38,6 +39,7 @@ __all__ = [
 _HOME = {
     "Correlation": "correlation",
     "Cover": "cover",
+    "ECover": "cover",
     "Leaderboard": "leaderboard",
     "OfficialJudgments": "evaluate",
     "QueryRatings": "ratings",

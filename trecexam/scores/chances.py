@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from trecexam.scores.expected import best_at_least
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MAX_RATING, MISSING, QueryRatings
 
@@ -121,15 +122,7 @@ def _best(parts: Floats, m: int) -> Floats:
     Returns:
         Shape (n, 6).
     """
-    at_least = parts[..., ::-1].cumsum(axis=2)[..., ::-1]
-    # fewer[j]: the probability that exactly j of the ratings so far, and j < m, are r or better, for each r.
-    fewer = np.zeros((m, len(parts), RATINGS))
-    fewer[0] = 1.0
-    for item in range(parts.shape[1]):
-        p = at_least[:, item]
-        fewer[1:] = fewer[1:] * (1 - p) + fewer[:-1] * p
-        fewer[0] *= 1 - p
-    enough: Floats = np.clip(1 - fewer.sum(axis=0), 0, 1)
+    enough = best_at_least(parts[..., ::-1].cumsum(axis=2)[..., ::-1], m)
     enough[:, 0] = 1.0
     enough[:, :-1] -= enough[:, 1:].copy()
     return enough

@@ -90,6 +90,7 @@ def correlate(
     seed: int = 0,
     rbo_p: float = DEFAULT_P,
     draws: QueryDraws | None = None,
+    label_error: Floats | float = 0.0,
 ) -> Correlation:
     """Correlation of the rubric leaderboard with the official one.
 
@@ -104,6 +105,8 @@ def correlate(
         seed: of the random numbers; the same seed gives the same interval.
         rbo_p: the persistence of RBO, between 0 and 1.
         draws: in place of resamples and seed, where several comparisons share them.
+        label_error: standard errors of the four by labels that are uncertain, which the intervals hold, too;
+            independent of the queries'.
 
     Raises:
         ValueError: the shapes don't fit, a value is not finite, or rbo_p is not between 0 and 1.
@@ -119,7 +122,7 @@ def correlate(
     if math.isnan(tau) or n_queries < MIN_QUERIES or draws.resamples < 1:
         return Correlation(n_runs, tau, rho, ap, rbo=rbo)
     error, bias = error_and_bias(rubric_values, official_values, draws, rbo_p)
-    low, high = ends(values, error, bias, n_queries)
+    low, high = ends(values, np.hypot(error, label_error), bias, n_queries)
     (tau_low, tau_high), *others = zip(low.tolist(), high.tolist(), strict=True)
     return Correlation(
         n_runs, tau, rho, ap, tau_low, tau_high, rbo, *(end for pair in others for end in pair)
@@ -170,8 +173,8 @@ def error_and_bias(
     rubric_centre, official_centre = (side[:, None] for side in denoised(rubric, official))
     rubric_samples = rubric_centre + draws.sample_errors(rubric)
     official_samples = official_centre + (draws.sample_errors(official) if judged else 0)
-    of_samples = _rounded_coefficients(rubric_samples, official_samples, rbo_p)
-    at_centre = _rounded_coefficients(rubric_centre, official_centre, rbo_p)[:, 0]
+    of_samples = coefficients(rubric_samples, official_samples, rbo_p)
+    at_centre = coefficients(rubric_centre, official_centre, rbo_p)[:, 0]
     of_subsets, of_samples = (each[:, ~np.isnan(each[0])] for each in (of_subsets, of_samples))
     if not of_subsets.size or not of_samples.size:
         return np.full(4, math.nan), np.full(4, math.nan)
@@ -194,7 +197,12 @@ def half_width(error: Floats, n_queries: int) -> Floats:
     return half
 
 
-def _rounded_coefficients(rubric: Floats, official: Floats, rbo_p: float) -> Floats:
+def coefficients(rubric: Floats, official: Floats, rbo_p: float = DEFAULT_P) -> Floats:
+    """tau-b, rho, tau_AP and RBO of means, column by column: shape (4, n_columns); NaN where undefined.
+
+    Args:
+        rubric, official: shape (n_runs, n_columns); one column alone stands for each of the other side's.
+    """
     return _coefficients(np.round(rubric, TIE_DECIMALS), np.round(official, TIE_DECIMALS), rbo_p)
 
 

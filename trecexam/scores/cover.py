@@ -1,8 +1,9 @@
-"""Rubric-Cover as `ir_measures` measures: `Cover(rel=t)@k` and `nCover(rel=t)@k`, and their provider.
+"""Rubric-Cover as `ir_measures` measures: `Cover(rel=t)@k`, `nCover(rel=t)@k`, `ECover(rel=t)@k`.
 
-Both have a weighted form, `Cover(rel=5,partial=3,weights='vital')@20`, which gives nuggetizer's scores.
+All have a weighted form, `Cover(rel=5,partial=3,weights='vital')@20`, which gives nuggetizer's scores. With
+`weights='item'`, the weights of the bank, Cover gives ResearchRubrics' compliance score.
 
-Importing this module registers both, and nuggetizer's names of its scores (`vital_score@20`), with
+Importing this module registers them, and nuggetizer's names of its scores (`vital_score@20`), with
 `ir_measures.parse_measure` and with the pipeline behind
 `ir_measures.calc`, `calc_aggregate`, `iter_calc` and `evaluator`. Doing it again changes nothing.
 """
@@ -21,11 +22,15 @@ from ir_measures.providers import base as provider_base
 from ir_measures.util import TYPE_QREL, TYPE_RUN, RunConverter
 from numpy.typing import NDArray
 
-from trecexam.scores.cover_kernel import best_ratings, credit, shares, trec_order
+from trecexam.scores.cover_kernel import best_ratings, credit, expected_credit, shares, trec_order
 from trecexam.scores.from_rows import QueryJudgments, rows_of, tables, together
-from trecexam.scores.weights import EQUAL, WEIGHTS, item_weights
+from trecexam.scores.weights import EQUAL, ITEM, NO_WEIGHTS, WEIGHTS, item_weights, whole_weight
 
 DEFAULT_REL = 4
+NO_PROBABILITIES = (
+    "{} needs the probability of each rating, and these judgments carry none: pass "
+    "track.qrels(probabilities=True) of trecexam"
+)
 
 
 class _Positive(ParamInfo):
@@ -47,7 +52,10 @@ class _CoverBase(Measure):
             dtype=int, default=None, desc="rating from which an item has half the credit (inclusive)"
         ),
         "weights": ParamInfo(  # type: ignore[no-untyped-call]
-            dtype=str, choices=list(WEIGHTS), default=EQUAL, desc="what items weigh by their importance"
+            dtype=str,
+            choices=list(WEIGHTS),
+            default=EQUAL,
+            desc="what items weigh by their importance, or in the bank",
         ),
     }
 
@@ -55,11 +63,13 @@ class _CoverBase(Measure):
         """As of any measure.
 
         Raises:
-            AssertionError: a parameter is impossible, or `partial` is not below `rel`.
+            AssertionError: a parameter is impossible, `partial` is not below `rel`, or it is nCover with
+                `weights='item'`, of which some count against: no pool has a best of these.
         """
         super().validate_params()  # type: ignore[no-untyped-call]
         partial, rel = self["partial"], self["rel"]
         assert partial is None or partial < rel, f"partial={partial} is not below rel={rel}"
+        assert self["weights"] != ITEM or self.NAME != "nCover", f"weights={ITEM!r} are of Cover alone"
 
     def __repr__(self) -> str:
         """The name, in which `rel` stands even where it has its default, and a text in quotes."""
@@ -87,15 +97,19 @@ class _Cover(_CoverBase):
     - `partial=p`: an item whose best rating is p or better, but below `rel`, counts a half.
     - `weights='vital'`: vital items alone count. `weights='importance'`: a vital item counts 1, any other
       0.5. The share is one of the sum of weights; a query without vital items has 0, as for nuggetizer.
+    - `weights='item'`: each item has the weight that the bank gives it, negative where it counts against; 1
+      where the bank gives none. Cover is (sum of w_i * c_i) / (sum of the positive w_i), where c_i is 1, 1/2
+      or 0 as above: at most 1, below 0 where more is reached that counts against, and 0 without a positive
+      weight.
 
     Of nuggetizer's assignments, where support is read as the rating 5 and partial support as 3, its scores
-    are Cover with the parameters of `NUGGET_SCORES`.
+    are Cover with the parameters of `NUGGET_SCORES`, and so is ResearchRubrics' compliance score.
 
     Qrels, by what they are:
 
     - rows that carry `ratings` (`trecexam.scores.RubricQrel`), and data frames with a row for each passage
       and item (`Track.qrels_frame`): the items are those of the test bank. They alone carry the items'
-      importance, without which all weights but equal ones are refused;
+      importance and weights, without which all weights but equal ones are refused;
     - other rows with the item as iteration and the rating as relevance: the items are the distinct
       iterations among the query's rows, which have to name every item of the query. A data frame's column
       `iteration` is the same. Rows of 0 and 1 (`rubric.subtopics.qrels`) say which items a passage reaches:
@@ -125,12 +139,33 @@ class _nCover(_CoverBase):  # noqa: N801
     SHORT_DESC = "The share of the items that any pooled passage reaches, that the top k passages reach."
 
 
+class _ECover(_CoverBase):
+    """The expected Rubric-Cover, where ratings are not certain.
+
+    `ECover(rel=t)@k` is the mean over the items of 1 - prod over the first k passages of (1 - P(rated t or
+    better on the item)), 0..1: what Cover is on average, were the ratings of different passages drawn
+    independently. With `partial` and `weights` it is the expected value of that Cover, too. Where all
+    probabilities are 0 or 1 it is Cover.
+
+    Qrels have to carry the probabilities: rows of `Track.qrels(probabilities=True)`.
+
+    Source: `trecexam.scores.cover_kernel.expected_credit`.
+    """
+
+    __name__ = "ECover"
+    NAME = "ECover"
+    PRETTY_NAME = "Expected Rubric-Cover"
+    SHORT_DESC = "The expected share of a query's test bank items that the top k passages reach."
+
+
 class _ItemTable:
     """One query's ratings: a row for each passage of the qrels, a column for each item."""
 
     def __init__(self, of_query: QueryJudgments) -> None:
         self.ratings = of_query.ratings
         self.importances = of_query.importances
+        self.at_least = of_query.at_least
+        self.own_weights = of_query.weights
         self._weights: dict[str, NDArray[np.float64]] = {}
         self._pooled: dict[tuple[int, int | None, str], tuple[float, float]] = {}
         self.doc_ids = {doc_id: number for number, doc_id in enumerate(of_query.doc_ids)}
@@ -140,7 +175,8 @@ class _ItemTable:
         if name == EQUAL:
             return None
         if name not in self._weights:
-            self._weights[name] = item_weights(name, self.importances or ())
+            importances = self.importances or ("",) * self.ratings.shape[1]
+            self._weights[name] = item_weights(name, importances, self.own_weights)
         return self._weights[name]
 
     def pooled(self, rel: int, partial: int | None, weights: str) -> tuple[float, float]:
@@ -148,10 +184,17 @@ class _ItemTable:
         key = rel, partial, weights
         if key not in self._pooled:
             values = self.weights(weights)
-            whole = float(self.ratings.shape[1] if values is None else values.sum())
+            whole = float(self.ratings.shape[1] if values is None else whole_weight(values))
             best = self.ratings.max(axis=0, initial=-1)
             self._pooled[key] = credit(best, rel, partial, values), whole
         return self._pooled[key]
+
+    def expected(self, ranking: NDArray[np.intp], rel: int, partial: int | None, weights: str) -> float:
+        """ECover of a ranking, of the passages' row numbers."""
+        assert self.at_least is not None
+        at_least = self.at_least[ranking[ranking >= 0]]
+        whole = self.pooled(rel, partial, weights)[1]
+        return expected_credit(at_least, rel, partial, self.weights(weights)) / whole if whole else 0.0
 
     def rows(self, ranking: Iterable[str]) -> NDArray[np.intp]:
         """The passages' row numbers; -1 for one that the qrels don't have."""
@@ -159,7 +202,7 @@ class _ItemTable:
 
 
 class CoverEvaluator(providers.Evaluator):
-    """Cover and nCover of runs on fixed qrels."""
+    """Cover, nCover and ECover of runs on fixed qrels."""
 
     def __init__(self, measures: Iterable[Measure], made: Iterable[QueryJudgments]) -> None:
         made = list(made)
@@ -169,13 +212,18 @@ class CoverEvaluator(providers.Evaluator):
         item_rows = together([of_query.item_rows for of_query in made])
         self._by_parameters: dict[tuple[int, int | None, int | None, str], list[Measure]] = defaultdict(list)
         unknown = any(table.importances is None for table in tables.values())
+        unweighted = bool(tables) and all(table.own_weights is None for table in tables.values())
         for metric in self.measures:
-            if metric["weights"] != EQUAL and unknown:
+            if metric["weights"] == ITEM and unweighted:
+                raise ValueError(NO_WEIGHTS.format(metric))
+            if metric["weights"] not in (EQUAL, ITEM) and unknown:
                 raise ValueError(
                     f"{metric} needs the importance of items, and these qrels carry none: give rows of "
                     "trecexam (`Track.qrels`, RubricQrel) of a bank whose items have it"
                 )
             item_rows.check(metric)
+            if metric.NAME == ECover.NAME and any(table.at_least is None for table in tables.values()):
+                raise ValueError(NO_PROBABILITIES.format(metric))
             cutoff = metric.params.get("cutoff")
             self._by_parameters[metric["rel"], cutoff, metric["partial"], metric["weights"]].append(metric)
         self._cutoffs = {cutoff for _, cutoff, _, _ in self._by_parameters}
@@ -192,7 +240,10 @@ class CoverEvaluator(providers.Evaluator):
                 covered = credit(best[cutoff], rel, partial, table.weights(weights))
                 values = shares(covered, *table.pooled(rel, partial, weights))
                 for metric in metrics:
-                    yield Metric(query_id, metric, values.cover if metric.NAME == "Cover" else values.ncover)
+                    value = values.cover if metric.NAME == Cover.NAME else values.ncover
+                    if metric.NAME == ECover.NAME:
+                        value = table.expected(ranking[:cutoff], rel, partial, weights)
+                    yield Metric(query_id, metric, value)
 
 
 def _check_kinds(column: str, of_run: Iterable[Any], of_qrels: Iterable[Any]) -> None:
@@ -211,12 +262,13 @@ def _check_kinds(column: str, of_run: Iterable[Any], of_qrels: Iterable[Any]) ->
 
 
 class CoverProvider(providers.Provider):
-    """Computes Cover and nCover."""
+    """Computes Cover, nCover and ECover."""
 
     NAME = "trecexam"
     SUPPORTED_MEASURES = [  # noqa: RUF012
         _Cover(cutoff=provider_base.Any(), rel=provider_base.Any()),  # type: ignore[no-untyped-call]
         _nCover(cutoff=provider_base.Any(), rel=provider_base.Any()),  # type: ignore[no-untyped-call]
+        _ECover(cutoff=provider_base.Any(), rel=provider_base.Any()),  # type: ignore[no-untyped-call]
     ]
 
     def _evaluator(self, measures: Iterable[Measure], qrels: TYPE_QREL) -> CoverEvaluator:
@@ -228,8 +280,8 @@ class CoverProvider(providers.Provider):
 
 
 def register() -> None:
-    """Makes `ir_measures` know Cover, nCover and nuggetizer's names; called when this module is imported."""
-    measures.registry.update({Cover.NAME: Cover, nCover.NAME: nCover, **NUGGET_SCORES})
+    """Makes `ir_measures` know them and nuggetizer's names; called when this module is imported."""
+    measures.registry.update({each.NAME: each for each in (Cover, nCover, ECover)} | NUGGET_SCORES)
     provider = CoverProvider()  # type: ignore[no-untyped-call]
     providers.register(provider)  # type: ignore[no-untyped-call]
     pipeline = ir_measures.DefaultPipeline.providers
@@ -238,8 +290,9 @@ def register() -> None:
 
 Cover = _Cover()  # type: ignore[no-untyped-call]
 nCover = _nCover()  # type: ignore[no-untyped-call]  # noqa: N816
-#: nuggetizer's names of its scores -> what they are here. The last two are the paper's W and W strict
-#: (arXiv:2411.09607), which nuggetizer does not compute.
+ECover = _ECover()  # type: ignore[no-untyped-call]
+#: nuggetizer's names of its scores -> what they are here. The weighted ones are the paper's W and W strict
+#: (arXiv:2411.09607), which nuggetizer does not compute; compliance is ResearchRubrics' (arXiv:2511.07685).
 NUGGET_SCORES: dict[str, Measure] = {
     "all_score": Cover(rel=5, partial=3),
     "strict_all_score": Cover(rel=5),
@@ -247,5 +300,7 @@ NUGGET_SCORES: dict[str, Measure] = {
     "strict_vital_score": Cover(rel=5, weights="vital"),
     "weighted_score": Cover(rel=5, partial=3, weights="importance"),
     "strict_weighted_score": Cover(rel=5, weights="importance"),
+    "compliance_score": Cover(rel=5, partial=3, weights=ITEM),
+    "strict_compliance_score": Cover(rel=5, weights=ITEM),
 }
 register()

@@ -8,9 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from trecexam.scores.weights import whole_weight
+
 
 class CoverValues(NamedTuple):
-    """Cover and nCover of one ranking, both 0..1."""
+    """Cover and nCover of one ranking, both 0..1; Cover with negative weights can be below 0."""
 
     cover: float
     ncover: float
@@ -41,7 +43,14 @@ def cover_values(
         c_i = 1 where the best rating on item i over the first k passages is `rel` or better,
               1/2 where it is `partial` or better but below `rel`, else 0
 
-    and nCover divides by the sum of w_i * c_i with all pooled passages instead. For a single passage, a
+    and nCover divides by the sum of w_i * c_i with all pooled passages instead. Where weights may be
+    negative, of items that count against,
+
+        Cover(P, k, t) = sum of w_i * c_i over the items / sum of the positive w_i
+
+    which is 1 where all is reached that counts for and nothing that counts against, and can be below 0: the
+    compliance score of Sharma et al., "ResearchRubrics: A Benchmark of Prompts and Rubrics For Evaluating
+    Deep Research Agents", arXiv:2511.07685. Without a positive weight it is 0. For a single passage, a
     whole answer, Cover is the nugget scores of Pradeep et al., "Initial Nugget Evaluation Results for the
     TREC 2024 RAG Track with the AutoNuggetizer Framework", arXiv:2411.09607 (`calculate_nugget_scores` in
     nuggetizer's code).
@@ -52,10 +61,10 @@ def cover_values(
         rel: from this rating on, a passage reaches an item.
         cutoff: how many ranks count, at least 1; None for all.
         partial: 1 to below `rel`; None for no credit below `rel`.
-        weights: of each item, at least 0; None for equal ones.
+        weights: of each item; None for equal ones. With negative ones, nCover has no meaning.
     """
     best = best_ratings(ratings, ranking, cutoff)
-    whole = float(ratings.shape[1] if weights is None else weights.sum())
+    whole = float(ratings.shape[1] if weights is None else whole_weight(weights))
     return shares(
         credit(best, rel, partial, weights),
         credit(ratings.max(axis=0, initial=-1), rel, partial, weights),
@@ -84,16 +93,58 @@ def credit(
     return full if partial is None else (full + _weight(best, partial, weights)) / 2
 
 
+def expected_credit(
+    at_least: NDArray[np.float64], rel: int, partial: int | None, weights: NDArray[np.float64] | None
+) -> float:
+    """The expected value of `credit` at the first passages, whose ratings are independent:
+
+        E[sum of w_i * c_i] = sum of w_i * q_i(rel),  q_i(t) = 1 - prod_d (1 - P(d is rated t or better on i))
+
+    and with `partial` the mean of that and of the same from `partial` on, since c_i is the mean of whether
+    either is reached.
+
+    Args:
+        at_least: of the passages in the order of their ranks, shape (passages, items, 5), see `QueryRatings`.
+        rel, partial, weights: as in `cover_values`; no rating is above 5.
+    """
+    levels = [rel] if partial is None else [rel, partial]
+    expected = [
+        in_order(reached if weights is None else weights * reached)
+        for reached in (1 - misses(at_least, level).prod(axis=0) for level in levels)
+    ]
+    return float(sum(expected) / len(expected))
+
+
+def misses(at_least: NDArray[np.float64], level: int) -> NDArray[np.float64]:
+    """The probability that a passage is rated below `level` on an item: the last axis is gone."""
+    if level > at_least.shape[-1]:
+        return np.ones(at_least.shape[:-1])
+    below: NDArray[np.float64] = 1 - at_least[..., level - 1]
+    return below
+
+
+def in_order(terms: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sums over the last axis from left to right, the same to the last bit where zeros follow."""
+    sums: NDArray[np.float64] = np.cumsum(terms, axis=-1)
+    # Not -0, as where all that counts against is certain not to be reached.
+    return sums[..., -1] + 0.0 if terms.shape[-1] else np.zeros(terms.shape[:-1])
+
+
 def shares(covered: float, pooled: float, whole: float) -> CoverValues:
     """Cover and nCover of the credit of a ranking, of all pooled passages, and of all items; 0/0 is 0."""
-    return CoverValues(0.0, 0.0) if covered == 0 else CoverValues(covered / whole, covered / pooled)
+    if covered == 0 or whole == 0:
+        return CoverValues(0.0, 0.0)
+    return CoverValues(covered / whole, covered / pooled if pooled else 0.0)
 
 
 def _weight(best: NDArray[np.integer], rel: int, weights: NDArray[np.float64] | None) -> float:
     """The sum of w_i over the items whose best rating is `rel` or better."""
     reached = best >= rel
     # Counting is a third faster than a product with ones.
-    return float(np.count_nonzero(reached) if weights is None else weights @ reached)
+    if weights is None:
+        return float(np.count_nonzero(reached))
+    # From left to right, as on columns: another order is another last bit.
+    return float((weights * reached).cumsum()[-1]) if len(weights) else 0.0
 
 
 def trec_order(scores: Mapping[str, float]) -> list[str]:

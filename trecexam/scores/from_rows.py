@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from ir_measures import Measure, Qrel
@@ -11,7 +11,9 @@ from ir_measures.util import QrelsConverter
 from numpy.typing import NDArray
 
 from trecexam.scores.labels import RubricQrel
+from trecexam.scores.ratings import MAX_RATING
 
+T = TypeVar("T")
 #: What the second column of plain qrels holds, and what data frames make of none.
 _NO_ITEM = frozenset(("0", "Q0", "", "0.0", "nan", "None", "<NA>"))
 #: What a row of `Track.qrels_frame` has: a passage's rating on one item.
@@ -31,7 +33,10 @@ class QueryJudgments(NamedTuple):
     labels: NDArray[np.int32]
     ratings: NDArray[np.integer]
     importances: tuple[str, ...] | None
+    weights: tuple[float, ...] | None
     item_rows: ItemRows
+    at_least: NDArray[np.float64] | None = None
+    gains: NDArray[np.float64] | None = None
 
 
 class ItemRows(NamedTuple):
@@ -87,7 +92,8 @@ def rows_of(qrels: Any) -> list[Any]:
     # Of a frame, ir_measures keeps four columns alone.
     columns = getattr(qrels, "columns", ())
     if hasattr(qrels, "itertuples") and set(columns) >= _RATED:
-        missing = {name: value for name, value in (("rating", -1), ("importance", "")) if name in columns}
+        known = (("rating", -1), ("importance", ""), ("weight", 1.0))
+        missing = {name: value for name, value in known if name in columns}
         return _passages(qrels.fillna(missing).itertuples(index=False))
     if hasattr(qrels, "itertuples") and set(columns) >= _CARRYING:
         return [_carrying(row) for row in qrels.itertuples(index=False)]
@@ -107,14 +113,17 @@ def _carrying(row: Any) -> Qrel:
         )
     if not hasattr(row.ratings, "__len__"):
         return Qrel(*fields)
-    importances: Any = getattr(row, "importances", None)
-    importances = tuple(importances) if hasattr(importances, "__len__") else None
-    return RubricQrel(*fields, ratings=tuple(row.ratings), importances=importances)
+    carried: dict[str, Any] = {name: getattr(row, name, None) for name in ("importances", "weights")}
+    listed: dict[str, Any] = {
+        name: tuple(of_items) if hasattr(of_items, "__len__") else None for name, of_items in carried.items()
+    }
+    return RubricQrel(*fields, ratings=tuple(row.ratings), **listed)
 
 
 def _passages(rows: Iterable[Any]) -> list[RubricQrel]:
     """One row a passage, of rows of a passage and an item."""
     importances: dict[str, dict[str, str | None]] = {}
+    weights: dict[str, dict[str, float | None]] = {}
     ratings: dict[tuple[str, str], dict[str, int]] = {}
     labels: dict[tuple[str, str], int] = {}
     for row in rows:
@@ -124,6 +133,7 @@ def _passages(rows: Iterable[Any]) -> list[RubricQrel]:
             )
         passage = row.query_id, row.doc_id
         importances.setdefault(row.query_id, {})[row.item_id] = getattr(row, "importance", None)
+        weights.setdefault(row.query_id, {})[row.item_id] = getattr(row, "weight", None)
         rating = int(row.rating)
         if ratings.setdefault(passage, {}).setdefault(row.item_id, rating) != rating:
             raise ValueError(
@@ -143,13 +153,14 @@ def _passages(rows: Iterable[Any]) -> list[RubricQrel]:
             *passage,
             labels[passage],
             ratings=tuple(map(of_passage.__getitem__, importances[passage[0]])),
-            importances=_importances(importances[passage[0]].values()),
+            importances=_named(importances[passage[0]].values()),
+            weights=_named(weights[passage[0]].values()),
         )
         for passage, of_passage in ratings.items()
     ]
 
 
-def _importances(of_items: Iterable[str | None]) -> tuple[str, ...] | None:
+def _named(of_items: Iterable[T | None]) -> tuple[T, ...] | None:
     named = tuple(each for each in of_items if each is not None)
     return named or None
 
@@ -162,7 +173,7 @@ def tables(rows: Iterable[Any], query_ids: Iterable[str] = ()) -> list[QueryJudg
 
     Raises:
         ValueError: of one query only some rows carry ratings, or unequally many, or rows differ in the
-            items' importance.
+            items' importance or weights.
     """
     by_query: dict[str, list[Any]] = {query_id: [] for query_id in query_ids}
     subtopics: dict[str, int] = {}
@@ -180,7 +191,9 @@ def _table(query_id: str, rows: Sequence[Any], subtopics: dict[str, int]) -> Que
     labels = np.array([best[doc_id] for doc_id in doc_ids], np.int32)
     place = {doc_id: i for i, doc_id in enumerate(doc_ids)}
     if any(hasattr(row, "ratings") for row in rows):
-        return QueryJudgments(query_id, doc_ids, labels, *_carried(query_id, rows, place), ItemRows())
+        carried = _carried(query_id, rows, place)
+        at_least = _probabilities(rows, place, carried[0].shape[1])
+        return QueryJudgments(query_id, doc_ids, labels, *carried, ItemRows(), at_least)
     names = sorted({getattr(row, "iteration", "0") for row in rows}, key=subtopics.__getitem__)
     column = {name: i for i, name in enumerate(names)}
     ratings = np.full((len(doc_ids), len(names)), -1, np.int32)
@@ -189,26 +202,38 @@ def _table(query_id: str, rows: Sequence[Any], subtopics: dict[str, int]) -> Que
         ratings[cell] = max(ratings[cell], row.relevance)
     unnamed = any(str(name) in _NO_ITEM for name in names)
     item_rows = ItemRows(query_id if unnamed else None, int(labels.max()) if rows else None)
-    return QueryJudgments(query_id, doc_ids, labels, ratings, None, item_rows)
+    return QueryJudgments(query_id, doc_ids, labels, ratings, None, None, item_rows)
 
 
 def _carried(
     query_id: str, rows: Sequence[Any], place: dict[str, int]
-) -> tuple[NDArray[np.integer], tuple[str, ...] | None]:
-    """The ratings that rows carry, and the importances of the items."""
+) -> tuple[NDArray[np.integer], tuple[str, ...] | None, tuple[float, ...] | None]:
+    """The ratings that rows carry, and the importances and weights of the items."""
     if not all(hasattr(row, "ratings") for row in rows):
         raise ValueError(f"qrels of query {query_id!r}: only some rows carry item ratings")
     n_items = len(rows[0].ratings)
-    importances: tuple[str, ...] | None = getattr(rows[0], "importances", None)
     if any(len(row.ratings) != n_items for row in rows):
         raise ValueError(f"qrels of query {query_id!r}: rows carry unequally many ratings")
-    if any(getattr(row, "importances", None) != importances for row in rows):
-        raise ValueError(f"qrels of query {query_id!r}: rows differ in the items' importance")
-    if importances is not None and len(importances) != n_items:
-        raise ValueError(
-            f"qrels of query {query_id!r}: rows carry {n_items} ratings and {len(importances)} importances"
-        )
+    for name, what in (("importances", "importance"), ("weights", "weights")):
+        of_items = getattr(rows[0], name, None)
+        if any(getattr(row, name, None) != of_items for row in rows):
+            raise ValueError(f"qrels of query {query_id!r}: rows differ in the items' {what}")
+        if of_items is not None and len(of_items) != n_items:
+            raise ValueError(
+                f"qrels of query {query_id!r}: rows carry {n_items} ratings and {len(of_items)} {name}"
+            )
     ratings = np.full((len(place), n_items), -1, np.int8)
     for row in rows:
         ratings[place[row.doc_id]] = row.ratings
-    return ratings, importances
+    return ratings, getattr(rows[0], "importances", None), getattr(rows[0], "weights", None)
+
+
+def _probabilities(rows: Sequence[Any], place: dict[str, int], n_items: int) -> NDArray[np.float64] | None:
+    """`QueryRatings.at_least` of the rows; None where one carries no probabilities."""
+    carried: list[Any] = [getattr(row, "at_least", None) for row in rows]
+    if any(each is None for each in carried):
+        return None
+    at_least = np.zeros((len(place), n_items, MAX_RATING))
+    for row, each in zip(rows, carried, strict=True):
+        at_least[place[row.doc_id]] = np.reshape(each, (n_items, MAX_RATING))
+    return at_least

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from converters.records import Qrel
 from trecexam.scores.ratings import QueryRatings
 
-LabelRule = Literal["max", "count"]
+#: "expected" has the labels of "max"; beside them stand the gains of `trecexam.scores.expected.gains`.
+LabelRule = Literal["max", "count", "expected"]
 
 
 class RubricQrel(ir_measures.Qrel):
@@ -26,11 +27,16 @@ class RubricQrel(ir_measures.Qrel):
 
     It equals a plain Qrel with the same four fields. `ratings` has one entry for each item of the
     query, in the bank's order: 0..5, or -1 where there is no rating. `importances` are "vital", "okay" or ""
-    of these items, None where the bank says nothing of any. `_make` gives a row without them.
+    of these items, None where the bank says nothing of any; `weights` are those that the bank gives them, 1
+    where it gives none, None where it gives none of any. `at_least` has for each item the probabilities of
+    the rating 1, 2, .. 5 or better, which ECover needs; None where they were not asked for. `_make` gives a
+    row without all of these.
     """
 
     ratings: tuple[int, ...]
     importances: tuple[str, ...] | None
+    at_least: tuple[tuple[float, ...], ...] | None
+    weights: tuple[float, ...] | None
 
     def __new__(
         cls,
@@ -41,18 +47,25 @@ class RubricQrel(ir_measures.Qrel):
         *,
         ratings: tuple[int, ...],
         importances: tuple[str, ...] | None = None,
+        at_least: tuple[tuple[float, ...], ...] | None = None,
+        weights: tuple[float, ...] | None = None,
     ) -> RubricQrel:
         row = super().__new__(cls, query_id, doc_id, relevance, iteration)
         row.ratings = ratings
         row.importances = importances
+        row.weights = weights
+        row.at_least = at_least
         return row
 
     def __getnewargs_ex__(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        return tuple(self), {"ratings": self.ratings, "importances": self.importances}
+        return tuple(self), self._carried
 
     def _replace(self, **changes: Any) -> RubricQrel:
-        fields = {**self._asdict(), "ratings": self.ratings, "importances": self.importances, **changes}
-        return RubricQrel(**fields)
+        return RubricQrel(**{**self._asdict(), **self._carried, **changes})
+
+    @property
+    def _carried(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("ratings", "importances", "weights", "at_least")}
 
 
 def labels(
@@ -61,9 +74,10 @@ def labels(
     """The label of every passage that has a rating.
 
     Args:
-        rule: "max": the min_answers-th highest rating of the passage over the items (with
-            min_answers=1 its best), 0 where it has fewer ratings than that. "count": the number of
-            items on which it is rated min_rating or better, 0 where that is less than min_answers.
+        rule: "max", and "expected", whose labels are the same: the min_answers-th highest rating of the
+            passage over the items (with min_answers=1 its best), 0 where it has fewer ratings than that.
+            "count": the number of items on which it is rated min_rating or better, 0 where that is less
+            than min_answers.
         min_rating: for "count": from this rating on, a passage reaches an item; 0..5.
         min_answers: at least 1.
 
@@ -78,16 +92,16 @@ def labels(
     Raises:
         ValueError: an unknown rule, or min_answers below 1.
     """
-    if rule == "max":
+    if rule in ("max", "expected"):
         values = _kth_highest(q.ratings, _at_least_one(min_answers))
     elif rule == "count":
         reached = (q.ratings >= max(min_rating, 0)).sum(axis=1)
         values = np.where(reached >= _at_least_one(min_answers), reached, 0)
     else:
-        raise ValueError(f'unknown label rule {rule!r}; there are "max" and "count"')
+        raise ValueError(f'unknown label rule {rule!r}; there are "max", "count" and "expected"')
     label_of = _of_rated(q, values)
     for doc_id, rating in q.human.items():
-        if rule == "max":
+        if rule != "count":
             label_of[doc_id] = rating
         else:
             place = q.doc_ids.index(doc_id)
@@ -129,12 +143,19 @@ def label_qrels(
     """
     for q in queries:
         ratings = dict(zip(q.doc_ids, q.ratings.tolist(), strict=True))
+        chances = {} if q.at_least is None else dict(zip(q.doc_ids, q.at_least.tolist(), strict=True))
         label_of = (
             binary_labels(q, min_rating, min_answers) if binary else labels(q, rule, min_rating, min_answers)
         )
         for doc_id, label in label_of.items():
             yield RubricQrel(
-                q.query_id, doc_id, label, ratings=tuple(ratings[doc_id]), importances=q.importances
+                q.query_id,
+                doc_id,
+                label,
+                ratings=tuple(ratings[doc_id]),
+                importances=q.importances,
+                at_least=tuple(map(tuple, chances[doc_id])) if chances else None,
+                weights=q.weights,
             )
 
 

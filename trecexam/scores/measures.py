@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 import ir_measures
@@ -20,7 +21,7 @@ DIVERSITY = frozenset(
     ("alpha_nDCG", "alpha_DCG", "ERR_IA", "nERR_IA", "NRBP", "nNRBP", "AP_IA", "P_IA", "StRecall")
 )
 #: Measures on the items of a test bank.
-COVER = frozenset(("Cover", "nCover"))
+COVER = frozenset(("Cover", "nCover", "ECover"))
 #: So many near names are said of a name that is unknown.
 _NAMED = 5
 #: Named where no name is near.
@@ -98,6 +99,7 @@ def at_min_rating(metric: Measure, min_rating: int, *, counts: bool) -> Measure 
     return type(metric)(**{**kept, "rel": min_rating})
 
 
+@lru_cache(1024)
 def _parse(name: str) -> Measure:
     try:
         return ir_measures.parse_measure(_BARE.sub(r"='\1'", name.strip()))

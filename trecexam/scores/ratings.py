@@ -26,9 +26,13 @@ class QueryRatings:
             there is no rating. A cell that a person rated has that rating.
         human: doc_id -> the rating 0..5 that a person gave the passage as a whole, for the query itself.
         importances: "vital", "okay" or "" of each item; None where nothing is known of it.
+        at_least: float64 of shape (len(doc_ids), n_items, 5): how probable it is that the passage is rated
+            1, 2, .. 5 or better on the item; 0 where there is no rating, and 0 or 1 where it is certain.
+            None where nobody asked: `trecexam.scores.expected` takes all ratings as certain then.
+        weights: of each item as the bank has them, 1 where it has none; None where it has none of any item.
 
     Raises:
-        ValueError: the matrix has another shape or type, or a value outside -1..5.
+        ValueError: a matrix has another shape or type, or a value outside -1..5.
     """
 
     query_id: str
@@ -37,6 +41,8 @@ class QueryRatings:
     ratings: NDArray[np.int8]
     human: Mapping[str, int] = field(default_factory=dict)
     importances: tuple[str, ...] | None = None
+    at_least: NDArray[np.float64] | None = None
+    weights: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         shape = (len(self.doc_ids), self.n_items)
@@ -47,11 +53,17 @@ class QueryRatings:
             )
         if self.ratings.size and not (self.ratings.min() >= MISSING and self.ratings.max() <= MAX_RATING):
             raise ValueError(f"ratings of query {self.query_id!r}: a value outside {MISSING}..{MAX_RATING}")
-        if self.importances is not None and len(self.importances) != self.n_items:
+        if self.at_least is not None and self.at_least.shape != (*shape, MAX_RATING):
             raise ValueError(
-                f"ratings of query {self.query_id!r}: {len(self.importances)} importances of "
-                f"{self.n_items} items"
+                f"probabilities of query {self.query_id!r}: shape {(*shape, MAX_RATING)} needed, "
+                f"found {self.at_least.shape}"
             )
+        for name in ("importances", "weights"):
+            of_items = getattr(self, name)
+            if of_items is not None and len(of_items) != self.n_items:
+                raise ValueError(
+                    f"ratings of query {self.query_id!r}: {len(of_items)} {name} of {self.n_items} items"
+                )
         unknown = self.human.keys() - set(self.doc_ids) if self.human else ()
         if unknown or any(not 0 <= rating <= MAX_RATING for rating in self.human.values()):
             raise ValueError(f"human ratings of query {self.query_id!r}: outside its pool or 0..{MAX_RATING}")

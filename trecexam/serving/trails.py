@@ -35,13 +35,13 @@ class Trail:
 
     def after(self, key: Key) -> Key | None:
         """What was shown after this; None where that was the last, or was never shown."""
-        return self._beside(key, 1)
+        return self._neighbour(key, 1)
 
     def before(self, key: Key) -> Key | None:
         """What was shown before this."""
         if key not in self.seen:
             return next(reversed(self.seen), None)
-        return self._beside(key, -1)
+        return self._neighbour(key, -1)
 
     def rate(self, key: Key, why: str) -> None:
         """It rated this."""
@@ -55,7 +55,7 @@ class Trail:
         if key in self.rated:
             self.rated.remove(key)
 
-    def _beside(self, key: Key, step: int) -> Key | None:
+    def _neighbour(self, key: Key, step: int) -> Key | None:
         if key not in self.seen:
             return None
         order = list(self.seen)

@@ -34,7 +34,7 @@ class ViewSettings:
 
     depth: int
     pool_judged: bool
-    label: Literal["max", "count"]
+    label: Literal["max", "count", "expected"]
     min_rating: int
     min_answers: int
     min_relevant: int
@@ -44,7 +44,7 @@ class ViewSettings:
     @property
     def least(self) -> int:
         """From this label on, a passage is relevant to the grader."""
-        return self.min_rating if self.label == "max" else self.min_answers
+        return self.min_answers if self.label == "count" else self.min_rating
 
 
 class RunHead(NamedTuple):

@@ -166,6 +166,23 @@ def test_judgments_that_teach_nothing_are_named(
     assert not (learnable / "out" / "learned.tsv").exists()
 
 
+def test_negative_labels_beside_one_label_alone_are_named(
+    learnable: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit_qrels(learnable, lambda row: "1" if row[3] == "2" else "-1")
+    error = said(capsys, learnable, status=2)
+    assert "judgments are 1; qrels.txt: " in error
+    assert "passages have a negative label" in error
+
+
+def test_an_empty_pool_is_named_with_what_to_do(learnable: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for path in (learnable / "runs").iterdir():
+        path.unlink()
+    assert "the pool is empty, so there is nothing to learn of: drop runs first" in said(
+        capsys, learnable, status=2
+    )
+
+
 def test_without_judgments_it_is_said_what_to_do(learnable: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (learnable / "qrels.txt").unlink()
     assert "no official judgments: put qrels.txt here" in said(capsys, learnable, status=2)
@@ -195,12 +212,25 @@ def test_passages_without_a_text_are_named_and_keep_their_judgment(
     assert "q0-d00" not in rows
 
 
-def test_passages_in_another_script_are_named(learnable: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("слова русские слова", "letters are not Latin"),
+        (
+            "das ist nicht der Text, den die Leute auf Englisch lesen",
+            "100% of the passages seem to be German",
+        ),
+    ],
+    ids=["another script", "another language"],
+)
+def test_passages_in_another_script_or_language_are_named(
+    learnable: Path, capsys: pytest.CaptureFixture[str], text: str, why: str
+) -> None:
     rows = [json.loads(line) for line in (learnable / "passages.jsonl").read_text().splitlines()]
     (learnable / "passages.jsonl").write_text(
-        "".join(json.dumps({**row, "text": f"слова {row['docid']} русские слова"}) + "\n" for row in rows)
+        "".join(json.dumps({**row, "text": f"{text} {row['docid']}"}) + "\n" for row in rows)
     )
-    assert "letters are not Latin" in said(capsys, learnable)
+    assert why in said(capsys, learnable)
 
 
 def test_labels_of_a_machine_are_not_learned_from(
@@ -232,6 +262,17 @@ def test_another_tracks_scale_must_be_the_same(
     other = make_learnable(tmp_path / "other", labels=2)
     error = said(capsys, learnable, "--from", other, status=2)
     assert "the highest judgment here is 2, and that of" in error
+
+
+def test_few_judgments_that_do_not_reach_another_tracks_highest_label_are_taken_as_of_its_scale(
+    learnable: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = make_learnable(tmp_path / "other", queries=3)
+    edit_qrels(learnable, lambda row: row[3] if row[3] != "2" else None)
+    error = said(capsys, learnable, "--from", other)
+    assert "the highest judgment here is 1, and that of" in error
+    assert "taken as of one scale, as there are few here" in error
+    assert max(float(row["gain"]) for row in learned(learnable)) > 1
 
 
 def test_python_gives_the_same_table_and_writes_nothing_unasked(learnable: Path) -> None:

@@ -7,6 +7,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -226,6 +227,39 @@ def test_where_it_is_no_better_than_another_way_it_is_said(tau: float, low: floa
     ]
     (line,) = verdicts(rows)
     assert words in line
+
+
+def test_where_all_other_ways_tie_the_runs_it_is_said() -> None:
+    (line,) = verdicts([row("learned", 0.9), row("condensed", math.nan), row("unjudged = 0", math.nan)])
+    assert line == "split: every other way ties all runs, learned labels do not: tau 0.900"
+
+
+def test_a_threshold_that_no_judgment_reaches_is_named(
+    learnable: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = (learnable / "trecexam.toml").read_text()
+    (learnable / "trecexam.toml").write_text(config.replace("min_relevant = 2", "min_relevant = 3"))
+    assert run(["learn", str(learnable), "--cross-validate", "--repeats", "1"]) == 0
+    assert "no judgment reaches `min_relevant = 3`, so kappa says nothing" in capsys.readouterr().err
+
+
+def test_judgments_outside_the_pool_of_a_query_that_is_left_out_are_hidden_too(
+    queries: tuple[PooledQueryToLearn, ...],
+) -> None:
+    plain = [replace(query, elsewhere=np.empty(0)) for query in queries]
+    learned = []
+    for at, query in enumerate(plain):
+        blank = query.hiding(~np.isnan(query.judgments))
+        passages = [blank.passages if other == at else q.passages for other, q in enumerate(plain)]
+        learned.append(predict(fit(passages), blank.passages).gains.tolist())
+    board = naive_board(tuple(plain), learned)
+    full = [np.nan_to_num(query.judgments).tolist() for query in plain]
+    split = queries_left_out([query.judgments for query in plain], folds=6)
+    for at in range(6):
+        # With these ideals next to nothing but the ranking for this query counts.
+        outside = [q if at == n else replace(q, elsewhere=np.full(20, 99.0)) for n, q in enumerate(plain)]
+        tau = CrossValidation(outside, 2, resamples=0).rows(split)[0].tau.value
+        assert tau == pytest.approx(kendalltau(board, naive_board(tuple(outside), full)).statistic)
 
 
 def test_the_command_shows_every_way_with_intervals_and_writes_nothing(

@@ -335,6 +335,22 @@ def test_a_budget_stops_and_the_next_call_goes_on(tmp_path: Path, capsys: pytest
         assert len(server.bodies) == 4
 
 
+def test_an_update_that_a_budget_stops_is_not_complete_and_the_next_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(judging) as server:
+        root = make_cited_track(tmp_path / "track", server.url, concurrency=1, budget_tokens=900)
+        assert run(["watch", str(root), "--once"]) == 1
+        assert "budget_tokens" in capsys.readouterr().err
+        assert not json.loads((root / "out" / "manifest.json").read_text())["complete"]
+        assert "not_graded" in {label[-1] for label in labels(root)}
+        config = root / "trecexam.toml"
+        config.write_text(config.read_text().replace("budget_tokens = 900", ""))
+        assert run(["watch", str(root), "--once"]) == 0
+        assert json.loads((root / "out" / "manifest.json").read_text())["complete"]
+        assert len(server.bodies) == 4
+
+
 def test_answers_without_a_label_count_as_no_support(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -52,6 +52,8 @@ def test_grades_are_the_same_for_every_batch_size_order_and_budget(
     def grader(budget: int | None) -> LanguageGrader:
         return made(models[model], name, decode=decode, max_new_tokens=8, max_batch_tokens=budget)
 
+    # Six passages: as many prompts as can fill a batch, and leave one over.
+    cells = cells[:24]
     expected = grades(grader(None), cells)
     assert len({answer.raw for answer in expected.values()}) > 1
     for budget, seed in ((1, 0), (700, 1), (3_000, 2), (10**6, 3)):

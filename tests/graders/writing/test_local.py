@@ -146,3 +146,12 @@ def test_the_graders_own_model_writes_where_the_settings_name_no_other(models: d
     assert create_writer(config, models["causal"].parent).seed == 5
     with pytest.raises(GraderError, match="no language model to write with"):
         create_writer(TrackConfig(), models["causal"].parent)
+
+
+@pytest.mark.parametrize("kind", ["causal", "seq2seq"])
+def test_writers_of_the_same_model_share_it_while_one_of_them_is_there(
+    models: dict[str, Path], kind: str
+) -> None:
+    first, second = made(models, kind, seed=1), made(models, kind, seed=2)
+    assert first.backend is second.backend
+    assert made(models, kind, dtype="bfloat16").backend is not first.backend

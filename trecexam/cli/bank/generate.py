@@ -27,7 +27,8 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     default="questions",
     show_default=True,
     metavar="NAME|FILE",
-    help="questions, nuggets, subtopics, subtopic-nuggets, or a .toml or .jinja file of your own.",
+    help="questions, nuggets, subtopics, subtopic-nuggets, nuggetizer (iteratively, from passages), or a "
+    ".toml or .jinja file of your own.",
 )
 @click.option(
     "--query", "query_ids", multiple=True, metavar="ID", help="Of this query alone. May be repeated."
@@ -37,6 +38,12 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     type=_FILE,
     metavar="FILE",
     help="`query_id<TAB>subtopic` lines, for prompts that ask about these [default: TRACK/subtopics.tsv].",
+)
+@click.option(
+    "--passages",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Of a query's relevant, or else top-ranked, passages nuggetizer reads so many [default: 50].",
 )
 @click.option(
     "--again",
@@ -60,6 +67,7 @@ def generate(
     prompt: str,
     query_ids: tuple[str, ...],
     subtopics: Path | None,
+    passages: int | None,
     again: bool,
     estimate: bool,
     output: Path | None,
@@ -79,6 +87,7 @@ def generate(
                 prompt,
                 query_ids=query_ids,
                 subtopics=subtopics,
+                passages=passages,
                 again=again,
                 output=output,
             )
@@ -88,6 +97,7 @@ def generate(
                 prompt,
                 query_ids=query_ids,
                 subtopics=subtopics,
+                passages=passages,
                 again=again,
                 output=output,
                 progress=work.progress,
@@ -104,6 +114,8 @@ def _say(made: Generated) -> None:
         click.echo(f"ended early: {made.why}", err=True)
     if str(made.dropped):
         click.echo(f"left out: {made.dropped}", err=True)
+    if made.n_cut:
+        click.echo(f"the passages of {made.n_cut:,} prompts were cut to what the model takes", err=True)
     used(made.used, made.cost)
     if not made.written:
         what = "nothing is missing" if made.complete else "no new items"

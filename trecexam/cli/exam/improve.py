@@ -127,7 +127,7 @@ def improve(
     why = fitting.write_improvement(improved, where, plots=plots)
     for note in improved.notes:
         click.echo(printable(note), err=True)
-    for line in (f"{plural(len(improved.steps) - 1, 'step')}: {improved.found.stopped}", *why):
+    for line in (f"{plural(len(improved.steps) - 1, 'step')}: {improved.improvement.stopped}", *why):
         click.echo(line, err=True)
     show.table(
         improved.table(), as_json=as_json, json_value=fitting.improvement_json(improved) if as_json else None

@@ -181,7 +181,7 @@ def _say_known(knowing: Knowing) -> None:
         click.echo(printable(f"block {block_id}: {reason}; it is kept"), err=True)
     if knowing.why:
         click.echo(f"ended early: {knowing.why}; blocks that were not asked about are kept", err=True)
-    unparsed = list(knowing.said.values()).count(None)
+    unparsed = list(knowing.answers.values()).count(None)
     if unparsed:
         click.echo(f"neither yes nor no in {plural(unparsed, 'answer')}: these blocks are kept", err=True)
     if knowing.cut:

@@ -158,8 +158,8 @@ def agreement(pairs: Pairs, thresholds: Thresholds, best: int, judgments: Collec
     """
     t = thresholds
     official = sorted(judgments, reverse=True)
-    same = t.rule == "max" and best == max(official, default=-1)
-    if t.rule == "max":
+    same = t.rule != "count" and best == max(official, default=-1)
+    if t.rule != "count":
         automatic, reached = list(range(best, -1, -1)), t.min_rating
         thirds = (reached, reached + 1) if same else (1, reached)
     else:

@@ -108,12 +108,20 @@ def check_lines(
         if query_id not in queries
     )
     edited = (
-        placed_item.finding(f"edited; it was generated as: {placed_item.item.origin.text}")
+        placed_item.finding(f"edited; it was generated as: {was}")
         for placed_item in live
-        if placed_item.item.origin is not None
-        and placed_item.item.origin.text not in ("", placed_item.item.text)
+        if (was := _generated_as(placed_item.item))
     )
     return Checked(tuple(problems), tuple(edited), len(queries), len(live), len(placed) - len(live))
+
+
+def _generated_as(item: Item) -> str:
+    """What a generated item was before it was edited; "" where nobody edited it, or wrote it."""
+    if item.origin is None or item.origin.text == "":
+        return ""
+    if item.origin.text != item.text:
+        return item.origin.text
+    return "" if item.origin.importance in ("", item.importance) else item.origin.importance
 
 
 def _doubts(item: Item, query_text: str | None, max_words: int | None) -> Iterator[str]:

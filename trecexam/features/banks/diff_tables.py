@@ -93,9 +93,9 @@ def summary(diff: BankDiff) -> Iterator[str]:
     yield _items(diff)
     if diff.not_asked:
         yield f"{plural(len(diff.not_asked), 'item')} of these this track's grader does not ask about"
-    beside = diff.new.files[1:]
-    if beside:
-        yield f"on both sides with the track's other bank files: {', '.join(beside)}"
+    own_files = diff.new.files[1:]
+    if own_files:
+        yield f"on both sides with the track's other bank files: {', '.join(own_files)}"
     if diff.unused:
         yield f"OLD and NEW stand for the whole bank; the track's own files are {', '.join(diff.unused)}"
     yield from _queries(diff)

@@ -57,6 +57,7 @@ def paired_scores(
     min_ratings: Sequence[int] = (),
     *,
     first: bool = False,
+    values: MeasureValues | None = None,
 ) -> tuple[PairedScores, ...]:
     """Every rubric measure with every official one, over the runs and queries that both sides have.
 
@@ -68,6 +69,8 @@ def paired_scores(
         min_ratings: each measure is computed at each of these in place of the track's min_rating; a measure
             that min_rating has no bearing on stands there once.
         first: of measures that are not given, take only the track's first.
+        values: other measures of the runs, in place of those on rubric labels, over the queries that these
+            have.
 
     Returns:
         By measure, then official measure, then min_rating, then those with the official leaderboard; none
@@ -83,9 +86,14 @@ def paired_scores(
             "no official leaderboard: put official_leaderboard.json here", path=track.folder.root
         )
     queries, ranked = common_queries(track), _ranked(track)
+    over = track.bank.query_ids if values is None else values.query_ids
+    queries = [query_id for query_id in queries if query_id in set(over)]
     if not track.runs or not (queries or ranked):
         return ()
-    variants = _variants(track, measures, min_ratings, first=first)
+    if values is None:
+        variants = _variants(track, measures, min_ratings, first=first)
+    else:
+        variants = [[_Variant(name, None, values)] for name in values.measures]
     given = None if official_measures is None else [n for n in official_measures if n != LEADERBOARD]
     names = [str(measure(n)) for n in (track.config.official_measures() if given is None else given)]
     pairs: list[PairedScores] = []
@@ -95,7 +103,7 @@ def paired_scores(
             track, variants, official, names[: 1 if first and given is None else None], queries
         )
     if ranked and (LEADERBOARD in official_measures if official_measures else not (first and pairs)):
-        pairs += _with_leaderboard(track, variants, ranked)
+        pairs += _with_leaderboard(track, variants, ranked, over)
     return tuple(pairs)
 
 
@@ -124,11 +132,10 @@ def _with_judgments(
 
 
 def _with_leaderboard(
-    track: LoadedTrack, variants: Sequence[Sequence[_Variant]], ranked: Sequence[str]
+    track: LoadedTrack, variants: Sequence[Sequence[_Variant]], ranked: Sequence[str], queries: Sequence[str]
 ) -> Iterator[PairedScores]:
-    """The variants with the official leaderboard, over the bank's queries and these runs."""
+    """The variants with the official leaderboard, over these queries and runs."""
     assert track.official_ranks is not None
-    queries = track.bank.query_ids
     for of_measure in variants:
         for variant in of_measure:
             yield PairedScores(

@@ -40,7 +40,7 @@ class ImprovedExam:
     """
 
     exam: Exam
-    found: Improvement
+    improvement: Improvement
     steps: tuple[FittedExam, ...]
     notes: tuple[str, ...]
 
@@ -52,7 +52,7 @@ class ImprovedExam:
 
     def table(self) -> Table:
         """A row a step."""
-        return tables.steps_table(self.found, self.exam.items, self.folders)
+        return tables.steps_table(self.improvement, self.exam.items, self.folders)
 
 
 def fit_exam(
@@ -237,7 +237,7 @@ def write_improvement(improved_exam: ImprovedExam, out: Path, *, plots: bool = T
     files.replace(out / "steps.tsv", to_tsv(improved_exam.table()).encode())
     files.replace(out / "improve.json", to_json(improvement_json(improved_exam)).encode())
     _clear_plots(out)
-    return why + (list(_draw([steps_plot(improved_exam.found)], out)) if plots else [])
+    return why + (list(_draw([steps_plot(improved_exam.improvement)], out)) if plots else [])
 
 
 def improvement_json(improved_exam: ImprovedExam) -> dict[str, object]:
@@ -248,9 +248,9 @@ def improvement_json(improved_exam: ImprovedExam) -> dict[str, object]:
             "converged": step.fit.converged,
             "dropped": [improved_exam.exam.items[place] for place in step.dropped],
         }
-        for row, step in zip(improved_exam.table().records(), improved_exam.found.steps, strict=True)
+        for row, step in zip(improved_exam.table().records(), improved_exam.improvement.steps, strict=True)
     ]
-    return {"stopped": improved_exam.found.stopped, "steps": steps, "notes": list(improved_exam.notes)}
+    return {"stopped": improved_exam.improvement.stopped, "steps": steps, "notes": list(improved_exam.notes)}
 
 
 def _draw(plots: Iterable[Plot], out: Path) -> Iterator[str]:

@@ -313,7 +313,7 @@ def _draw_information(figure: Figure, plot: Plot) -> None:
     if len(names) > 1:
         told = np.linspace(0, len(names) - 1, min(len(names), _TOLD)).round()
         # A long legend would lie upon the curves.
-        beside: dict[str, Any] = (
+        legend_place: dict[str, Any] = (
             {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if len(told) > _INSIDE else {}
         )
         axes.legend(
@@ -321,7 +321,7 @@ def _draw_information(figure: Figure, plot: Plot) -> None:
             [short(names[int(n)]) for n in told],
             frameon=False,
             fontsize=letters(7.5),
-            **beside,
+            **legend_place,
         )
     grid(axes)
 

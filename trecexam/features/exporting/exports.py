@@ -9,6 +9,7 @@ from trecexam.features.exporting.facets import facet_ratings
 from trecexam.line.evaluation import check_runs
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.official import official_judgments
+from trecexam.line.probable_ratings import probable_ratings
 from trecexam.scores.labels import label_qrels, subtopic_qrels
 
 if TYPE_CHECKING:
@@ -25,12 +26,15 @@ def qrels(
     min_answers: int | None = None,
     binary: bool = False,
     by: Literal["query", "facet"] = "query",
+    probabilities: bool = False,
 ) -> Iterator[RubricQrel]:
     """The Rubric-Qrels as `ir_measures.Qrel`s, which carry the item ratings that Cover needs.
 
     Args:
         label, min_rating, min_answers: in place of the track's settings.
         binary: labels are 1 where the passage reaches at least `min_answers` items, else 0.
+        probabilities: rows carry the probabilities of the ratings, too, from which ECover is computed; not by
+            facet. Where the grader gives none, a rating is certain.
         by: "facet" for labels of each facet, whose query ids are `query/facet`, by its own items; see
             `trecexam.features.exporting.facets`.
 
@@ -39,8 +43,9 @@ def qrels(
         ValueError: an unknown label rule or min_answers below 1, when the first row is asked for.
     """
     scores = track.config.scores
+    of_queries = probable_ratings(track) if probabilities else track.ratings()
     return label_qrels(
-        track.ratings() if by == "query" else facet_ratings(track),
+        of_queries if by == "query" else facet_ratings(track),
         label or scores.label,
         scores.min_rating if min_rating is None else min_rating,
         scores.min_answers if min_answers is None else min_answers,

@@ -57,4 +57,5 @@ def _facets(track: LoadedTrack) -> Iterator[QueryRatings]:
                 ratings=q.ratings[:, chosen],
                 human={},
                 importances=q.importances and tuple(q.importances[column] for column in chosen),
+                weights=q.weights and tuple(q.weights[column] for column in chosen),
             )

@@ -10,6 +10,8 @@ import numpy as np
 from trecexam.features.exporting.exports import qrels
 from trecexam.line.evaluation import values_of_runs
 from trecexam.line.loaded import LoadedTrack
+from trecexam.line.probable_ratings import probable_ratings
+from trecexam.scores.expected import gains
 from trecexam.tables.frames import Library, data_frame, texts
 
 if TYPE_CHECKING:
@@ -38,8 +40,10 @@ def qrels_frame(
     Returns:
         Columns `query_id`, `doc_id`, `item_id` (text), `rating` (int64, 0..5, -1 where there is none),
         `label` (int64, the passage's), `relevance` (the same, by the name that ir_measures looks for) and,
-        where the bank has importances, `importance` (text, of the item: "vital", "okay" or ""). Items are in
-        the bank's order.
+        where the bank has importances, `importance` (text, of the item: "vital", "okay" or "") and, where it
+        has weights, `weight` (float64, of the item, 1 where it has none). Items are in the bank's order.
+        With the label "expected", and not `binary`, `gain` (float64, the passage's expected label) stands
+        beside `label`, as in `out/rubric.gains.tsv`.
 
     Raises:
         TrecexamError: the library is not installed.
@@ -57,8 +61,19 @@ def qrels_frame(
         "label": labels,
         "relevance": labels,
     }
+    if (label or track.config.scores.label) == "expected" and not binary:
+        answers = track.config.scores.min_answers if min_answers is None else min_answers
+        gain = {
+            (q.query_id, doc_id): value
+            for q in probable_ratings(track)
+            for doc_id, value in zip(q.doc_ids, gains(q, answers).tolist(), strict=True)
+        }
+        columns["gain"] = np.repeat([gain[row.query_id, row.doc_id] for row in rows], counts)
     if track.bank.has_importance:
         columns["importance"] = texts([item.importance for of_query in items for item in of_query])
+    if track.bank.has_weights:
+        weights = [item.counted_weight for of_query in items for item in of_query]
+        columns["weight"] = np.array(weights, np.float64)
     return data_frame(columns, library)
 
 

@@ -1,4 +1,4 @@
-"""The Rubric-Qrels in out/: labels, and which passage reaches which item."""
+"""The Rubric-Qrels in out/: labels, expected gains, and which passage reaches which item."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ import numpy as np
 from converters.trec_qrels import qrels_lines
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.output_files import Feature, OutputFiles
+from trecexam.line.probable_ratings import probable_ratings
+from trecexam.scores.expected import gains
 from trecexam.scores.labels import labels, naming
 from trecexam.scores.ratings import QueryRatings
+from trecexam.tables.table import Table, to_tsv
 
-LABELS, SUBTOPICS = "rubric.qrels", "rubric.subtopics.qrels"
+LABELS, GAINS, SUBTOPICS = "rubric.qrels", "rubric.gains.tsv", "rubric.subtopics.qrels"
 
 
 def label_lines(track: LoadedTrack) -> bytes:
@@ -24,6 +27,17 @@ def label_lines(track: LoadedTrack) -> bytes:
         doc_ids = sorted(label)
         parts.append(qrels_lines(q.query_id, "0", doc_ids, map(label.__getitem__, doc_ids)))
     return b"".join(parts)
+
+
+def gain_table(track: LoadedTrack) -> Table:
+    """The expected gain of each labelled passage beside its label, sorted by query and document."""
+    scores = track.config.scores
+    rows = []
+    for q in probable_ratings(track):
+        label = labels(q, scores.label, scores.min_rating, scores.min_answers)
+        gain = dict(zip(q.doc_ids, gains(q, scores.min_answers).tolist(), strict=True))
+        rows += [(q.query_id, doc_id, gain[doc_id], label[doc_id]) for doc_id in sorted(label)]
+    return Table(("query_id", "doc_id", "gain", "label"), tuple(rows))
 
 
 def subtopic_lines(queries: Iterable[QueryRatings], min_rating: int) -> Iterator[bytes]:
@@ -42,6 +56,10 @@ def _labels(track: LoadedTrack) -> Mapping[str, bytes]:
     return {LABELS: label_lines(track)}
 
 
+def _gains(track: LoadedTrack) -> Mapping[str, bytes]:
+    return {GAINS: to_tsv(gain_table(track)).encode()} if track.config.scores.label == "expected" else {}
+
+
 def _subtopics(track: LoadedTrack) -> Mapping[str, bytes]:
     return {SUBTOPICS: b"".join(subtopic_lines(track.ratings(), track.config.scores.min_rating))}
 
@@ -49,6 +67,7 @@ def _subtopics(track: LoadedTrack) -> Mapping[str, bytes]:
 EXPORTING = Feature(
     (
         OutputFiles((LABELS,), ("cells", "settings"), _labels),
+        OutputFiles((GAINS,), ("cells", "settings"), _gains),
         OutputFiles((SUBTOPICS,), ("cells", "settings"), _subtopics),
     )
 )

@@ -28,7 +28,7 @@ def stated(scores: ScoresSection, rule: RuleName | None, cuts: Mapping[int, int]
         return scale_map.IDENTITY
     if rule == "fitted" or (rule is None and not cuts):
         return None
-    least = scores.min_rating if scores.label == "max" else scores.min_answers
+    least = scores.min_answers if scores.label == "count" else scores.min_rating
     try:
         return scale_map.thresholds(cuts or {least: scores.min_relevant})
     except ValueError as error:

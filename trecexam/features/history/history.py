@@ -19,6 +19,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -268,6 +269,7 @@ def history_entry(folder: TrackFolder, number: int) -> Entry:
     return History(folder).entry(number)
 
 
+@cache
 def _adapter(kind: Any) -> Any:
     from pydantic import TypeAdapter
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from converters.records import Item
 from trecexam.bank.model import item_digest
 from trecexam.config import CONFIG_NAME
 from trecexam.features.history.arithmetic import (
@@ -76,12 +77,17 @@ def _query_states(track: LoadedTrack) -> dict[str, QuerySnapshot]:
         bits = dict(zip(query.doc_ids, reached, strict=True))
         queries[query_id] = QuerySnapshot(
             tuple(
-                ItemKey(printable(item.item_id), item_digest(item).hex(), item.importance) for item in items
+                ItemKey(printable(item.item_id), item_digest(item).hex(), _counts_as(item)) for item in items
             ),
             {doc_id: (label, bits.get(doc_id, 0)) for doc_id, label in sorted(here.items())},
             retired.get(query_id, ()),
         )
     return queries
+
+
+def _counts_as(item: Item) -> str:
+    """Its importance, and its weight where it has one: with another one it counts otherwise."""
+    return item.importance if item.weight is None else f"{item.importance} {item.weight}"
 
 
 def _reached(ratings: Any, min_rating: int) -> Iterator[int]:
@@ -100,7 +106,7 @@ def origin_of(track: LoadedTrack) -> SnapshotOrigin:
     others = (folder.config_path, qrels, folder.official_leaderboard(), *folder.run_files())
     idle = {folder.shown(path) for path in others if path is not None} | {CONFIG_NAME}
     idle -= {folder.shown(path) for path in track.run_files.values()}
-    config = track.config.model_dump(mode="json", exclude={"watch", "report", "generator"})
+    config = track.config.model_dump(mode="json", exclude={"watch", "report", "generator", "cells"})
     settings = {
         f"[{name}] {key}": value for name, section in config.items() for key, value in section.items()
     }

@@ -342,6 +342,8 @@ def _scoring(track: LoadedTrack, name: str | None, level: Level | None) -> Scori
         if level == "passage":
             on_labels = (each for each in names if measure(each).NAME not in COVER | DIVERSITY)
             names = (next(on_labels, names[0]),)
+        if measure(names[0]).NAME == "ECover":
+            raise ValueError(f"{names[0]}: judgments are tried out on certain ratings; name a Cover instead")
         return Scoring(measure(names[0]), scores.label, scores.min_rating, scores.min_answers)
     except ValueError as error:
         raise TrecexamError(str(error)) from None

@@ -14,8 +14,8 @@ from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.features.judge_next.arithmetic.expected_change import DrawnLeaderboards, expected_change
 from trecexam.features.judge_next.arithmetic.plan import Planned, judging_rounds
 from trecexam.features.judge_next.shown import beginning
-from trecexam.learning.arithmetic.retrieved import retrieved_weights
 from trecexam.learning.learned_pool import LearnedPool, learn_pool, people_judgments
+from trecexam.scores.retrieved import retrieved_weights
 from trecexam.tables.table import Table
 from trecexam.tables.text import plural
 

@@ -10,6 +10,7 @@ from trecexam.features.leaderboard.tables import leaderboard_table
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.measure_names import names_of
 from trecexam.line.measures import check_importance
+from trecexam.line.probable_ratings import needing, probable_ratings
 from trecexam.scores.evaluate import RubricJudgments
 from trecexam.scores.leaderboard import Leaderboard, Score, score
 from trecexam.scores.measures import COVER, measure
@@ -83,7 +84,8 @@ def overall_leaderboard(
         for each in covers
     }
     query_ids = track.bank.query_ids
-    evaluate = RubricJudgments(track.ratings()).evaluator(list(whole.values()), query_ids)
+    ratings = probable_ratings(track) if needing(track, covers) else track.ratings()
+    evaluate = RubricJudgments(ratings).evaluator(list(whole.values()), query_ids)
     values = evaluate({query_id: sheet.doc_ids for query_id, sheet in track.sheets.items()})
     overall = {str(each): score([values[q][str(whole[each])] for q in query_ids]) for each in covers}
     ranks = track.official_ranks

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ from trecexam.learning.arithmetic.learning import QueryPassages, fit, predict
 from trecexam.learning.arithmetic.ndcg import ndcg
 from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
 from trecexam.learning.arithmetic.process import KERNELS, Kernel
+from trecexam.learning.arithmetic.steps import C
 from trecexam.scores.correlation import MIN_QUERIES, Correlation, correlate, half_width
 from trecexam.scores.kappa import kappa
 from trecexam.scores.rank_correlation.ranks import means, ranked
@@ -72,27 +73,29 @@ class CrossValidation:
         queries: of the track.
         others: passages of another track, whose judgments are learned from, too.
         min_relevant: from this judgment on, a passage is relevant.
-        grader: what the grader is called; None where it has no ratings.
+        graders: name -> of each query the mean ratings of its `doc_ids`, NaN where there is none.
         resamples: how many subsets of the queries the intervals are made of.
         seed: of these.
-        kernels: as of `fit`.
+        kernels, c: as of `fit`.
     """
 
     def __init__(
         self,
         queries: Sequence[PooledQueryToLearn],
         min_relevant: int,
-        grader: str | None = None,
+        graders: Mapping[str, Sequence[Floats]] | None = None,
         others: Sequence[QueryPassages] = (),
         resamples: int = 300,
         seed: int = 0,
         kernels: Sequence[Kernel] = KERNELS,
+        c: float = C,
     ) -> None:
         self._queries = queries
         self._others = tuple(others)
         self._min_relevant = min_relevant
-        self._grader = grader
+        self._graders = graders or {}
         self._kernels = kernels
+        self._c = c
         self._draws = QueryDraws(resamples, seed)
         judged = [query.judgments for query in queries]
         every = np.concatenate([*judged, *(query.elsewhere for query in queries)])
@@ -103,7 +106,7 @@ class CrossValidation:
     def methods(self) -> tuple[str, ...]:
         """The other rules, in the order of the rows."""
         constants = (f"unjudged = {label:g}" for label in (0, *self._scale[self._scale > 0]))
-        return (*constants, "condensed", *([] if self._grader is None else [self._grader]))
+        return (*constants, "condensed", *self._graders)
 
     def rows(self, split: Split, progress: Callable[[], None] | None = None) -> tuple[Row, ...]:
         """What came of a split: "learned" first, then each of `methods`."""
@@ -113,6 +116,7 @@ class CrossValidation:
         correlations: dict[str, list[Correlation]] = {name: [] for name in names}
         # One table of counts a query and method; repeats by themselves, parts of one whole together.
         counts: dict[str, list[NDArray[np.int64]]] = {name: [] for name in names}
+        labelled: set[str] = set()
         known: list[int] = []
         hidden_counts: list[int] = []
         for repeat in split.repeats:
@@ -121,10 +125,17 @@ class CrossValidation:
             }
             tables = {name: np.zeros((len(self._queries), 2, 2), np.int64) for name in names}
             n_known = n_hidden = 0
+            all_blank: set[int] = set()
             for part in repeat:
                 seen = [query.hiding(hide) for query, hide in zip(self._queries, part.hidden, strict=True)]
                 n_known += sum(int((~np.isnan(query.judgments)).sum()) for query in seen)
                 n_hidden += sum(int(hide.sum()) for hide in part.hidden)
+                blank = {
+                    at
+                    for at, (query, hide) in enumerate(zip(seen, part.hidden, strict=True))
+                    if hide.any() and np.isnan(query.judgments).all()
+                }
+                all_blank |= blank
                 filled = self._filled(seen)
                 for name, (of_queries, labels) in filled.items():
                     if split.whole:
@@ -134,18 +145,19 @@ class CrossValidation:
                             for new, old, use in zip(of_queries, gains[name], touched, strict=True)
                         ]
                     else:
-                        tau, shift, correlation = self._compared(self._board(of_queries), part.runs)
+                        tau, shift, correlation = self._compared(self._board(of_queries, blank), part.runs)
                         taus[name].append(tau)
                         shifts[name].append(shift)
                         correlations[name].append(correlation)
                     if labels is not None:
+                        labelled.add(name)
                         for at, hide in enumerate(part.hidden):
                             tables[name][at] += self._table(self._queries[at].judgments, labels[at], hide)
                 if progress is not None:
                     progress()
             if split.whole:
                 for name in names:
-                    tau, shift, correlation = self._compared(self._board(gains[name]), None)
+                    tau, shift, correlation = self._compared(self._board(gains[name], all_blank), None)
                     taus[name].append(tau)
                     shifts[name].append(shift)
                     correlations[name].append(correlation)
@@ -165,7 +177,7 @@ class CrossValidation:
                 if others:
                     best = max(others, key=lambda other: float(mean_taus[other][0]))
                     gain = self._estimate(mean_taus[LEARNED] - mean_taus[best], -2, 2)
-            kappas = [kappa(table) for table in counts[name]] if name != "condensed" else []
+            kappas = [kappa(table) for table in counts[name]] if name in labelled else []
             rows.append(
                 Row(
                     split.name,
@@ -189,7 +201,7 @@ class CrossValidation:
             ValueError: what is left cannot be learned from.
         """
         filled: dict[str, tuple[list[Floats], list[Floats] | None]] = {}
-        learned = fit([*self._others, *(query.passages for query in seen)], self._kernels)
+        learned = fit([*self._others, *(query.passages for query in seen)], self._kernels, self._c)
         gains: list[Floats] = []
         labels: list[Floats] = []
         for query in seen:
@@ -204,35 +216,37 @@ class CrossValidation:
             constant = [np.where(np.isnan(query.judgments), label, query.judgments) for query in seen]
             filled[f"unjudged = {label:g}"] = constant, constant
         filled["condensed"] = [query.judgments for query in seen], None
-        if self._grader is not None:
-            mapped = self._mapped(seen)
-            filled[self._grader] = mapped, mapped
+        for name, of_queries in self._graders.items():
+            filled[name] = self._mapped(seen, of_queries)
         return filled
 
-    def _mapped(self, seen: Sequence[PooledQueryToLearn]) -> list[Floats]:
-        """The grader's mean ratings, cut where they agree best with what is known, in place of the rest."""
-        ratings = np.concatenate([query.mean_ratings for query in seen])
+    def _mapped(
+        self, seen: Sequence[PooledQueryToLearn], means: Sequence[Floats]
+    ) -> tuple[list[Floats], list[Floats] | None]:
+        """A grader's mean ratings, cut where they agree best with what is known, in place of the rest.
+
+        Where nothing is known to cut them by, they are gains as they are, and there are no labels.
+        """
+        ratings = np.concatenate(means)
         judged = np.concatenate([query.judgments for query in seen])
         both = ~np.isnan(ratings) & ~np.isnan(judged)
         scale = np.unique(judged[both])
         if len(scale) < 2:
-            return [np.nan_to_num(query.judgments) for query in seen]
+            return _filled_by(means, seen), None
         cuts = fit_cuts(ratings[both], judged[both], scale)
-        return [
-            np.where(
-                np.isnan(query.judgments),
-                np.where(np.isnan(query.mean_ratings), 0, labels_of(query.mean_ratings, cuts, scale)),
-                query.judgments,
-            )
-            for query in seen
-        ]
+        labels = [np.where(np.isnan(m), np.nan, labels_of(m, cuts, scale)) for m in means]
+        return (filled := _filled_by(labels, seen)), filled
 
-    def _board(self, gains: Sequence[Floats]) -> Floats:
-        """nDCG@10, shape (runs, queries)."""
+    def _board(self, gains: Sequence[Floats], blank: Collection[int] = ()) -> Floats:
+        """nDCG@10, shape (runs, queries).
+
+        Args:
+            blank: places of queries all of whose judgments are hidden, those outside the pool, too.
+        """
         return np.column_stack(
             [
-                ndcg(query.ranks, of_query, K, query.elsewhere)
-                for query, of_query in zip(self._queries, gains, strict=True)
+                ndcg(query.ranks, of_query, K, None if at in blank else query.elsewhere)
+                for at, (query, of_query) in enumerate(zip(self._queries, gains, strict=True))
             ]
         )
 
@@ -270,6 +284,14 @@ class CrossValidation:
         return np.asarray(cells.reshape(2, 2), np.int64)
 
 
+def _filled_by(values: Sequence[Floats], seen: Sequence[PooledQueryToLearn]) -> list[Floats]:
+    """Of each query the judgments, and where there are none these values, and where these are NaN, 0."""
+    return [
+        np.where(np.isnan(query.judgments), np.nan_to_num(of_query), query.judgments)
+        for query, of_query in zip(seen, values, strict=True)
+    ]
+
+
 def verdicts(rows: Sequence[Row]) -> Iterator[str]:
     """For each split in a line, whether learning is better than the best of the others."""
     for row in rows:
@@ -277,7 +299,7 @@ def verdicts(rows: Sequence[Row]) -> Iterator[str]:
             continue
         others = [r for r in rows if r.split == row.split and r is not row and not math.isnan(r.tau.value)]
         if not others or math.isnan(row.tau.value):
-            yield f"{row.split}: there is no tau to compare"
+            yield f"{row.split}: {_alone(row)}"
             continue
         best = max(others, key=lambda other: other.tau.value)
         difference = f"tau {row.tau.value:.3f} against {best.tau.value:.3f} of `{best.method}`"
@@ -291,6 +313,12 @@ def verdicts(rows: Sequence[Row]) -> Iterator[str]:
         else:
             how = "not shown to be better than the best other way"
         yield f"{row.split}: learned labels are {how}: {difference} ({interval})"
+
+
+def _alone(row: Row) -> str:
+    if math.isnan(row.tau.value):
+        return "there is no tau to compare"
+    return f"every other way ties all runs, learned labels do not: tau {row.tau.value:.3f}"
 
 
 def _mean(figures: Sequence[object], *names: str) -> Estimate:

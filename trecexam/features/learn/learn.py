@@ -9,16 +9,20 @@ from typing import Any
 
 from converters.records import Qrel
 from converters.trec_qrels import qrels_line
-from trecexam.files.atomic import make_folder, replace_together, sha256
+from trecexam.files.atomic import make_folder, remove, replace_together, sha256
 from trecexam.learning.arithmetic.learning import Prediction
 from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
 from trecexam.learning.encoding import Encoded, Encoder
+from trecexam.learning.learned_board import LearnedBoard, board_of
 from trecexam.learning.learned_pool import learn_pool
-from trecexam.line.loaded import LoadedTrack
+from trecexam.line.loaded import LoadedTrack, Part
 from trecexam.line.official import Official
 from trecexam.tables.table import Table, to_json, to_tsv
 
 TABLE, QRELS, IDENTITY = "learned.tsv", "learned.qrels", "learned.json"
+BOARD = "learned-leaderboard.tsv"
+#: What of a track it hangs on.
+PARTS: tuple[Part, ...] = ("cells", "runs", "official", "settings")
 #: Of fewer judgments it is said that they are few.
 FEW = 50
 
@@ -31,19 +35,22 @@ class LearnedLabels:
         table: query, passage, gain, standard deviation, label, judged or not; a row for each pooled passage
             that is judged or has a text.
         qrels: the official judgments as they are, and after them a line for each other row of the table.
-        identity: what it was learned by and from.
+        board: the runs by expected nDCG and AP; None where there are no runs.
+        identity: what it was learned by and from; `track` are digests of the track's parts.
         notes: what a reader must know, a line each.
         n_encoded: how many passages were encoded for it.
     """
 
     table: Table
     qrels: bytes
+    board: LearnedBoard | None
     identity: dict[str, Any]
     notes: tuple[str, ...]
     n_encoded: int
 
     def write(self, folder: Path) -> tuple[Path, ...]:
-        """Writes learned.tsv, learned.qrels and learned.json, which says what they were made by and from.
+        """Writes learned.tsv, learned.qrels, where there are runs learned-leaderboard.tsv, and learned.json,
+        which says what they were made by and from.
 
         Raises:
             TrecexamError: one cannot be written.
@@ -52,6 +59,10 @@ class LearnedLabels:
             The files that changed.
         """
         contents = {TABLE: to_tsv(self.table).encode(), QRELS: self.qrels}
+        if self.board is None:
+            remove(folder / BOARD)
+        else:
+            contents[BOARD] = to_tsv(self.board.table()).encode()
         outputs = {name: sha256(content) for name, content in contents.items()}
         contents[IDENTITY] = to_json({**self.identity, "outputs": outputs}).encode()
         make_folder(folder)
@@ -75,7 +86,8 @@ def learn(
     return LearnedLabels(
         Table(("query_id", "doc_id", "gain", "sd", "label", "judged"), tuple(rows)),
         _qrels(pool.data.official, rows),
-        pool.identity,
+        board_of(track, pool) if track.runs else None,
+        {**pool.identity, "track": {part: track.part_digests[part] for part in PARTS}},
         pool.notes,
         pool.data.n_encoded,
     )

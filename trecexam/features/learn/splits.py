@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trecexam.learning.arithmetic.features import Floats
-from trecexam.learning.arithmetic.retrieved import retrieved_weights
+from trecexam.scores.retrieved import retrieved_weights
 
 Bools = NDArray[np.bool_]
 
@@ -53,6 +53,11 @@ def queries_left_out(judgments: Sequence[Floats], folds: int = 10) -> Split:
             Part(tuple(known if at in out else np.zeros_like(known) for at, known in enumerate(judged)))
         )
     return Split("queries left out", (tuple(parts),), whole=True)
+
+
+def all_hidden(judgments: Sequence[Floats], name: str) -> Split:
+    """No judgment is known: what is learned is learned elsewhere."""
+    return Split(name, ((Part(tuple(~np.isnan(of_query) for of_query in judgments)),),))
 
 
 def random_share(judgments: Sequence[Floats], share: float, repeats: int, seed: int) -> Split:

@@ -4,27 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from converters.teams import read_teams
 from trecexam.errors import TrecexamError
 from trecexam.features.learn.cross_validation import CrossValidation, Row, verdicts
+from trecexam.features.learn.graders import coverage, graders_of
 from trecexam.features.learn.keeping import keep
 from trecexam.features.learn.splits import (
     Split,
+    all_hidden,
     half_of_teams,
     most_retrieved,
     queries_left_out,
     random_share,
     teams_left_out,
 )
+from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
 from trecexam.learning.encoding import Encoded, Encoder
-from trecexam.learning.learned_pool import MORE, LearningData, gather_data
+from trecexam.learning.learned_pool import MORE, LearningData, gather_data, track_encoder
 from trecexam.line.loaded import LoadedTrack
+from trecexam.line.loader import TrackLoader
 from trecexam.tables.table import Table
+from trecexam.tables.text import plural, shorten_list
+from trecexam.track import TrackFolder
 
 #: Shares of the judgments that are known, and how many of a query's, unless said.
 KNOWN = (0.1, 0.5)
@@ -94,13 +102,12 @@ def cross_validate(
 ) -> Validation:
     """Hides judgments from learning, and compares what it says of them with people and with plain rules.
 
-    All judgments of a query are hidden, then a random share of all, then of each query all but its most
-    retrieved passages, then those that each team alone brought in, and those
-    that half of the teams did not bring in. Beside learning stand: one label for all
-    unjudged passages, lists without them, and the grader's mean ratings, cut where they agree best with what
-    is known. Nothing that is hidden is seen by what is
-    fitted: regressions, kernel and cuts are fitted anew each time. Which way to fill holes was best is kept
-    for `fill`, unless there is a `source`.
+    All judgments of a query are hidden; with a `source`, all of the track; then a random share of all, then
+    of each query all but its most retrieved passages, then those that each team alone brought in, and those
+    that half of the teams did not bring in. Beside learning stand: one label for all unjudged passages, lists
+    without them, and the mean ratings of each grader that ever graded here, cut where they agree best with
+    what is known. Nothing that is hidden is seen by what is fitted: regressions, kernel and cuts are fitted
+    anew each time. Which way to fill holes was best is kept for `fill`, unless there is a `source`.
 
     Args:
         known: shares of all judgments that are known, drawn at random; between 0 and 1. None: 0.1 and 0.5.
@@ -109,34 +116,65 @@ def cross_validate(
         repeats: how often shares, and halves of the teams, are drawn.
         resamples: how many subsets of the queries the intervals are made of.
         seed: of what is drawn.
+        source: another track, whose judgments are learned from, too, but for those of queries that are asked
+            here as well. Where this track has no judgments, that one is validated within itself, by the
+            features that both have.
         steps: called with how many fits are done, and of how many.
 
     The others, and what is raised, are as of `learn`; beside it a file of teams that cannot be read.
     """
+    if encoder is None or isinstance(encoder, str):
+        encoder = track_encoder(track, encoder)
     gathered = gather_data(track, source=source, encoder=encoder, grades=grades, progress=progress)
-    if gathered.official is None:
-        raise TrecexamError(
-            "no judgments to validate on; `--cross-validate` on the track that is learned from says how good "
-            "it is there",
-            path=track.folder.root,
-        )
+    hide = partial(_splits, known=known or KNOWN, top=top or TOP, teams=teams, repeats=repeats, seed=seed)
+    if source is None or any((~np.isnan(query.judgments)).any() for query in gathered.queries):
+        splits = hide(track, gathered.queries, source)
+        validation = _validated(track, gathered, splits, resamples, seed, steps)
+        # Of what is learned from another track `fill` knows nothing.
+        line = None if source is not None else keep(track, gathered, validation.rows, splits)
+        return replace(validation, best=line)
+    with TrackLoader(TrackFolder.open(source)) as loader:
+        other = loader.load()
+        of_other = gather_data(other, encoder=encoder, grades=gathered.graded, progress=progress)
+        splits = hide(other, of_other.queries, None)
+        within = _validated(other, of_other, splits, resamples, seed, steps)
+    where = (
+        f"no judgments here, so all figures are of {source} within itself: `queries left out` is what "
+        "carries over to other queries there; to other passages and people it may be less"
+    )
+    return replace(within, notes=(where, *within.notes))
+
+
+def _splits(
+    track: LoadedTrack,
+    queries: Sequence[PooledQueryToLearn],
+    source: Path | str | None,
+    *,
+    known: Sequence[float],
+    top: Sequence[int],
+    teams: Path | str | None,
+    repeats: int,
+    seed: int,
+) -> list[Split]:
+    """The ways to hide judgments.
+
+    Raises:
+        TrecexamError: no runs, or none of the teams' runs is here.
+        ConversionError: the teams' file cannot be read.
+    """
     if not track.runs:
         raise TrecexamError("no runs to rank: drop some first", path=track.folder.runs)
-    judgments = [query.judgments for query in gathered.queries]
-    ranks = [query.ranks for query in gathered.queries]
+    judgments = [query.judgments for query in queries]
+    ranks = [query.ranks for query in queries]
     of_teams = _teams(tuple(track.runs), teams)
-    splits = [
+    return [
         queries_left_out(judgments),
-        *(random_share(judgments, share, repeats, seed) for share in known or KNOWN),
-        *(most_retrieved(judgments, ranks, k) for k in top or TOP),
+        *([] if source is None else [all_hidden(judgments, f"none known but of {Path(source).name}")]),
+        *(random_share(judgments, share, repeats, seed) for share in known),
+        *(most_retrieved(judgments, ranks, k) for k in top),
         teams_left_out(judgments, ranks, of_teams),
         half_of_teams(judgments, ranks, of_teams, repeats, seed),
     ]
-    with threadpool_limits(1):
-        validation = _validated(track, gathered, splits, resamples, seed, steps)
-    # Of what is learned from another track `fill` knows nothing.
-    line = None if source is not None else keep(track, gathered, validation.rows, splits)
-    return replace(validation, best=line)
 
 
 def _validated(
@@ -147,14 +185,13 @@ def _validated(
     seed: int,
     steps: Callable[[int, int], None] | None,
 ) -> Validation:
-    graded = track.counts.ok > 0
-    grader = str(track.grader.identity["grader"]) if graded else None
+    graders, least = graders_of(track, gathered.queries), track.config.scores.min_relevant
     try:
         validation = CrossValidation(
             gathered.queries,
-            track.config.scores.min_relevant,
-            None if grader is None else f"grader {grader}",
-            gathered.others,
+            least,
+            graders,
+            [query for query in gathered.others if query.query_id not in gathered.asked_here],
             resamples,
             seed,
         )
@@ -170,13 +207,27 @@ def _validated(
             steps(done, total)
 
     rows: list[Row] = []
-    notes = list(gathered.notes)
+    notes = [*gathered.notes, *coverage(graders)]
+    judged = np.concatenate([query.judgments for query in gathered.queries])
+    relevant = set(judged[~np.isnan(judged)] >= least)
+    if len(relevant) == 1:
+        which = "every" if True in relevant else "no"
+        notes.append(
+            f"{which} judgment reaches `min_relevant = {least}`, so kappa says nothing: set it in [scores]"
+        )
+    if gathered.asked_here:
+        notes.append(
+            f"{plural(len(gathered.asked_here), 'query')} "
+            f"({shorten_list(sorted(gathered.asked_here), 3, dots=True)}) of the other track are asked here, "
+            "too: nothing is learned from their judgments here, as they may be those that are hidden"
+        )
     for split in splits:
         if not any(hidden.any() for repeat in split.repeats for part in repeat for hidden in part.hidden):
             notes.append(f"{split.name}: there is nothing to hide")
             continue
         try:
-            rows += validation.rows(split, step)
+            with threadpool_limits(1):
+                rows += validation.rows(split, step)
         except ValueError as error:
             notes.append(f"{split.name}: too little is left to learn from ({error})")
     if not rows:

@@ -37,11 +37,11 @@ class Knowing(AskingResult[str]):
     """What a model said of the blocks that the other filters leave; `unwritten` is by block_id.
 
     Attributes:
-        said: block_id -> whether it knows it; None where its answer could not be read.
+        answers: block_id -> whether it knows it; None where its answer could not be read.
         cut: blocks that were asked about without their end.
     """
 
-    said: Mapping[str, bool | None]
+    answers: Mapping[str, bool | None]
     cut: int
     model: str
 
@@ -154,7 +154,7 @@ def without_known(
     prompts = known_prompts(filtered, writer, answers)
     result = ask_all([prompts], progress, stop)
     known = {block_id: read_known(kept.text) for block_id, kept in prompts.answered()}
-    knowing = Knowing(**vars(result), said=known, cut=len(prompts.cut), model=writer.model)
+    knowing = Knowing(**vars(result), answers=known, cut=len(prompts.cut), model=writer.model)
     fails = tuple(
         {KNOWN: f"{writer.model} says that it knows it"} if not fail and known.get(block.block_id) else fail
         for block, fail in zip(filtered.blocks, filtered.fails, strict=True)
@@ -188,7 +188,7 @@ def write_filtered(filtered: FilteredBlocks, folder: Path, settings: Mapping[str
 
 
 def _known_json(knowing: Knowing) -> dict[str, Any]:
-    values: Sequence[bool | None] = list(knowing.said.values())
+    values: Sequence[bool | None] = list(knowing.answers.values())
     return {
         "model": knowing.model,
         "yes": values.count(True),

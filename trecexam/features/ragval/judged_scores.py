@@ -211,14 +211,14 @@ def places(systems: Sequence[System], baseline: str | None, oracle: str | None) 
 def _aligned(systems: Sequence[System]) -> NDArray[np.float64]:
     """Shape (n_systems, n_questions, 3), over the known questions of all; NaN where there is no score."""
     questions: dict[str, int] = {}
-    for one in systems:
-        for question in filter(None, one.questions):
+    for system in systems:
+        for question in filter(None, system.questions):
             questions.setdefault(question, len(questions))
-    found = np.full((len(systems), len(questions), len(SCORES)), math.nan)
-    for values, one in zip(found, systems, strict=True):
-        known = [row for row, question in enumerate(one.questions) if question]
-        values[[questions[one.questions[row]] for row in known]] = one.scores[known]
-    return found
+    aligned = np.full((len(systems), len(questions), len(SCORES)), math.nan)
+    for values, system in zip(aligned, systems, strict=True):
+        known = [row for row, question in enumerate(system.questions) if question]
+        values[[questions[system.questions[row]] for row in known]] = system.scores[known]
+    return aligned
 
 
 def _answered_by_all(scores: NDArray[np.float64]) -> NDArray[np.float64]:

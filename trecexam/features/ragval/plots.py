@@ -185,8 +185,8 @@ def _draw_sweep(figure: Figure, plot: Plot) -> None:
             line = "-" if plot.settings["numeric"] and len(set(x.tolist())) == len(x) else ""
             # Side by side, so that no interval hides another.
             shift = _APART * min(1, _SPREAD / len(series)) * (number - (len(series) - 1) / 2)
-            beside = ScaledTranslation(shift, 0, figure.dpi_scale_trans)
-            place = axes.transData + beside
+            shifted = ScaledTranslation(shift, 0, figure.dpi_scale_trans)
+            place = axes.transData + shifted
             axes.vlines(x, low, high, color=colour, linewidth=1.2, alpha=0.6, transform=place)
             axes.plot(
                 x,

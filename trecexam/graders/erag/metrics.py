@@ -140,8 +140,8 @@ def _module(name: str, root: Path) -> Any:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     # What stands beside it can be imported by it, and classes in it know where they are.
-    beside, known = str(path.parent.absolute()), sys.modules.get(name)
-    sys.path.insert(0, beside)
+    folder, known = str(path.parent.absolute()), sys.modules.get(name)
+    sys.path.insert(0, folder)
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
@@ -151,7 +151,7 @@ def _module(name: str, root: Path) -> Any:
             sys.modules[name] = known
         raise
     finally:
-        sys.path.remove(beside)
+        sys.path.remove(folder)
     return module
 
 

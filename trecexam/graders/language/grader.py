@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell
-from trecexam.graders.batching import Batcher, OutOfMemoryError
+from trecexam.graders.batching import FIRST_WINDOW, Batcher, OutOfMemoryError
 from trecexam.graders.language.backend import Backend, Job, ModelOutput
 from trecexam.graders.language.truncation import NoRoomError, fitted
 from trecexam.graders.prompts import DEFAULT, Prompt, named
@@ -90,6 +90,11 @@ class LanguageGrader(PromptedGrader):
         """Whether answers are the model's own words, to be read."""
         return self.decoding.mode == "beam"
 
+    @property
+    def cells_share(self) -> Literal["nothing", "prompts"]:
+        """Whether a model reads what the prompts of a passage begin with once."""
+        return "prompts" if self.backend.name == "causal" else "nothing"
+
     @cached_property
     def identity(self) -> Mapping[str, Any]:
         prompts = [self.prompts[kind] for kind in sorted(self.prompts)]
@@ -155,8 +160,10 @@ class LanguageGrader(PromptedGrader):
             self._launch,
             self._asked_budget or self.backend.budget(),
         )
+        # So many that a batch has prompts of like length to choose from, and what is useful is not put off.
+        window = max(FIRST_WINDOW, batcher.max_tokens // 4)
         try:
-            for batch in batcher.run(cells):
+            for batch in batcher.run(cells, later=window):
                 yield [(job.cell, self._answer(job, output)) for job, output in batch] + _unable_answers(
                     unable
                 )

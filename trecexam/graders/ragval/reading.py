@@ -45,7 +45,7 @@ def read_scores(answer: str) -> Scores | None:
     if {name for name, _ in pairs} != {"relevance", "truthfulness"}:
         pairs = [(_name(match["name"]), _written(match)) for match in _SCORE.finditer(text)]
     relevance, truthfulness = (
-        _one(value for name, value in pairs if name == kind) for kind in ("relevance", "truthfulness")
+        _agreed(value for name, value in pairs if name == kind) for kind in ("relevance", "truthfulness")
     )
     return None if relevance is None or truthfulness is None else Scores(truthfulness, relevance)
 
@@ -92,7 +92,7 @@ def _permitted(number: str) -> float | None:
     return value if value in PERMITTED else None
 
 
-def _one(values: Iterable[float | None]) -> float | None:
+def _agreed(values: Iterable[float | None]) -> float | None:
     """The value that all agree on."""
     distinct = set(values)
     return distinct.pop() if len(distinct) == 1 else None

@@ -32,6 +32,7 @@ class ServerGrader(PromptedGrader):
 
     #: Answers are the model's own words, to be read.
     free_text = True
+    cells_share = "nothing"
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 from trecexam.config import RaySection
 from trecexam.errors import GraderError
@@ -26,6 +27,8 @@ BACKENDS: dict[str, type[CausalBackend] | type[Seq2SeqBackend]] = {
     "causal": CausalBackend,
     "seq2seq": Seq2SeqBackend,
 }
+#: Writers that differ in what they are told, or in their seeds, share a model while any of them is there.
+_LOADED: WeakValueDictionary[tuple[object, ...], CausalBackend | Seq2SeqBackend] = WeakValueDictionary()
 #: Prompts that are sorted by length together.
 _WINDOW = 256
 
@@ -112,7 +115,12 @@ class LocalWriter:
     @cached_property
     def backend(self) -> CausalBackend | Seq2SeqBackend:
         settings = self.settings
-        return BACKENDS[settings.kind](settings.folder, settings.device, settings.dtype)
+        files = self.identity["weights_sha256"], self.identity["config_sha256"]
+        key = settings.kind, settings.folder, settings.device, settings.dtype, *files
+        backend = _LOADED.get(key)
+        if backend is None:
+            backend = _LOADED[key] = BACKENDS[settings.kind](settings.folder, settings.device, settings.dtype)
+        return backend
 
     def plain(self, text: str) -> str:
         return self.backend.plain(text)

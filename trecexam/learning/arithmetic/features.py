@@ -33,7 +33,7 @@ def query_features(
     passages: Vectors,
     max_sims: Sequence[float],
     lengths: Sequence[int],
-    ratings: NDArray[np.int8] | None = None,
+    ratings: Floats | None = None,
 ) -> Floats:
     """The features of a query's passages.
 
@@ -43,7 +43,8 @@ def query_features(
         passages: unit vectors, shape (n, dimension).
         max_sims: of each passage with the query.
         lengths: characters of each passage.
-        ratings: a grader's, shape (n, n_items), -1 where there is none; None leaves their features out.
+        ratings: a grader's, or expected ones, shape (n, n_items), -1 where there is none; None leaves their
+            features out.
 
     Returns:
         Shape (n, 12), or (n, 16) with ratings: first the cosine with the query, the greatest and mean cosine

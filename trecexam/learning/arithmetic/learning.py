@@ -16,7 +16,7 @@ from trecexam.learning.arithmetic.process import (
     leave_one_out,
     posterior,
 )
-from trecexam.learning.arithmetic.steps import Steps, fit_steps, unseen_gains
+from trecexam.learning.arithmetic.steps import C, Steps, fit_steps, unseen_gains
 
 #: Into how many parts queries go where each is to be predicted without its own judgments.
 FOLDS = 5
@@ -73,11 +73,12 @@ class Prediction:
     labels: Floats
 
 
-def fit(queries: Sequence[QueryPassages], kernels: Sequence[Kernel] = KERNELS) -> Learned:
+def fit(queries: Sequence[QueryPassages], kernels: Sequence[Kernel] = KERNELS, c: float = C) -> Learned:
     """Fits steps, kernel and cuts on the judgments of these queries.
 
     Args:
         kernels: what is chosen among; none leaves the Gaussian process out.
+        c: the inverse of the strength of the regressions' penalty.
 
     Raises:
         ValueError: no judgments, or not two different ones.
@@ -86,8 +87,9 @@ def fit(queries: Sequence[QueryPassages], kernels: Sequence[Kernel] = KERNELS) -
     judged = [(query, rows) for query, rows in judged if len(rows)]
     features = [query.features[rows] for query, rows in judged]
     labels = [query.judgments[rows] for query, rows in judged]
-    steps = fit_steps(np.vstack(features) if features else np.empty((0, 1)), np.concatenate([*labels, []]))
-    unseen = unseen_gains(features, labels, FOLDS)
+    every = np.vstack(features) if features else np.empty((0, 1))
+    steps = fit_steps(every, np.concatenate([*labels, []]), c=c)
+    unseen = unseen_gains(features, labels, FOLDS, c)
     residuals = [of_query - gains for of_query, gains in zip(labels, unseen, strict=True)]
     vectors = [query.vectors[rows] for query, rows in judged]
     kernel = choose_kernel(list(zip(vectors, residuals, strict=True)), kernels) if kernels else None

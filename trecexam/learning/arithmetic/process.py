@@ -83,10 +83,16 @@ def joint_posterior(
 
 def leave_one_out(kernel: Kernel, judged: Vectors, residuals: Floats) -> Floats:
     """The mean of each judged passage's residual, by all others of its query."""
+    return unseen_posterior(kernel, judged, residuals)[0]
+
+
+def unseen_posterior(kernel: Kernel, judged: Vectors, residuals: Floats) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of each judged passage's residual, by all others of its query."""
     if not len(judged):
-        return np.zeros(0)
+        return np.zeros(0), np.zeros(0)
     inverse = np.linalg.inv(kernel.judged(judged))
-    return np.asarray(residuals - inverse @ residuals / np.diag(inverse))
+    diagonal = np.diag(inverse)
+    return np.asarray(residuals - inverse @ residuals / diagonal), np.sqrt(1 / diagonal)
 
 
 def choose_kernel(queries: Sequence[tuple[Vectors, Floats]], kernels: Iterable[Kernel] = KERNELS) -> Kernel:

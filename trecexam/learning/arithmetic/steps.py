@@ -72,15 +72,18 @@ def fit_steps(features: Floats, labels: Floats, start: Steps | None = None, c: f
     return Steps(scale, center, spread, np.array(weights), np.array(intercepts))
 
 
-def unseen_gains(features: Sequence[Floats], labels: Sequence[Floats], folds: int) -> tuple[Floats, ...]:
+def unseen_gains(
+    features: Sequence[Floats], labels: Sequence[Floats], folds: int, c: float = C
+) -> tuple[Floats, ...]:
     """The gains of each query's passages, by regressions that have seen no passage of that query.
 
     Args:
         features, labels: of the judged passages, an array a query.
         folds: into how many parts the queries go at most; the part of a query is left out.
+        c: as of `fit_steps`.
     """
     folds = min(folds, len(features))
-    every = fit_steps(np.vstack(features), np.concatenate(labels))
+    every = fit_steps(np.vstack(features), np.concatenate(labels), c=c)
     fold_of = np.arange(len(features)) % folds if folds else np.empty(0, int)
     gains: list[Floats] = [np.empty(0)] * len(features)
     for fold in range(folds):
@@ -89,7 +92,7 @@ def unseen_gains(features: Sequence[Floats], labels: Sequence[Floats], folds: in
         if len(np.unique(seen)) < 2:
             steps = None
         else:
-            steps = fit_steps(np.vstack([features[at] for at in others]), seen, every)
+            steps = fit_steps(np.vstack([features[at] for at in others]), seen, every, c)
         for at in np.flatnonzero(fold_of == fold).tolist():
             mean = float(seen.mean()) if len(seen) else float(np.concatenate(labels).mean())
             gains[at] = np.full(len(labels[at]), mean) if steps is None else steps.gains(features[at])

@@ -69,7 +69,7 @@ def _environment() -> jinja2.Environment:
         "shown": shown,
         # The SVG is our own, in which matplotlib escaped all names.
         "svg": lambda content: Markup(content.decode()),
-        "said": _said,
+        "talk": _talk_line,
     }
     macros = environment.from_string((HERE / "macros.html").read_text(encoding="utf-8")).module
     environment.globals |= {name: getattr(macros, name) for name in ("empty", "picture", "table")}
@@ -81,7 +81,7 @@ def _template(path: Path) -> jinja2.Template:
     return _environment().from_string(path.read_text(encoding="utf-8"))
 
 
-def _said(line: str, width: int) -> Markup:
+def _talk_line(line: str, width: int) -> Markup:
     """A line of talk, cut; what stands in backquotes in it is set as code."""
     from markupsafe import Markup, escape
 

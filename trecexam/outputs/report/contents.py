@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from trecexam.features.partial.partial import PartialStanding
 from trecexam.graders.base import identity_digest
+from trecexam.line.cell_order import count_left_out
 from trecexam.line.measures import own_cautions
 from trecexam.outputs.page.model import PagePart, Report
 from trecexam.outputs.page.render import HERE
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 _ROWS, _INPUTS = 50, 300
 #: Characters of a text in the grader's identity or the settings.
 _TEXT = 4_000
+#: Sections of the settings that no number hangs on.
+_UNSAID = {"generator", "exam", "learn", "cells"}
 _POLICY = {"zero": "counts as 0", "seed": "counts as 1", "skip": "does not count"}
 
 
@@ -34,13 +38,13 @@ class UpdateFacts:
 
     Attributes:
         rejected: out/rejected.tsv.
-        complete: whether the grader was asked about all cells.
+        partial: how far the grading was; None where the grader was asked about all cells.
         versions: package -> version.
         own_scores: what the grader's items have of scores of their own.
     """
 
     rejected: Table
-    complete: bool
+    partial: PartialStanding | None
     versions: Mapping[str, str | None]
     own_scores: ReportSection | None
 
@@ -64,7 +68,7 @@ def page_of(track: LoadedTrack, facts: UpdateFacts, parts: Sequence[PagePart]) -
     return Report(
         title=track.config.report.title,
         numbers=tuple((f"{count:,}", what) for what, count in numbers.items()),
-        cautions=tuple(_cautions(track, complete=facts.complete)),
+        cautions=tuple(_cautions(track, facts.partial)),
         parts=(
             *parts,
             PagePart(ReportPart("rejected", HERE / "rejected.html", rejected, "Rejected files"), {}),
@@ -77,16 +81,19 @@ def page_of(track: LoadedTrack, facts: UpdateFacts, parts: Sequence[PagePart]) -
     )
 
 
-def _cautions(track: LoadedTrack, *, complete: bool) -> Iterator[str]:
+def _cautions(track: LoadedTrack, partial: PartialStanding | None) -> Iterator[str]:
     counts = track.counts
-    if not complete:
+    left_out = count_left_out(track)
+    missing = counts.missing - left_out
+    if partial is not None:
         yield (
-            f"Grading had not ended when this was written: {counts.missing:,} of {counts.cells:,} cells have "
+            f"Grading had not ended when this was written: {missing:,} of {counts.cells:,} cells have "
             "no grade yet, and all scores will change."
         )
-    elif counts.missing:
+        yield from partial.lines()
+    elif missing:
         yield (
-            f"The grader left {counts.missing:,} of {counts.cells:,} cells without a grade; they count as "
+            f"The grader left {missing:,} of {counts.cells:,} cells without a grade; they count as "
             "not relevant."
         )
     unread = counts.unparsed + counts.refused + counts.error
@@ -111,7 +118,9 @@ def _provenance(track: LoadedTrack, facts: UpdateFacts) -> dict[str, Any]:
     if overrides["who"]:
         who = ", ".join(overrides["who"])
         human = f"{overrides['cells']:,} cells and {overrides['passages']:,} passages as a whole, by {who}"
-    label = "the best rating" if scores.label == "max" else "the number of items reached"
+    label = "the number of items reached" if scores.label == "count" else "the best rating"
+    if scores.label == "expected":
+        label += ", its expected value as the gain of nDCG"
     if scores.min_answers > 1:
         label += f", min_answers {scores.min_answers}"
     pooled = f"the first {track.config.track.depth} of each run and query"
@@ -130,7 +139,9 @@ def _provenance(track: LoadedTrack, facts: UpdateFacts) -> dict[str, Any]:
         "Official judgments": judged,
     }
     inputs = Table(("file", "sha256"), tuple(track.digests.items()))
-    settings = track.config.model_dump(mode="json", exclude={"generator", "exam", "learn"}, exclude_none=True)
+    settings = track.config.model_dump(
+        mode="json", exclude={"generator", "exam", "learn", "cells"}, exclude_none=True
+    )
     return {
         "facts": tuple(rows.items()),
         "grader": _json(identity),

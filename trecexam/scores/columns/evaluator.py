@@ -10,7 +10,7 @@ from ir_measures import Measure
 from ir_measures.providers.base import NOT_PROVIDED
 from numpy.typing import NDArray
 
-import trecexam.scores.cover  # noqa: F401  registers Cover and nCover
+import trecexam.scores.cover  # noqa: F401  registers Cover and its kin
 from converters.run import Run
 from trecexam.scores.columns.judged import Judged
 from trecexam.scores.columns.measures import MODULES, alpha_ndcg
@@ -62,7 +62,7 @@ def _is_computed(measure: Measure) -> bool:
     if measure.NAME == "alpha_nDCG":
         within = params.get("cutoff", _MAX_INT) <= alpha_ndcg.MAX_CUTOFF
         return bool(within and 0 <= measure["alpha"] <= 1 and not params.get("judged_only"))
-    if measure.NAME in ("Cover", "nCover"):
+    if measure.NAME in ("Cover", "nCover", "ECover"):
         return measure["partial"] is None or bool(measure["partial"] < measure["rel"])
     return True
 

@@ -14,6 +14,7 @@ from pyarrow.compute import SetLookupOptions
 
 from converters.arrow import strings
 from trecexam.scores.columns.rubric_labels import UNJUDGED, rubric_labels
+from trecexam.scores.expected import gains
 from trecexam.scores.from_rows import ItemRows, QueryJudgments, tables
 from trecexam.scores.labels import LabelRule
 from trecexam.scores.ratings import QueryRatings
@@ -42,8 +43,13 @@ class Judged:
         ratings: of each query an integer matrix of shape (its passages, its items), below 1 where there is
             no rating; None where nothing is known of items. Cover and alpha_nDCG are computed on it.
         importances: of each query "vital", "okay" or "" for each item, or None; None where no query has any.
+        weights: of each query the weight that the bank gives each item, or None; None where no query has any.
         min_rating: the rating that alpha_nDCG(rel=1) takes for 1, as `subtopic_qrels` does; None where
             ratings are labels of subtopics, which alpha_nDCG compares with its `rel`.
+        gains: float64, len(doc_ids): what nDCG takes in place of labels, 0 where there is no label; None for
+            the labels.
+        at_least: of each query `QueryRatings.at_least`, or None; None where no query has any. ECover is
+            computed on it.
         item_rows: of each query what its rows say of items, where they carry no ratings of them; Cover is
             refused where that is too little.
     """
@@ -54,8 +60,11 @@ class Judged:
     labels: NDArray[np.int32]
     ratings: tuple[NDArray[np.integer], ...] | None = None
     importances: tuple[tuple[str, ...] | None, ...] | None = None
+    weights: tuple[tuple[float, ...] | None, ...] | None = None
     min_rating: int | None = None
     item_rows: tuple[ItemRows, ...] = ()
+    gains: NDArray[np.float64] | None = None
+    at_least: tuple[NDArray[np.float64] | None, ...] | None = None
 
     @classmethod
     def from_qrels(cls, rows: Iterable[_Row], query_ids: Iterable[str] = ()) -> Judged:
@@ -84,7 +93,8 @@ class Judged:
     ) -> Judged:
         """From the ratings of pooled passages, with the labels of `trecexam.scores.labels.labels`.
 
-        Passages without any rating are there, `UNJUDGED`.
+        Passages without any rating are there, `UNJUDGED`. With "expected" nDCG takes the gains of
+        `trecexam.scores.expected.gains`.
 
         Raises:
             ValueError: an unknown rule, or min_answers below 1.
@@ -96,7 +106,10 @@ class Judged:
                 rubric_labels(q, rule, min_rating, min_answers),
                 q.ratings,
                 q.importances,
+                q.weights,
                 ItemRows(),
+                q.at_least,
+                np.nan_to_num(gains(q, min_answers)) if rule == "expected" else None,
             )
             for q in queries
         ]
@@ -106,6 +119,9 @@ class Judged:
     def _from_tables(cls, made: Sequence[QueryJudgments]) -> Judged:
         lengths = [len(table.labels) for table in made]
         importances = tuple(table.importances for table in made)
+        at_least = tuple(table.at_least for table in made)
+        gained = [table.gains for table in made if table.gains is not None]
+        weights = tuple(table.weights for table in made)
         return cls(
             tuple(table.query_id for table in made),
             np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
@@ -113,7 +129,10 @@ class Judged:
             np.concatenate([np.empty(0, np.int32), *(table.labels for table in made)]),
             tuple(table.ratings for table in made),
             importances if any(each is not None for each in importances) else None,
+            weights if any(each is not None for each in weights) else None,
             item_rows=tuple(table.item_rows for table in made),
+            gains=np.concatenate(gained) if gained else None,
+            at_least=at_least if any(each is not None for each in at_least) else None,
         )
 
     def select(self, query_ids: Iterable[str]) -> Judged:
@@ -125,7 +144,8 @@ class Judged:
             i = place.get(query_id)
             if i is None:
                 nothing = np.empty((0, 0), np.int8)
-                made.append(QueryJudgments(query_id, (), np.empty(0, np.int32), nothing, None, ItemRows()))
+                none = np.empty(0, np.int32)
+                made.append(QueryJudgments(query_id, (), none, nothing, None, None, ItemRows()))
                 continue
             span = slice(int(self.offsets[i]), int(self.offsets[i + 1]))
             made.append(
@@ -135,7 +155,10 @@ class Judged:
                     self.labels[span],
                     np.empty((0, 0), np.int8) if self.ratings is None else self.ratings[i],
                     None if self.importances is None else self.importances[i],
+                    None if self.weights is None else self.weights[i],
                     self.item_rows[i] if self.item_rows else ItemRows(),
+                    None if self.at_least is None else self.at_least[i],
+                    None if self.gains is None else self.gains[span],
                 )
             )
         selected = replace(Judged._from_tables(made), min_rating=self.min_rating)

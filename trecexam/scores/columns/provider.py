@@ -69,7 +69,7 @@ class ColumnsProvider(providers.Provider):
 
     def qrel_inputs(self, measures: Iterable[Measure]) -> list[str]:
         """The columns that qrels need."""
-        on_items = any(measure.NAME in (_DIVERSITY, "Cover", "nCover") for measure in measures)
+        on_items = any(measure.NAME in (_DIVERSITY, "Cover", "nCover", "ECover") for measure in measures)
         return ["query_id", "doc_id", "relevance", *(["iteration"] if on_items else [])]
 
 

@@ -23,17 +23,17 @@ def rubric_labels(q: QueryRatings, rule: LabelRule, min_rating: int, min_answers
     """
     if min_answers < 1:
         raise ValueError(f"min_answers = {min_answers}: at least 1 needed")
-    if rule == "max":
+    if rule in ("max", "expected"):
         labels = _kth_highest(q.ratings, min_answers)
     elif rule == "count":
         reached = np.count_nonzero(q.ratings >= max(min_rating, 0), axis=1)
         labels = np.where(reached >= min_answers, reached, 0).astype(np.int32)
     else:
-        raise ValueError(f'unknown label rule {rule!r}; there are "max" and "count"')
+        raise ValueError(f'unknown label rule {rule!r}; there are "max", "count" and "expected"')
     labels[~(q.ratings >= 0).any(axis=1)] = UNJUDGED
     for doc_id, rating in q.human.items():
         row = q.doc_ids.index(doc_id)
-        if rule == "max":
+        if rule != "count":
             labels[row] = rating
         else:
             labels[row] = max(int(reached[row]), min_answers) if rating >= min_rating else 0

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trecexam.features.judge_next.arithmetic.plan import judging_rounds
-from trecexam.learning.arithmetic.retrieved import retrieved_weights
+from trecexam.scores.retrieved import retrieved_weights
 
 SIZES = st.lists(st.integers(0, 12), min_size=1, max_size=6)
 

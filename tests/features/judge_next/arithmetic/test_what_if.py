@@ -71,7 +71,10 @@ def example(seed: int) -> tuple[list[QueryRatings], list[dict[str, list[str]]]]:
         ratings = rng.choice([-1, 0, 0, 1, 2, 3, 4, 5], size=(7, 3)).astype(np.int8)
         ratings[6] = -1
         importances = ("okay", "", "vital")[number - 1 :] + ("vital", "okay", "")[: number - 1]
-        queries.append(QueryRatings(f"q{number}", doc_ids, 3, ratings, importances=importances))
+        weights = (2.5, -4.0, 1.0) if number < 3 else None
+        queries.append(
+            QueryRatings(f"q{number}", doc_ids, 3, ratings, importances=importances, weights=weights)
+        )
     known = [*doc_ids, "x1", "x2"]
     runs = [{q.query_id: rng.permutation(known)[:6].tolist() for q in queries} for _ in range(4)]
     del runs[1]["q2"]
@@ -83,7 +86,7 @@ ON_LABELS = ["P(rel=2)@3", "nDCG@4", "AP(rel=2)", "RR(rel=2)", "P(rel=2,judged_o
 ON_ITEMS = [
     "Cover(rel=4)@3", "nCover(rel=3)@3", "alpha_nDCG@3", "alpha_nDCG(rel=2)@3", "StRecall@2",
     "Cover(rel=4,partial=2)@3", "nCover(rel=5,partial=3,weights='importance')@3",
-    "Cover(rel=3,weights='vital')@3",
+    "Cover(rel=3,weights='vital')@3", "Cover(rel=4,partial=2,weights='item')@3",
 ]  # fmt: skip
 
 

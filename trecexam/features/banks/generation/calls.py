@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from trecexam.errors import GraderError
+from trecexam.errors import GraderError, TrecexamError
 from trecexam.features.banks.generation.generate import Generated, generate, item_prompts
+from trecexam.features.banks.generation.iterating import (
+    StageWriter,
+    Writers,
+    generate_nuggets,
+    nugget_prompts,
+)
+from trecexam.features.banks.generation.nuggetizing import STAGES, system_of
+from trecexam.features.banks.generation.passages import PASSAGES, nugget_passages
 from trecexam.features.banks.generation.plan import BankPlan, plan_bank
-from trecexam.features.banks.generation.prompts import ItemPrompt, named
+from trecexam.features.banks.generation.prompts import NUGGETIZER, named
 from trecexam.features.banks.generation.reading import missing_for_reading
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders.base import Estimate
-from trecexam.graders.writing import Writer, create_writer
+from trecexam.graders.writing import Instruction, Writer, create_writer
 from trecexam.graders.writing.asking import estimate
 from trecexam.graders.writing.kept_answers import KeptAnswers
 from trecexam.track import TrackFolder
@@ -24,6 +32,7 @@ def generate_bank(
     *,
     query_ids: Sequence[str] = (),
     subtopics: Path | str | None = None,
+    passages: int | None = None,
     again: bool = False,
     output: Path | str | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -33,9 +42,11 @@ def generate_bank(
     """Has a language model write items for every query that has none: what `bank generate` does.
 
     Args:
-        prompt: "questions", "nuggets", "subtopics", "subtopic-nuggets", or a file of your own.
+        prompt: "questions", "nuggets", "subtopics", "subtopic-nuggets", "nuggetizer", or a file of your own.
         query_ids: of these queries alone.
         subtopics: a file, for prompts that ask about sub-topics; None for subtopics.tsv of the track.
+        passages: for "nuggetizer", how many of a query's passages it reads, the relevant or else the
+            top-ranked ones; None for 50.
         again: also where there are items; those that a model wrote, and nobody touched, give way.
         output: a file of the track's bank; None for bank.questions.jsonl or bank.nuggets.jsonl.
         progress: is told how many of how many prompts are answered.
@@ -47,8 +58,11 @@ def generate_bank(
         TrecexamError, ConversionError: what stands in the way.
     """
     with TrackLock(folder.state / "generate.lock", "writing this track's bank"):
-        making = _making(folder, prompt, query_ids, subtopics, output, writer, again=again)
-        return generate(*making, progress, stop)
+        plan = _plan(folder, prompt, query_ids, subtopics, output, passages, again=again)
+        if prompt == NUGGETIZER:
+            making = _nugget_making(folder, plan, passages, writer)
+            return generate_nuggets(plan, named(prompt, folder.root), *making, progress, stop)
+        return generate(plan, named(prompt, folder.root), *_asked(folder, writer), progress, stop)
 
 
 def estimate_bank(
@@ -57,6 +71,7 @@ def estimate_bank(
     *,
     query_ids: Sequence[str] = (),
     subtopics: Path | str | None = None,
+    passages: int | None = None,
     again: bool = False,
     output: Path | str | None = None,
     writer: Writer | None = None,
@@ -64,34 +79,58 @@ def estimate_bank(
 ) -> Estimate:
     """What `generate_bank` would take, in prompts ("cells"), tokens and money; asks nobody.
 
+    Of "nuggetizer" it is an upper bound, but for what is asked once more: lists are supposed to be as long as
+    they may be.
+
     Args:
         timed: also how long, where a model in this process writes: a few prompts are tried, and not kept.
     """
-    making = _making(folder, prompt, query_ids, subtopics, output, writer, again=again)
-    return estimate([item_prompts(*making)], timed=timed)
+    plan = _plan(folder, prompt, query_ids, subtopics, output, passages, again=again)
+    if prompt == NUGGETIZER:
+        return estimate(nugget_prompts(plan, *_nugget_making(folder, plan, passages, writer)), timed=timed)
+    return estimate([item_prompts(plan, named(prompt, folder.root), *_asked(folder, writer))], timed=timed)
 
 
-def _making(
+def _plan(
     folder: TrackFolder,
     prompt: str,
     query_ids: Sequence[str],
     subtopics: Path | str | None,
     output: Path | str | None,
-    writer: Writer | None,
+    passages: int | None,
     *,
     again: bool,
-) -> tuple[BankPlan, ItemPrompt, Writer, KeptAnswers]:
+) -> BankPlan:
     missing = missing_for_reading()
     if missing:
         raise GraderError(f"answers cannot be read: {missing}")
-    item_prompt = named(prompt, folder.root)
-    writer = writer or create_writer(folder.config, folder.root)
-    todo = plan_bank(
+    if passages is not None and prompt != NUGGETIZER:
+        raise TrecexamError(f"prompt {prompt} reads no passages: `passages` is for {NUGGETIZER}")
+    if passages is not None and passages < 1:
+        raise TrecexamError(f"{NUGGETIZER} needs passages: give 1 or more, not {passages}")
+    return plan_bank(
         folder,
-        item_prompt,
+        named(prompt, folder.root),
         query_ids=query_ids,
         output=None if output is None else Path(output),
         subtopics=None if subtopics is None else Path(subtopics),
         again=again,
     )
-    return todo, item_prompt, writer, KeptAnswers(folder.state / "generated.jsonl", writer.identity)
+
+
+def _asked(folder: TrackFolder, writer: Writer | None, system: str = "") -> tuple[Writer, KeptAnswers]:
+    """Who is asked, by default the model that trecexam.toml names, and what it answered before."""
+    writer = writer or create_writer(folder.config, folder.root, Instruction(system))
+    return writer, KeptAnswers(folder.state / "generated.jsonl", writer.identity)
+
+
+def _nugget_making(
+    folder: TrackFolder, plan: BankPlan, passages: int | None, writer: Writer | None
+) -> tuple[Mapping[str, Sequence[str]], Writers]:
+    if writer is not None:
+        both = StageWriter(*_asked(folder, writer))
+        writers: Writers = dict.fromkeys(STAGES, both)
+    else:
+        writers = {stage: StageWriter(*_asked(folder, None, system_of(stage))) for stage in STAGES}
+    query_ids = [request.query_id for request in plan.requests]
+    return nugget_passages(folder, query_ids, passages or PASSAGES), writers

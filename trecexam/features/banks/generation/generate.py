@@ -39,6 +39,7 @@ class Generated(AskingResult[ItemRequest]):
         queries: those that got new items.
         items: new items; `replaced`: items that gave way to them.
         failures: in the order of the queries; `unwritten` is among them.
+        n_cut: prompts in which passages had to be cut to fit the model.
     """
 
     output: Path
@@ -48,6 +49,7 @@ class Generated(AskingResult[ItemRequest]):
     replaced: int
     dropped: DroppedItems
     failures: tuple[Failure, ...]
+    n_cut: int = 0
 
     @property
     def complete(self) -> bool:
@@ -55,7 +57,7 @@ class Generated(AskingResult[ItemRequest]):
         return not self.failures and not self.why
 
 
-class _NewItems(NamedTuple):
+class NewItems(NamedTuple):
     """The items of all answers there are, and what could not be read."""
 
     items: Mapping[ItemRequest, Sequence[Item]]
@@ -86,11 +88,19 @@ def generate(
         TrecexamError: the file was changed meanwhile, or cannot be written.
     """
     prompts = item_prompts(plan, prompt, writer, answers)
-    result = ask_all([prompts], progress, stop, lambda: _write(plan, _new_items(plan, prompt, prompts).items))
-    new = _new_items(plan, prompt, prompts)
+    result = ask_all([prompts], progress, stop, lambda: write(plan, _new_items(plan, prompt, prompts).items))
+    return outcome(plan, result, _new_items(plan, prompt, prompts))
+
+
+def outcome(plan: BankPlan, result: AskingResult[ItemRequest], new: NewItems, n_cut: int = 0) -> Generated:
+    """Writes the new items, and tells what came of it.
+
+    Raises:
+        TrecexamError: the file was changed meanwhile, or cannot be written.
+    """
     failures = [*new.failures, *(Failure(request, reason) for request, reason in result.unwritten)]
     order = {request: place for place, request in enumerate(plan.requests)}
-    written, replaced = _write(plan, new.items)
+    written, replaced = write(plan, new.items)
     return Generated(
         **vars(result),
         output=plan.output,
@@ -100,10 +110,11 @@ def generate(
         replaced=replaced,
         dropped=new.dropped,
         failures=tuple(sorted(failures, key=lambda failure: order[failure.request])),
+        n_cut=n_cut,
     )
 
 
-def _new_items(plan: BankPlan, prompt: ItemPrompt, prompts: PromptSet[ItemRequest]) -> _NewItems:
+def _new_items(plan: BankPlan, prompt: ItemPrompt, prompts: PromptSet[ItemRequest]) -> NewItems:
     known = {query_id: known_texts(items) for query_id, items in plan.kept.items()}
     new: dict[ItemRequest, Sequence[Item]] = {}
     failures: list[Failure] = []
@@ -123,7 +134,7 @@ def _new_items(plan: BankPlan, prompt: ItemPrompt, prompts: PromptSet[ItemReques
         elif answer.cut and (prompt.number is None or len(items) < prompt.number):
             reason = f"its answer ends early, after {len(items)} items: raise `max_new_tokens`"
             failures.append(Failure(request, reason, partly=True))
-    return _NewItems(new, failures, dropped)
+    return NewItems(new, failures, dropped)
 
 
 def _why_unread(kept: Kept) -> str:
@@ -134,7 +145,7 @@ def _why_unread(kept: Kept) -> str:
     return f"no items in an answer {which}: set another `seed`, `temperature` or `model`, or another prompt"
 
 
-def _write(plan: BankPlan, new: Mapping[ItemRequest, Sequence[Item]]) -> tuple[bool, int]:
+def write(plan: BankPlan, new: Mapping[ItemRequest, Sequence[Item]]) -> tuple[bool, int]:
     """Whether the file was changed, and how many items gave way to new ones.
 
     Raises:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import chain, repeat
 from typing import NamedTuple
 
 from converters.fields import made_id
@@ -46,6 +47,7 @@ def items_of(
     prompt: ItemPrompt,
     origin: Origin,
     known: set[tuple[str, ...]],
+    importances: Iterable[str] = (),
 ) -> tuple[tuple[Item, ...], DroppedItems]:
     """The items that an answer amounts to, in its order.
 
@@ -53,10 +55,11 @@ def items_of(
         texts: of the items, as they stand in the answer.
         origin: of all of them, without the text.
         known: the texts that the query has already (`known_texts`); those of the new items are added.
+        importances: of the texts; none for none of any.
     """
     items: list[Item] = []
     dropped: Counter[str] = Counter()
-    for raw in texts:
+    for raw, importance in zip(texts, chain(importances, repeat(""))):  # noqa: B905
         text = tidy(raw)
         if not words(text):
             dropped["empty"] += 1
@@ -75,7 +78,8 @@ def items_of(
                     text,
                     prompt.kind,
                     facet_id=request.facet_id,
-                    origin=origin._replace(text=text),
+                    importance=importance,
+                    origin=origin._replace(text=text, importance=importance),
                 )
             )
     return tuple(items), DroppedItems(**dropped)

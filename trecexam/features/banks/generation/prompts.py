@@ -18,6 +18,8 @@ from trecexam.track import PROMPT_SUFFIXES
 #: What a template may name. `query_text`, `query` and `query_title` are the same: the query's text.
 SLOTS = ("query_text", "query", "query_title", "query_subtopic")
 Kind = Literal["question", "nugget"]
+#: The prompt that asks about passages, step after step.
+NUGGETIZER = "nuggetizer"
 
 
 class ItemRequest(NamedTuple):
@@ -82,23 +84,26 @@ class ItemPromptFile(TemplateFile):
 
 @cache
 def published() -> Mapping[str, ItemPrompt]:
-    """The prompts of the Rubric workbench, by name.
+    """The prompts of the Rubric workbench, and the AutoNuggetizer's, by name.
 
     Source: Dietz, "A Workbench for Autograding Retrieve/Generate Systems" (SIGIR 2024), and its released
     code (TREMA-UNH/rubric-grading-workbench, exam_pp/question_generation.py), with the code's sentences on
     JSON; where the code breaks a line within the text, there is a single blank, as in print. `subtopics`
-    and `subtopic-nuggets` are those for TREC CAR's section headings.
+    and `subtopic-nuggets` are those for TREC CAR's section headings. `nuggetizer` is the first of several
+    steps: see `trecexam.features.banks.generation.nuggetizing`.
     """
     prompts = (
-        ItemPrompt("questions", _text("questions"), "question", 10),
-        ItemPrompt("nuggets", _text("nuggets"), "nugget", 10),
-        ItemPrompt("subtopics", _text("subtopics"), "question"),
-        ItemPrompt("subtopic-nuggets", _text("subtopic-nuggets"), "nugget"),
+        ItemPrompt("questions", prompt_text("questions"), "question", 10),
+        ItemPrompt("nuggets", prompt_text("nuggets"), "nugget", 10),
+        ItemPrompt("subtopics", prompt_text("subtopics"), "question"),
+        ItemPrompt("subtopic-nuggets", prompt_text("subtopic-nuggets"), "nugget"),
+        ItemPrompt(NUGGETIZER, prompt_text("nuggetizer-creator"), "nugget", 20),
     )
     return {prompt.name: prompt for prompt in prompts}
 
 
-def _text(name: str) -> str:
+def prompt_text(name: str) -> str:
+    """The published text of that name, without the line break that ends its file."""
     path = Path(__file__).parent / "texts" / f"{name}.txt"
     return path.read_bytes().decode("utf-8").removesuffix("\n")
 

@@ -66,9 +66,9 @@ class CandidateLimits:
             if outside is not None:
                 right = to_passage[question.correct]
                 places |= {n for n, value in enumerate(to_passage) if value - right > outside + 1e-9}
-            for one, two in combinations(range(len(question.choices)), 2):
-                if inside is not None and close(one, two) > inside + 1e-9:
-                    places.add(one if two == question.correct else two)
+            for first, second in combinations(range(len(question.choices)), 2):
+                if inside is not None and close(first, second) > inside + 1e-9:
+                    places.add(first if second == question.correct else second)
         return tuple(sorted(places - {question.correct}))
 
     def fits(self, choice: str) -> bool:
@@ -84,13 +84,13 @@ class CandidateLimits:
             bags = [bag(choice) for choice in question.choices]
             return (
                 in_passage(question.choices, question.documentation),
-                lambda one, two: jaccard(bags[one], bags[two]),
+                lambda first, second: jaccard(bags[first], bags[second]),
             )
         assert self.embed is not None
         *vectors, passage = self.embed([*question.choices, question.documentation])
         return (
             [float(vector @ passage) for vector in vectors],
-            lambda one, two: float(vectors[one] @ vectors[two]),
+            lambda first, second: float(vectors[first] @ vectors[second]),
         )
 
 

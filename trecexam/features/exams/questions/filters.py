@@ -105,9 +105,9 @@ def apply(
         if name not in off:
             results[name] = _scored(name, values, settings)
     if "duplicates" not in off:
-        gone = {place for result in results.values() for place in result.reasons}
+        dropped = {place for result in results.values() for place in result.reasons}
         share = settings.shares.get("duplicates")
-        results["duplicates"] = _duplicates(questions, gone, settings.duplicates, share)
+        results["duplicates"] = _duplicates(questions, dropped, settings.duplicates, share)
     return Filtered(tuple(questions), {name: results[name] for name in FILTERS if name in results})
 
 
@@ -192,7 +192,7 @@ def _scored(name: FilterName, values: Sequence[float], settings: ExamSection) ->
 
 
 def _duplicates(
-    questions: Sequence[ExamQuestion], gone: set[int], threshold: float, share: float | None = None
+    questions: Sequence[ExamQuestion], dropped: set[int], threshold: float, share: float | None = None
 ) -> FilterResult:
     """Questions whose stems are like that of an earlier one that stays.
 
@@ -201,7 +201,7 @@ def _duplicates(
     """
     stems = [" ".join(words(question.question)) for question in questions]
     # Those that go anyway come last, so that none that stays is a duplicate of them.
-    order = [*(p for p in range(len(stems)) if p not in gone), *sorted(gone)]
+    order = [*(p for p in range(len(stems)) if p not in dropped), *sorted(dropped)]
     ordered = [stems[place] for place in order]
     if share is not None and ordered:
         closest = [float(before.max(initial=0.0)) for before in _likeness(ordered, 0.0)]

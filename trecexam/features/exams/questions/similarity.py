@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
 
-def jaccard(one: Mapping[str, int], two: Mapping[str, int]) -> float:
+def jaccard(first: Mapping[str, int], second: Mapping[str, int]) -> float:
     """Shared words by all words, each as often as it occurs; 0..1, and 0 where there are none."""
-    shared = sum(min(count, two.get(word, 0)) for word, count in one.items())
-    every = sum(one.values()) + sum(two.values()) - shared
+    shared = sum(min(count, second.get(word, 0)) for word, count in first.items())
+    every = sum(first.values()) + sum(second.values()) - shared
     return shared / every if every else 0.0
 
 
@@ -72,7 +72,7 @@ def extra_jaccard(question: ExamQuestion) -> float:
 def intra_jaccard(question: ExamQuestion) -> float:
     """The highest Jaccard similarity of two candidates' words; 1 where two have no words, or the same."""
     bags = [bag(choice) for choice in question.choices]
-    return max(jaccard(one, two) for one, two in combinations(bags, 2))
+    return max(jaccard(first, second) for first, second in combinations(bags, 2))
 
 
 def by_embedding(questions: Sequence[ExamQuestion], embed: Embed) -> tuple[list[float], list[float]]:
@@ -84,5 +84,5 @@ def by_embedding(questions: Sequence[ExamQuestion], embed: Embed) -> tuple[list[
         choices = [vectors[choice] for choice in question.choices]
         passage = vectors[question.documentation]
         outside.append(extra([float(choice @ passage) for choice in choices], question.correct))
-        inside.append(max(float(one @ two) for one, two in combinations(choices, 2)))
+        inside.append(max(float(first @ second) for first, second in combinations(choices, 2)))
     return outside, inside

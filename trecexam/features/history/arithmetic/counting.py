@@ -56,6 +56,8 @@ def counting(name: str, min_rating: int, depth: int) -> Counting:
     if parsed.NAME in COVER | DIVERSITY:
         # Which items are reached from other ratings on than min_rating, or in part, is not known here.
         known = parsed.NAME in DIVERSITY or (parsed["rel"] == min_rating and parsed["partial"] is None)
+        # Nor is how probable it is.
+        known = known and parsed.NAME != "ECover"
         weighted = parsed.NAME in COVER and parsed["weights"] != EQUAL
         return Counting(items=known, local=local, importance=weighted)
     if parsed.params.get("judged_only") or parsed.NAME not in _BINARY or "rel" not in takes:

@@ -13,7 +13,7 @@ from trecexam.scores.ties import TIE_DECIMALS
 class ItemKey(NamedTuple):
     """An item of a bank: its id, the digest of what a grader is asked about it, and its importance.
 
-    The importance is None where that was not noted.
+    The importance is None where that was not noted; the item's weight, where it has one, stands behind it.
     """
 
     item_id: str

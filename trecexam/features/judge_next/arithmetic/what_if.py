@@ -21,7 +21,7 @@ from trecexam.scores.labels import LabelRule, labels
 from trecexam.scores.measures import COVER, DIVERSITY
 from trecexam.scores.ratings import MISSING, QueryRatings
 from trecexam.scores.ties import TIE_DECIMALS
-from trecexam.scores.weights import EQUAL, item_weights
+from trecexam.scores.weights import EQUAL, item_weights, whole_weight
 
 #: Judgments and ranks, and (judgment, pair of runs) cells, that are worked on at once: some 50 MB.
 _ROWS = 200_000
@@ -242,7 +242,8 @@ def _covers(
     """
     weights = np.ones(q.n_items)
     if scoring.measure["weights"] != EQUAL:
-        weights = item_weights(scoring.measure["weights"], q.importances or ())
+        importances = q.importances or ("",) * q.n_items
+        weights = item_weights(scoring.measure["weights"], importances, q.weights)
     number_of = {doc_id: number for number, doc_id in enumerate(q.doc_ids)}
     tried = [(at, outcome) for at, outcome in enumerate(outcomes) if outcome is not None]
     at = np.array([place for place, _ in tried], np.intp)
@@ -267,7 +268,7 @@ def _covers(
             )
         return credited / len(reached_from)
 
-    whole = np.full(len(outcomes), float(weights.sum()))
+    whole = np.full(len(outcomes), whole_weight(weights))
     if scoring.measure.NAME == "nCover":
         whole = covered(np.ones(len(q.doc_ids), np.bool_))
     values = np.zeros((len(outcomes), len(rankings)))

@@ -27,6 +27,7 @@ from trecexam.scores.columns.measures import (
 MODULES: dict[str, ModuleType] = {
     "AP": average_precision,
     "Cover": cover,
+    "ECover": cover,
     "Judged": judged_share,
     "NumRel": counts,
     "NumRet": counts,

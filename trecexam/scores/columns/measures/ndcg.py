@@ -23,7 +23,7 @@ from trecexam.scores.columns.ranked import NO_RANK, Hits
 PARAMETERS = frozenset(("cutoff", "dcg", "gains", "judged_only"))
 
 
-def dcg(gains: NDArray[np.integer], ranks: NDArray[np.int32]) -> Values:
+def dcg(gains: NDArray[np.integer | np.floating], ranks: NDArray[np.int32]) -> Values:
     """The sum of gain / log2(rank + 2) over the ranks from 0, in the order of the ranks.
 
     Jarvelin & Kekalainen, "Cumulated gain-based evaluation of IR techniques", TOIS 20(4), 2002, in the form
@@ -42,51 +42,58 @@ def dcg(gains: NDArray[np.integer], ranks: NDArray[np.int32]) -> Values:
 
 
 def ideal_dcg(judged: Judged, cutoff: int | None, gains: Mapping[int, int] | None = None) -> Values:
-    """The DCG of the passages by falling gain, at the cutoff; shape (queries,)."""
-    all_gains = gains_of(judged.labels, gains)
+    """The DCG of the passages by falling gain, at the cutoff; shape (queries,).
+
+    Args:
+        gains: of labels; None for the judgments' own gains, or labels where they have none.
+    """
+    all_gains = judged.labels if judged.gains is None else judged.gains
+    if gains:
+        all_gains = gains_of(judged.labels, gains)
     useful = np.flatnonzero(all_gains > 0)
     order = useful[np.lexsort((-all_gains[useful], judged.query_of_row[useful]))]
     query = judged.query_of_row[order]
     counts = np.bincount(query, minlength=len(judged.query_ids))
     rank = np.arange(len(order)) - (np.cumsum(counts) - counts)[query]
     shape = len(counts), int(counts.max(initial=0))
-    sorted_gains, ranks = np.zeros(shape, np.int64), np.full(shape, NO_RANK, np.int32)
+    sorted_gains, ranks = np.zeros(shape, all_gains.dtype), np.full(shape, NO_RANK, np.int32)
     sorted_gains[query, rank], ranks[query, rank] = all_gains[order], rank
     return dcg(sorted_gains[:, :cutoff], ranks[:, :cutoff])
 
 
-def gains_of(labels: NDArray[np.int32], gains: Mapping[int, int] | None) -> NDArray[np.int32]:
+def gains_of(labels: NDArray[np.int32], gains: Mapping[int, int]) -> NDArray[np.int32]:
     """The gain of each label: itself, or what it is mapped to; `UNJUDGED` stays."""
-    if not gains:
-        return labels
     mapped = labels.copy()
     for label, gain in gains.items():
         mapped[(labels == label) & (labels != UNJUDGED)] = gain
     return mapped
 
 
-def ndcg(hits: Hits, ideal: Values) -> Values:
+def ndcg(gains: NDArray[np.integer | np.floating], ranks: NDArray[np.int32], ideal: Values) -> Values:
     """DCG at the hits / DCG of the ideal ranking, 0..1; 0 where no passage has a gain.
 
     Args:
-        hits: at the ranks that count, with gains as labels.
+        gains, ranks: of the hits at the ranks that count.
         ideal: of `ideal_dcg`, with the same cutoff and gains.
 
     Returns:
         float64 of shape (queries,).
     """
-    return ratio(dcg(hits.labels, hits.ranks), ideal)
+    return ratio(dcg(gains, ranks), ideal)
 
 
 def computation(measure: Measure, judged: Judged) -> Computation:
     """Computes nDCG(gains, judged_only)@k."""
     gains = measure.params.get("gains")
     ideal = ideal_dcg(judged, cutoff_of(measure), gains)
+    # Row -1 has none.
+    own = None if judged.gains is None or gains else np.append(judged.gains, 0.0)
 
     def values(hits: Hits) -> Values:
         if gains:
             # Before judged_only, to which a passage whose gain is negative is not judged.
             hits = hits.relabelled(gains_of(hits.labels, gains))
-        return ndcg(considered(measure, hits), ideal)
+        hits = considered(measure, hits)
+        return ndcg(hits.labels if own is None else own[hits.rows], hits.ranks, ideal)
 
     return values

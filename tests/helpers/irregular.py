@@ -1,9 +1,4 @@
-"""Puts each kind of irregular file in the place of one input of a track, and updates.
-
-python tests/faults/irregular_child.py TRACK NAME
-
-Writes a line of JSON to stdout before and after each kind: where it hangs, the last one says at which.
-"""
+"""Puts each kind of irregular file in the place of one input of a track, and updates."""
 
 from __future__ import annotations
 
@@ -13,18 +8,12 @@ import json
 import os
 import shutil
 import socket
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
-sys.path[:0] = [
-    str(Path(__file__).resolve().parents[1] / "helpers"),
-    str(Path(__file__).resolve().parents[2]),
-]
-
-from trecexam.cli.main import run  # noqa: E402
-from trecexam.tables.plots import canvas  # noqa: E402
-from trecexam.tables.plots.model import Drawing  # noqa: E402
+from trecexam.cli.main import run
+from trecexam.tables.plots import canvas
+from trecexam.tables.plots.model import Drawing
 
 
 def bind(path: Path) -> None:
@@ -45,9 +34,9 @@ def say(**values: object) -> None:
     print(json.dumps(values), flush=True)
 
 
-if __name__ == "__main__":
+def update_with_each_kind(root: Path, name: str) -> int:
+    """Prints a line of JSON before and after each kind: where it hangs, the last one says at which."""
     canvas._drawn = lambda plot: Drawing(b"<svg/>", b"not drawn")  # type: ignore[assignment]
-    root, name = Path(sys.argv[1]).absolute(), sys.argv[2]
     content = (root / name).read_bytes()
     for kind, make in KINDS.items():
         say(begins=kind)
@@ -63,3 +52,4 @@ if __name__ == "__main__":
         else:
             (root / name).unlink()
         (root / name).write_bytes(content)
+    return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from trecexam.learning.arithmetic.features import Floats
+Floats = NDArray[np.float64]
 
 #: What a run adds to the passage at each rank; nothing to those below.
 WEIGHTS = np.concatenate([1 / np.log2(np.arange(10) + 2), np.full(10, 0.1)])

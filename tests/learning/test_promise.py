@@ -1,0 +1,107 @@
+"""Which items are most promising for which passage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support import HashGrader, make_small_track
+
+from trecexam.errors import GraderError
+from trecexam.graders.text_encoder import EncodedText
+from trecexam.learning import promise
+from trecexam.learning.promise import promising_places
+from trecexam.line.cell_order import item_places
+from trecexam.line.loader import opened
+
+
+class ModelGrader(HashGrader):
+    cells_share: str | None = "nothing"
+
+
+class DigitEncoder:
+    """A text's vector is of its last digit."""
+
+    def __init__(self) -> None:
+        self.encoded: list[str] = []
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        return {"encoder": "digits"}
+
+    def encode(self, texts: Sequence[str]) -> Iterator[tuple[str, EncodedText]]:
+        for text in texts:
+            self.encoded.append(text)
+            digits = [int(letter) for letter in text if letter.isdigit()]
+            vector = np.zeros(10, np.float32)
+            vector[(digits[0] if digits else 0) % 4] = 1
+            yield text, EncodedText(vector, vector[None])
+
+
+@pytest.fixture
+def encoding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(promise, "WORTH_ENCODING", 1)
+
+
+def test_the_item_nearest_to_a_passage_is_its_most_promising_one(tmp_path: Path, encoding: None) -> None:
+    root, encoder = make_small_track(tmp_path / "t"), DigitEncoder()
+    with opened(root, ModelGrader()) as loader:
+        track = loader.load()
+        places = promising_places(track, encoder=encoder)
+        assert places is not None
+        for query_id, sheet in track.sheets.items():
+            for row, text in enumerate(sheet.texts):
+                # "passage 7 about q1": of its nearest item, "question 3 of q1?", the first digit is the same.
+                assert int(places[query_id][row].argmin()) == int(str(text).split()[1][0]) % 4
+                assert sorted(places[query_id][row]) == [0, 1, 2, 3]
+        n_encoded = len(encoder.encoded)
+        again = promising_places(track, encoder=encoder)
+        assert again is not None
+        assert len(encoder.encoded) == n_encoded
+        assert all((again[query_id] == places[query_id]).all() for query_id in places)
+
+
+def test_few_cells_are_not_worth_encoding(tmp_path: Path) -> None:
+    encoder = DigitEncoder()
+    with opened(make_small_track(tmp_path / "t"), ModelGrader()) as loader:
+        track = loader.load()
+        places = promising_places(track, encoder=encoder)
+        assert places is not None
+        assert encoder.encoded == []
+        assert all((places[query_id] == by_words).all() for query_id, by_words in item_places(track).items())
+
+
+def test_where_the_encoder_is_not_installed_items_go_by_words(
+    tmp_path: Path, encoding: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(*args: object) -> None:
+        raise GraderError("not installed")
+
+    monkeypatch.setattr(promise, "TextEncoder", missing)
+    with opened(make_small_track(tmp_path / "t"), ModelGrader()) as loader:
+        track = loader.load()
+        places = promising_places(track)
+        assert places is not None
+        assert all((places[query_id] == by_words).all() for query_id, by_words in item_places(track).items())
+
+
+def test_encoding_ends_when_it_is_told_to(tmp_path: Path, encoding: None) -> None:
+    encoder = DigitEncoder()
+    with opened(make_small_track(tmp_path / "t"), ModelGrader()) as loader:
+        promising_places(loader.load(), lambda: True, encoder)
+    # All that is short, and one passage.
+    assert sum(text.startswith("passage") for text in encoder.encoded) == 1
+
+
+@pytest.mark.parametrize("share", [None, "prompts", "answer"])
+def test_nothing_is_encoded_where_passages_stay_whole(
+    tmp_path: Path, encoding: None, share: str | None
+) -> None:
+    encoder, grader = DigitEncoder(), ModelGrader()
+    grader.cells_share = share
+    with opened(make_small_track(tmp_path / "t"), grader) as loader:
+        assert promising_places(loader.load(), encoder=encoder) is None
+    assert encoder.encoded == []

@@ -1,0 +1,198 @@
+"""Tracks whose grader gives probabilities: expected labels, ECover, and what counts as certain."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import ir_measures
+import numpy as np
+import pytest
+from ir_measures import nDCG
+from support import HashGrader, hashed_rating, make_small_track
+
+import trecexam
+from trecexam.errors import TrecexamError
+from trecexam.graders import Answer, Cell
+from trecexam.scores import Cover, ECover
+from trecexam.scores.columns import provider
+
+EXPECTED = '[track]\ndepth = 8\n[scores]\nlabel = "expected"\n'
+
+
+def shares_of(rating: int) -> tuple[float, ...]:
+    """Sure by 0.6, and for the rest of the next worse and the next better rating."""
+    shares = [0.0] * 6
+    for place, share in ((rating, 0.6), (max(rating - 1, 0), 0.2), (min(rating + 1, 5), 0.2)):
+        shares[place] += share
+    return tuple(shares)
+
+
+class UnsureGrader(HashGrader):
+    """As HashGrader, with probabilities of all items but the first of each query."""
+
+    def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
+        for batch in super().grade(cells):
+            yield [
+                (cell, answer if cell.item.item_id.endswith("/0") else answer._replace(probabilities=shares))
+                for cell, answer in batch
+                for shares in [shares_of(hashed_rating(cell.text, cell.item.text))]
+            ]
+
+
+@pytest.fixture(scope="module")
+def unsure(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A track with expected labels, updated."""
+    root = make_small_track(tmp_path_factory.mktemp("unsure") / "track", config=EXPECTED)
+    with trecexam.open_track(root, grader=UnsureGrader()) as track:
+        track.update()
+    return root
+
+
+def by_hand(track: Any, rated: dict[tuple[str, str], int] | None = None) -> dict[str, dict[str, Any]]:
+    """query_id -> doc_id -> P(rating >= r), shape (4, 5), from what the grader is known to say."""
+    chances: dict[str, dict[str, Any]] = {}
+    for row in track.grades():
+        shares = np.array(shares_of(row["rating"]))
+        if row["item_id"].endswith("/0"):
+            shares = np.eye(6)[row["rating"]]
+        person = (rated or {}).get((row["doc_id"], row["item_id"]))
+        if person is not None:
+            shares = np.eye(6)[person]
+        of_doc = chances.setdefault(row["query_id"], {}).setdefault(row["doc_id"], np.zeros((4, 5)))
+        of_doc[int(row["item_id"][-1])] = [shares[r:].sum() for r in range(1, 6)]
+    return chances
+
+
+def test_outputs_of_expected_labels_have_gains_beside_whole_labels(unsure: Path) -> None:
+    with trecexam.open_track(unsure, grader=UnsureGrader()) as track:
+        chances = by_hand(track)
+        board = track.leaderboard()
+        runs = track.runs()
+    header, *lines = (unsure / "out" / "rubric.gains.tsv").read_text().splitlines()
+    assert header.split("\t") == ["query_id", "doc_id", "gain", "label"]
+    rows = [line.split("\t") for line in lines]
+    gain = {(q, d): float(value) for q, d, value, _ in rows}
+    for q, of_query in chances.items():
+        for d, at_least in of_query.items():
+            assert gain[q, d] == pytest.approx((1 - (1 - at_least).prod(axis=0)).sum(), abs=1e-6)
+    assert [f"{q} 0 {d} {label}" for q, d, _, label in rows] == (
+        unsure / "out" / "rubric.qrels"
+    ).read_text().splitlines()
+    assert board.measures[:4] == ("nDCG@8", "P(rel=4)@8", "AP(rel=4)", "ECover(rel=4)@8")
+    for row in board.rows:
+        values, covers = [], []
+        for q, of_query in chances.items():
+            ranking = runs[row.run].ranking(q)[:8]
+            gains = {d: (1 - (1 - a).prod(axis=0)).sum() for d, a in of_query.items()}
+            got = sum(gains.get(d, 0.0) / np.log2(rank + 2) for rank, d in enumerate(ranking))
+            best = sorted(gains.values(), reverse=True)[:8]
+            values.append(got / sum(value / np.log2(rank + 2) for rank, value in enumerate(best)))
+            missed = [1 - of_query[d][:, 3] for d in ranking if d in of_query]
+            covers.append((1 - np.prod(missed, axis=0)).mean())
+        assert row.scores[0].mean == pytest.approx(np.mean(values))
+        assert row.scores[3].mean == pytest.approx(np.mean(covers))
+
+
+def test_the_frame_of_labels_has_the_gains_as_real_numbers(unsure: Path) -> None:
+    with trecexam.open_track(unsure, grader=UnsureGrader()) as track:
+        frame = track.qrels_frame(library="pyarrow")
+        assert "gain" not in track.qrels_frame(library="pyarrow", binary=True).column_names
+        assert "gain" not in track.qrels_frame(library="pyarrow", label="max").column_names
+    lines = (unsure / "out" / "rubric.gains.tsv").read_text().splitlines()[1:]
+    written = {
+        (q, d): (float(gain), int(label)) for q, d, gain, label in (line.split("\t") for line in lines)
+    }
+    assert str(frame.schema.field("gain").type) == "double"
+    assert str(frame.schema.field("label").type) == "int64"
+    for row in frame.to_pylist():
+        gain, label = written[row["query_id"], row["doc_id"]]
+        assert (row["gain"], row["label"]) == (pytest.approx(gain, abs=1e-6), label)
+
+
+def test_how_many_ratings_have_no_probabilities_is_said_where_they_are_looked_at(unsure: Path) -> None:
+    with trecexam.open_track(unsure, grader=UnsureGrader()) as track:
+        cells = sum(1 for _ in track.grades())
+        (line,) = track.leaderboard(["ECover(rel=4)@5", "Cover(rel=4)@5", "nDCG@5"]).cautions
+        none = track.leaderboard(["Cover(rel=4)@5", "P(rel=4)@5"]).cautions
+    assert line == (
+        f"{cells // 4} of the grader's {cells} ratings have no probabilities, and count as certain in "
+        "ECover(rel=4)@5, nDCG@5"
+    )
+    assert none == ()
+    report = (unsure / "out" / "report.html").read_text()
+    assert f"{cells // 4} of the grader&#39;s {cells} ratings have no probabilities" in report
+
+
+def test_ir_measures_computes_ecover_from_the_tracks_rows(unsure: Path) -> None:
+    with trecexam.open_track(unsure, grader=UnsureGrader()) as track:
+        rows = list(track.qrels(probabilities=True))
+        board = track.leaderboard([ECover(rel=4) @ 8])
+        for row in board.rows:
+            run = list(track.runs()[row.run])
+            for calc in (ir_measures.calc_aggregate, provider.calc_aggregate):
+                assert calc([ECover(rel=4) @ 8], rows, run)[ECover(rel=4) @ 8] == pytest.approx(
+                    row.scores[0].mean
+                )
+        with pytest.raises(ValueError, match="probabilities=True"):
+            ir_measures.calc_aggregate([ECover @ 8], track.qrels(), run)
+        overall = track.overall_leaderboard([ECover(rel=4) @ 8, Cover(rel=4) @ 8]).overall
+        assert overall["ECover(rel=4)@8"].mean >= max(row.scores[0].mean for row in board.rows)
+
+
+def test_what_a_person_rated_is_certain(unsure: Path, tmp_path: Path) -> None:
+    root = tmp_path / "track"
+    shutil.copytree(unsure, root)
+    (root / "overrides.tsv").write_text(
+        "query_id\tdoc_id\titem_id\trating\twho\twhy\nq1\tq1-d00\tq1/1\t5\tann\tread\nq2\tq2-d01\t\t3\tann\tread\n"
+    )
+    with trecexam.open_track(root, grader=UnsureGrader()) as track:
+        chances = by_hand(track, {("q1-d00", "q1/1"): 5})
+        rows = {(row.query_id, row.doc_id): row for row in track.qrels(probabilities=True)}
+        track.update()
+    at_least = rows["q1", "q1-d00"].at_least
+    assert at_least is not None
+    assert np.array(at_least) == pytest.approx(chances["q1"]["q1-d00"])
+    assert at_least[1] == (1.0,) * 5
+    lines = (root / "out" / "rubric.gains.tsv").read_text().splitlines()
+    assert "q2\tq2-d01\t3.000000\t3" in lines
+
+
+def test_without_probabilities_expected_labels_are_the_plain_ones(tmp_path: Path) -> None:
+    boards = []
+    for name, config in (("max", EXPECTED.replace("expected", "max")), ("expected", EXPECTED)):
+        root = make_small_track(tmp_path / name, config=config)
+        with trecexam.open_track(root, grader=HashGrader()) as track:
+            track.grade()
+            found = track.leaderboard(["nDCG@8", "AP(rel=4)", "Cover(rel=4)@8", "ECover(rel=4)@8"])
+        boards.append(found.rows)
+        assert re.search("count as certain", found.cautions[0])
+        assert all(row.scores[2].mean == row.scores[3].mean for row in found.rows)
+    assert boards[0] == boards[1]
+
+
+def test_a_track_that_asks_for_no_probabilities_reads_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("probabilities were read")
+
+    root = make_small_track(tmp_path / "track")
+    monkeypatch.setattr("trecexam.line.stored_grades.StoredGrades.distributions", refuse)
+    with trecexam.open_track(root, grader=UnsureGrader()) as track:
+        track.update()
+        assert track.leaderboard([nDCG @ 8, Cover @ 8]).rows
+        with pytest.raises(AssertionError):
+            track.leaderboard([ECover @ 8])
+    assert not (root / "out" / "rubric.gains.tsv").exists()
+
+
+def test_judge_next_tries_nothing_out_on_ecover(unsure: Path) -> None:
+    with (
+        trecexam.open_track(unsure, grader=UnsureGrader()) as track,
+        pytest.raises(TrecexamError, match="name a Cover instead"),
+    ):
+        track.judge_next(measure="ECover(rel=4)@8")

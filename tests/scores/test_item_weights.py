@@ -1,0 +1,147 @@
+"""Cover by the bank's own weights, some of which count against: against plain loops, and on columns."""
+
+from __future__ import annotations
+
+import pickle
+import random
+from dataclasses import replace
+from fractions import Fraction
+
+import ir_measures
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ir_measures import Measure
+
+from trecexam.scores import Cover, RubricJudgments, nCover
+from trecexam.scores.cover_kernel import cover_values
+from trecexam.scores.labels import label_qrels
+from trecexam.scores.measures import measure
+from trecexam.scores.ratings import QueryRatings
+
+COMPLIANCE = Cover(rel=5, partial=3, weights="item")
+
+
+def naive(q: QueryRatings, ranking: list[str], rel: int, k: int | None, partial: int | None) -> float:
+    """(sum of weight x reached) / (sum of positive weights), item by item, in exact numbers."""
+    ratings = dict(zip(q.doc_ids, q.ratings.tolist(), strict=True))
+    weights = [Fraction(weight) for weight in q.weights or (1,) * q.n_items]
+    covered = Fraction(0)
+    for item, weight in enumerate(weights):
+        best = max((ratings[doc_id][item] for doc_id in ranking[:k] if doc_id in ratings), default=-1)
+        if best >= rel:
+            covered += weight
+        elif partial is not None and best >= partial:
+            covered += weight / 2
+    whole = sum(weight for weight in weights if weight > 0)
+    return float(covered / whole) if whole else 0.0
+
+
+def weighted(queries: list[QueryRatings], seed: int = 3) -> list[QueryRatings]:
+    """With weights; the last query has negative ones alone, and that before it none of its own."""
+    rng = random.Random(seed)
+    weights = [tuple(rng.choice((-7.5, -3, 0.1, 0.7, 2, 5)) for _ in range(q.n_items)) for q in queries]
+    queries = [replace(q, weights=of_query) for q, of_query in zip(queries, weights, strict=True)]
+    queries[-2] = replace(queries[-2], weights=None)
+    queries[-1] = replace(queries[-1], weights=tuple(-abs(weight) for weight in weights[-1]))
+    return queries
+
+
+def as_run(rankings: dict[str, list[str]]) -> dict[str, dict[str, float]]:
+    return {q: {d: float(-rank) for rank, d in enumerate(docs)} for q, docs in rankings.items()}
+
+
+def per_query(one: Measure, qrels: object, run: object) -> dict[str, float]:
+    return {m.query_id: m.value for m in ir_measures.calc([one], qrels, run)[1]}
+
+
+@pytest.mark.parametrize("k", [1, 3, None])
+@pytest.mark.parametrize(("rel", "partial"), [(4, None), (5, 3), (2, 1)])
+def test_weighted_coverage_against_loops(
+    queries: list[QueryRatings],
+    rankings: dict[str, list[str]],
+    rel: int,
+    partial: int | None,
+    k: int | None,
+) -> None:
+    queries = weighted(queries)
+    one = Cover(rel=rel, partial=partial, weights="item")
+    one = one if k is None else one @ k
+    expected = {q.query_id: naive(q, rankings[q.query_id], rel, k, partial) for q in queries}
+    values = per_query(one, list(label_qrels(queries)), as_run(rankings))
+    assert values == pytest.approx(expected, abs=1e-12)
+    assert expected[queries[-1].query_id] == 0
+    # On columns the values are the same to the last bit.
+    on_columns = RubricJudgments(queries).evaluator([one], list(expected))(rankings)
+    assert {query_id: of_query[str(one)] for query_id, of_query in on_columns.items()} == values
+
+
+@given(
+    st.integers(1, 6).flatmap(
+        lambda n: st.tuples(
+            st.lists(st.lists(st.integers(-1, 5), min_size=n, max_size=n), min_size=1, max_size=4),
+            st.lists(st.floats(-100, 100).filter(lambda weight: abs(weight) > 1e-3), min_size=n, max_size=n),
+        )
+    )
+)
+def test_of_any_weights_it_is_the_formula_and_at_most_one(
+    drawn: tuple[list[list[int]], list[float]],
+) -> None:
+    rows, weights = drawn
+    ratings = np.array(rows, np.int8)
+    values = cover_values(ratings, np.arange(len(rows)), 5, None, 3, np.array(weights))
+    q = QueryRatings("q", tuple(map(str, range(len(rows)))), len(weights), ratings, weights=tuple(weights))
+    assert values.cover == pytest.approx(naive(q, list(q.doc_ids), 5, None, 3), abs=1e-9)
+    assert values.cover <= 1 + 1e-12
+
+
+def test_one_that_reaches_what_counts_against_has_less_than_nothing() -> None:
+    q = QueryRatings(
+        "q",
+        ("a", "b", "c"),
+        3,
+        np.array([[5, 0, 0], [5, 5, 5], [0, 0, 3]], np.int8),
+        weights=(5.0, 3.0, -4.0),
+    )
+    rows = list(label_qrels([q]))
+    values = {doc_id: per_query(COMPLIANCE, rows, {"q": {doc_id: 1.0}})["q"] for doc_id in "abc"}
+    assert values == {"a": 5 / 8, "b": 4 / 8, "c": -2 / 8}
+
+
+def test_its_name_is_that_of_research_rubrics() -> None:
+    assert measure("compliance_score@20") == COMPLIANCE @ 20
+    assert (
+        str(measure("Cover(rel=5,partial=3,weights=item)@20")) == "Cover(rel=5,partial=3,weights='item')@20"
+    )
+    assert measure("strict_compliance_score") == Cover(rel=5, weights="item")
+
+
+def test_ncover_by_own_weights_is_refused() -> None:
+    with pytest.raises(ValueError, match="weights='item' are of Cover alone"):
+        measure("nCover(rel=4,weights=item)@20")
+    with pytest.raises(AssertionError):
+        nCover(weights="item").validate_params()
+
+
+def test_without_weights_it_is_refused_and_not_computed_as_if_all_were_one(
+    queries: list[QueryRatings], rankings: dict[str, list[str]]
+) -> None:
+    with pytest.raises(ValueError, match="needs weights of items"):
+        per_query(COMPLIANCE, list(label_qrels(queries)), as_run(rankings))
+    with pytest.raises(ValueError, match="needs weights of items"):
+        RubricJudgments(queries).evaluator([COMPLIANCE], list(rankings))(rankings)
+
+
+def test_rows_carry_the_weights_through_pickles_and_changes_and_must_agree(
+    queries: list[QueryRatings], rankings: dict[str, list[str]]
+) -> None:
+    rows = list(label_qrels(weighted(queries)))
+    copied = pickle.loads(pickle.dumps(rows[0]))
+    assert copied.weights == rows[0].weights is not None
+    assert rows[0]._replace(relevance=0).weights == rows[0].weights
+    other = [rows[0]._replace(weights=None), *rows[1:]]
+    with pytest.raises(ValueError, match="rows differ in the items' weights"):
+        per_query(COMPLIANCE, other, as_run(rankings))
+    with pytest.raises(ValueError, match="2 weights of"):
+        replace(queries[0], weights=(1.0, 2.0))

@@ -1,0 +1,72 @@
+"""The passages of each query that nuggets are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from converters.records import Qrel
+from trecexam.bank.asked import QUERY
+from trecexam.line.inputs import InputReader
+from trecexam.line.pool import PooledQuery, pool_with_ranks
+from trecexam.line.texts import Texts
+from trecexam.track import TrackFolder
+
+#: How many of a query's passages are read where nobody says.
+PASSAGES = 50
+
+
+def nugget_passages(
+    folder: TrackFolder, query_ids: Sequence[str], number: int = PASSAGES
+) -> Mapping[str, tuple[str, ...]]:
+    """The texts of each query's first relevant passages; of one without any, of its top-ranked ones.
+
+    Relevant is what has an official label of min_relevant or better: the highest label comes first, then the
+    best rank in any run, then the id. Top-ranked are the passages by their best rank in any run, then by id.
+    Responses of generative systems are no source, nor are passages without a text.
+
+    Args:
+        number: of passages, at least 1; fewer where there are no more.
+
+    Returns:
+        query_id -> texts, for every query; () where there is no passage.
+
+    Raises:
+        ConversionError: an input that the settings name cannot be read.
+        TrackError: runs or judgments name passages, and the track has none.
+    """
+    if not query_ids:
+        return {}
+    # The bank's queries are those that need no nuggets.
+    inputs = InputReader(folder, (QUERY,), known=query_ids).read(bank_files=())
+    runs = [run for name, run in inputs.runs.items() if name not in inputs.generated]
+    pooled = pool_with_ranks(runs, query_ids, number)
+    relevant = _relevant(inputs.official or (), folder.config.scores.min_relevant)
+    ordered = {query_id: _ordered(pooled[query_id], relevant.get(query_id, {})) for query_id in query_ids}
+    needed = {doc_id for doc_ids in ordered.values() for doc_id in doc_ids}
+    texts: Mapping[str, str] = Texts(folder).of(needed)[0] if needed else {}
+    return {
+        query_id: tuple(texts[doc_id] for doc_id in doc_ids if texts.get(doc_id, "").strip())[:number]
+        for query_id, doc_ids in ordered.items()
+    }
+
+
+def _relevant(official: Sequence[Qrel], min_relevant: int) -> dict[str, dict[str, int]]:
+    """query_id -> doc_id -> label, the best one of several, of relevant passages."""
+    labels: dict[str, dict[str, int]] = {}
+    for row in official:
+        if row.relevance >= min_relevant:
+            of_query = labels.setdefault(row.query_id, {})
+            of_query[row.doc_id] = max(row.relevance, of_query.get(row.doc_id, row.relevance))
+    return labels
+
+
+def _ordered(pooled: PooledQuery, relevant: Mapping[str, int]) -> list[str]:
+    best: dict[str, int] = {}
+    for rank, places in enumerate(pooled.ranks.T.tolist()):
+        for place in places:
+            if place >= 0:
+                best.setdefault(pooled.doc_ids[place], rank)
+    last = pooled.ranks.shape[1]
+    return sorted(
+        relevant or best, key=lambda doc_id: (-relevant.get(doc_id, 0), best.get(doc_id, last), doc_id)
+    )

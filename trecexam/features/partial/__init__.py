@@ -1,0 +1,1 @@
+"""What the values of runs will be once all cells are graded."""

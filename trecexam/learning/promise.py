@@ -1,0 +1,66 @@
+"""Which items are most promising for which passage, by an embedder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from converters.errors import StoppedError
+from trecexam.errors import TrecexamError
+from trecexam.graders.text_encoder import TextEncoder
+from trecexam.learning.encoding import Encoder, TrackVectors
+from trecexam.line.cell_order import ItemPlaces, item_places, places_by, ranks_items
+from trecexam.line.loaded import LoadedTrack
+
+#: So many missing cells are worth a minute of encoding.
+WORTH_ENCODING = 1_000
+
+
+def promising_places(
+    track: LoadedTrack, stop: Callable[[], bool] | None = None, encoder: Encoder | None = None
+) -> ItemPlaces | None:
+    """Items by falling cosine with the passage; None where the order of a passage's items does not matter.
+
+    What has no vector yet is encoded where at least `WORTH_ENCODING` cells are missing. With fewer, or where
+    the encoder is not installed, items go by the words that they share with the passage, see `item_places`.
+
+    Args:
+        stop: asked while texts are encoded; True ends it.
+        encoder: None for what [learn] names, else the extra `offline`.
+    """
+    if not ranks_items(track) or not track.counts.missing:
+        return None
+    if track.counts.missing < WORTH_ENCODING:
+        return item_places(track)
+    try:
+        vectors = TrackVectors(
+            track.folder.state,
+            encoder or TextEncoder(track.config.learn.encoder, track.folder.root, track.config.grader.device),
+        )
+        texts = {
+            query_id: [track.texts.get(doc_id, "") for doc_id in sheet.doc_ids]
+            for query_id, sheet in track.sheets.items()
+        }
+        passages: dict[str, list[str]] = {}
+        for query_id, of_query in texts.items():
+            passages.setdefault(track.query_texts.get(query_id, ""), []).extend(of_query)
+        items = {query_id: [item.text for item in sheet.items] for query_id, sheet in track.sheets.items()}
+        vectors.encode(passages, sorted(set().union(*items.values())), lambda done, of: _stopped(stop))
+    except (TrecexamError, StoppedError):
+        # Not installed, or not to be fetched: the order is a matter of taste, grading is not.
+        return item_places(track)
+    return {
+        query_id: places_by(vectors.of(texts[query_id]) @ vectors.of(items[query_id]).T)
+        if texts[query_id] and items[query_id]
+        else places
+        for query_id, places in item_places(track).items()
+    }
+
+
+def _stopped(stop: Callable[[], bool] | None) -> None:
+    """Ends encoding.
+
+    Raises:
+        StoppedError: it is to end.
+    """
+    if stop is not None and stop():
+        raise StoppedError

@@ -1,0 +1,64 @@
+"""Ratings with the probabilities that the grader gave them, for expected labels and ECover."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trecexam.line.sheets import GradeSheet
+from trecexam.scores.expected import with_probabilities
+from trecexam.scores.measures import measure
+
+if TYPE_CHECKING:
+    from ir_measures import Measure
+
+    from trecexam.line.loaded import LoadedTrack
+    from trecexam.scores.ratings import QueryRatings
+
+
+def needing(track: LoadedTrack, measures: Iterable[str | Measure]) -> list[str]:
+    """Those of these measures that look at probabilities of ratings."""
+    kinds = {"ECover", "nDCG"} if track.config.scores.label == "expected" else {"ECover"}
+    return [str(each) for each in map(measure, measures) if each.NAME in kinds]
+
+
+def probable_ratings(track: LoadedTrack, query_ids: Sequence[str] | None = None) -> Sequence[QueryRatings]:
+    """The ratings of these queries, or of all of the bank, with `QueryRatings.at_least`.
+
+    A cell that a person rated, and one whose grade has no probabilities, is certain. The store is read for
+    them, and what was read is kept while the query's cells are the same.
+    """
+    return [_of_query(track, q)[0] for q in (track.bank.query_ids if query_ids is None else query_ids)]
+
+
+def without_probabilities(track: LoadedTrack, measures: Iterable[str | Measure]) -> tuple[str, ...]:
+    """A line on ratings of the grader that are certain, where these measures look at their probabilities."""
+    names = needing(track, measures)
+    counts = [_of_query(track, query_id)[1] for query_id in track.bank.query_ids] if names else []
+    certain, rated = sum(certain for certain, _ in counts), sum(rated for _, rated in counts)
+    if not certain:
+        return ()
+    return (
+        f"{certain:,} of the grader's {rated:,} ratings have no probabilities, and count as certain in "
+        f"{', '.join(names)}",
+    )
+
+
+def _of_query(track: LoadedTrack, query_id: str) -> tuple[QueryRatings, tuple[int, int]]:
+    sheet = track.sheets[query_id]
+    return track.kept.get(f"probable {query_id}", sheet.digest, lambda: _read(track, sheet))
+
+
+def _read(track: LoadedTrack, sheet: GradeSheet) -> tuple[QueryRatings, tuple[int, int]]:
+    (q,) = track.ratings([sheet.query_id])
+    stated = track.grades.distributions(sheet, read=True)
+    graded = sheet.codes >= 0
+    stated[~graded] = np.nan
+    columns = {item.item_id: column for column, item in enumerate(sheet.items)}
+    for doc_id, item_id in sheet.overrides.cells if sheet.overrides else ():
+        cell = sheet.row_of[doc_id], columns[item_id]
+        stated[cell], graded[cell] = np.nan, False
+    unknown = np.isnan(stated).any(axis=2)
+    return with_probabilities(q, stated), (int((graded & unknown).sum()), int(graded.sum()))
