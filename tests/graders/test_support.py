@@ -72,3 +72,19 @@ def test_settings_make_the_offline_grader_where_none_is_named(monkeypatch: pytes
     other = create_support(SupportSection(cut_points=[0.1, 0.2]), Path())
     assert isinstance(other, SupportEmbedding)
     assert other.cut_points == (0.1, 0.2)
+
+
+def test_a_local_model_picks_one_of_the_permitted_answers(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    from tiny_models import save_t5
+
+    save_t5(tmp_path / "t5")
+    # The tiny tokenizer makes too many tokens of the published one.
+    (tmp_path / "short.toml").write_text("template = '{statement}: {citation}'\nparser = 'support'\n")
+    settings = SupportSection(name="seq2seq", model=str(tmp_path / "t5"), device="cpu", prompt="short.toml")
+    grader = create_support(settings, tmp_path)
+    asked = [cell("Pumps move heat. " * n, "Pumps move heat.") for n in range(1, 5)]
+    answers = [answer for batch in grader.grade(asked) for _, answer in batch]
+    assert len(answers) == 4
+    assert all((answer.status, answer.rating in {0, 1, 2}) == ("ok", True) for answer in answers)
+    assert {answer.raw for answer in answers} <= {"full_support", "partial_support", "no_support"}

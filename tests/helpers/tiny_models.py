@@ -13,7 +13,9 @@ CHAT = (
     "{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}<|end|>{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
-_TEXT = " ".join(prompt.template for prompt in published().values())
+# Models are random, and a test needs one whose answers depend on how it computes: prompts that are new would
+# change them all.
+_TEXT = " ".join(prompt.template for prompt in published().values() if prompt.asks != "statement")
 
 
 def _corpus() -> list[str]:
