@@ -13,7 +13,11 @@ CHAT = (
     "{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}<|end|>{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
-_TEXT = " ".join(prompt.template for prompt in published().values() if prompt.group == 1)
+# Models are random, and a test needs one whose answers depend on how it computes: prompts that are new would
+# change them all.
+_TEXT = " ".join(
+    prompt.template for prompt in published().values() if prompt.group == 1 and prompt.asks != "statement"
+)
 
 
 def _corpus(further: str = "") -> list[str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -107,6 +107,16 @@ def not_taken(errors: Sequence[ConversionError]) -> None:
         click.echo(printable(f"not taken: {error}"), err=True)
     if len(errors) > _NAMED:
         click.echo(f"not taken: {len(errors) - _NAMED:,} more lines", err=True)
+
+
+def used_now(usage: Mapping[str, Any]) -> None:
+    """Says what grading took now, of what `Grading.usage` gives."""
+    # Behind it is pydantic.
+    from trecexam.graders.base import Usage
+
+    now = dict(usage["this_update"])
+    cost = now.pop("cost")
+    used(Usage(**now), cost)
 
 
 def used(usage: Usage, cost: float | None) -> None:

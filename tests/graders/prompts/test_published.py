@@ -136,12 +136,16 @@ def test_umbrela_is_the_released_user_message() -> None:
     assert published()["UMBRELA"].template == "\n".join(lines)
 
 
+def test_the_prompt_on_support_is_the_published_one() -> None:
+    assert published()["TRECRAG2024Support"].template == released("support.txt").removesuffix("\n")
+
+
 def test_every_prompt_names_its_source_its_scale_and_its_parser() -> None:
     for name, prompt in published().items():
         assert prompt.name == name
         assert re.search(r"\b20\d\d\b|arXiv", prompt.source)
         assert prompt.parser in PARSERS
-        assert prompt.asks in {"question", "nugget", "query"}
+        assert prompt.asks in {"question", "nugget", "statement", "query"}
         assert 1 <= prompt.min_rating <= prompt.max_rating
         ratings = [rating for _, rating in prompt.answers]
         scale = range(prompt.max_rating, -1, -1)

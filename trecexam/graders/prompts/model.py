@@ -15,11 +15,13 @@ from trecexam.graders.prompts.assignments import read_assignment
 from trecexam.graders.prompts.parsing import Reading
 from trecexam.templates import filled, slots
 
-#: What a template may name. `context`, `passage` and `answer` are the same: the text that is graded.
+#: What a template may name. `context`, `passage`, `citation` and `answer` are the same: the graded text.
 #: `correct_answer` is the item's answer key.
-SLOTS = ("question", "nugget", "query", "correct_answer", "answer", "context", "passage")
+SLOTS = (
+    "question", "nugget", "query", "statement", "correct_answer", "answer", "context", "passage", "citation"
+)  # fmt: skip
 #: How answers can be read.
-PARSERS = ("rating", "yes_no", "answer", "answer_key", "final_score", "assignment")
+PARSERS = ("rating", "yes_no", "answer", "answer_key", "final_score", "assignment", "support")
 _LABEL = re.compile(r"^\W*([0-9])\s*[:=]\s*(\S.*?)\s*$", re.M)
 _CONTEXT_LAST = " Context: {context}"
 
@@ -32,8 +34,8 @@ class Prompt:
         name: as the field knows it.
         version: changes when what the prompt means changes; part of the grader's identity, as is the text.
         template: the text, with slots in braces (or Jinja's, where `jinja` is set).
-        asks: "question", "nugget", or "query": what is graded is an item of that kind, or the passage's
-            relevance to the query itself.
+        asks: "question", "nugget", "statement" or "query": what is graded is an item of that kind, or the
+            passage's relevance to the query itself.
         parser: how an answer becomes a rating, one of `PARSERS`.
         answers: the answers it permits and their ratings, best first; empty where it wants free text.
         max_rating: the best rating on its scale (the worst is 0).
@@ -85,8 +87,9 @@ class Prompt:
         """
         if self.group > 1:
             return self.list_text(query, [item], passage)
-        values = {"query": query, "question": "", "nugget": "", "correct_answer": correct_answer(item)}
-        values |= dict.fromkeys(("context", "passage", "answer"), passage)
+        values = dict.fromkeys(("question", "nugget", "statement"), "")
+        values |= {"query": query, "correct_answer": correct_answer(item)}
+        values |= dict.fromkeys(("context", "passage", "citation", "answer"), passage)
         values[self.asks] = item.text
         return filled(self.template, values, jinja=self.jinja, name=self.source)
 
@@ -119,6 +122,8 @@ class Prompt:
             return parsing.read_key(answer, item)
         if self.parser == "assignment":
             return read_assignment(answer, self._ratings)
+        if self.parser == "support":
+            return parsing.read_support(answer)
         return parsing.read_final_score(answer, self.max_rating)
 
     @cached_property

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from trecexam.graders.prompts.model import Prompt
+from trecexam.graders.prompts.parsing import SUPPORT
 
 RUBRIC = "Dietz, A Workbench for Autograding Retrieve/Generate Systems, SIGIR 2024"
 EXAM = "Farzi and Dietz, An Exam-based Evaluation Approach Beyond Traditional Relevance Judgments, ICTIR 2024"
@@ -16,6 +17,7 @@ FAGGIOLI = "Faggioli et al., Perspectives on Large Language Models for Relevance
 THOMAS = "Thomas et al., Large Language Models can Accurately Predict Searcher Preferences, SIGIR 2024"
 HELM = "Liang et al., Holistic Evaluation of Language Models, TMLR 2023"
 NUGGETIZER = "Pradeep et al., Initial Nugget Evaluation Results for TREC 2024 RAG, arXiv 2411.09607"
+THAKUR = "Thakur et al., Support Evaluation for the TREC 2024 RAG Track, arXiv 2504.15205"
 UMBRELA = "Upadhyay et al., UMBRELA, arXiv 2406.06519"
 
 _SIX = tuple((str(rating), rating) for rating in (5, 4, 3, 2, 1, 0))
@@ -97,5 +99,16 @@ def published() -> Mapping[str, Prompt]:
         Prompt("UMBRELA", "1", _text("UMBRELA"), "query", "final_score", _FINAL, 3, 2, UMBRELA),
         _assigning("NuggetAssign", _ASSIGNMENTS),
         _assigning("NuggetAssign2", (_ASSIGNMENTS[0], _ASSIGNMENTS[2])),
+        Prompt(
+            "TRECRAG2024Support",
+            "1",
+            _text("TRECRAG2024Support"),
+            "statement",
+            "support",
+            SUPPORT,
+            2,
+            1,
+            THAKUR,
+        ),
     )
     return {prompt.name: prompt for prompt in prompts}
