@@ -20,7 +20,7 @@ from trecexam.line.inputs import TrackInputs
 from trecexam.line.overrides import Overrides
 from trecexam.line.pool import PooledQuery
 from trecexam.line.sheets import Counts, GradeSheet, count_cells
-from trecexam.line.sources import sources_beside
+from trecexam.line.sources import written_by
 from trecexam.line.stored_grades import StoredGrades
 from trecexam.line.support import SupportCells
 from trecexam.line.value_cache import EvaluatedMeasures
@@ -86,7 +86,7 @@ class LoadedTrack(TrackInputs):
         """
         shown = self.folder.shown
         official, ranks = self.folder.qrels(), self.folder.official_leaderboard()
-        merged = official is not None and sources_beside(official).exists()
+        merged = official is not None and written_by(official) is not None
         return {
             "cells": _digest(
                 [
