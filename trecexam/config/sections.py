@@ -23,8 +23,11 @@ CONFIG_NAME = "trecexam.toml"
 UnparsedPolicy = Literal["zero", "skip", "seed"]
 
 
-def _less(values: dict[str, Any], key: str, unset: bool) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if not (unset and name == key)}
+def _less(values: dict[str, Any], newer: Mapping[str, Any]) -> dict[str, Any]:
+    """Without newer settings that are as they are where nobody sets them: manifests and histories of tracks
+    that do not use them stay as they were.
+    """
+    return {key: value for key, value in values.items() if key not in newer or value != newer[key]}
 
 
 class TrackSection(Section):
@@ -92,14 +95,7 @@ class TrackSection(Section):
 
     @model_serializer(mode="wrap")
     def _without_what_is_unset(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Tracks that do not use newer settings have the outputs that they had."""
-        return _less(serialize(self), "truncate", self.truncate is None)
-
-    @model_serializer(mode="wrap")
-    def _without_usual_unit(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # Manifests and histories of tracks that do not use it stay as they were.
-        dumped: dict[str, Any] = handler(self)
-        return {key: value for key, value in dumped.items() if (key, value) != ("unit", "passage")}
+        return _less(serialize(self), {"unit": "passage", "truncate": None})
 
     @field_validator("unit")
     @classmethod
@@ -208,11 +204,8 @@ class GraderSection(LanguageModelSection):
     )
 
     @model_serializer(mode="wrap")
-    def _without_unset_soft_cuts(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # Manifests and histories of tracks that do not use them stay as they were.
-        dumped: dict[str, Any] = handler(self)
-        unset = {key for key in ("soft_cuts", "soft_width") if dumped.get(key, 0) is None}
-        return {key: value for key, value in dumped.items() if key not in unset}
+    def _without_what_is_unset(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return _less(serialize(self), {"soft_cuts": None, "soft_width": None})
 
     @field_validator("cut_points", "soft_cuts")
     @classmethod
@@ -397,8 +390,10 @@ class TrackConfig(Section):
 
     @model_serializer(mode="wrap")
     def _without_what_is_unset(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Tracks that do not use newer sections have the outputs that they had."""
-        return _less(serialize(self), "support", not self.grades_support)
+        values: dict[str, Any] = serialize(self)
+        if not self.grades_support:
+            values.pop("support", None)
+        return values
 
     @property
     def grades_support(self) -> bool:
