@@ -76,7 +76,7 @@ def test_after_each_judgment_it_learns_again_and_says_how_much_is_undecided(lear
         assert line_of(client).startswith(f"Learned from {n + 2} judgments")
         with trecexam.open_track(learnable) as track:
             loaded = track._loader.load()
-        pool = learned_pool.learn_pool(loaded, official=learned_pool.people_judgments(loaded)[0])
+            pool = learned_pool.learn_pool(loaded, official=learned_pool.people_judgments(loaded)[0])
         undecided = DrawnLeaderboards(pool.learned, pool.data.queries).undecided
         assert undecided.n_neighbours == 3
         assert f"{undecided.neighbours} of the 3 pairs" in line_of(client)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from trecexam.scores.correlation import correlate
 from trecexam.scores.leaderboard import leaderboard
 from trecexam.scores.rank_correlation.outliers import find_outliers
 from trecexam.scores.values import MeasureValues
-from trecexam.tables.plots.model import Plot
+from trecexam.tables.plots.model import Drawing, Plot
 
 #: Markup, mathematics, an unclosed dollar, right to left, emoji, another script, controls, half a letter.
 HOSTILE = (
@@ -98,3 +98,11 @@ def many_plots() -> dict[str, Plot]:
 def named_plots() -> dict[str, Plot]:
     """Of runs with long names that are told apart by their ends."""
     return make_plots([f"university_team-bm25_rm3_reranked-{n}" for n in range(12)])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def drawn_for_the_module(draw: Callable[[Plot], Drawing]) -> Iterator[None]:
+    """What is drawn once for a module's tests is drawn indeed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("trecexam.tables.plots.canvas._drawn", draw)
+        yield
