@@ -1,4 +1,7 @@
-"""Official leaderboards: the rank of each run, as `{"run": rank}` JSON or `run<TAB>rank` lines."""
+"""Leaderboards to compare with: the rank of each run, as `{"run": rank}` JSON or `run<TAB>rank` lines.
+
+A track's own `out/leaderboard.tsv` is one, too: its first measure ranks the runs.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,8 @@ def read_leaderboard(path: str | os.PathLike[str]) -> Iterator[RunRank]:
         ConversionError: it is neither form, a rank is no number, a run stands twice, the file is empty.
     """
     lines = [(number, decode(path, number, line)) for number, line in iter_lines(path)]
-    read_ranks = _json_ranks if any(text.strip()[:1] == "{" for _, text in lines[:1]) else _tsv_ranks
+    first = lines[0][1] if lines else ""
+    read_ranks = _json_ranks if first.strip()[:1] == "{" else _own_ranks if _is_own(first) else _tsv_ranks
     seen: set[str] = set()
     for number, run, rank in read_ranks(path, lines):
         if run in seen:
@@ -64,6 +68,30 @@ def _tsv_ranks(
             if number == 1 and "\t" in text:
                 continue  # a header
             raise ConversionError(path, number, "not `run<TAB>rank`") from None
+
+
+def _is_own(header: str) -> bool:
+    """Whether a table begins as `out/leaderboard.tsv` does: run, a measure, its standard error."""
+    columns = header.split("\t")
+    return columns[0] == "run" and len(columns) > 2 and columns[2].strip() == f"{columns[1]}.stderr"
+
+
+def _own_ranks(
+    path: str | os.PathLike[str], lines: list[tuple[int, str]]
+) -> Iterator[tuple[int | None, str, float]]:
+    """Runs with equal values share the best of their ranks."""
+    values: list[tuple[int, str, float]] = []
+    for number, text in lines[1:]:
+        run, *columns = text.split("\t")
+        try:
+            value = float(columns[0])
+        except (ValueError, IndexError):
+            value = math.nan
+        if not math.isfinite(value):
+            raise ConversionError(path, number, f"run '{run[:80]}' has no number as its first value")
+        values.append((number, run, value))
+    for number, run, value in values:
+        yield number, run, 1.0 + sum(other > value for _, _, other in values)
 
 
 def _sniff(start: Head) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 from converters.errors import ConversionError
 from converters.fields import a_flag, a_text, a_weight, an_id, made_id
 from converters.records import Item, RecordedGrade, Response, Sentence
-from converters.segment import safe_name
+from converters.segment import response_id
 
 QUERY_KEYS = ("query_id", "qid", "topic_id")
 ASSIGNMENT_KEYS = ("assignment", "label")
@@ -204,4 +204,4 @@ def _doc_id(path: Path, number: int, row: Mapping[str, Any], query_id: str) -> s
         raise ConversionError(
             path, number, 'no "docid" or "segment_id", and no "run_id": whose answer is it?'
         )
-    return f"{safe_name(an_id(path, number, row, ('run_id',)))}/{safe_name(query_id)}"
+    return response_id(an_id(path, number, row, ("run_id",)), query_id)

@@ -41,15 +41,17 @@ def read_responses(path: str | os.PathLike[str]) -> Iterator[Response]:
     """The responses of a file, in its order. Where no run is named, the file's name is the run's.
 
     A response that names only its prompt has "" as its query id. Those over TREC RAG's limits (20 or 100
-    references, 400 words) are taken, and the first is logged.
+    references, 400 words) are taken, and so are those that cite a place at which there is no reference; the
+    first of each is logged.
 
     Raises:
-        ConversionError: with the line: bad JSON, no query, no text, a citation of a reference that is not
-            there, a second response of the run to the same query.
+        ConversionError: with the line: bad JSON, no query, no text, a second response of the run to the same
+            query.
     """
     stem = Path(path).name.removesuffix(".gz").rsplit(".", 1)[0]
     seen: dict[tuple[str, str], int] = {}
     over: list[str] = []
+    out_of_range: list[str] = []
     for number, row in iter_objects(path):
         response = _response(path, number, row, stem)
         key = response.run, response.query_id or response.query_text
@@ -60,9 +62,13 @@ def read_responses(path: str | os.PathLike[str]) -> Iterator[Response]:
             )
         if reason := _over(row, response):
             over.append(f"{os.fspath(path)}:{number}: {reason}")
+            response = response._replace(over=reason)
+        if outside := sum(sentence.out_of_range for sentence in response.sentences):
+            reason = f"citations that name none of the {len(response.references)} references: {outside}"
+            out_of_range.append(f"{os.fspath(path)}:{number}: {reason}")
         yield response
-    if over:
-        logging.getLogger("converters").warning("%s (%d such lines)", over[0], len(over))
+    for lines in filter(None, (over, out_of_range)):
+        logging.getLogger("converters").warning("%s (%d such lines)", lines[0], len(lines))
 
 
 def _over(row: Mapping[str, Any], response: Response) -> str:
@@ -70,7 +76,7 @@ def _over(row: Mapping[str, Any], response: Response) -> str:
     if "answer" not in row or "references" not in row:
         return ""
     year, references = ("2025", 100) if isinstance(row.get("metadata"), dict) else ("2024", 20)
-    words = sum(len(sentence.text.split()) for sentence in response.sentences)
+    words = response.n_words
     if len(response.references) > references:
         return f"{len(response.references)} references, TREC RAG {year} takes {references}"
     return f"{words} words, TREC RAG takes {WORDS}" if words > WORDS else ""
@@ -97,13 +103,15 @@ def write_responses(responses: Iterable[Response], file: BinaryIO) -> None:
                     known[citation.doc_id] = len(references)
                     references.append(citation.doc_id)
                 places.append(known[citation.doc_id])
+            # No list of references has such a place.
+            places += [-1] * sentence.out_of_range
             answer.append({"text": sentence.text, "citations": places})
         row = {
             "run_id": response.run,
             "topic_id": response.query_id,
             "topic": response.query_text,
             "references": references,
-            "response_length": sum(len(sentence.text.split()) for sentence in response.sentences),
+            "response_length": response.n_words,
             "answer": answer,
         }
         file.write(orjson.dumps(row) + b"\n")
@@ -157,12 +165,15 @@ def _sentences(
             continue
         if not isinstance(entry, dict) or not isinstance(entry.get("text"), str):
             raise ConversionError(path, number, f'entry {place} of "{key}" has no text')
-        yield Sentence(entry["text"], tuple(_citations(path, number, entry.get("citations"), references)))
+        cited = list(_citations(path, number, entry.get("citations"), references))
+        known = tuple(citation for citation in cited if citation is not None)
+        yield Sentence(entry["text"], known, len(cited) - len(known))
 
 
 def _citations(
     path: str | os.PathLike[str], number: int, listed: Any, references: tuple[str, ...]
-) -> Iterator[Citation]:
+) -> Iterator[Citation | None]:
+    """The citations of a sentence; None for one by a place at which there is no reference."""
     if listed is None:
         return
     if isinstance(listed, dict):
@@ -176,13 +187,7 @@ def _citations(
         if isinstance(entry, str) and entry:
             yield Citation(entry)
         elif isinstance(entry, int) and not isinstance(entry, bool):
-            if not 0 <= entry < len(references):
-                raise ConversionError(
-                    path,
-                    number,
-                    f"citation {entry} names no reference: there are {len(references)}, counted from 0",
-                )
-            yield Citation(references[entry])
+            yield Citation(references[entry]) if 0 <= entry < len(references) else None
         else:
             raise ConversionError(path, number, f"a citation is neither a place nor an id: {str(entry)[:40]}")
 

@@ -110,17 +110,22 @@ class Citation(NamedTuple):
 
 
 class Sentence(NamedTuple):
-    """A part of a response, as its system cut it, with its sources."""
+    """A part of a response, as its system cut it, with its sources.
+
+    `out_of_range` counts citations by a place at which the response has no reference.
+    """
 
     text: str
     citations: tuple[Citation, ...] = ()
+    out_of_range: int = 0
 
 
 class Response(NamedTuple):
     """A generative system's answer to one query.
 
     `run` is the system's run id. `query_id` is "" where only the query's text is known. `references` are
-    the documents the system was given or names, in its order.
+    the documents the system was given or names, in its order. `over` says which limit of its track it is
+    over; "" for none.
     """
 
     query_id: str
@@ -128,11 +133,30 @@ class Response(NamedTuple):
     sentences: tuple[Sentence, ...]
     query_text: str = ""
     references: tuple[str, ...] = ()
+    over: str = ""
 
     @property
     def text(self) -> str:
         """The whole answer, its parts separated by a blank."""
         return " ".join(sentence.text.strip() for sentence in self.sentences if sentence.text.strip())
+
+    @property
+    def n_words(self) -> int:
+        """Its words, as white space separates them."""
+        return sum(len(sentence.text.split()) for sentence in self.sentences)
+
+    def truncated(self, words: int) -> Response:
+        """The response up to so many words, cut within a sentence where they end there."""
+        kept: list[Sentence] = []
+        for sentence in self.sentences:
+            split = sentence.text.split()
+            if len(split) > words:
+                if words:
+                    kept.append(sentence._replace(text=" ".join(split[:words])))
+                break
+            kept.append(sentence)
+            words -= len(split)
+        return self._replace(sentences=tuple(kept))
 
 
 class RunRank(NamedTuple):

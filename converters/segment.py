@@ -13,6 +13,8 @@ from converters.records import Passage, Response
 MAX_TOKENS = 400
 #: What stands in a pool for a generative system: its own text, the passages that it cites, or both.
 Pool = Literal["text", "citations", "both"]
+#: What of a system's own text is graded as one: parts of some hundred words, or a response as a whole.
+Unit = Literal["passage", "response"]
 
 #: Characters that sentences are looked for in at once.
 _BLOCK = 10_000
@@ -82,13 +84,26 @@ def passage_id(run: str, query_id: str, place: int) -> str:
     return f"{safe_name(run)}/{safe_name(query_id)}/{place}"
 
 
+def response_id(run: str, query_id: str) -> str:
+    """The id of a response as a whole, as nuggetizer's assignments to it have it."""
+    return f"{safe_name(run)}/{safe_name(query_id)}"
+
+
 def safe_name(name: str) -> str:
     """A run's or query's name as a part of an id: white space, "/" and "%" are percent-encoded."""
     return _UNSAFE.sub(lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), name)
 
 
-def response_passages(response: Response, max_tokens: int = MAX_TOKENS) -> list[Passage]:
-    """The passages of a response, in its order; places in their ids count from 1."""
+def response_passages(
+    response: Response, max_tokens: int = MAX_TOKENS, *, unit: Unit = "passage"
+) -> list[Passage]:
+    """The passages of a response, in its order; places in their ids count from 1.
+
+    With the unit "response" it is one passage, however long; one without any text has none.
+    """
+    if unit == "response":
+        whole = Passage(response_id(response.run, response.query_id), response.text)
+        return [whole] if response.text.strip() else []
     return [
         Passage(passage_id(response.run, response.query_id, place), text)
         for place, text in enumerate(segments(response.text, max_tokens), 1)
@@ -96,7 +111,7 @@ def response_passages(response: Response, max_tokens: int = MAX_TOKENS) -> list[
 
 
 def response_ranking(
-    response: Response, pool: Pool = "text", max_tokens: int = MAX_TOKENS
+    response: Response, pool: Pool = "text", max_tokens: int = MAX_TOKENS, *, unit: Unit = "passage"
 ) -> list[RankedPassage]:
     """What stands for a response in a run, in order.
 
@@ -105,7 +120,7 @@ def response_ranking(
     """
     doc_ids: list[str] = []
     if pool != "citations":
-        doc_ids += (passage.doc_id for passage in response_passages(response, max_tokens))
+        doc_ids += (passage.doc_id for passage in response_passages(response, max_tokens, unit=unit))
     if pool != "text":
         doc_ids += (citation.doc_id for sentence in response.sentences for citation in sentence.citations)
     order = list(dict.fromkeys(doc_ids))

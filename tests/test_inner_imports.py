@@ -57,6 +57,7 @@ PERMITTED = {
         "trecexam.cli.ragval.filtering",
         "trecexam.cli.ragval.judging",
         "trecexam.cli.watch",
+        "trecexam.cli.working",
     },
     "converters": {
         "trecexam.cli.bank.check",

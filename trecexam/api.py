@@ -37,6 +37,7 @@ from trecexam.features.learn.validation import cross_validate
 from trecexam.features.override import overriding
 from trecexam.features.ragval import calls as ragval
 from trecexam.features.ragval import judging
+from trecexam.features.support.support import estimate_support, support
 from trecexam.features.verification import verification
 from trecexam.files.track_lock import TrackLock, holder
 from trecexam.graders.base import identity_digest
@@ -306,6 +307,11 @@ class Track:
 
     erag = on_folder(erag)
     estimate_erag = on_folder(estimate_erag)
+
+    # Whether what responses cite supports what they say.
+
+    support = on_loader(support)
+    estimate_support = on_loader(estimate_support)
 
     # RAGVAL: questions from knowledge blocks, answers to them, and a judge of these.
 

@@ -210,6 +210,18 @@ def test_official_leaderboards_are_json_or_tsv(tmp_path: Path, content: str) -> 
     assert list(converters.read(path, "leaderboard")) == ranks
 
 
+def test_a_tracks_own_leaderboard_ranks_runs_by_its_first_measure(tmp_path: Path) -> None:
+    path = tmp_path / "leaderboard.tsv"
+    header = "run\tP@5\tP@5.stderr\tAP\tAP.stderr\n"
+    path.write_text(f"{header}a\t0.5\t0.1\t0.9\t0\nb\t0.25\t0\t1\t0\nc\t0.5\t0\t0\t0\nd\t0.1\t\t\t\n")
+    assert list(converters.read(path, "leaderboard")) == [("a", 1), ("b", 3), ("c", 1), ("d", 4)]
+    path.write_text(f"{header}a\t0.5\t0\t0\t0\nb\tnan\t\t\t\n")
+    with pytest.raises(
+        ConversionError, match=r"leaderboard\.tsv:3: run 'b' has no number as its first value"
+    ):
+        list(converters.read(path, "leaderboard"))
+
+
 @pytest.mark.parametrize(
     ("content", "line", "reason"),
     [

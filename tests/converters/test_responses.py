@@ -91,11 +91,6 @@ def test_plain_lines_take_their_run_from_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        (
-            {**RAG24, "answer": [{"text": "x", "citations": [2]}]},
-            "citation 2 names no reference: there are 2",
-        ),
-        ({**RAG24, "answer": [{"text": "x", "citations": [-1]}]}, "citation -1 names no reference"),
         ({**RAG24, "answer": [{"text": "x", "citations": [True]}]}, "neither a place nor an id"),
         ({**RAG24, "answer": [{"text": "x", "citations": "a"}]}, "neither a list nor an object"),
         ({**RAG24, "answer": [{"citations": []}]}, 'entry 0 of "answer" has no text'),
@@ -112,6 +107,36 @@ def test_a_bad_response_is_named_with_its_line(tmp_path: Path, row: Any, reason:
     with pytest.raises(ConversionError, match=re.escape(reason)) as caught:
         list(read_responses(put(tmp_path, good, row)))
     assert caught.value.line == 2
+
+
+def test_a_citation_of_a_place_without_a_reference_is_counted_and_survives_a_round_trip(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    row = {**RAG24, "answer": [{"text": "x", "citations": [2, 0, -1]}, {"text": "y", "citations": [9]}]}
+    (response,) = read_responses(put(tmp_path, row))
+    assert response.sentences == (Sentence("x", (Citation("a#1"),), 2), Sentence("y", (), 1))
+    assert "mysys.jsonl:1: citations that name none of the 2 references: 3 (1 such lines)" in caplog.text
+    converters.write([response], tmp_path / "out.jsonl", "responses")
+    assert list(converters.read(tmp_path / "out.jsonl")) == [response]
+
+
+def test_a_response_over_a_limit_of_its_track_says_so(tmp_path: Path) -> None:
+    long = {**RAG24, "topic_id": "2024-2", "answer": [{"text": "word " * 401}]}
+    many = {**RAG24, "topic_id": "2024-3", "references": [f"d{number}" for number in range(21)]}
+    within, *over = read_responses(put(tmp_path, RAG24, long, many))
+    assert within.over == ""
+    assert [response.over for response in over] == [
+        "401 words, TREC RAG takes 400",
+        "21 references, TREC RAG 2024 takes 20",
+    ]
+
+
+def test_a_truncated_response_has_so_many_words_and_is_cut_within_a_sentence() -> None:
+    response = Response("q", "r", (Sentence("a b c", (Citation("d"),)), Sentence(" e  f "), Sentence("g")))
+    assert response.truncated(6) == response
+    assert response.truncated(4).sentences == (response.sentences[0], Sentence("e"))
+    assert response.truncated(3).sentences == response.sentences[:1]
+    assert response.truncated(2).sentences == (Sentence("a b", (Citation("d"),)),)
 
 
 def test_a_response_is_known_however_long_its_first_fields_are(tmp_path: Path) -> None:

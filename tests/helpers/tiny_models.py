@@ -13,16 +13,29 @@ CHAT = (
     "{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}<|end|>{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
-_TEXT = " ".join(prompt.template for prompt in published().values())
+# Models are random, and a test needs one whose answers depend on how it computes: prompts that are new would
+# change them all.
+_TEXT = " ".join(
+    prompt.template for prompt in published().values() if prompt.group == 1 and prompt.asks != "statement"
+)
 
 
-def _corpus() -> list[str]:
+def _corpus(further: str = "") -> list[str]:
     words = re.findall(r"\w+|[^\w\s]", _TEXT)
-    return [_TEXT, " ".join(words), "1 2 3 4 5 Yes No passage about question number of q1 q2 q3 " * 200]
+    return [
+        _TEXT,
+        " ".join(words),
+        "1 2 3 4 5 Yes No passage about question number of q1 q2 q3 " * 200,
+        *[further] * bool(further),
+    ]
 
 
-def t5_tokenizer(words: int = 700) -> Any:
-    """A sentence-piece-like tokenizer as T5 has it: some digits are one token, some two."""
+def t5_tokenizer(words: int = 700, further: str = "") -> Any:
+    """A sentence-piece-like tokenizer as T5 has it: some digits are one token, some two.
+
+    Args:
+        further: more that it can write.
+    """
     from tokenizers import Regex, Tokenizer, decoders, normalizers, pre_tokenizers, processors
     from tokenizers.models import Unigram
     from tokenizers.trainers import UnigramTrainer
@@ -35,7 +48,7 @@ def t5_tokenizer(words: int = 700) -> Any:
     trainer = UnigramTrainer(
         vocab_size=words, special_tokens=["<pad>", "</s>", "<unk>"], unk_token="<unk>", show_progress=False
     )
-    tokenizer.train_from_iterator(_corpus(), trainer)
+    tokenizer.train_from_iterator(_corpus(further), trainer)
     tokenizer.post_processor = processors.TemplateProcessing(
         single="$A </s>", special_tokens=[("</s>", tokenizer.token_to_id("</s>"))]
     )
@@ -78,18 +91,25 @@ def bpe_tokenizer(words: int = 500, *, chat: bool) -> Any:
 
 
 def save_t5(
-    folder: Path, *, gated: bool = True, seed: int = 2, varied: bool = True, tied: bool = False
+    folder: Path,
+    *,
+    gated: bool = True,
+    seed: int = 2,
+    varied: bool = True,
+    tied: bool = False,
+    further: str = "",
 ) -> Path:
     """A T5 with two layers.
 
     Args:
+        further: more that its tokenizer can write.
         tied: as the first T5, which scales its outputs; T5 1.1 and FLAN-T5 do not.
         varied: with larger weights, since random models of this size else say the same of every prompt.
     """
     import torch
     from transformers import T5Config, T5ForConditionalGeneration
 
-    tokenizer = t5_tokenizer()
+    tokenizer = t5_tokenizer(further=further)
     torch.manual_seed(seed)
     config = T5Config(
         vocab_size=len(tokenizer),

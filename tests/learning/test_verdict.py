@@ -15,7 +15,7 @@ Figures = dict[str, tuple[float, float]]
         # Each way has tau and kappa.
         ([{"learned": (0.9, 0.5), "grader": (0.8, 0.4), "label:1": (0.7, 0)}], "learned"),
         ([{"learned": (0.8, 0.5), "grader": (0.8, 0.4), "label:1": (0.7, 0)}], "grader"),
-        ([{"learned": (0.9, 0.3), "grader": (0.8, 0.4), "label:1": (0.85, 0)}], "label:1"),
+        ([{"learned": (0.9, 0.3), "grader": (0.8, 0.4), "label:1": (0.85, 0)}], "grader"),
         ([{"learned": (0.9, 0), "label:0": (0.7, 0), "label:1": (0.8, 0)}], "learned"),
         (
             [{"learned": (0.9, 0.5), "label:0": (0.1, 0)}, {"learned": (0.3, 0.5), "label:0": (0.9, 0)}],

@@ -11,7 +11,10 @@ from support import SHARED, HashGrader, make_small_track, write_run
 import converters
 import trecexam
 from converters.convert import converted
+from converters.records import Response
+from converters.segment import response_passages
 from trecexam.cli.main import run
+from trecexam.graders import Cell
 from trecexam.outputs.updates import Update
 
 
@@ -137,12 +140,12 @@ def test_responses_that_cannot_be_taken_are_named_and_the_rest_goes_on(
     (runs / "e.jsonl").write_text(two + two.replace("e1", "e2"))
     done = update(small_track, hash_grader)
     reasons = {row.file: (row.line, row.reason) for row in done.rejected}
-    assert set(reasons) == {f"runs/{name}.jsonl" for name in "bcde"}
+    assert set(reasons) == {f"runs/{name}.jsonl" for name in "bde"}
     assert "give these another run id" in reasons["runs/b.jsonl"][1]
-    assert reasons["runs/c.jsonl"] == (1, "citation 9 names no reference: there are 0, counted from 0")
     assert "none of its queries is in the bank" in reasons["runs/d.jsonl"][1]
     assert "make a file for each" in reasons["runs/e.jsonl"][1]
-    assert done.runs == 4
+    # A citation of no reference is counted, and its response is taken.
+    assert done.runs == 5
 
 
 def test_commands_convert_and_list_formats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -255,3 +258,83 @@ def test_responses_to_other_queries_are_named_though_there_are_no_passages(
     responses(small_track / "runs" / "gen.jsonl", {"x9": "An answer."})
     (row,) = update(small_track, hash_grader).rejected
     assert "none of its queries is in the bank" in row.reason
+
+
+def unit(root: Path, value: str, pool: str = "text") -> None:
+    (root / "trecexam.toml").write_text(f'[track]\nunit = "{value}"\npool = "{pool}"\n')
+
+
+def test_a_response_is_one_passage_where_it_is_the_unit(small_track: Path, hash_grader: HashGrader) -> None:
+    responses(small_track / "runs" / "gen.jsonl", {"q1": "An answer. " * 400, "q2": "Another answer."})
+    unit(small_track, "response")
+    texts = {cell.doc_id: cell.text for cell in asked(small_track, hash_grader)}
+    assert {doc_id for doc_id in texts if doc_id.startswith("gen/")} == {"gen/q1", "gen/q2"}
+    assert texts["gen/q1"].split() == ["An", "answer."] * 400
+    assert response_passages(Response("q1", "gen", ()), unit="response") == []
+
+
+def asked(root: Path, grader: HashGrader) -> list[Cell]:
+    from trecexam.line.grading import missing_cells
+
+    with trecexam.open_track(root, grader=grader) as track:
+        return [*missing_cells(track._loader.load())]
+
+
+def test_the_unit_goes_with_cited_passages_and_ranks_the_response_before_them(
+    small_track: Path, hash_grader: HashGrader
+) -> None:
+    responses(small_track / "runs" / "gen.jsonl", {"q1": "An answer. " * 400})
+    unit(small_track, "response", pool="both")
+    with trecexam.open_track(small_track, grader=hash_grader) as track:
+        (run_of_system,) = [each for name, each in track._loader.load().runs.items() if name == "gen"]
+    assert [*run_of_system.ranking("q1")] == ["gen/q1", "q1-d03"]
+
+
+def test_citations_alone_have_no_unit_and_the_settings_say_so(
+    small_track: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    unit(small_track, "response", pool="citations")
+    assert run(["status", str(small_track)]) == 2
+    error = capsys.readouterr().err
+    assert 'trecexam.toml:2: `track.unit` = "response":' in error
+    assert 'set that to "text" or "both"' in error
+
+
+def test_a_track_that_changes_its_unit_shows_the_others_texts_and_keeps_both_grades(
+    small_track: Path, hash_grader: HashGrader
+) -> None:
+    responses(small_track / "runs" / "gen.jsonl", {"q1": "An answer. " * 150})
+    own = [{"gen/q1/1", "gen/q1/2"}, {"gen/q1"}, {"gen/q1/1", "gen/q1/2"}]
+    graded = []
+    for value, expected in zip(("passage", "response", "passage"), own, strict=True):
+        unit(small_track, value)
+        with trecexam.open_track(small_track, grader=hash_grader) as track:
+            graded.append(track.update().graded)
+            doc_ids = {row["doc_id"] for row in track.grades()}
+        assert {doc_id for doc_id in doc_ids if doc_id.startswith("gen/")} == expected
+    assert graded[1] > 0
+    assert graded[2] == 0
+
+
+def test_another_tracks_leaderboard_is_one_to_compare_with(tmp_path: Path, hash_grader: HashGrader) -> None:
+    """The two units of one track, each in a folder of its own."""
+    roots = [make_small_track(tmp_path / value) for value in ("passage", "response")]
+    for root in roots:
+        for number in range(4):
+            texts = {f"q{n}": f"Answer {number} to {n}. " * 150 for n in (1, 2, 3)}
+            responses(root / "runs" / f"gen{number}.jsonl", texts, f"gen{number}")
+        unit(root, root.name)
+    board = update(roots[0], hash_grader) and (roots[0] / "out" / "leaderboard.tsv")
+    with (roots[1] / "trecexam.toml").open("a") as file:
+        file.write('official_leaderboard = "../passage/out/leaderboard.tsv"\n')
+    update(roots[1], hash_grader)
+    with trecexam.open_track(roots[1], grader=hash_grader) as track:
+        compared = track.correlate(None, ["official_leaderboard"])
+    assert compared is not None
+    rows = [line.split("\t") for line in board.read_text().splitlines()[1:]]
+    values = {name: float(first) for name, first, *_ in rows}
+    ranks = {row.run: row.rank for row in converters.read(board, "leaderboard")}
+    assert ranks == {
+        name: 1 + sum(other > value for other in values.values()) for name, value in values.items()
+    }
+    assert {correlation.n_runs for _, correlation in compared.pairs} == {7}

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from trecexam.cli import show
 from trecexam.cli.options import json_option
 from trecexam.tables.table import Table
+
+if TYPE_CHECKING:
+    from trecexam.graders.prompts import Prompt
 
 
 @click.command(epilog="Example: trecexam graders")
@@ -21,7 +26,7 @@ def graders(prompts: bool, as_json: bool) -> None:
 
     if prompts:
         prompt_rows = tuple(
-            (p.name, p.asks, f"0..{p.max_rating}", "choices, beam" if p.answers else "beam", p.source)
+            (p.name, _asked(p), _ratings(p), "choices, beam" if p.answers else "beam", p.source)
             for p in published().values()
         )
         show.table(
@@ -34,3 +39,14 @@ def graders(prompts: bool, as_json: bool) -> None:
     )
     rows = tuple((name, "no" if missing else "yes", what, missing) for name, what, missing in known)
     show.table(Table(("grader", "available", "what", "missing"), rows), as_json=as_json)
+
+
+def _asked(prompt: Prompt) -> str:
+    return prompt.asks if prompt.group == 1 else f"{prompt.group} {prompt.asks}s at once"
+
+
+def _ratings(prompt: Prompt) -> str:
+    """The scale, or the ratings on it that there are."""
+    ratings = sorted({rating for _, rating in prompt.answers})
+    every = len(ratings) in {0, prompt.max_rating + 1}
+    return f"0..{prompt.max_rating}" if every else ", ".join(map(str, ratings))

@@ -60,7 +60,9 @@ from trecexam.tables.fitted import Layout
     show_default=True,
     help="Draws of a share, and of half of the teams.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the random numbers.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random numbers."
+)
 @wide_option
 @aligned_option
 @json_option

@@ -51,6 +51,7 @@ COMMANDS = {
     "exam": ("trecexam.cli.exam", "exam", "Exams: which system is good, which question is good."),
     "erag": ("trecexam.cli.erag", "erag", "Score runs by what a RAG model makes of each document."),
     "ragval": ("trecexam.cli.ragval", "ragval", "Answers judged for truthfulness and relevance."),
+    "support": ("trecexam.cli.support", "support", "Do cited passages support responses? Precision, recall."),
     "judge-next": ("trecexam.cli.judge_next", "judge_next", "What a person should judge next."),
     "override": ("trecexam.cli.override", "override", "A person's rating in place of the grader's."),
     "serve": ("trecexam.cli.serve", "serve", "A live page of the track, for the human in the loop."),

@@ -106,7 +106,8 @@ def watch(
 def _estimate(root: Path) -> None:
     with trecexam.open_track(root) as track:
         estimated = track.estimate()
-        show.table(Table(estimated._fields[:-1], (estimated[:-1],)))
+        columns = estimated.columns()
+        show.table(Table(tuple(columns), (tuple(columns.values()),)))
         if estimated.tokens_in is None:
             click.echo("this grader does not count tokens", err=True)
             show_time(track.estimate_time, "grading", "graded", "passage", cells=True)

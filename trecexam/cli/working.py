@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -61,8 +61,8 @@ def show_estimate(
     """
     estimated = estimate()
     # The time comes afterwards, in a sentence: measuring it takes seconds.
-    header = (what, *estimated._fields[1:-1])
-    show.table(Table(header, (estimated[:-1],)), as_json=as_json)
+    columns = estimated.columns()
+    show.table(Table((what, *[*columns][1:]), (tuple(columns.values()),)), as_json=as_json)
     if estimated.tokens_in is None:
         show_time(lambda: estimate(timed=True).time, doing, "tried", what.removesuffix("s"))
     return 0
@@ -107,6 +107,16 @@ def not_taken(errors: Sequence[ConversionError]) -> None:
         click.echo(printable(f"not taken: {error}"), err=True)
     if len(errors) > _NAMED:
         click.echo(f"not taken: {len(errors) - _NAMED:,} more lines", err=True)
+
+
+def used_now(usage: Mapping[str, Any]) -> None:
+    """Says what grading took now, of what `Grading.usage` gives."""
+    # Behind it is pydantic.
+    from trecexam.graders.base import Usage
+
+    now = dict(usage["this_update"])
+    cost = now.pop("cost")
+    used(Usage(**now), cost)
 
 
 def used(usage: Usage, cost: float | None) -> None:

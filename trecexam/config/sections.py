@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+)
 
 from trecexam.config.exams import ExamSection
 from trecexam.config.language_models import GeneratorSection, LanguageModelSection, Section
@@ -15,6 +21,10 @@ from trecexam.errors import ConfigError
 
 CONFIG_NAME = "trecexam.toml"
 UnparsedPolicy = Literal["zero", "skip", "seed"]
+
+
+def _less(values: dict[str, Any], key: str, unset: bool) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if not (unset and name == key)}
 
 
 class TrackSection(Section):
@@ -43,7 +53,7 @@ class TrackSection(Section):
         None,
         examples=["official_leaderboard.json"],
         description='Official ranking, optional: {"run": rank} JSON or `run<TAB>rank` TSV, rank 1 is best. '
-        "Unset: official_leaderboard.json or .tsv if there.",
+        "Another track's out/leaderboard.tsv is one. Unset: official_leaderboard.json or .tsv if there.",
     )
     dataset: str | None = Field(
         None,
@@ -55,6 +65,11 @@ class TrackSection(Section):
         "text",
         description="What of a generated response is graded: its own text in passages, the passages that it "
         "cites, or both.",
+    )
+    unit: Literal["passage", "response"] = Field(
+        "passage",
+        description="What of a generated response's own text is graded as one: its passages, or the response "
+        "as a whole, as TREC RAG assigns nuggets.",
     )
     facets: bool = Field(
         False,
@@ -68,6 +83,33 @@ class TrackSection(Section):
         "are graded and labelled, and stand in no run.",
     )
     min_text: int = Field(1, ge=1, description="Passages with fewer characters than this are not graded.")
+    truncate: int | None = Field(
+        None,
+        ge=1,
+        examples=[400],
+        description="Words of a generated response that count; what follows is cut. Unset: all.",
+    )
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_unset(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Tracks that do not use newer settings have the outputs that they had."""
+        return _less(serialize(self), "truncate", self.truncate is None)
+
+    @model_serializer(mode="wrap")
+    def _without_usual_unit(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # Manifests and histories of tracks that do not use it stay as they were.
+        dumped: dict[str, Any] = handler(self)
+        return {key: value for key, value in dumped.items() if (key, value) != ("unit", "passage")}
+
+    @field_validator("unit")
+    @classmethod
+    def _of_own_text(cls, value: str, others: ValidationInfo) -> str:
+        if value == "response" and others.data.get("pool") == "citations":
+            raise ValueError(
+                'no text of a response is graded with `pool` = "citations": set that to "text" or "both", or '
+                "leave `unit` out"
+            )
+        return value
 
 
 class GraderSection(LanguageModelSection):
@@ -154,8 +196,8 @@ class GraderSection(LanguageModelSection):
         None,
         examples=["json_schema"],
         description="openai: hold the model to the prompt's permitted answers, by a JSON schema or by vLLM's "
-        '"choice". Unset: it writes what it likes, which is read. ragval: a server is held to a JSON object '
-        'of two scores, unless this is "none".',
+        '"choice" (NuggetAssign: to a list of them). Unset: it writes what it likes, which is read. ragval: '
+        'a server is held to a JSON object of two scores, unless this is "none".',
     )
     logprobs: bool = Field(
         True,
@@ -178,6 +220,57 @@ class GraderSection(LanguageModelSection):
         if value is not None and (len(value) != 5 or sorted(value) != value):
             raise ValueError("give five cosines in rising order, for the ratings 1, 2, 3, 4, 5")
         return value
+
+
+class SupportSection(LanguageModelSection):
+    """Who says whether cited passages support the sentences that cite them; see `trecexam support`."""
+
+    name: str = Field("embedding", description="embedding, openai, causal or seq2seq.")
+    model: str | None = Field(
+        None,
+        examples=["gpt-4o"],
+        description="As in [grader]. embedding: a sentence-transformers model (unset: the extra 'offline').",
+    )
+    prompt: str | None = Field(
+        None,
+        examples=["support.toml"],
+        description="A file here with {statement} and {citation}. Unset: that of TREC RAG 2024.",
+    )
+    citations: Literal["first", "all"] = Field(
+        "first",
+        description='Passages that are looked at of those that a sentence cites: the "first", as in TREC RAG '
+        '2024, or "all".',
+    )
+    decode: Literal["choices", "beam"] | None = Field(
+        None, examples=["beam"], description="seq2seq, causal: as in [grader]."
+    )
+    max_length: int | None = Field(
+        None, ge=16, examples=[512], description="seq2seq, causal: as in [grader]."
+    )
+    max_new_tokens: int = Field(64, ge=1, description="Tokens that an answer may have.")
+    structured: Literal["json_schema", "choice", "none"] | None = Field(
+        None, examples=["json_schema"], description="openai: as in [grader]."
+    )
+    max_characters: int = Field(20_000, ge=1, description="openai: characters of a cited passage.")
+    batch_size: int = Field(64, ge=1, description="embedding: texts embedded at once.")
+    cut_points: list[float] | None = Field(
+        None,
+        examples=[[0.56, 0.74]],
+        description="embedding: the cosines from which support is partial, and full.",
+    )
+
+    @field_validator("cut_points")
+    @classmethod
+    def _two_rising(cls, value: list[float] | None) -> list[float] | None:
+        if value is not None and (len(value) != 2 or sorted(value) != value):
+            raise ValueError("give two cosines in rising order, for partial and full support")
+        return value
+
+    def as_grader(self) -> GraderSection:
+        """The same as settings of [grader], but for what only this section has."""
+        own = {key: getattr(self, key) for key in self.model_fields_set & GraderSection.model_fields.keys()}
+        own.pop("cut_points", None)
+        return GraderSection.model_validate({"max_new_tokens": self.max_new_tokens, **own})
 
 
 class ScoresSection(Section):
@@ -308,6 +401,17 @@ class TrackConfig(Section):
     learn: LearnSection = LearnSection()  # type: ignore[call-arg]
     generator: GeneratorSection = GeneratorSection()  # type: ignore[call-arg]
     exam: ExamSection = ExamSection()  # type: ignore[call-arg]
+    support: SupportSection = SupportSection()  # type: ignore[call-arg]
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_unset(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Tracks that do not use newer sections have the outputs that they had."""
+        return _less(serialize(self), "support", not self.grades_support)
+
+    @property
+    def grades_support(self) -> bool:
+        """Whether updates grade support, too: the section is there, be it empty."""
+        return "support" in self.model_fields_set
 
     def suited(self, scores: Mapping[str, Any]) -> TrackConfig:
         """With these settings of [scores], but for those that trecexam.toml sets."""

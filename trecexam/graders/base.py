@@ -66,7 +66,8 @@ class Usage(NamedTuple):
 class Estimate(NamedTuple):
     """What grading would take: cells, tokens as expected and at most, and money (None: no prices are set).
 
-    `time` is None unless it was asked for, and where what is asked counts tokens or runs elsewhere.
+    `time` is None unless it was asked for, and where what is asked counts tokens or runs elsewhere. `calls`
+    are None where each asks about one cell.
     """
 
     cells: int
@@ -76,6 +77,15 @@ class Estimate(NamedTuple):
     cost: float | None = None
     cost_at_most: float | None = None
     time: MeasuredTime | None = None
+    calls: int | None = None
+
+    def columns(self) -> dict[str, int | float | None]:
+        """What a table shows: all but the time, and the calls where these are not one for each cell."""
+        return {
+            key: value
+            for key, value in self._asdict().items()
+            if key != "time" and (key != "calls" or value is not None)
+        }
 
 
 class Scale(NamedTuple):

@@ -16,6 +16,7 @@ from trecexam.graders.language import loading
 from trecexam.graders.language.backend import Job
 from trecexam.graders.language.choices import ChoiceTree
 from trecexam.graders.language.grader import LanguageGrader
+from trecexam.graders.language.lists import LabelLists, written_lists
 from trecexam.graders.language.local import LocalModel, local_grader
 from trecexam.graders.language.tokens import answer_tokens
 
@@ -139,6 +140,11 @@ class CausalBackend(LocalModel):
                 scores[same, column] = answer_score + torch.logsumexp(steps[:, -1, self.ends], dim=-1)
         return scores
 
+    def list_labels(
+        self, jobs: Sequence[Job], labels: Sequence[str]
+    ) -> Callable[[], list[list[tuple[float, ...]]]]:
+        return written_lists(self, jobs, labels)
+
     def generate(self, jobs: Sequence[Job], beams: int, new_tokens: int) -> Callable[[], list[str]]:
         decoding = loading.beam_search(self.model, beams, new_tokens, self.pad, self.ends)
         try:
@@ -149,8 +155,16 @@ class CausalBackend(LocalModel):
             ) from error
         return lambda: self.tokens.texts(generated.tolist())
 
-    def continued(self, rows: Sequence[Sequence[int]], decoding: GenerationConfig) -> Tensor:
+    def continued(
+        self,
+        rows: Sequence[Sequence[int]],
+        decoding: GenerationConfig,
+        processor: LabelLists | None = None,
+    ) -> Tensor:
         """The tokens that follow each prompt's, padded at the end; shape (prompts, new tokens).
+
+        Args:
+            processor: holds the model to certain tokens.
 
         Raises:
             OutOfMemoryError: there are too many.
@@ -162,7 +176,10 @@ class CausalBackend(LocalModel):
         with torch.inference_mode(), loading.out_of_memory():
             tokens, mask = left_padded(rows, self.pad, self.device)
             generated: Tensor = self.model.generate(
-                input_ids=tokens, attention_mask=mask.long(), generation_config=decoding
+                input_ids=tokens,
+                attention_mask=mask.long(),
+                generation_config=decoding,
+                logits_processor=None if processor is None else [processor],
             )
         return generated[:, tokens.shape[1] :]
 

@@ -91,7 +91,7 @@ class EmbeddingGrader:
         return vectors
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
-        for batch in _by_passages(cells, self.batch_size):
+        for batch in by_passages(cells, self.batch_size):
             rows = {text: row for row, text in enumerate(dict.fromkeys(cell.text for cell in batch))}
             passages = self.embed(list(rows))
             self._embed_items(cell.item.text for cell in batch)
@@ -159,7 +159,7 @@ def load_model(folder: Path, device: str | None, dtype: str | None = None) -> An
         ) from error
 
 
-def _by_passages(cells: Iterable[Cell], limit: int) -> Iterator[list[Cell]]:
+def by_passages(cells: Iterable[Cell], limit: int) -> Iterator[list[Cell]]:
     """Batches of cells with at most `limit` different passages each; order kept."""
     batch: list[Cell] = []
     texts: set[str] = set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -82,6 +83,9 @@ def _create(settings: GraderSection, root: Path) -> ServerGrader:
     prompts = chosen_prompts(settings, root, passage_first=first)
     form = form_of(settings, None if settings.structured == "none" else settings.structured)
     check_structured(form, prompts)
+    if prompts[0].system:
+        # It is one prompt that asks for lists; what is said of their labels are no single tokens.
+        form, server = replace(form, system=prompts[0].system), replace(server, logprobs=False)
     return ServerGrader(
         server,
         form,

@@ -14,6 +14,7 @@ from trecexam.graders.language import loading
 from trecexam.graders.language.backend import Job
 from trecexam.graders.language.choices import ChoiceTree
 from trecexam.graders.language.grader import LanguageGrader
+from trecexam.graders.language.lists import LabelLists, written_lists
 from trecexam.graders.language.local import LocalModel, local_grader
 from trecexam.graders.language.tokens import answer_tokens
 
@@ -89,10 +90,14 @@ class Seq2SeqBackend(LocalModel):
     def length_limit(self, new_tokens: int) -> int:
         return min(loading.written_limit(self.folder), T5_LENGTH)
 
+    def answers(self, texts: Sequence[str]) -> list[list[int]]:
+        """The tokens of permitted answers."""
+        return answer_tokens(self.tokens.tokenizer, texts, self.folder)
+
     def score(self, jobs: Sequence[Job], answers: Sequence[str]) -> Callable[[], list[list[float]]]:
         import torch
 
-        tree = ChoiceTree.of(answer_tokens(self.tokens.tokenizer, answers, self.folder))
+        tree = ChoiceTree.of(self.answers(answers))
         with torch.inference_mode(), loading.out_of_memory():
             tokens, mask = self._padded([job.tokens for job in jobs])
             hidden = self.scorer.encode(tokens, mask)
@@ -105,13 +110,26 @@ class Seq2SeqBackend(LocalModel):
 
         return result
 
+    def list_labels(
+        self, jobs: Sequence[Job], labels: Sequence[str]
+    ) -> Callable[[], list[list[tuple[float, ...]]]]:
+        return written_lists(self, jobs, labels)
+
     def generate(self, jobs: Sequence[Job], beams: int, new_tokens: int) -> Callable[[], list[str]]:
         decoding = loading.beam_search(self.model, beams, new_tokens, self.pad, self.ends)
         generated = self.continued([job.tokens for job in jobs], decoding)
         return lambda: self.tokens.texts(generated.tolist())
 
-    def continued(self, rows: Sequence[Sequence[int]], decoding: GenerationConfig) -> torch.Tensor:
+    def continued(
+        self,
+        rows: Sequence[Sequence[int]],
+        decoding: GenerationConfig,
+        processor: LabelLists | None = None,
+    ) -> torch.Tensor:
         """The tokens of each prompt's answer, padded at the end; shape (prompts, new tokens).
+
+        Args:
+            processor: holds the model to certain tokens.
 
         Raises:
             OutOfMemoryError: there are too many.
@@ -121,7 +139,10 @@ class Seq2SeqBackend(LocalModel):
         with torch.inference_mode(), loading.out_of_memory():
             tokens, mask = self._padded(rows)
             generated: torch.Tensor = self.model.generate(
-                input_ids=tokens, attention_mask=mask.long(), generation_config=decoding
+                input_ids=tokens,
+                attention_mask=mask.long(),
+                generation_config=decoding,
+                logits_processor=None if processor is None else [processor],
             )
         return generated
 

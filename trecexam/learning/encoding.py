@@ -141,11 +141,17 @@ def _kept(path: Path) -> tuple[dict[bytes, Vectors], dict[bytes, float]]:
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as kept:
             texts, pairs = (kept[name].tobytes() for name in ("texts", "pairs"))
-            vectors, max_sims = kept["vectors"], kept["max_sims"].astype(np.float64).tolist()
+            vectors, max_sims = kept["vectors"], kept["max_sims"]
+        kinds = vectors.dtype, vectors.ndim, max_sims.dtype, max_sims.ndim
+        whole = np.isfinite(max_sims).all() and np.isfinite(vectors).all() and vectors.any(axis=-1).all()
+        if kinds != (np.float16, 2, np.float32, 1) or not whole:
+            return {}, {}
         digests = [texts[at : at + 16] for at in range(0, len(texts), 16)]
         of_pairs = [pairs[at : at + 16] for at in range(0, len(pairs), 16)]
-        return dict(zip(digests, vectors, strict=True)), dict(zip(of_pairs, max_sims, strict=True))
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        return dict(zip(digests, vectors, strict=True)), dict(
+            zip(of_pairs, max_sims.astype(np.float64).tolist(), strict=True)
+        )
+    except (OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile):
         return {}, {}
 
 

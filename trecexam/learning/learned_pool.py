@@ -28,8 +28,6 @@ from trecexam.line.official import Official, official_judgments
 from trecexam.tables.text import plural, shorten_list
 from trecexam.track import TrackFolder
 
-#: What learning writes into out/: machine labels are among these, so nothing is learned from them.
-LEARNED_QRELS = "learned.qrels"
 #: Of fewer judgments it is said that they are few.
 FEW = 50
 #: What to do about too few judgments.
@@ -148,7 +146,9 @@ def gather_data(
     with ExitStack() as stack:
         if source is not None:
             other = stack.enter_context(TrackLoader(TrackFolder.open(source))).load()
-            pools.append((other, official_judgments(other)))
+            if other.folder.root.resolve() == track.folder.root.resolve():
+                raise TrecexamError("is this track itself, whose judgments count already", path=source)
+            pools.append((other, _official(other, needed=True)))
             # Ratings of one grader say nothing about those of another.
             grades = grades and other.grader.identity == track.grader.identity
         (queries, n_encoded), *rest = sides = _gathered(pools, encoder, progress, grades=grades)
@@ -224,7 +224,7 @@ def _official(track: LoadedTrack, *, needed: bool) -> Official | None:
     if track.official is None and not needed and file is None:
         return None
     official = official_judgments(track)
-    if official.merged or file == track.folder.out / LEARNED_QRELS:
+    if official.written_by:
         raise TrecexamError(
             "labels of a machine are among these judgments; name the official ones that they were made from "
             "with `qrels` in [track]",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -83,19 +84,16 @@ class Verdict(BaseModel):
 
 
 def best_way(splits: Sequence[SplitFigures]) -> str:
-    """The way with the greatest mean tau over the splits; learning, only where its mean kappa is not below
-    another way's, and no other has its mean tau.
+    """Learning, where its mean tau over the splits is greater than each other way's, and its mean kappa not
+    below; else of the ways that it does not beat so the one with the greatest mean tau.
 
     Args:
         splits: at least one, each with the same ways.
     """
     means = {way: _means(splits, way) for way in splits[0].tau}
-    best = max((way for way in means if way != LEARNED), key=lambda way: means[way][0], default=LEARNED)
-    if LEARNED not in means or best == LEARNED:
-        return best
-    tau, kappa = means[LEARNED]
-    is_best = tau > means[best][0] and all(kappa >= other for _, other in means.values())
-    return LEARNED if is_best else best
+    tau, kappa = means.pop(LEARNED, (-math.inf, -math.inf))
+    unbeaten = [way for way, other in means.items() if other[0] >= tau or other[1] > kappa]
+    return max(unbeaten, key=lambda way: means[way][0], default=LEARNED)
 
 
 def verdict_basis(track: LoadedTrack, official: Official, encoder: Mapping[str, Any]) -> dict[str, str]:

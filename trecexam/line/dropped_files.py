@@ -17,7 +17,7 @@ from converters.nuggets import assigned_answer, has_nuggets
 from converters.ragval import AnswerRow, read_answers
 from converters.records import Response
 from converters.run import Run
-from converters.segment import Pool, response_passages, response_ranking, safe_name
+from converters.segment import Pool, Unit, response_id, response_passages, response_ranking, safe_name
 from trecexam.files.stamps import sniffed
 
 
@@ -31,6 +31,7 @@ class Dropped:
         by_prompt: whether some of its queries were found by their text.
         answers: where it holds whole answers, these, empty ones too.
         refused: lines of these that were not taken.
+        responses: where it holds generated responses, these, with the ids of their queries.
         generated: whether a system wrote it as its responses; it is no ranked run.
     """
 
@@ -39,6 +40,7 @@ class Dropped:
     by_prompt: bool = False
     answers: tuple[AnswerRow, ...] = ()
     refused: tuple[ConversionError, ...] = ()
+    responses: tuple[Response, ...] = ()
     generated: bool = True
 
 
@@ -47,15 +49,19 @@ def read_dropped(
     pool: Pool,
     query_texts: Mapping[str, str],
     *,
+    unit: Unit = "passage",
     whole: bool = False,
+    words: int | None = None,
     read_run: Callable[[Path], Run] | None = None,
 ) -> Dropped:
     """Reads a file of the drop folder.
 
     Args:
+        unit: what of a response's own text is graded as one.
         whole: the track's grader judges whole answers; then JSON that may be answers is.
         pool: what of a response stands in the pool.
         query_texts: query_id -> text; a response that names only its prompt is to one of these.
+        words: of a response that count; None for all.
         read_run: reads a TREC run; None for `converters.read`.
 
     Raises:
@@ -68,7 +74,7 @@ def read_dropped(
         # Here, a text with a query's id is an answer to it; and JSON is never a run.
         kind = "responses"
     if kind == "responses":
-        return _responses(path, pool, query_texts)
+        return _responses(path, pool, unit, query_texts, words)
     if kind == "grades":
         judged = _judged_answers(path)
         if judged is not None:
@@ -146,7 +152,7 @@ def _answers(path: Path, query_texts: Mapping[str, str]) -> Dropped:
 
 def _answer_id(row: AnswerRow) -> str:
     """The document id of a whole answer."""
-    return f"{safe_name(row.run_id)}/{safe_name(row.question_id)}"
+    return response_id(row.run_id, row.question_id)
 
 
 def _is_json(path: Path) -> bool:
@@ -156,7 +162,9 @@ def _is_json(path: Path) -> bool:
         return False
 
 
-def _responses(path: Path, pool: Pool, query_texts: Mapping[str, str]) -> Dropped:
+def _responses(
+    path: Path, pool: Pool, unit: Unit, query_texts: Mapping[str, str], words: int | None
+) -> Dropped:
     by_text: dict[str, str] = {}
     for query_id, text in query_texts.items():
         by_text.setdefault(text.strip(), query_id)
@@ -166,7 +174,10 @@ def _responses(path: Path, pool: Pool, query_texts: Mapping[str, str]) -> Droppe
     by_prompt = any(not response.query_id for response in responses)
     rows: list[tuple[str, str, float]] = []
     texts: dict[str, str] = {}
+    known: list[Response] = []
     for response in responses:
+        if words is not None:
+            response = response.truncated(words)
         if not response.query_id:
             known_id = by_text.get(response.query_text.strip())
             if known_id is None:
@@ -176,12 +187,13 @@ def _responses(path: Path, pool: Pool, query_texts: Mapping[str, str]) -> Droppe
                     f"no query of this track has the text '{response.query_text[:60]}'; add query ids",
                 )
             response = response._replace(query_id=known_id)
+        known.append(response)
         if pool != "citations":
-            texts.update((passage.doc_id, passage.text) for passage in response_passages(response))
-        rows += response_ranking(response, pool)
+            texts.update((passage.doc_id, passage.text) for passage in response_passages(response, unit=unit))
+        rows += response_ranking(response, pool, unit=unit)
     if not rows:
         raise ConversionError(path, None, 'no citations in it, and `pool` in [track] is "citations"')
-    return Dropped(_run_of(path, names, rows), texts, by_prompt)
+    return Dropped(_run_of(path, names, rows), texts, by_prompt, responses=tuple(known))
 
 
 def _one_run(path: Path, names: Sequence[str]) -> None:

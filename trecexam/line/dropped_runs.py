@@ -12,6 +12,7 @@ from typing import NamedTuple
 from converters.errors import ConversionError
 from converters.lines import iter_lines
 from converters.ragval import AnswerRow
+from converters.records import Response
 from converters.run import Run
 from trecexam.bank import Bank
 from trecexam.files.cache import FileCache
@@ -46,6 +47,7 @@ class TakenRuns(NamedTuple):
     own_texts: Mapping[str, str]
     answers: Mapping[str, tuple[AnswerRow, ...]]
     generated: frozenset[str]
+    responses: Mapping[str, tuple[Response, ...]]
     notes: tuple[str, ...]
 
 
@@ -77,18 +79,21 @@ class DroppedRuns:
             hold: files that are being written now; their earlier content, if any, still counts.
         """
         self._forget_prompts(query_texts)
-        pool = self.folder.config.track.pool
+        settings = self.folder.config.track
         read = partial(
             read_dropped,
-            pool=pool,
+            pool=settings.pool,
+            unit=settings.unit,
             query_texts=query_texts,
             whole=self.whole_answers,
+            words=self.folder.config.track.truncate,
             read_run=self.columns.read,
         )
         texts = hashlib.sha256(json.dumps(sorted(query_texts.items())).encode()).hexdigest()
         runs: dict[Path, Run] = {}
         contents: dict[Path, RunContent] = {}
         answers: dict[Path, tuple[AnswerRow, ...]] = {}
+        responses: dict[Path, tuple[Response, ...]] = {}
         own: dict[str, str] = {}
         generated: set[Path] = set()
         left_out: dict[tuple[str, ...], list[Path]] = {}
@@ -127,6 +132,8 @@ class DroppedRuns:
             own.update(dropped.texts)
             if dropped.generated:
                 generated.add(path)
+            if dropped.responses:
+                responses[path] = tuple(row for row in dropped.responses if row.query_id in bank.items)
         names = name_runs({path: run.name for path, run in runs.items()}, self.folder.runs)
         files = {names[path]: path for path in sorted(runs, key=names.__getitem__)}
         return TakenRuns(
@@ -136,6 +143,7 @@ class DroppedRuns:
             own,
             {name: answers[path] for name, path in files.items() if path in answers},
             frozenset(names[path] for path in generated),
+            {name: responses[path] for name, path in files.items() if path in responses},
             (*self._left_out(left_out, runs), *self._twice(runs)),
         )
 

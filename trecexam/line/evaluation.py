@@ -25,8 +25,9 @@ from trecexam.scores.evaluate import Evaluate, OfficialJudgments, RubricJudgment
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.leaderboard import leaderboard as leaderboard_of
 from trecexam.scores.measures import DIVERSITY
+from trecexam.scores.support import SUPPORT
 from trecexam.scores.values import MeasureValues
-from trecexam.tables.text import shorten_list
+from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
     from trecexam.line.measure_names import MeasureLike
@@ -45,7 +46,8 @@ def rubric_values(
     at = scores.min_rating if min_rating is None else min_rating
     names = track.measures if measures is None else list(measures)
     check_importance(names, track.bank, track.bank_files)
-    computed = [measure(name) for name in names]
+    all_measures = [measure(name) for name in names]
+    computed = [each for each in all_measures if each.NAME not in SUPPORT]
     columns = [each for each in computed if supported(each)]
     others = [each for each in computed if not supported(each)]
     probable = needing(track, computed)
@@ -61,7 +63,26 @@ def rubric_values(
 
     own = measures is None and min_rating is None
     cache = track.evaluated.own("rubric") if own else track.evaluated.other(tuple(names), min_rating)
-    return _values(track, cache, computed, track.sheets, prepare)
+    values = _values(track, cache, computed, track.sheets, prepare)
+    return values if computed == all_measures else _with_support(track, values, _printed(all_measures))
+
+
+def _with_support(track: LoadedTrack, values: MeasureValues, names: Sequence[str]) -> MeasureValues:
+    """The values of these measures, those of support among them.
+
+    Raises:
+        TrecexamError: no support is graded here.
+    """
+    if track.support is None:
+        raise TrecexamError(
+            f"{next(name for name in names if name in SUPPORT)} needs a section [support] in trecexam.toml, "
+            "which may be empty",
+            path=track.folder.config_path,
+        )
+    of_support = track.support.values(values.runs, values.query_ids)
+    both = [of_support if name in SUPPORT else values for name in names]
+    matrices = [each.matrix(name) for each, name in zip(both, names, strict=True)]
+    return replace(values, measures=tuple(names), array=np.stack(matrices, axis=2))
 
 
 def official_values(
@@ -167,7 +188,17 @@ def leaderboard(
     if measures is not None:
         names = board.measures
         known = (*without_vital(names, track.bank), *without_probabilities(track, names))
-    return replace(board, cautions=(*known, *above))
+    return replace(board, cautions=(*known, *above, *_unsupported(track, board)))
+
+
+def _unsupported(track: LoadedTrack, board: Leaderboard) -> tuple[str, ...]:
+    """A line on runs that are no generated responses, by measures of what these cite."""
+    of_support = [name for name in board.measures if name in SUPPORT]
+    ranked = [row for row in board.rows if row.run not in track.responses]
+    if not of_support or not ranked:
+        return ()
+    some = f"{len(ranked):,} of {plural(len(board.rows), 'run')}"
+    return (f"{some}: no generated responses, so 0 in {', '.join(of_support)}",)
 
 
 def own_leaderboard(track: LoadedTrack) -> Leaderboard:

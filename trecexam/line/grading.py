@@ -125,19 +125,35 @@ class Grading:
             GraderError: the grader cannot go on; what it graded is stored.
         """
         total = track.counts.missing if only is None else count_missing(track, only)
+        ordered = self._ordered(track, only, places, all_cells=all_cells) if total else None
+        missing = missing_cells(track, only) if ordered is None else ordered
+        return self.run_cells(missing, total, progress, stop, ordered)
+
+    def run_cells(
+        self,
+        missing: Iterable[Cell],
+        total: int,
+        progress: Callable[[Progress], None] | None = None,
+        stop: Callable[[], bool] | None = None,
+        ordered: UsefulCells | None = None,
+    ) -> Graded:
+        """As `run`, of these cells, of which there are `total`.
+
+        Args:
+            ordered: they are these, which are told what was graded.
+        """
         graded, complete, why = 0, True, ""
         cut_texts = traits_of(self._grader).cut_texts
         cut_before = cut_texts()
         self._used = Usage()
         if not total:
             return Graded(0)
-        ordered = self._ordered(track, only, places, all_cells=all_cells)
-        cells = iter(missing_cells(track, only) if ordered is None else ordered)
+        cells = iter(missing)
         first = next(cells, None)
         if first is None:
             # All that is missing is left out: no model is loaded for it, and no server asked.
             return Graded(0)
-        missing: Iterable[Cell] = chain((first,), cells)
+        missing = chain((first,), cells)
         meter = self._meter()
         ends = float("inf")
         if meter is not None:
@@ -191,9 +207,13 @@ class Grading:
 
     def estimate(self, track: LoadedTrack) -> Estimate:
         """What it would take to grade all cells without a grade; asks nobody."""
+        return self.estimate_cells(missing_cells(track), track.counts.missing)
+
+    def estimate_cells(self, missing: Iterable[Cell], total: int) -> Estimate:
+        """As `estimate`, of these cells, of which there are `total`."""
         self._meter()
         estimate = traits_of(self._grader).estimate
-        return Estimate(track.counts.missing) if estimate is None else estimate(missing_cells(track))
+        return Estimate(total) if estimate is None else estimate(missing)
 
     def _record(self, batch: Sequence[tuple[Cell, Answer]]) -> None:
         """Stores a batch of answers in one transaction."""

@@ -14,7 +14,7 @@ from converters.errors import ConversionError
 from converters.gold import KIND as GOLD
 from converters.ir_dataset import dataset_qrels, dataset_queries
 from converters.ragval import AnswerRow
-from converters.records import HumanRating, Item, Qrel
+from converters.records import HumanRating, Item, Qrel, Response
 from converters.run import Run
 from trecexam.bank import Bank
 from trecexam.bank.asked import QUERY, asked
@@ -50,6 +50,7 @@ class TrackInputs:
         run_contents: display name -> a token that changes when the run's content does.
         answers: of runs that are whole answers, the answers to questions of the bank, by display name.
         generated: display names of the runs that are generated responses, whatever of these is pooled.
+        responses: of these runs, their responses to queries of the bank, by display name.
         own_texts: doc_id -> text of the passages that generated responses amount to.
         official: the official judgments, None where there are none.
         official_ranks: run name -> official rank (1 is best), None where there are none.
@@ -66,6 +67,7 @@ class TrackInputs:
     run_files: Mapping[str, Path]
     run_contents: Mapping[str, RunContent]
     generated: frozenset[str]
+    responses: Mapping[str, tuple[Response, ...]]
     own_texts: Mapping[str, str]
     answers: Mapping[str, tuple[AnswerRow, ...]]
     official: tuple[Qrel, ...] | None
@@ -182,6 +184,7 @@ class InputReader:
             dropped.files,
             dropped.contents,
             dropped.generated,
+            dropped.responses,
             dropped.own_texts,
             dropped.answers,
             official,

@@ -20,8 +20,9 @@ from trecexam.line.inputs import TrackInputs
 from trecexam.line.overrides import Overrides
 from trecexam.line.pool import PooledQuery
 from trecexam.line.sheets import Counts, GradeSheet, count_cells
-from trecexam.line.sources import sources_beside
+from trecexam.line.sources import written_by
 from trecexam.line.stored_grades import StoredGrades
+from trecexam.line.support import SupportCells
 from trecexam.line.value_cache import EvaluatedMeasures
 from trecexam.line.versions import versions
 from trecexam.track import TrackFolder
@@ -57,6 +58,7 @@ class LoadedTrack(TrackInputs):
         grades: what the grader wrote, as it is stored.
         evaluated: values of measures, kept from one loaded track to the next.
         kept: other values, see `derived`.
+        support: sentences of responses and what they cite; None where the settings have no [support].
     """
 
     folder: TrackFolder
@@ -72,6 +74,7 @@ class LoadedTrack(TrackInputs):
     grades: StoredGrades
     evaluated: EvaluatedMeasures
     kept: DerivedValues
+    support: SupportCells | None = None
 
     @cached_property
     def part_digests(self) -> Mapping[Part, str]:
@@ -83,9 +86,14 @@ class LoadedTrack(TrackInputs):
         """
         shown = self.folder.shown
         official, ranks = self.folder.qrels(), self.folder.official_leaderboard()
-        merged = official is not None and sources_beside(official).exists()
+        merged = official is not None and written_by(official) is not None
         return {
-            "cells": _digest([sheet.digest.hex() for sheet in self.sheets.values()]),
+            "cells": _digest(
+                [
+                    *(sheet.digest.hex() for sheet in self.sheets.values()),
+                    *([] if self.support is None else [self.support.digest]),
+                ]
+            ),
             "people": _digest(self.overrides.decisions),
             "runs": _digest(
                 [

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from trecexam.config import TrackConfig
 from trecexam.graders import Grader
+from trecexam.graders.support import create_support
 from trecexam.graders.traits import GraderTraits
 from trecexam.line.cell_order import ItemPlaces
 from trecexam.line.derived import DerivedValues
@@ -25,6 +26,7 @@ from trecexam.line.steady_inputs import steady_inputs
 from trecexam.line.store import GradeStore
 from trecexam.line.stored_grades import StoredGrades
 from trecexam.line.stored_sheets import sheets_of, with_new_grades
+from trecexam.line.support import SupportCells, load_support, statements_of, with_codes
 from trecexam.line.texts import Texts
 from trecexam.line.track_grader import TrackGrader
 from trecexam.line.track_pool import track_pool
@@ -203,14 +205,29 @@ class TrackLoader:
             grades=grades,
             evaluated=self._evaluated,
             kept=self._kept,
+            support=self._support(inputs) if select_runs is None else None,
         )
+
+    @cached_property
+    def support_grader(self) -> Grader:
+        """Who says whether cited passages support what cites them."""
+        return create_support(self.folder.config.support, self.folder.root, self.folder.config.ray)
+
+    def _support(self, inputs: TrackInputs) -> SupportCells | None:
+        if not self.config.grades_support:
+            return None
+        citations = self.config.support.citations
+        statements = statements_of(inputs.responses, citations)
+        return load_support(statements, citations, self._texts, StoredGrades(self.store, self.support_grader))
 
     def refreshed(self, track: LoadedTrack) -> LoadedTrack:
         """The same track with the grades that came since for cells without one, or with an error."""
         grades = StoredGrades(self.store, self.grader)
         self._sheets = with_new_grades(track.sheets, grades)
-        fresh = replace(track, sheets=self._sheets, grades=grades)
-        # What else was loaded before may lack these grades.
+        return self._followed(track, replace(track, sheets=self._sheets, grades=grades))
+
+    def _followed(self, track: LoadedTrack, fresh: LoadedTrack) -> LoadedTrack:
+        """What comes after `track`; what else was loaded before may lack its grades."""
         is_last = self._last is not None and self._last[1] is track
         self._last = (self._last[0], fresh) if self._last is not None and is_last else None
         return fresh
@@ -237,6 +254,25 @@ class TrackLoader:
         outcome = self.grading.run(track, progress, stop, only, places, all_cells=all_cells)
         return self.refreshed(track), outcome
 
+    @cached_property
+    def support_grading(self) -> Grading:
+        """The grader of support at work."""
+        return Grading(self.support_grader, lambda: self.store)
+
+    def grade_support(
+        self,
+        track: LoadedTrack,
+        progress: Callable[[Progress], None] | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> tuple[LoadedTrack, Graded]:
+        """As `grade`, of responses' sentences with what they cite, where the settings have [support]."""
+        if track.support is None:
+            return track, Graded(0)
+        missing = list(track.support.missing())
+        outcome = self.support_grading.run_cells(missing, len(missing), progress, stop)
+        support = with_codes(track.support, StoredGrades(self.store, self.support_grader))
+        return self._followed(track, replace(track, support=support)), outcome
+
     def keep_codes(self, track: LoadedTrack) -> None:
         """Keeps the codes of a loaded track for the next process, where its store is open to write."""
         kept_codes = self.track_grader.kept_codes
@@ -247,8 +283,9 @@ class TrackLoader:
     def forget_errors(self) -> int:
         """Drops the grader's answers with the status "error"; how many. The track must be loaded again."""
         self._sheets, self._last = {}, None
-        grader_id = StoredGrades(self.store, self.grader).grader_id
-        return 0 if grader_id is None else self.store.forget(grader_id, "error")
+        graders = [self.grader, *([self.support_grader] if self.config.grades_support else [])]
+        ids = [StoredGrades(self.store, grader).grader_id for grader in graders]
+        return sum(self.store.forget(grader_id, "error") for grader_id in ids if grader_id is not None)
 
 
 @contextmanager

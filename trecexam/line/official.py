@@ -12,7 +12,7 @@ import converters
 from converters.records import Qrel
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import Rejected
-from trecexam.line.sources import sources_beside
+from trecexam.line.sources import written_by
 from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
@@ -27,12 +27,12 @@ class Official:
     Attributes:
         source: the file, as people see it; or the dataset.
         rows: the judgments, in the file's order.
-        merged: whether `trecexam fill` wrote them, as the file beside it says.
+        written_by: the command that wrote them, see `written_by`; None: people did.
     """
 
     source: str
     rows: tuple[Qrel, ...]
-    merged: bool = False
+    written_by: str | None = None
 
     @cached_property
     def labels(self) -> Mapping[str, Mapping[str, int]]:
@@ -54,9 +54,10 @@ class Official:
     def warnings(self) -> tuple[str, ...]:
         """What makes these judgments other than people's judgments of all that they name, a line each."""
         lines = []
-        if self.merged:
+        if self.written_by:
             lines.append(
-                f"{self.source}: `trecexam fill` wrote it, so labels of a machine are among the judgments"
+                f"{self.source}: `trecexam {self.written_by}` wrote it, so labels of a machine are among the "
+                "judgments"
             )
         negative = sum(label < 0 for labels in self.labels.values() for label in labels.values())
         if negative:
@@ -98,7 +99,7 @@ def read_official(path: Path) -> Official:
     Raises:
         ConversionError: it cannot be read; with its line.
     """
-    return Official(str(path), tuple(converters.read(path, "qrels")), sources_beside(path).exists())
+    return Official(str(path), tuple(converters.read(path, "qrels")), written_by(path))
 
 
 def official_judgments(track: LoadedTrack) -> Official:
@@ -120,9 +121,9 @@ def official_judgments(track: LoadedTrack) -> Official:
             path=folder.root,
         )
     rows, source = track.official, str(folder.config.track.dataset) if file is None else folder.shown(file)
-    merged = file is not None and sources_beside(file).exists()
+    command = None if file is None else written_by(file)
     # Kept, with the labels by query that it makes of its rows.
-    return track.derived("official judgments", ("official",), lambda: Official(source, rows, merged))
+    return track.derived("official judgments", ("official",), lambda: Official(source, rows, command))
 
 
 def shown_error(folder: TrackFolder, error: TrecexamError) -> str:

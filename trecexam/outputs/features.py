@@ -13,6 +13,7 @@ from trecexam.features.leaderboard.outputs import LEADERBOARD
 from trecexam.features.learn.outputs import LEARNING
 from trecexam.features.override.outputs import OVERRIDE
 from trecexam.features.ragval.extra_outputs import RAGVAL
+from trecexam.features.support.outputs import SUPPORT_FEATURE
 from trecexam.line.output_files import Feature
 
 #: In the order of the manifest, and of the sections of the report.
@@ -28,5 +29,6 @@ FEATURES: tuple[Feature, ...] = (
     DISAGREEMENTS,
     ERAG,
     RAGVAL,
+    SUPPORT_FEATURE,
     EXAMS,
 )

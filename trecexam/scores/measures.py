@@ -12,7 +12,9 @@ import ir_measures
 from ir_measures import Measure
 from ir_measures.providers.base import NOT_PROVIDED
 
+import trecexam.scores.support_measures  # noqa: F401  registers SupportP, SupportR, SupportF1
 from trecexam.scores.cover import NUGGET_SCORES  # registers Cover and nCover
+from trecexam.scores.support import SUPPORT
 
 #: Measures on subtopics (here: items), computed by ndeval.
 DIVERSITY = frozenset(
@@ -51,6 +53,12 @@ def measure(name: str | Measure, *, official: bool = False) -> Measure:
     """
     parsed = name if isinstance(name, Measure) else _parse(name)
     _check_parameters(parsed)
+    if parsed.NAME in SUPPORT:
+        if official:
+            raise ValueError(
+                f"{parsed} is of responses and what they cite, which official judgments don't have"
+            )
+        return parsed
     _check_provider(parsed)
     if official and parsed.NAME in COVER:
         raise ValueError(

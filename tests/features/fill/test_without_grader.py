@@ -409,7 +409,7 @@ def test_where_another_way_is_better_that_one_fills_loudly_unless_somebody_insis
 ) -> None:
     prefer(validated, way)
     said = fill(capsys, validated, "--by", "learned")
-    assert f"NOT filled by learned labels, but by {way}, which is better" in said
+    assert f"NOT filled by learned labels, but by {way}, which they do not beat" in said
     assert f"{way} (mean tau 0.900" in said
     assert "against learned (mean tau 0.100" in said
     assert {row["source"] for row in sources(validated)} == {"human", source}
@@ -508,3 +508,29 @@ def test_a_grader_that_gives_probabilities_has_expected_labels_by_its_rule(tmp_p
             chances[0][r] * chances[1][s] * rule[max(r, s)] for r, s in itertools.product(range(6), repeat=2)
         )
         assert label == f"{expected:.4f}"
+
+
+def test_labels_that_were_learned_do_not_pass_for_peoples(
+    track: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["learn", str(track)]) == 0
+    learned, merged = track / "out" / "learned.qrels", track.parent / "again.qrels"
+    capsys.readouterr()
+    assert run(["fill", str(track), "--qrels", str(learned), "--by", "learned", "-o", str(merged)]) == 2
+    assert "`trecexam learn` wrote it, as learned.json beside it says" in capsys.readouterr().err
+    assert not merged.exists()
+
+
+def test_what_is_stored_is_never_overwritten(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = track / ".trecexam" / "grades.sqlite"
+    before = store.read_bytes()
+    assert run(["fill", str(track), "--by", "label:1", "-o", str(store)]) == 2
+    assert "is among what the track stores" in capsys.readouterr().err
+    assert store.read_bytes() == before
+
+
+def test_expected_labels_are_said_to_be_whole_where_one_label_fills(
+    validated: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prefer(validated, "label:1")
+    assert "whole ones, in spite of --expected" in fill(capsys, validated, "--by", "learned", "--expected")

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from learnable import WordEncoder, make_learnable
 
@@ -105,11 +106,28 @@ def test_a_new_passage_is_encoded_and_no_other(learnable: Path, encoder: WordEnc
     assert len(encoder.encoded) == 2  # and its query, for its tokens
 
 
-def test_kept_vectors_that_cannot_be_read_are_made_again(learnable: Path) -> None:
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda kept, path: path.write_bytes(path.read_bytes()[:100]),
+        lambda kept, path: (np.save(npy := path.with_suffix(".npy"), np.ones(3)), npy.replace(path)),
+        lambda kept, path: np.savez(path, **{**kept, "vectors": kept["vectors"][:, 0]}),
+        lambda kept, path: np.savez(path, **{**kept, "vectors": kept["vectors"].astype(str)}),
+        lambda kept, path: np.savez(path, **{**kept, "vectors": np.full_like(kept["vectors"], np.nan)}),
+        lambda kept, path: np.savez(path, **{**kept, "vectors": np.zeros_like(kept["vectors"])}),
+        lambda kept, path: np.savez(path, **{**kept, "max_sims": np.float32(1)}),
+    ],
+    ids=["half", "another file", "one number each", "text", "no numbers", "zeros", "one late interaction"],
+)
+def test_kept_vectors_that_cannot_be_read_are_made_again(
+    learnable: Path, damage: Callable[[dict[str, np.ndarray], Path], object]
+) -> None:
     assert run(["learn", str(learnable)]) == 0
     before = (learnable / "out" / "learned.tsv").read_bytes()
-    (kept,) = (learnable / ".trecexam").glob("encoded-*.npz")
-    kept.write_bytes(kept.read_bytes()[:100])
+    (path,) = (learnable / ".trecexam").glob("encoded-*.npz")
+    with np.load(path) as kept:
+        damage(dict(kept), path)
+    (learnable / "out" / "learned.tsv").unlink()
     assert run(["learn", str(learnable)]) == 0
     assert (learnable / "out" / "learned.tsv").read_bytes() == before
 
@@ -244,6 +262,15 @@ def test_labels_of_a_machine_are_not_learned_from(
     assert "labels of a machine are among these judgments" in said(capsys, learnable, status=2)
 
 
+def test_another_track_is_not_the_same_and_its_labels_are_not_a_machines(
+    learnable: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "is this track itself" in said(capsys, learnable, "--from", learnable / "runs" / "..", status=2)
+    other = make_learnable(tmp_path / "other")
+    (other / "qrels.txt.sources.tsv").write_text("")
+    assert "labels of a machine are among" in said(capsys, learnable, "--from", other, status=2)
+
+
 def test_another_tracks_judgments_are_a_start_for_one_that_has_none(learnable: Path, tmp_path: Path) -> None:
     bare = make_learnable(tmp_path / "bare", queries=2)
     truth = judgments(bare)
@@ -319,3 +346,21 @@ def test_a_query_without_a_text_stops_no_other(learnable: Path, capsys: pytest.C
         assert "1 query ('q0') without a text: left out, but for the official lines" in error
     assert {row["query_id"] for row in learned(learnable)} == {"q1", "q2", "q3", "q4"}
     assert " q0-d01 " in (learnable / "out" / "learned.qrels").read_text()
+
+
+def test_a_leaderboard_of_runs_that_are_gone_goes_last(
+    learnable: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = (learnable / "trecexam.toml").read_text()
+    (learnable / "trecexam.toml").write_text(config.replace("[track]", "[track]\npool_judged = true"))
+    assert run(["learn", str(learnable)]) == 0
+    for path in (learnable / "runs").iterdir():
+        path.unlink()
+    table = learnable / "out" / "learned.tsv"
+    table.unlink()
+    table.mkdir()
+    said(capsys, learnable, status=2)
+    assert (learnable / "out" / "learned-leaderboard.tsv").exists()
+    table.rmdir()
+    said(capsys, learnable)
+    assert not (learnable / "out" / "learned-leaderboard.tsv").exists()

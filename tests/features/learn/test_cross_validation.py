@@ -295,3 +295,11 @@ def test_teams_are_left_out_as_the_file_says(learnable: Path, tmp_path: Path) ->
         pytest.raises(trecexam.TrecexamError, match="none of its runs"),
     ):
         track.cross_validate(teams=teams, resamples=10)
+
+
+@pytest.mark.parametrize(("option", "value"), [("--seed", "-1"), ("--known", "nan"), ("--known", "1")])
+def test_numbers_that_are_none_are_refused_in_a_line(
+    learnable: Path, capsys: pytest.CaptureFixture[str], option: str, value: str
+) -> None:
+    assert run(["learn", str(learnable), "--cross-validate", option, value]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1

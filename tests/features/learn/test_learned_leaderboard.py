@@ -213,3 +213,12 @@ def test_an_update_that_learns_has_the_section_at_once(learnable: Path) -> None:
     assert b"Leaderboard by learned labels" in report
     manifest = json.loads((learnable / "out" / "manifest.json").read_text())
     assert manifest["outputs"]["report.html"] == sha256(report)
+
+
+def test_two_judgments_of_one_query_have_correlations_and_each_remark_is_made_once(
+    learnable: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (learnable / "qrels.txt").write_text("q0 0 q0-d01 0\nq0 0 q0-d02 2\nq0 0 q0-d04 -1\n")
+    out, err = printed(capsys, "correlate", learnable, "--learned")
+    assert table(out)[0]["measure"] == "learned nDCG@10"
+    assert err.count("negative label") == 1

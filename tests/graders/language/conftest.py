@@ -15,7 +15,8 @@ from tiny_models import save_gpt2, save_llama, save_mt5, save_t5
 from trecexam.graders import Cell
 from trecexam.graders.prompts import published
 
-WORDS = sorted(set(re.findall("[a-z]+", " ".join(prompt.template for prompt in published().values()))))
+_TEXTS = [prompt.template for prompt in published().values() if prompt.group == 1]
+WORDS = sorted(set(re.findall("[a-z]+", " ".join(_TEXTS))))
 
 
 @pytest.fixture(scope="session")

@@ -94,10 +94,10 @@ def test_choices_are_those_of_an_exhaustive_search_in_every_architecture(
         # Some models of transformers warn of themselves.
         warnings.simplefilter("ignore")
         grader = made(saved(tmp_path / name, name, tokenizer), "causal")
-        jobs = grader._prepare(cells[:6], [])
+        jobs = grader._prepare([*zip(cells[:6])], [])
         answers = [answer for answer, _ in grader.prompts["question"].answers]
         for job, row in zip(jobs, grader.backend.score(jobs, answers)(), strict=True):
-            assert row == pytest.approx(exhaustive(grader, job.cell), abs=2e-3)
+            assert row == pytest.approx(exhaustive(grader, job.cells[0]), abs=2e-3)
     shares = can_share(grader.backend.model.config, 64)  # type: ignore[attr-defined]
     assert shares == (name in SHARING)
 

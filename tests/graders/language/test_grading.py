@@ -204,7 +204,7 @@ def test_hashes_of_weights_are_remembered_by_size_and_time(
 def test_a_nugget_is_asked_with_the_nugget_prompt(models: dict[str, Path]) -> None:
     grader = made(models["t5"], "seq2seq")
     cells = [ask("a passage", "what is it?", 1), ask("a passage", "it is", 2, kind="nugget")]
-    jobs = grader._prepare(cells, [])
+    jobs = grader._prepare([*zip(cells)], [])
     assert [job.prompt.name for job in jobs] == [
         "QuestionSelfRatedUnanswerablePromptWithChoices",
         "NuggetSelfRatedPrompt",

@@ -48,10 +48,10 @@ def test_log_probabilities_are_transformers_own(
     models: dict[str, Path], cells: list[Cell], name: str, model: str
 ) -> None:
     grader = made(models[model], name)
-    jobs = grader._prepare(cells[:9], [])
+    jobs = grader._prepare([*zip(cells[:9])], [])
     answers = [answer for answer, _ in grader.prompts["question"].answers]
     for job, row in zip(jobs, grader.backend.score(jobs, answers)(), strict=True):
-        assert row == pytest.approx(exhaustive(grader, job.cell), abs=1e-4)
+        assert row == pytest.approx(exhaustive(grader, job.cells[0]), abs=1e-4)
 
 
 @pytest.mark.parametrize(("name", "model"), KINDS)
@@ -60,7 +60,7 @@ def test_answers_of_several_tokens_are_scored_whole(
 ) -> None:
     grader = made(models[model], name, prompt="UMBRELA")
     cell = cells[0]._replace(text="a document", item=cells[0].item._replace(kind="query"))
-    jobs = grader._prepare([cell], [])
+    jobs = grader._prepare([(cell,)], [])
     answers = [answer for answer, _ in grader.prompts["query"].answers]
     assert len(jobs[0].tokens) < grader.max_length
     assert grader.backend.score(jobs, answers)()[0] == pytest.approx(exhaustive(grader, cell), abs=1e-4)

@@ -206,8 +206,9 @@ def test_graders_say_what_they_need(
 def test_prompts_are_listed_with_their_sources(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["graders", "--prompts", "--json"]) == 0
     rows = {row["prompt"]: row for row in json.loads(capsys.readouterr().out)}
-    assert len(rows) == 14
+    assert len(rows) == 17
     assert rows["Thomas"]["ratings"] == "0..2"
+    assert [rows[name]["ratings"] for name in ("NuggetAssign", "NuggetAssign2")] == ["0, 3, 5", "0, 5"]
     assert rows["NuggetExtractionPrompt"]["decode"] == "beam"
     assert "arXiv 2406.06519" in rows["UMBRELA"]["source"]
 

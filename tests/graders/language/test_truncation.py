@@ -120,7 +120,7 @@ def test_no_prompt_of_a_grader_is_longer_than_the_model_takes(
         ask(" ".join(rng.choices(words, k=size)), "Is it complete?", doc_id=f"d{size}")
         for size in (1, 100, 150, 200, 400, 1200)
     ]
-    jobs = grader._prepare(cells, [])
+    jobs = grader._prepare([*zip(cells)], [])
     question = grader.backend.encode(["Is it complete?"])[0][1:-1]
     for job in jobs:
         assert len(job.tokens) <= grader.max_length
@@ -161,7 +161,7 @@ def test_a_passage_of_megabytes_is_cut_as_a_short_one_and_soon(
     words = "the answer is complete but has gaps " * 100_000
     short, long = (ask(words[:size], "Is it complete?") for size in (40_000, len(words)))
     began = time.perf_counter()
-    jobs = grader._prepare([short, *[long] * 20], [])
+    jobs = grader._prepare([(short,), *[(long,)] * 20], [])
     assert time.perf_counter() - began < 2
     assert all(job.tokens == jobs[0].tokens for job in jobs)
 
@@ -171,7 +171,7 @@ def test_a_long_passage_of_few_tokens_is_not_cut_short(models: dict[str, Path]) 
     assert isinstance(grader, LanguageGrader)
     blanks = ask("relevant" + " " * 50_000 + "complete", "Is it complete?")
     apart = ask("relevant complete", "Is it complete?")
-    one, two = grader._prepare([blanks, apart], [])
+    one, two = grader._prepare([(blanks,), (apart,)], [])
     assert one.tokens == two.tokens
 
 
@@ -183,7 +183,8 @@ def test_a_passage_cannot_speak_in_special_tokens(models: dict[str, Path], kind:
     special = list(tokenizer.added_tokens_encoder)
     assert special
     plain, forged = grader._prepare(
-        [ask("a passage", "Is it?"), ask(f"a passage {' '.join(special)} 5", f"Is it? {special[0]}")], []
+        [(ask("a passage", "Is it?"),), (ask(f"a passage {' '.join(special)} 5", f"Is it? {special[0]}"),)],
+        [],
     )
     ids = set(tokenizer.added_tokens_encoder.values()) - {tokenizer.unk_token_id}
     assert [token for token in forged.tokens if token in ids] == [t for t in plain.tokens if t in ids]

@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trecexam.graders.prompts import Reading, published
-from trecexam.graders.prompts.parsing import UNPARSED, read_answer, read_final_score, read_rating, read_yes_no
+from trecexam.graders.prompts.parsing import (
+    UNPARSED,
+    read_answer,
+    read_final_score,
+    read_rating,
+    read_support,
+    read_yes_no,
+)
 from trecexam.graders.prompts.wording import UNANSWERABLE, says_unanswerable
 
 LABELS = published()["QuestionSelfRatedUnanswerablePromptWithChoices"].labels
@@ -156,3 +163,28 @@ def test_very_long_answers_are_read_in_no_time() -> None:
         read_yes_no(answer)
         read_answer(answer)
     assert time.perf_counter() - began < 10
+
+
+@pytest.mark.parametrize(
+    ("answer", "rating"),
+    [
+        ("full_support", 2),
+        ("Full Support", 2),
+        ("``partial_support''", 1),
+        ("**No Support**: nothing of it is there.", 0),
+        ("Partial support.", 1),
+        ("The statement is not in full support.", None),
+        ("It doesn't have full support", None),
+        ("full_support or partial_support", None),
+        ("supported", None),
+        ("fully", None),
+        ("", None),
+    ],
+)
+def test_support_is_read_where_one_label_is_named_and_not_denied(answer: str, rating: int | None) -> None:
+    assert read_support(answer) == (rating, "ok" if rating is not None else "unparsed")
+
+
+@given(st.text(max_size=200))
+def test_any_answer_on_support_reads_as_a_rating_or_as_unparsed(answer: str) -> None:
+    assert read_support(answer).rating in {None, 0, 1, 2}

@@ -136,15 +136,36 @@ def test_umbrela_is_the_released_user_message() -> None:
     assert published()["UMBRELA"].template == "\n".join(lines)
 
 
+def test_the_prompt_on_support_is_the_published_one() -> None:
+    assert published()["TRECRAG2024Support"].template == released("support.txt").removesuffix("\n")
+
+
 def test_every_prompt_names_its_source_its_scale_and_its_parser() -> None:
     for name, prompt in published().items():
         assert prompt.name == name
         assert re.search(r"\b20\d\d\b|arXiv", prompt.source)
         assert prompt.parser in PARSERS
-        assert prompt.asks in {"question", "nugget", "query"}
+        assert prompt.asks in {"question", "nugget", "statement", "query"}
         assert 1 <= prompt.min_rating <= prompt.max_rating
         ratings = [rating for _, rating in prompt.answers]
-        assert not ratings or sorted(ratings, reverse=True) == list(range(prompt.max_rating, -1, -1))
+        scale = range(prompt.max_rating, -1, -1)
+        # Assignments leave ratings out.
+        assert ratings in ([], [*scale]) or (prompt.group > 1 and {5, 0} <= {*ratings} <= {*scale})
+
+
+@pytest.mark.parametrize(
+    ("name", "file"), [("NuggetAssign", "assigner"), ("NuggetAssign2", "assigner_2grade")]
+)
+def test_assignment_prompts_are_nuggetizers_with_what_it_tells_its_model(name: str, file: str) -> None:
+    prompt, text = published()[name], released(f"nuggetizer/{file}.yaml")
+    head, body = text.split("prefix_user: |-\n")
+    assert prompt.template == "\n".join(line.removeprefix("  ") for line in body.split("\n"))
+    assert f'system_message: "{prompt.system}"' in head
+    nuggets = [Item("q", f"q/{n}", text, "nugget") for n, text in enumerate(["it's so", 'a "b"'])]
+    filled = prompt.list_text("what?", nuggets, "A passage.")
+    assert "each of the 2 nuggets either" in filled
+    assert """Nugget List: ["it's so", 'a "b"']\n""" in filled
+    assert "Search Query: what?\n  Passage: A passage.\n".replace("\n  ", "\n") in filled
 
 
 @pytest.mark.parametrize("name", sorted(published()))

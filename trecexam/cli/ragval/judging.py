@@ -12,7 +12,7 @@ import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import json_option, track_argument
 from trecexam.cli.signals import exit_status, signals
-from trecexam.cli.working import show_estimate, used
+from trecexam.cli.working import show_estimate, used_now
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
 
@@ -94,8 +94,6 @@ def _model(model: str | None, base_url: str | None, key_env: str | None) -> dict
 
 
 def _say(made: Judging, folder: Path) -> None:
-    from trecexam.graders.base import Usage
-
     for row in made.rejected[:_NAMED]:
         click.echo(printable(f"not taken: {row}"), err=True)
     if len(made.rejected) > _NAMED:
@@ -105,9 +103,7 @@ def _say(made: Judging, folder: Path) -> None:
     for remark in (*made.judged.remarks(), *(made.report.notes if made.report else ())):
         click.echo(printable(remark), err=True)
     if made.usage is not None:
-        now = dict(made.usage["this_update"])
-        cost = now.pop("cost")
-        used(Usage(**now), cost)
+        used_now(made.usage)
     if made.report is None:
         click.echo("no answers to judge: drop files of them into the folder for runs", err=True)
         return

@@ -80,7 +80,7 @@ def compare_learned(
         )
         for scores in comparisons
     ]
-    lines = (*remarks(track, comparisons), *board.notes)
+    lines = tuple(dict.fromkeys((*remarks(track, comparisons), *board.notes)))
     return LeaderboardComparison(
         len(comparisons[0].query_ids), ("measure", "official_measure"), tuple(pairs), p, lines
     )
@@ -93,6 +93,8 @@ def _label_error(board: LearnedBoard, measure: int, scores: PairedScores, p: flo
 
     def over(means: Floats) -> Floats:
         """Of each column of means the coefficients, as far as they are defined; shape (4, columns)."""
+        if not means.size:
+            return np.empty((4, 0))
         of_columns = coefficients(means[:, measure][:, runs].T, official, p)
         return np.asarray(of_columns[:, ~np.isnan(of_columns[0])])
 

@@ -121,7 +121,8 @@ class ChosenRuns:
             lost = {self.folder.shown(file) for file in self.folder.run_files() if file not in read}
             hint += next((f" (not taken: {row})" for row in track.rejected if row.file in lost), "")
             raise TrecexamError(f"no run '{path}' in the track, and no such file; {hint}")
-        return read_dropped(path, self.folder.config.track.pool, track.query_texts)
+        settings = self.folder.config.track
+        return read_dropped(path, settings.pool, track.query_texts, unit=settings.unit)
 
 
 def left_out(file: str, query_ids: Collection[str], known: Collection[str], why: str) -> Rejected | None:

@@ -20,7 +20,7 @@ from trecexam.line.grading import Progress, count_missing
 from trecexam.line.loader import TrackLoader
 from trecexam.line.official import Official, official_judgments, read_official
 from trecexam.line.pool import pool
-from trecexam.line.sources import sources_beside
+from trecexam.line.sources import LEARNED_IDENTITY, sources_beside, written_by
 from trecexam.scores.labels import labels
 from trecexam.tables.text import plural, shorten_list
 
@@ -38,11 +38,14 @@ NO_SUBTOPIC = frozenset(("0", "Q0"))
 FEW = 50
 
 
-def check_outputs(inputs: Collection[Path], to_fill: HolesToFill, output: Path, sources: Path) -> None:
-    """Refuses to write over the official judgments, under whatever name, or over another input.
+def check_outputs(
+    inputs: Collection[Path], state: Path, to_fill: HolesToFill, output: Path, sources: Path
+) -> None:
+    """Refuses to write over the official judgments, by whatever name, another input or what is stored.
 
     Args:
         inputs: the track's input files.
+        state: the folder of what the track stores.
 
     Raises:
         TrecexamError: with the file in the way.
@@ -50,6 +53,8 @@ def check_outputs(inputs: Collection[Path], to_fill: HolesToFill, output: Path, 
     if _same(output, sources):
         raise TrecexamError("the merged qrels and their sources need a file each", path=output)
     for path in (output, sources):
+        if path.resolve().is_relative_to(state.resolve()):
+            raise TrecexamError("is among what the track stores, as its grades; name another file", path=path)
         for input_file in (to_fill.request.qrels, *inputs):
             if input_file is not None and _same(path, input_file):
                 raise TrecexamError(
@@ -123,7 +128,7 @@ def fill(
     if output is not None:
         output = Path(output)
         sources = sources_beside(output) if sources is None else Path(sources)
-        check_outputs(loader.inputs.stamps(), to_fill, output, sources)
+        check_outputs(loader.inputs.stamps(), loader.folder.state, to_fill, output, sources)
     graded = 0
     if to_fill.missing:
         with TrackLock(loader.folder.lock_path):
@@ -370,15 +375,17 @@ def _rejected(track: LoadedTrack, request: FillRequest) -> tuple[Rejected, ...]:
 
 
 def _refuse_merged(qrels: Path | None) -> None:
-    """Refuses what `fill` wrote: the lines of a machine would pass for a person's, and the rule be fitted on
-    them.
+    """Refuses what `fill` or `learn` wrote: the lines of a machine would pass for a person's, and the rule be
+    fitted on them.
 
     Raises:
         TrecexamError: with what to name instead.
     """
-    if qrels is not None and sources_beside(qrels).exists():
+    command = None if qrels is None else written_by(qrels)
+    if qrels is not None and command is not None:
+        beside = sources_beside(qrels).name if command == "fill" else LEARNED_IDENTITY
         raise TrecexamError(
-            f"`trecexam fill` wrote it, as {sources_beside(qrels).name} beside it says, so not all lines are "
+            f"`trecexam {command}` wrote it, as {beside} beside it says, so not all lines are "
             "people's; name the official judgments that it was made from",
             path=qrels,
         )

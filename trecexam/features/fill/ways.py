@@ -73,11 +73,13 @@ def choose_way(
         return GRADER, True, ()
     if request.insist:
         return LEARNED, verdict.grades, (f"learned labels are not the best way; {shown}",)
+    constant = request.expected and verdict.best != GRADER
+    whole = "; so new labels are whole ones, in spite of --expected" if constant else ""
     return (
         verdict.best,
         True,
         (
-            f"NOT filled by learned labels, but by {verdict.best}, which is better; {shown}; --insist takes "
-            "learned labels all the same",
+            f"NOT filled by learned labels, but by {verdict.best}, which they do not beat by both tau and "
+            f"kappa; {shown}; --insist takes learned labels all the same{whole}",
         ),
     )

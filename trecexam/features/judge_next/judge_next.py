@@ -16,6 +16,7 @@ from trecexam.line.evaluation import leaderboard
 from trecexam.line.grader_probabilities import grader_probabilities
 from trecexam.scores.chances import cell_chances, passage_chances
 from trecexam.scores.measures import COVER, DIVERSITY, measure
+from trecexam.scores.support import SUPPORT
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
@@ -330,8 +331,14 @@ class Search:
 def _scoring(track: LoadedTrack, name: str | None, level: Level | None) -> Scoring:
     """How runs are ranked: by this measure, or by the track's first that a judgment of this level changes."""
     scores = track.config.scores
-    names = track.measures if name is None else (name,)
     try:
+        own = [each for each in track.measures if measure(each).NAME not in SUPPORT]
+        names = tuple(own) if name is None else (name,)
+        if not names or measure(names[0]).NAME in SUPPORT:
+            raise TrecexamError(
+                f"{name or track.measures[0]} is of what responses cite, and no judgment of a passage "
+                "changes it: take a measure on grades"
+            )
         if level == "passage":
             on_labels = (each for each in names if measure(each).NAME not in COVER | DIVERSITY)
             names = (next(on_labels, names[0]),)

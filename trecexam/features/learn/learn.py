@@ -17,14 +17,13 @@ from trecexam.learning.learned_board import LearnedBoard, board_of
 from trecexam.learning.learned_pool import learn_pool
 from trecexam.line.loaded import LoadedTrack, Part
 from trecexam.line.official import Official
+from trecexam.line.sources import LEARNED_IDENTITY, LEARNED_QRELS
 from trecexam.tables.table import Table, to_json, to_tsv
 
-TABLE, QRELS, IDENTITY = "learned.tsv", "learned.qrels", "learned.json"
+TABLE, QRELS, IDENTITY = "learned.tsv", LEARNED_QRELS, LEARNED_IDENTITY
 BOARD = "learned-leaderboard.tsv"
 #: What of a track it hangs on.
 PARTS: tuple[Part, ...] = ("cells", "runs", "official", "settings")
-#: Of fewer judgments it is said that they are few.
-FEW = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,14 +58,15 @@ class LearnedLabels:
             The files that changed.
         """
         contents = {TABLE: to_tsv(self.table).encode(), QRELS: self.qrels}
-        if self.board is None:
-            remove(folder / BOARD)
-        else:
+        if self.board is not None:
             contents[BOARD] = to_tsv(self.board.table()).encode()
         outputs = {name: sha256(content) for name, content in contents.items()}
         contents[IDENTITY] = to_json({**self.identity, "outputs": outputs}).encode()
         make_folder(folder)
-        return tuple(replace_together({folder / name: content for name, content in contents.items()}))
+        written = replace_together({folder / name: content for name, content in contents.items()})
+        if self.board is None:
+            remove(folder / BOARD)
+        return tuple(written)
 
 
 def learn(

@@ -123,6 +123,9 @@ def cross_validate(
 
     The others, and what is raised, are as of `learn`; beside it a file of teams that cannot be read.
     """
+    for share in known or ():
+        if not 0 < share < 1:
+            raise TrecexamError(f"known = {share:g}: between 0 and 1")
     if encoder is None or isinstance(encoder, str):
         encoder = track_encoder(track, encoder)
     gathered = gather_data(track, source=source, encoder=encoder, grades=grades, progress=progress)

@@ -10,9 +10,9 @@ from trecexam.graders.prompts import Prompt
 
 
 class Job(NamedTuple):
-    """A tokenised prompt. Jobs of one `group` may share their first tokens."""
+    """A tokenised prompt about a cell, or about several. Jobs of one `group` may share their first tokens."""
 
-    cell: Cell
+    cells: tuple[Cell, ...]
     prompt: Prompt
     tokens: Sequence[int]
     group: int
@@ -24,10 +24,14 @@ class Job(NamedTuple):
 
 
 class ModelOutput(NamedTuple):
-    """What a model said: its text, or in `choices` the best answer and each answer's probability."""
+    """What a model said: its text, or in `choices` the best answer and each answer's probability.
+
+    Where it was asked for a list held to permitted labels, `listed` has an output for each of them.
+    """
 
     text: str
     probabilities: tuple[float, ...] | None = None
+    listed: tuple[ModelOutput, ...] = ()
 
 
 class Backend(Protocol):
@@ -62,6 +66,16 @@ class Backend(Protocol):
 
     def score(self, jobs: Sequence[Job], answers: Sequence[str]) -> Callable[[], list[list[float]]]:
         """Starts scoring; the call returned waits for log P(answer, end | prompt), per job and answer.
+
+        Raises:
+            OutOfMemoryError: here or in the call returned.
+        """
+        ...
+
+    def list_labels(
+        self, jobs: Sequence[Job], labels: Sequence[str]
+    ) -> Callable[[], list[list[tuple[float, ...]]]]:
+        """Starts writing lists of labels; the call returned waits for each label's share, per job and cell.
 
         Raises:
             OutOfMemoryError: here or in the call returned.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -16,8 +16,12 @@ from trecexam.graders.batching import FIRST_WINDOW, Batcher, OutOfMemoryError
 from trecexam.graders.language.backend import Backend, Job, ModelOutput
 from trecexam.graders.language.truncation import NoRoomError, fitted
 from trecexam.graders.prompts import DEFAULT, Prompt, named
+from trecexam.graders.prompts.assignments import read_labels, with_place
 from trecexam.graders.prompts.prompted import PromptedGrader, with_verdict
 from trecexam.graders.weights import LANGUAGE_FILES, config_digest, weights_digest
+
+#: Cells that one prompt asks about.
+Call = tuple[Cell, ...]
 
 #: Ratings that a stored distribution has a place for.
 RATINGS = 6
@@ -91,8 +95,10 @@ class LanguageGrader(PromptedGrader):
         return self.decoding.mode == "beam"
 
     @property
-    def cells_share(self) -> Literal["nothing", "prompts"]:
-        """Whether a model reads what the prompts of a passage begin with once."""
+    def cells_share(self) -> Literal["nothing", "prompts", "answer"]:
+        """Whether a model reads what the prompts of a passage begin with once, or answers them together."""
+        if self.asks_lists:
+            return "answer"
         return "prompts" if self.backend.name == "causal" else "nothing"
 
     @cached_property
@@ -112,7 +118,10 @@ class LanguageGrader(PromptedGrader):
     @cached_property
     def max_length(self) -> int:
         """Tokens that a prompt may have."""
-        limit = self.backend.length_limit(self.decoding.new_tokens if self.decoding.mode == "beam" else 16)
+        longest = 16 * max(prompt.group for prompt in self.prompts.values())
+        limit = self.backend.length_limit(
+            self.decoding.new_tokens if self.decoding.mode == "beam" else longest
+        )
         return limit if self._asked_length is None else min(limit, self._asked_length)
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
@@ -123,15 +132,7 @@ class LanguageGrader(PromptedGrader):
     def _verifiers(self) -> Mapping[str, LanguageGrader]:
         """By kind of item, what asks the same model whether the answers to its prompt are right."""
         return {
-            kind: LanguageGrader(
-                self.backend,
-                [prompt.verification],
-                self.decoding,
-                self.model,
-                self.folder,
-                max_length=self._asked_length,
-                max_batch_tokens=self._asked_budget,
-            )
+            kind: self._asking([prompt.verification], self.decoding)
             for kind, prompt in self.prompts.items()
             if prompt.verification is not None
         }
@@ -154,8 +155,19 @@ class LanguageGrader(PromptedGrader):
                         yield cell, verdict._replace(raw=raw)
 
     def _answered(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
+        unread: list[tuple[Call, str]] = []
+        for batch in self._batches(self._calls(cells), unread):
+            yield batch
+            if unread:
+                yield from self._asked_again(unread)
+                unread.clear()
+
+    def _batches(
+        self, calls: Iterable[Call], unread: list[tuple[Call, str]]
+    ) -> Iterator[Sequence[tuple[Cell, Answer]]]:
+        """Answers batch by batch; lists that cannot be read go to `unread`, as the model wrote them."""
         unable: list[_Unable] = []
-        batcher: Batcher[Cell, Job, ModelOutput] = Batcher(
+        batcher: Batcher[Call, Job, ModelOutput] = Batcher(
             lambda window: self._prepare(window, unable),
             self._launch,
             self._asked_budget or self.backend.budget(),
@@ -163,10 +175,9 @@ class LanguageGrader(PromptedGrader):
         # So many that a batch has prompts of like length to choose from, and what is useful is not put off.
         window = max(FIRST_WINDOW, batcher.max_tokens // 4)
         try:
-            for batch in batcher.run(cells, later=window):
-                yield [(job.cell, self._answer(job, output)) for job, output in batch] + _unable_answers(
-                    unable
-                )
+            for batch in batcher.run(calls, later=window):
+                answers = [pair for job, output in batch for pair in self._answers_of(job, output, unread)]
+                yield answers + _unable_answers(unable)
         except OutOfMemoryError as error:
             raise GraderError(
                 f"{error} into the memory of the device: set a smaller `max_length` in [grader], "
@@ -176,27 +187,56 @@ class LanguageGrader(PromptedGrader):
         if rest:
             yield rest
 
-    def _prepare(self, window: list[Cell], unable: list[_Unable]) -> list[Job]:
+    def _asked_again(self, calls: Sequence[tuple[Call, str]]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
+        """Answers for lists that could not be read: written greedily, then cell by cell, then unparsed."""
+        unread: list[tuple[Call, str]] = []
+        yield from self._greedy._batches([call for call, _ in calls], unread)
+        alone = [(cell,) for call, _ in unread if len(call) > 1 for cell in call]
+        unread = [(call, text) for call, text in unread if len(call) == 1]
+        yield from self._batches(alone, unread)
+        if unread:
+            yield [(call[0], Answer(None, "unparsed", text)) for call, text in unread]
+
+    @cached_property
+    def _greedy(self) -> LanguageGrader:
+        """Asks the same: beam search would write the same a second time."""
+        return self._asking(self.prompts.values(), replace(self.decoding, beams=1))
+
+    def _asking(self, prompts: Iterable[Prompt], decoding: Decoding) -> LanguageGrader:
+        """The same model, asked other prompts or otherwise."""
+        return LanguageGrader(
+            self.backend,
+            [*prompts],
+            decoding,
+            self.model,
+            self.folder,
+            max_length=self._asked_length,
+            max_batch_tokens=self._asked_budget,
+        )
+
+    def _prepare(self, window: list[Call], unable: list[_Unable]) -> list[Job]:
         """The window's prompts as tokens; what cannot be asked goes to `unable`."""
         askable, texts = [], []
-        for cell in window:
+        for call in window:
+            cell = call[0]
             prompt = self.prompts[cell.item.kind]
             if prompt.needs_key and not cell.item.gold_answers:
                 unable.append(_Unable(cell, f"has no answer key, which prompt {prompt.name} needs"))
                 continue
-            askable.append((cell, prompt))
-            texts.append(self._text(prompt, cell, cell.text[: self._enough]))
+            askable.append((call, prompt))
+            texts.append(self._text(prompt, call, cell.text[: self._enough]))
         groups: dict[str, int] = {}
         jobs = []
-        for (cell, prompt), tokens in zip(askable, self.backend.encode(texts), strict=True):
-            if len(tokens) > self.max_length or len(cell.text) > self._enough:
+        for (call, prompt), tokens in zip(askable, self.backend.encode(texts), strict=True):
+            text = call[0].text
+            if len(tokens) > self.max_length or len(text) > self._enough:
                 try:
-                    tokens = self._cut(prompt, cell)
+                    tokens = self._cut(prompt, call)
                 except NoRoomError:
                     room = f"leaves no room for a passage in the {self.max_length} tokens of a prompt"
-                    unable.append(_Unable(cell, f"{room}: shorten it"))
+                    unable += (_Unable(cell, f"{room}: shorten it") for cell in call)
                     continue
-            jobs.append(Job(cell, prompt, tokens, groups.setdefault(cell.text, len(groups))))
+            jobs.append(Job(call, prompt, tokens, groups.setdefault(text, len(groups))))
         return jobs
 
     @property
@@ -204,18 +244,20 @@ class LanguageGrader(PromptedGrader):
         """Characters that are more than a prompt can take, but for odd texts."""
         return 16 * self.max_length
 
-    def _text(self, prompt: Prompt, cell: Cell, passage: str) -> str:
-        return self._filled(prompt, cell, passage, self.backend.plain)
+    def _text(self, prompt: Prompt, call: Call, passage: str) -> str:
+        text = self._filled(prompt, call, passage, self.backend.plain)
+        # Models have no way in common to be told something before the prompt.
+        return f"{prompt.system}\n\n{text}" if prompt.system else text
 
-    def _cut(self, prompt: Prompt, cell: Cell) -> list[int]:
-        characters = self._enough
+    def _cut(self, prompt: Prompt, call: Call) -> list[int]:
+        whole, characters = call[0].text, self._enough
         while True:
             # A passage of megabytes is not tokenised for the sake of its first page.
-            passage = self.backend.plain(cell.text[:characters])
+            passage = self.backend.plain(whole[:characters])
             tokens, part = fitted(
-                lambda part: self._text(prompt, cell, part), passage, self.backend, self.max_length
+                lambda part: self._text(prompt, call, part), passage, self.backend, self.max_length
             )
-            if len(part) < len(passage) or characters >= len(cell.text):
+            if len(part) < len(passage) or characters >= len(whole):
                 return tokens
             characters *= 4
 
@@ -224,6 +266,9 @@ class LanguageGrader(PromptedGrader):
             texts = self.backend.generate(jobs, self.decoding.beams, self.decoding.new_tokens)
             return lambda: [ModelOutput(text) for text in texts()]
         answers = [answer for answer, _ in self._answers]
+        if jobs[0].prompt.group > 1:
+            lists = self.backend.list_labels(jobs, answers)
+            return lambda: [ModelOutput("", listed=tuple(map(self._best, rows))) for rows in lists()]
         scores = self.backend.score(jobs, answers)
         return lambda: [self._best(row) for row in scores()]
 
@@ -239,14 +284,33 @@ class LanguageGrader(PromptedGrader):
         total = sum(shares)
         return ModelOutput(self._answers[scores.index(top)][0], tuple(share / total for share in shares))
 
-    def _answer(self, job: Job, output: ModelOutput) -> Answer:
+    def _answers_of(
+        self, job: Job, output: ModelOutput, unread: list[tuple[Call, str]]
+    ) -> Iterator[tuple[Cell, Answer]]:
+        """The answer to each cell of a job; none where it is a list that cannot be read: `unread` gets it."""
+        if job.prompt.group == 1:
+            yield job.cells[0], self._answer(job.prompt, job.cells[0], output)
+            return
+        number = len(job.cells)
+        listed: Sequence[ModelOutput] | None = output.listed
+        if not listed:
+            labels = read_labels(output.text, number, [answer for answer, _ in self._answers])
+            listed = None if labels is None else [ModelOutput(label) for label in labels]
+        if listed is None:
+            unread.append((job.cells, output.text))
+            return
+        for place, (cell, label) in enumerate(zip(job.cells, listed, strict=True), 1):
+            answer = self._answer(job.prompt, cell, label)
+            yield cell, answer._replace(raw=with_place(label.text, place, number))
+
+    def _answer(self, prompt: Prompt, cell: Cell, output: ModelOutput) -> Answer:
         if output.probabilities is None:
-            reading = job.prompt.read(output.text, job.cell.item)
+            reading = prompt.read(output.text, cell.item)
             return Answer(reading.rating, reading.status, output.text)
         shares = [0.0] * RATINGS
-        for (_, rating), share in zip(job.prompt.answers, output.probabilities, strict=True):
+        for (_, rating), share in zip(prompt.answers, output.probabilities, strict=True):
             shares[rating] += share
-        rating = dict(job.prompt.answers)[output.text]
+        rating = dict(prompt.answers)[output.text]
         return Answer(rating, "ok", output.text, tuple(round(share, 6) for share in shares))
 
 

@@ -13,10 +13,16 @@ from converters.records import Item
 from trecexam.errors import GraderError
 from trecexam.graders.base import Scale
 from trecexam.graders.prompts.model import SLOTS, Prompt
+from trecexam.graders.prompts.parsing import SUPPORT
 from trecexam.templates import checked_slots, read_prompt_file
 
 #: What a prompt may ask about, in the order in which its slots are looked at.
-_KINDS: tuple[Literal["question", "nugget", "query"], ...] = ("question", "nugget", "query")
+_KINDS: tuple[Literal["question", "nugget", "statement", "query"], ...] = (
+    "question",
+    "nugget",
+    "statement",
+    "query",
+)
 
 
 class PromptFile(BaseModel):
@@ -26,14 +32,14 @@ class PromptFile(BaseModel):
 
     template: str = Field(
         description="The text; {question}, {nugget}, {query}, {context}, {answer} (the passage too) and "
-        "{correct_answer} are filled in."
+        "{correct_answer} are filled in; of [support] {statement} and {citation}."
     )
     name: str | None = Field(None, description="Unset: the file's name without its ending.")
     version: int | str = Field("1", description="Change it when the same text is to be asked again.")
-    asks: Literal["question", "nugget", "query"] | None = Field(
+    asks: Literal["question", "nugget", "statement", "query"] | None = Field(
         None, description="What is graded. Unset: the slot that the text has."
     )
-    parser: Literal["rating", "yes_no", "answer", "answer_key", "final_score"] = Field(
+    parser: Literal["rating", "yes_no", "answer", "answer_key", "final_score", "support"] = Field(
         "rating", description="How an answer becomes a rating."
     )
     answers: dict[str, StrictInt] | None = Field(
@@ -56,7 +62,8 @@ def load_prompt(path: Path) -> Prompt:
 def _prompt(file: PromptFile, path: Path, *, jinja: bool) -> Prompt:
     template = file.template.removesuffix("\n")
     kind = _asked_kind(file, checked_slots(template, path, SLOTS, jinja=jinja), path, jinja=jinja)
-    scale = 1 if file.parser in {"yes_no", "answer", "answer_key"} else file.max_rating
+    short = {"yes_no": 1, "answer": 1, "answer_key": 1, "support": 2}
+    scale = short.get(file.parser, file.max_rating)
     answers = _checked_answers(file, scale, path)
     if file.min_rating is not None and file.min_rating > scale:
         raise GraderError(f"`min_rating`: {file.min_rating} is not on the scale 0..{scale}", path=path)
@@ -82,10 +89,10 @@ def _prompt(file: PromptFile, path: Path, *, jinja: bool) -> Prompt:
 
 def _asked_kind(
     file: PromptFile, slots: AbstractSet[str], path: Path, *, jinja: bool
-) -> Literal["question", "nugget", "query"]:
+) -> Literal["question", "nugget", "statement", "query"]:
     """What a prompt with these slots asks about."""
     left, right = ("{{ ", " }}") if jinja else ("{", "}")
-    if not slots & {"context", "passage", "answer"}:
+    if not slots & {"context", "passage", "citation", "answer"}:
         raise GraderError(
             f"this prompt has no place for the passage: write {left}context{right} into it", path=path
         )
@@ -105,6 +112,7 @@ def _checked_answers(file: PromptFile, scale: int, path: Path) -> Mapping[str, i
         answers = {
             "rating": {str(rating): rating for rating in range(scale, -1, -1)},
             "yes_no": {"Yes": 1, "No": 0},
+            "support": dict(SUPPORT),
             "final_score": {f"##final score: {rating}": rating for rating in range(scale, -1, -1)},
         }.get(file.parser, {})
     wrong = [answer for answer, rating in answers.items() if not 0 <= rating <= scale or not answer.strip()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,14 +11,17 @@ from typing import Any
 from converters.records import Item
 from trecexam.graders.prompts import parsing, workbench
 from trecexam.graders.prompts.answer_key import correct_answer
+from trecexam.graders.prompts.assignments import read_assignment
 from trecexam.graders.prompts.parsing import Reading
 from trecexam.templates import filled, slots
 
-#: What a template may name. `context`, `passage` and `answer` are the same: the text that is graded.
+#: What a template may name. `context`, `passage`, `citation` and `answer` are the same: the graded text.
 #: `correct_answer` is the item's answer key.
-SLOTS = ("question", "nugget", "query", "correct_answer", "answer", "context", "passage")
+SLOTS = (
+    "question", "nugget", "query", "statement", "correct_answer", "answer", "context", "passage", "citation"
+)  # fmt: skip
 #: How answers can be read.
-PARSERS = ("rating", "yes_no", "answer", "answer_key", "final_score")
+PARSERS = ("rating", "yes_no", "answer", "answer_key", "final_score", "assignment", "support")
 _LABEL = re.compile(r"^\W*([0-9])\s*[:=]\s*(\S.*?)\s*$", re.M)
 _CONTEXT_LAST = " Context: {context}"
 
@@ -31,8 +34,8 @@ class Prompt:
         name: as the field knows it.
         version: changes when what the prompt means changes; part of the grader's identity, as is the text.
         template: the text, with slots in braces (or Jinja's, where `jinja` is set).
-        asks: "question", "nugget", or "query": what is graded is an item of that kind, or the passage's
-            relevance to the query itself.
+        asks: "question", "nugget", "statement" or "query": what is graded is an item of that kind, or the
+            passage's relevance to the query itself.
         parser: how an answer becomes a rating, one of `PARSERS`.
         answers: the answers it permits and their ratings, best first; empty where it wants free text.
         max_rating: the best rating on its scale (the worst is 0).
@@ -40,6 +43,9 @@ class Prompt:
         source: where it was published.
         jinja: the template is Jinja's.
         verification: asked next, with the answer to this one as its text; the rating is that of its answer.
+        system: what the model is told before it; "" for nothing.
+        group: how many items of a query one prompt asks about, at most. Where these are several, the slots
+            are {nuggets}, a list, and {num_nuggets}, and the answer is a list of as many labels.
     """
 
     name: str
@@ -53,6 +59,8 @@ class Prompt:
     source: str = ""
     jinja: bool = False
     verification: Prompt | None = None
+    system: str = ""
+    group: int = 1
 
     @cached_property
     def needs_key(self) -> bool:
@@ -77,9 +85,19 @@ class Prompt:
         Raises:
             GraderError: a Jinja template cannot be filled in with these values.
         """
-        values = {"query": query, "question": "", "nugget": "", "correct_answer": correct_answer(item)}
-        values |= dict.fromkeys(("context", "passage", "answer"), passage)
+        if self.group > 1:
+            return self.list_text(query, [item], passage)
+        values = dict.fromkeys(("question", "nugget", "statement"), "")
+        values |= {"query": query, "correct_answer": correct_answer(item)}
+        values |= dict.fromkeys(("context", "passage", "citation", "answer"), passage)
         values[self.asks] = item.text
+        return filled(self.template, values, jinja=self.jinja, name=self.source)
+
+    def list_text(self, query: str, items: Sequence[Item], passage: str) -> str:
+        """The prompt for the cells of these items with one passage; items are a list as Python writes it."""
+        nuggets = [item.text for item in items]
+        values = {"query": query, "num_nuggets": str(len(nuggets)), "nuggets": str(nuggets)}
+        values |= dict.fromkeys(("context", "passage", "answer"), passage)
         return filled(self.template, values, jinja=self.jinja, name=self.source)
 
     def read(self, answer: str, item: Item, compat: str | None = None) -> Reading:
@@ -102,6 +120,10 @@ class Prompt:
             return workbench.read_answer(answer) if compat == "workbench" else parsing.read_answer(answer)
         if self.parser == "answer_key":
             return parsing.read_key(answer, item)
+        if self.parser == "assignment":
+            return read_assignment(answer, self._ratings)
+        if self.parser == "support":
+            return parsing.read_support(answer)
         return parsing.read_final_score(answer, self.max_rating)
 
     @cached_property
@@ -132,6 +154,8 @@ class Prompt:
             "template": self.template,
             "asks": self.asks,
             **({"verification": self.verification.identity()} if self.verification else {}),
+            **({"system": self.system} if self.system else {}),
+            **({"group": self.group} if self.group > 1 else {}),
         }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
 from converters.records import Item
@@ -19,6 +20,8 @@ class Reading(NamedTuple):
 
 
 UNPARSED = Reading(None, "unparsed")
+#: The answers that TREC RAG 2024 permits on support, and their ratings.
+SUPPORT = (("full_support", 2), ("partial_support", 1), ("no_support", 0))
 
 # Dashes and quotation marks of all kinds. Currency, signs and comparisons are left out: "$4" and "<4" are
 # no ratings.
@@ -118,6 +121,23 @@ def read_answer(answer: str) -> Reading:
 def read_key(answer: str, item: Item) -> Reading:
     """1 where the answer is right by the item's answer key, else 0."""
     return Reading(int(is_correct(answer, item.gold_answers)), "ok")
+
+
+def read_support(answer: str) -> Reading:
+    """2 for full, 1 for partial and 0 for no support, however the words are joined and quoted.
+
+    An answer that names several of them, or denies one ("not full support"), is unparsed.
+    """
+    words = _words(answer.replace("_", " "))
+    named = {
+        f"{kind}_support"
+        for kind, support in pairwise(words)
+        if support == "support" and kind in {"full", "partial", "no"}
+    }
+    denied = "not" in words or "n't" in answer.replace("\u2019", "'")
+    if len(named) != 1 or denied:
+        return UNPARSED
+    return Reading(dict(SUPPORT)[named.pop()], "ok")
 
 
 def read_final_score(answer: str, max_rating: int = 3) -> Reading:

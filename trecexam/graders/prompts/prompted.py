@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import groupby, islice
 
 from converters.records import Item
 from trecexam.graders.base import Cell, Scale
@@ -51,6 +52,11 @@ class PromptedGrader:
         return any(prompt.needs_query_text for prompt in self.prompts.values())
 
     @property
+    def asks_lists(self) -> bool:
+        """Whether one prompt asks about several items."""
+        return any(prompt.group > 1 for prompt in self.prompts.values())
+
+    @property
     def scale(self) -> Scale:
         """The scale of its ratings."""
         prompts = self.prompts.values()
@@ -69,12 +75,24 @@ class PromptedGrader:
             return UNPARSED
         return prompt.verification.read(self._answer_in(verdict), item, self.compat)
 
-    def _filled(self, prompt: Prompt, cell: Cell, passage: str, plain: Callable[[str], str]) -> str:
-        """The prompt of a cell with this passage.
+    def _calls(self, cells: Iterable[Cell]) -> Iterator[tuple[Cell, ...]]:
+        """Cells as they are asked about: one by one, or several of a passage, in their order."""
+        for (_, _, kind), same in groupby(cells, lambda cell: (cell.query_id, cell.text, cell.item.kind)):
+            while call := tuple(islice(same, self.prompts[kind].group)):
+                yield call
+
+    def _filled(
+        self, prompt: Prompt, cells: Sequence[Cell], passage: str, plain: Callable[[str], str]
+    ) -> str:
+        """The prompt of a call's cells with this passage.
 
         Args:
             plain: makes of a text one that cannot speak to the model in special tokens.
         """
+        cell = cells[0]
+        if prompt.group > 1:
+            items = [each.item._replace(text=plain(each.item.text)) for each in cells]
+            return prompt.list_text(plain(cell.query_text), items, plain(passage))
         item = cell.item._replace(text=plain(cell.item.text))
         if prompt.needs_key:
             key = tuple(map(plain, item.gold_answers))

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from trecexam.graders.prompts.model import Prompt
+from trecexam.graders.prompts.parsing import SUPPORT
 
 RUBRIC = "Dietz, A Workbench for Autograding Retrieve/Generate Systems, SIGIR 2024"
 EXAM = "Farzi and Dietz, An Exam-based Evaluation Approach Beyond Traditional Relevance Judgments, ICTIR 2024"
@@ -15,11 +16,20 @@ SUN = "Sun et al., Is ChatGPT Good at Search?, EMNLP 2023"
 FAGGIOLI = "Faggioli et al., Perspectives on Large Language Models for Relevance Judgment, ICTIR 2023"
 THOMAS = "Thomas et al., Large Language Models can Accurately Predict Searcher Preferences, SIGIR 2024"
 HELM = "Liang et al., Holistic Evaluation of Language Models, TMLR 2023"
+NUGGETIZER = "Pradeep et al., Initial Nugget Evaluation Results for TREC 2024 RAG, arXiv 2411.09607"
+THAKUR = "Thakur et al., Support Evaluation for the TREC 2024 RAG Track, arXiv 2504.15205"
 UMBRELA = "Upadhyay et al., UMBRELA, arXiv 2406.06519"
 
 _SIX = tuple((str(rating), rating) for rating in (5, 4, 3, 2, 1, 0))
 _THREE = (("2", 2), ("1", 1), ("0", 0))
 _YES_NO = (("Yes", 1), ("No", 0))
+_ASSIGNMENTS = (("support", 5), ("partial_support", 3), ("not_support", 0))
+#: What nuggetizer tells its model, and how many nuggets it asks about at once.
+_ASSIGNER = (
+    "You are NuggetizeAssignerLLM, an intelligent assistant that can label a list of atomic nuggets based on "
+    "if they are captured by a given passage."
+)
+_NUGGETS = 10
 _FINAL = tuple((f"##final score: {rating}", rating) for rating in (3, 2, 1, 0))
 
 
@@ -44,6 +54,21 @@ def _verified(name: str, text: str, verification: Prompt) -> Prompt:
 def _direct(name: str, source: str) -> Prompt:
     return Prompt(
         name, "1", _text(name), "query", "yes_no", _YES_NO, max_rating=1, min_rating=1, source=source
+    )
+
+
+def _assigning(name: str, answers: tuple[tuple[str, int], ...]) -> Prompt:
+    # The ratings and the threshold are those of nuggetizer's own assignments (`converters.nuggets`).
+    return Prompt(
+        name,
+        "1",
+        _text(name),
+        "nugget",
+        "assignment",
+        answers,
+        source=NUGGETIZER,
+        system=_ASSIGNER,
+        group=_NUGGETS,
     )
 
 
@@ -72,5 +97,18 @@ def published() -> Mapping[str, Prompt]:
         Prompt("Thomas", "1", _text("Thomas"), "query", "rating", _THREE, 2, 1, THOMAS),
         # On its own scale, as on TREC DL's, a passage is relevant from 2 on.
         Prompt("UMBRELA", "1", _text("UMBRELA"), "query", "final_score", _FINAL, 3, 2, UMBRELA),
+        _assigning("NuggetAssign", _ASSIGNMENTS),
+        _assigning("NuggetAssign2", (_ASSIGNMENTS[0], _ASSIGNMENTS[2])),
+        Prompt(
+            "TRECRAG2024Support",
+            "1",
+            _text("TRECRAG2024Support"),
+            "statement",
+            "support",
+            SUPPORT,
+            2,
+            1,
+            THAKUR,
+        ),
     )
     return {prompt.name: prompt for prompt in prompts}

@@ -69,15 +69,18 @@ class Exchange:
         self._last_success: float | None = None
         self._probing = asyncio.Lock()
 
-    async def ask(self, text: str, answers: list[str]) -> Reply | Unanswered:
+    async def ask(self, text: str, answers: list[str], form: Form | None = None) -> Reply | Unanswered:
         """The answer to a prompt.
+
+        Args:
+            form: how this one is asked; None for as all are.
 
         Raises:
             GraderError: the server answers to nothing.
         """
         started = time.monotonic()
         try:
-            return await self._repeated(text, answers)
+            return await self._repeated(form or self._form, text, answers)
         except PassingError as error:
             await self._well(started, error.reason)
             return Unanswered(error.reason, passing=True)
@@ -99,17 +102,17 @@ class Exchange:
             if self._last_success is not None and (since is None or self._last_success > since):
                 return
             try:
-                await self._once(*self._probe)
+                await self._once(self._form, *self._probe)
             except (PassingError, RefusedError):
                 # The first reason is the better one: it is of what was wanted.
                 raise GraderError(f"{self._client.base_url} {reason}") from None
 
-    async def _repeated(self, text: str, answers: list[str]) -> Reply:
+    async def _repeated(self, form: Form, text: str, answers: list[str]) -> Reply:
         from tenacity import AsyncRetrying, retry_if_exception_type
 
         reply: Reply = await AsyncRetrying(
             retry=retry_if_exception_type(PassingError), wait=self._pause(), stop=self._enough, reraise=True
-        )(self._adapting, text, answers)
+        )(self._adapting, form, text, answers)
         return reply
 
     def _pause(self) -> Callable[[RetryCallState], float]:
@@ -139,12 +142,12 @@ class Exchange:
             return state.attempt_number > 1
         return state.attempt_number > self._retries
 
-    async def _adapting(self, text: str, answers: list[str]) -> Reply:
+    async def _adapting(self, form: Form, text: str, answers: list[str]) -> Reply:
         """One try; a field that this server does not know is left out or named otherwise, for good."""
         while True:
             logprobs, new_limit = self._logprobs, self._new_limit
             try:
-                return await self._once(text, answers)
+                return await self._once(form, text, answers)
             except RefusedError as error:
                 reason = error.reason.lower()
                 if logprobs and "logprobs" in reason:
@@ -163,20 +166,18 @@ class Exchange:
                 else:
                     raise
 
-    async def _once(self, text: str, answers: list[str]) -> Reply:
+    async def _once(self, form: Form, text: str, answers: list[str]) -> Reply:
         while True:
             async with self._places:
                 closed = self._closed_until - time.monotonic()
                 if closed <= 0:
-                    return await self._posted(text, answers)
+                    return await self._posted(form, text, answers)
             await asyncio.sleep(closed)
 
-    async def _posted(self, text: str, answers: list[str]) -> Reply:
-        body: dict[str, Any] = self._form.body(
-            text, answers, logprobs=self._logprobs, new_limit=self._new_limit
-        )
+    async def _posted(self, form: Form, text: str, answers: list[str]) -> Reply:
+        body: dict[str, Any] = form.body(text, answers, logprobs=self._logprobs, new_limit=self._new_limit)
         try:
-            response = await self._client.post(self._form.path, body)
+            response = await self._client.post(form.path, body)
         except PassingError as error:
             if error.wait is not None and error.wait <= PATIENCE:
                 # It is told to one, and meant for all.
@@ -184,7 +185,7 @@ class Exchange:
             raise
         used = tokens(response)
         try:
-            answer = reply(response, self._form.api)
+            answer = reply(response, form.api)
         except PassingError:
             if used != (None, None):
                 # Of no use, and paid for.

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypeGuard
+from typing import Any, Literal, TypeGuard
 
 from converters.records import Item
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Estimate, UngradedError, Usage
 from trecexam.graders.prompts import Prompt
+from trecexam.graders.prompts.assignments import read_labels, with_place
 from trecexam.graders.prompts.prompted import PromptedGrader, with_verdict
 from trecexam.graders.server.exchange import Exchange, Unanswered
 from trecexam.graders.server.flow import flow
+from trecexam.graders.server.lists import list_form
 from trecexam.graders.server.messages import Form, Reply, distribution, excerpt, plain
 from trecexam.graders.server.meter import Meter, Prices, guessed
 from trecexam.graders.server.secret import Secret
 from trecexam.graders.server.session import AHEAD, Queue, ServerAccess, session
+
+#: Cells that one call asks about, and what came of them.
+Call = tuple[Cell, ...]
+Results = list[tuple[Cell, Answer | Unanswered]]
 
 #: Characters; what has no blank for longer is no word.
 _LONGEST_WORD = 100
@@ -32,7 +38,6 @@ class ServerGrader(PromptedGrader):
 
     #: Answers are the model's own words, to be read.
     free_text = True
-    cells_share = "nothing"
 
     def __init__(
         self,
@@ -65,6 +70,11 @@ class ServerGrader(PromptedGrader):
             "truncation": f"end of passage, at a word of at most {_LONGEST_WORD} characters",
         }
 
+    @property
+    def cells_share(self) -> Literal["nothing", "answer"]:
+        """Whether one answer is to several cells of a passage."""
+        return "answer" if self.asks_lists else "nothing"
+
     def _answer_in(self, text: str) -> str:
         return excerpt(text)
 
@@ -72,16 +82,17 @@ class ServerGrader(PromptedGrader):
         """Answers as they come; a list may be empty, so that who reads them is never kept waiting."""
         secret = Secret.from_environment(self.server.key_env)
         unanswered: list[str] = []
-        queue = Queue(cells, self.meter, self._surely)
+        queue = Queue(self._calls(cells), self.meter, self._surely)
         with session(self.server, self.form, self.meter, self._probe(), secret) as (loop, exchange):
 
-            def work() -> Coroutine[Any, Any, tuple[Cell, Answer | Unanswered]] | None:
-                cell = queue.next()
-                return None if cell is None else self._graded(exchange, cell, secret.hidden)
+            def work() -> Coroutine[Any, Any, tuple[Call, Results]] | None:
+                call = queue.next()
+                return None if call is None else self._graded(exchange, call, secret.hidden)
 
-            for results in flow(loop, work, self.server.concurrency * AHEAD):
-                for cell, _ in results:
-                    queue.done(cell)
+            for calls in flow(loop, work, self.server.concurrency * AHEAD):
+                for call, _ in calls:
+                    queue.done(call)
+                results = [result for _, of_call in calls for result in of_call]
                 unanswered += [result.reason for _, result in results if isinstance(result, Unanswered)]
                 yield [(cell, result) for cell, result in results if isinstance(result, Answer)]
         if queue.limit:
@@ -92,31 +103,41 @@ class ServerGrader(PromptedGrader):
                 f"it {unanswered[-1]}"
             )
 
-    def _most(self, cell: Cell) -> Usage:
-        """What a cell may take, once it is answered."""
-        prompt, answer = self.prompts[cell.item.kind], self.form.max_tokens
-        most = Usage(1, guessed(self._text(prompt, cell)), answer)
+    def _expected(self, call: Call) -> Usage:
+        """What a call takes where its answer is read at once, with as long an answer as there may be."""
+        prompt, answer = self.prompts[call[0].item.kind], self.form.max_tokens
+        usage = Usage(1, guessed(prompt.system + self._text(prompt, *call)), answer)
         if prompt.verification is None:
-            return most
-        asked = guessed(self._text(prompt.verification, cell._replace(text="")))
-        return most.plus(Usage(1, asked + answer, answer))
+            return usage
+        asked = guessed(self._text(prompt.verification, call[0]._replace(text="")))
+        return usage.plus(Usage(1, asked + answer, answer))
 
-    def _surely(self, cell: Cell) -> Usage:
-        """What a cell will not pass, whatever the language: for limits."""
-        most = self._most(cell)
+    def _most(self, call: Call) -> Usage:
+        """What a call may take, once its cells are answered: a list is asked for twice, then each label."""
+        usage = self._expected(call)
+        if self.prompts[call[0].item.kind].group > 1:
+            usage = usage.plus(usage)
+            for cell in call if len(call) > 1 else ():
+                usage = usage.plus(self._expected((cell,)))
+        return usage
+
+    def _surely(self, call: Call) -> Usage:
+        """What a call will not pass, whatever the language: for limits."""
+        most = self._most(call)
         return most._replace(tokens_in=2 * most.tokens_in)
 
     def estimate(self, cells: Iterable[Cell]) -> Estimate:
         """What it would take to grade these; asks nobody. Tokens in are guessed from the prompts' bytes."""
-        number = 0
+        number = calls = 0
         expected = most = Usage()
-        for cell in cells:
-            number += 1
-            worst = self._most(cell)
-            short = bool(self.prompts[cell.item.kind].answers)
-            most = most.plus(worst)
-            tokens_out = self.meter.expected_out(worst.tokens_out, short=short)
-            expected = expected.plus(worst._replace(tokens_out=tokens_out))
+        for call in self._calls(cells):
+            number += len(call)
+            calls += 1
+            usage = self._expected(call)
+            short = bool(self.prompts[call[0].item.kind].answers)
+            most = most.plus(self._most(call))
+            tokens_out = self.meter.expected_out(usage.tokens_out, short=short, labels=len(call))
+            expected = expected.plus(usage._replace(tokens_out=tokens_out))
         prices = self.meter.prices
         return Estimate(
             number,
@@ -125,6 +146,7 @@ class ServerGrader(PromptedGrader):
             most.tokens_out,
             prices.cost(expected),
             prices.cost(most),
+            calls=calls if self.asks_lists else None,
         )
 
     def _probe(self) -> tuple[str, list[str]]:
@@ -133,9 +155,51 @@ class ServerGrader(PromptedGrader):
         return prompt.text("capital of France", item, "Paris is the capital of France."), _texts(prompt)
 
     async def _graded(
-        self, exchange: Exchange, cell: Cell, hidden: Callable[[str], str]
+        self, exchange: Exchange, call: Call, hidden: Callable[[str], str]
+    ) -> tuple[Call, Results]:
+        prompt = self.prompts[call[0].item.kind]
+        if prompt.group > 1:
+            return call, await self._listed(exchange, prompt, call, hidden)
+        return call, [await self._answered(exchange, prompt, call[0], hidden)]
+
+    async def _listed(
+        self,
+        exchange: Exchange,
+        prompt: Prompt,
+        call: Call,
+        hidden: Callable[[str], str],
+        *,
+        tries: int = 2,
+    ) -> Results:
+        """The labels of a list; of one that cannot be read a second time either, cell by cell."""
+        labels = _texts(prompt)
+        for number in range(tries):
+            form = list_form(self.form, labels, len(call), again=number > 0)
+            reply = await exchange.ask(self._text(prompt, *call), labels, form)
+            if not isinstance(reply, Reply) or reply.refused:
+                result = self._failed(reply, hidden)
+                return [(cell, result) for cell in call]
+            text = hidden(reply.text)
+            listed = read_labels(text, len(call), labels)
+            if listed is not None:
+                return [
+                    (cell, Answer(*prompt.read(label, cell.item), with_place(label, place, len(call))))
+                    for place, (cell, label) in enumerate(zip(call, listed, strict=True), 1)
+                ]
+        if len(call) == 1:
+            return [(call[0], Answer(None, "unparsed", text))]
+        results: Results = []
+        for cell in call:
+            if results and isinstance(last := results[-1][1], Unanswered):
+                # It is down or busy, and was given its time.
+                results.append((cell, last))
+            else:
+                results += await self._listed(exchange, prompt, (cell,), hidden, tries=1)
+        return results
+
+    async def _answered(
+        self, exchange: Exchange, prompt: Prompt, cell: Cell, hidden: Callable[[str], str]
     ) -> tuple[Cell, Answer | Unanswered]:
-        prompt = self.prompts[cell.item.kind]
         if prompt.needs_key and not cell.item.gold_answers:
             reason = f"has no answer key, which prompt {prompt.name} needs"
             return cell, Answer(None, "error", reason)
@@ -152,22 +216,26 @@ class ServerGrader(PromptedGrader):
         self, exchange: Exchange, prompt: Prompt, cell: Cell, hidden: Callable[[str], str]
     ) -> Answer | Unanswered:
         reply = await exchange.ask(self._text(prompt, cell), _texts(prompt))
-        if isinstance(reply, Reply):
+        if isinstance(reply, Reply) and not reply.refused:
             return self._answer(prompt, cell, reply, hidden)
+        return self._failed(reply, hidden)
+
+    def _failed(self, reply: Reply | Unanswered, hidden: Callable[[str], str]) -> Answer | Unanswered:
+        """What is stored of a request that a model refused, or that got no answer."""
+        if isinstance(reply, Reply):
+            return Answer(None, "refused", hidden(reply.text))
         if reply.passing:
             return reply
         if reply.filtered:
             return Answer(None, "refused", reply.reason)
         return Answer(None, "error", f"was not taken by the server, which {reply.reason}")
 
-    def _text(self, prompt: Prompt, cell: Cell) -> str:
-        return self._filled(prompt, cell, shortened(cell.text, self._max_characters), plain)
+    def _text(self, prompt: Prompt, *cells: Cell) -> str:
+        return self._filled(prompt, cells, shortened(cells[0].text, self._max_characters), plain)
 
     def _answer(self, prompt: Prompt, cell: Cell, reply: Reply, hidden: Callable[[str], str]) -> Answer:
         # A server that says back what it was sent must not get the key into the store.
         text = hidden(reply.text)
-        if reply.refused:
-            return Answer(None, "refused", text)
         reading = prompt.read(excerpt(text), cell.item)
         shares = distribution(reply.steps, excerpt(text), prompt.answers)
         return Answer(reading.rating, reading.status, text, shares)

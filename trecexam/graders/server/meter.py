@@ -83,17 +83,17 @@ class Meter:
         tokens_out = guessed(answer) if tokens_out is None else tokens_out
         self.used = self.used.plus(Usage(1, tokens_in, tokens_out))
 
-    def expected_out(self, most: int, *, short: bool) -> int:
+    def expected_out(self, most: int, *, short: bool, labels: int = 1) -> int:
         """Tokens of an answer, by those there were, else by a guess.
 
         Args:
             most: that an answer may have.
-            short: the prompt has permitted answers.
+            short: the prompt has permitted answers, of which so many `labels` are one answer.
         """
         so_far = self.before.plus(self.used)
         if so_far.requests:
             return min(most, -(-so_far.tokens_out // so_far.requests))
-        return min(most, SHORT) if short else most
+        return min(most, SHORT * labels) if short else most
 
     def as_json(self, usage: Usage) -> dict[str, Any]:
         return {**usage._asdict(), "cost": self.prices.cost(usage)}

@@ -1,0 +1,45 @@
+"""Labels of support in a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from converters import ConversionError
+from converters.support_labels import SupportLabel, read_support_labels
+
+
+def read(path: Path) -> tuple[list[SupportLabel], list[ConversionError]]:
+    errors: list[ConversionError] = []
+    return list(read_support_labels(path, errors.append)), errors
+
+
+def test_labels_are_read_by_the_names_of_their_columns(tmp_path: Path) -> None:
+    path = tmp_path / "labels.tsv"
+    path.write_text(
+        "label\twho\tdoc_id\tsentence\tquery_id\trun\nfull_support\tA\td 1\t2\tq\tr\nuncited\tA\t\t3\tq\tr\n"
+        "no_support\tA\t\t4\tq\tr\n"
+    )
+    labels, errors = read(path)
+    assert labels == [SupportLabel(2, "r", "q", 2, "d 1", 2)]
+    assert [(error.line, error.reason) for error in errors] == [
+        (4, "'no_support' of no passage: doc_id is empty")
+    ]
+
+
+@given(st.binary(max_size=80) | st.lists(st.sampled_from(
+    ["run", "query_id", "sentence", "doc_id", "label", "full_support", "1", "", "\n", "\xb2", "x"])
+).map(lambda fields: b"run\tquery_id\tsentence\tdoc_id\tlabel\n" + "\t".join(fields).encode()))  # fmt: skip
+def test_any_bytes_give_labels_or_a_conversion_error(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "labels.tsv"
+    path.write_bytes(data)
+    try:
+        labels, _ = read(path)
+    except ConversionError:
+        return
+    assert all(label.doc_id and label.place >= 1 for label in labels)

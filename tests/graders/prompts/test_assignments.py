@@ -1,0 +1,83 @@
+"""Lists of labels: what is read of them, and what is not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from converters.records import Item
+from trecexam.graders.prompts import published
+from trecexam.graders.prompts.assignments import read_labels, with_place
+
+LABELS = ("support", "partial_support", "not_support")
+ITEM = Item("q", "q/1", "It is so.", "nugget")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "['support', 'not_support']",
+        '["support", "not_support"]',
+        "```python\n['support', 'not_support',]\n```",
+        "[support, not_support]",
+        "support, not_support",
+        '{"labels": ["support", "not_support"]}',
+        "<think>['support'] or ['not_support']?</think>\n['support', 'not_support']",
+        "Labels: ['Support', 'not support'].",
+    ],
+)
+def test_a_list_of_labels_is_read_however_it_is_dressed(answer: str) -> None:
+    labels = read_labels(answer, 2, LABELS)
+    assert labels is not None
+    prompt = published()["NuggetAssign"]
+    assert [prompt.read(label, ITEM).rating for label in labels] == [5, 0]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        "['support']",
+        "['support', 'support', 'support']",
+        "['support', 'perhaps']",
+        "['support', '']",
+        "['support', 'not_support'",
+        "['support', 'support'] or rather ['support', 'not_support']",
+        "The first nugget is supported, the second is not.",
+        "support not_support",
+    ],
+)
+def test_what_is_no_list_of_the_right_length_is_not_read(answer: str) -> None:
+    assert read_labels(answer, 2, LABELS) is None
+
+
+def test_two_grades_know_no_partial_support() -> None:
+    prompt = published()["NuggetAssign2"]
+    labels = [label for label, _ in prompt.answers]
+    assert labels == ["support", "not_support"]
+    assert read_labels("['partial_support']", 1, labels) is None
+    assert prompt.read("partial_support", ITEM) == (None, "unparsed")
+
+
+def test_what_is_stored_of_a_label_says_where_in_the_list_it_stood() -> None:
+    stored = with_place("Partial Support", 3, 10)
+    assert json.loads(stored) == {"label": "Partial Support", "place": 3, "of": 10}
+    assert published()["NuggetAssign"].read(stored, ITEM) == (3, "ok")
+
+
+@given(st.lists(st.sampled_from(LABELS), min_size=1, max_size=12))
+def test_each_list_that_python_or_json_writes_is_read_as_it_is(labels: list[str]) -> None:
+    assert read_labels(str(labels), len(labels), LABELS) == labels
+    assert read_labels(json.dumps(labels), len(labels), LABELS) == labels
+    assert read_labels(str(labels), len(labels) + 1, LABELS) is None
+
+
+@given(st.text("[]'\", _suport\n{}<>/think", max_size=60), st.integers(1, 3))
+def test_whatever_comes_is_read_as_labels_or_not_at_all(answer: str, number: int) -> None:
+    labels = read_labels(answer, number, LABELS)
+    assert labels is None or len(labels) == number
+    status = published()["NuggetAssign"].read(answer, ITEM).status
+    assert status in {"ok", "unparsed"}

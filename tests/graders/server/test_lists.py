@@ -1,0 +1,302 @@
+"""Several nuggets asked about at once: what is sent, what is made of the lists that come back."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from assigning import LABELS, assign, label_of, nuggets_in, passage_in
+from scripted_server import Exchange, serving
+from support import ask
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.errors import GraderError
+from trecexam.graders import Answer, Cell
+from trecexam.graders.base import UngradedError
+from trecexam.graders.server.grader import ServerGrader
+
+Make = Callable[..., ServerGrader]
+RATINGS = {"support": 5, "partial_support": 3, "not_support": 0}
+
+
+def cells_of(passage: str, number: int) -> list[Cell]:
+    return [
+        ask(passage, f"Nugget {place} is so.", place, doc_id=passage, kind="nugget")
+        for place in range(number)
+    ]
+
+
+def graded(grader: ServerGrader, cells: list[Cell]) -> dict[tuple[str, str], Answer]:
+    pairs = [(cell, answer) for batch in grader.grade(cells) for cell, answer in batch]
+    assert len(pairs) == len({cell for cell, _ in pairs})
+    return {(cell.doc_id, cell.item.text): answer for cell, answer in pairs}
+
+
+def labels(answers: dict[tuple[str, str], Answer]) -> list[tuple[str, int, int]]:
+    return [tuple(json.loads(answer.raw).values()) for answer in answers.values()]  # type: ignore[misc]
+
+
+def asking(make: Make, url: str, prompt: str = "NuggetAssign", **settings: object) -> ServerGrader:
+    return make(url, prompt=prompt, concurrency=1, **settings)
+
+
+def test_ten_nuggets_of_a_passage_are_one_call_in_the_order_of_the_bank(make: Make) -> None:
+    cells = cells_of("one passage", 23) + cells_of("another", 10)
+    with serving(assign) as server:
+        answers = graded(asking(make, server.url), cells)
+    asked = [nuggets_in(prompt) for prompt in server.seen]
+    assert [len(nuggets) for nuggets in asked] == [10, 10, 3, 10]
+    assert [nugget for nuggets in asked[:3] for nugget in nuggets] == [cell.item.text for cell in cells[:23]]
+    assert set(server.seen.values()) == {1}
+    for cell in cells:
+        answer, label = answers[cell.doc_id, cell.item.text], label_of(cell.item.text, cell.text)
+        assert (answer.rating, answer.status) == (RATINGS[label], "ok")
+        place = int(cell.item.item_id[3:])
+        of = 10 if cell.text == "another" or place < 20 else 3
+        assert json.loads(answer.raw) == {"label": label, "place": place % 10 + 1, "of": of}
+
+
+def test_the_model_is_told_what_nuggetizer_tells_it_and_no_probabilities_are_asked_for(make: Make) -> None:
+    with serving(assign) as server:
+        graded(asking(make, server.url), cells_of("a passage", 2))
+    (body,) = server.bodies
+    assert body["messages"][0]["role"] == "system"
+    assert body["messages"][0]["content"].startswith("You are NuggetizeAssignerLLM, ")
+    assert "logprobs" not in body
+
+
+@pytest.mark.parametrize(
+    "bad",
+    ["['support']", str(["support"] * 9), "The passage supports them all.", "", str(["maybe"] * 3)],
+    ids=["short", "long", "prose", "nothing", "unknown"],
+)
+def test_a_list_that_cannot_be_read_is_asked_for_once_more_warmer(make: Make, bad: str) -> None:
+    def script(exchange: Exchange) -> None:
+        exchange.say(bad) if exchange.again == 1 else assign(exchange)
+
+    with serving(script) as server:
+        answers = graded(asking(make, server.url, seed=7), cells_of("a passage", 3))
+    first, second = server.bodies
+    assert first["messages"] == second["messages"]
+    assert (first["temperature"], first["seed"]) == (0.0, 7)
+    assert (second["temperature"], second["seed"]) == (0.2, 8)
+    assert [label for label, _, _ in labels(answers)] == [
+        label_of(f"Nugget {place} is so.", "a passage") for place in range(3)
+    ]
+
+
+def test_a_list_that_is_unread_twice_is_asked_for_nugget_by_nugget_and_then_is_unparsed(make: Make) -> None:
+    def script(exchange: Exchange) -> None:
+        nuggets = nuggets_in(exchange.prompt)
+        if len(nuggets) > 1 or "1" in nuggets[0]:
+            exchange.say("I would say that it depends.")
+        else:
+            assign(exchange)
+
+    with serving(script) as server:
+        answers = graded(asking(make, server.url), cells_of("a passage", 3))
+    assert [len(nuggets_in(body["messages"][-1]["content"])) for body in server.bodies] == [3, 3, 1, 1, 1]
+    assert [answer.status for answer in answers.values()] == ["ok", "unparsed", "ok"]
+    assert [answer.rating is None for answer in answers.values()] == [False, True, False]
+    unread = answers["a passage", "Nugget 1 is so."]
+    assert unread.raw == "I would say that it depends."
+    assert json.loads(answers["a passage", "Nugget 2 is so."].raw)["of"] == 1
+
+
+def test_a_nugget_that_is_asked_about_alone_gets_a_second_try_and_no_third(make: Make) -> None:
+    with serving(lambda exchange: exchange.say("Hm.")) as server:
+        answers = graded(asking(make, server.url), cells_of("a passage", 1))
+    assert len(server.bodies) == 2
+    assert [answer.status for answer in answers.values()] == ["unparsed"]
+
+
+def test_quotes_in_nuggets_and_passages_neither_break_the_list_nor_the_reading(make: Make) -> None:
+    texts = ['It\'s "so".', "a ] b [ c", "['support', 'support']", "back\\slash\nnew line"]
+    cells = [ask("It's a \"passage\" ['x'].", text, n, kind="nugget") for n, text in enumerate(texts)]
+    with serving(assign) as server:
+        answers = graded(asking(make, server.url), cells)
+    assert nuggets_in(next(iter(server.seen))) == texts
+    assert {answer.status for answer in answers.values()} == {"ok"}
+
+
+def test_a_refusal_is_that_of_all_nuggets_of_the_call(make: Make) -> None:
+    def script(exchange: Exchange) -> None:
+        exchange.say(None, content=None, refusal="No.") if "bad" in passage_in(exchange.prompt) else assign(
+            exchange
+        )
+
+    with serving(script) as server:
+        answers = graded(asking(make, server.url), cells_of("a bad one", 3) + cells_of("fine", 3))
+    assert [answer.status for answer in answers.values()] == ["refused"] * 3 + ["ok"] * 3
+    assert len(server.bodies) == 2
+
+
+def test_a_busy_server_gets_the_same_call_again(make: Make) -> None:
+    def script(exchange: Exchange) -> None:
+        exchange.fail(429, "slow down") if exchange.again < 3 else assign(exchange)
+
+    with serving(script) as server:
+        answers = graded(asking(make, server.url), cells_of("a passage", 4))
+    assert len(server.bodies) == 3
+    assert {answer.status for answer in answers.values()} == {"ok"}
+
+
+def test_a_server_that_goes_down_in_between_leaves_the_rest_for_the_next_time(make: Make) -> None:
+    def script(exchange: Exchange) -> None:
+        nuggets = nuggets_in(exchange.prompt) if not exchange.is_probe else []
+        if len(nuggets) > 1:
+            exchange.say("Hm.")
+        elif nuggets and "2" in nuggets[0]:
+            exchange.fail(500)
+        else:
+            exchange.say("['support']")
+
+    with serving(script) as server:
+        answers: list[tuple[Cell, Answer]] = []
+        with pytest.raises(UngradedError, match="gave no answer to 3 cells"):
+            answers.extend(
+                pair
+                for batch in asking(make, server.url, retries=1).grade(cells_of("a passage", 5))
+                for pair in batch
+            )
+    assert [cell.item.text for cell, _ in answers] == ["Nugget 0 is so.", "Nugget 1 is so."]
+    assert sum(server.seen.values()) <= 2 + 2 + 2 + 1
+
+
+@pytest.mark.parametrize("structured", ["json_schema", "choice"])
+def test_structured_holds_a_server_to_a_list_of_that_length(make: Make, structured: str) -> None:
+    def script(exchange: Exchange) -> None:
+        found = nuggets_in(exchange.prompt)
+        of = [label_of(nugget, passage_in(exchange.prompt)) for nugget in found]
+        exchange.say(json.dumps({"labels": of}) if structured == "json_schema" else str(of))
+
+    with serving(script) as server:
+        answers = graded(asking(make, server.url, structured=structured), cells_of("a passage", 12))
+    assert len(answers) == 12
+    assert {answer.status for answer in answers.values()} == {"ok"}
+    for body, number in zip(server.bodies, (10, 2), strict=True):
+        if structured == "choice":
+            expression = body["structured_outputs"]["regex"]
+            assert "choice" not in body["structured_outputs"]
+            for length in (number - 1, number, number + 1):
+                permitted = re.fullmatch(expression, str([LABELS[n % 3] for n in range(length)]))
+                assert bool(permitted) == (length == number)
+            assert not re.fullmatch(expression, str(["maybe"] * number))
+        else:
+            schema = body["response_format"]["json_schema"]["schema"]["properties"]["labels"]
+            assert (schema["minItems"], schema["maxItems"]) == (number, number)
+            assert schema["items"]["enum"] == list(LABELS)
+
+
+def test_two_grades_are_a_prompt_of_their_own(make: Make) -> None:
+    with serving(lambda exchange: exchange.say(str(["support", "not_support", "partial_support"]))) as server:
+        grader = asking(make, server.url, prompt="NuggetAssign2")
+        other = asking(make, server.url)
+        assert grader.identity != other.identity
+        assert other.identity["prompts"][0]["group"] == 10
+        answers = graded(grader, cells_of("a passage", 3))
+    assert [answer.status for answer in answers.values()] == ["unparsed"] * 3
+    assert "partial_support" not in server.bodies[0]["messages"][-1]["content"]
+
+
+def nugget_track(root: Path, url: str, *, nuggets: int, extra: str = "") -> Path:
+    """One query with a run of three passages."""
+    root.mkdir(parents=True, exist_ok=True)
+    write_bank(root, nuggets)
+    (root / "queries.tsv").write_text("q1\twhat is so?\n")
+    rows = [{"docid": f"d{n}", "text": f"passage {n}"} for n in range(3)]
+    (root / "passages.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (root / "runs").mkdir(exist_ok=True)
+    (root / "runs" / "a.run").write_text("".join(f"q1 Q0 d{n} {n + 1} {3 - n} a\n" for n in range(3)))
+    (root / "trecexam.toml").write_text(
+        f'[grader]\nname = "openai"\nmodel = "tiny"\nprompt = "NuggetAssign"\nbase_url = "{url}"\n'
+        f'key_env = "TEST_KEY"\nconcurrency = 1\n{extra}'
+    )
+    return root
+
+
+def write_bank(root: Path, nuggets: int) -> None:
+    listed = [
+        {"text": f"Nugget {n} is so.", "importance": "vital" if n % 2 else "okay"} for n in range(nuggets)
+    ]
+    (root / "bank.nuggets.jsonl").write_text(json.dumps({"qid": "q1", "nuggets": listed}) + "\n")
+
+
+def test_a_nugget_that_is_added_asks_about_itself_alone_and_nothing_is_asked_twice(tmp_path: Path) -> None:
+    with serving(assign) as server:
+        root = nugget_track(tmp_path / "track", server.url, nuggets=12)
+        assert run(["watch", str(root), "--once"]) == 0
+        assert sorted(len(nuggets_in(prompt)) for prompt in server.seen) == [2, 2, 2, 10, 10, 10]
+        server.seen.clear()
+        write_bank(root, 13)
+        assert run(["watch", str(root), "--once"]) == 0
+        assert [nuggets_in(prompt) for prompt in server.seen] == [["Nugget 12 is so."]] * 3
+        server.seen.clear()
+        (root / "trecexam.toml").write_text((root / "trecexam.toml").read_text() + "max_length = 900\n")
+        assert run(["watch", str(root), "--once"]) == 0
+        assert not server.seen
+    with trecexam.open_track(root) as track:
+        assert track.status()["stored_grades"] == 39
+
+
+def test_an_estimate_counts_ten_nuggets_as_one_call(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(assign) as server:
+        root = nugget_track(tmp_path / "track", server.url, nuggets=12, extra="max_new_tokens = 100\n")
+        assert run(["watch", str(root), "--estimate"]) == 0
+        header, row = capsys.readouterr().out.splitlines()
+        estimated = dict(zip(header.split("\t"), row.split("\t"), strict=True))
+        assert not server.bodies
+        assert run(["watch", str(root), "--once"]) == 0
+        assert len(server.bodies) == 6
+    assert (estimated["cells"], estimated["calls"]) == ("36", "6")
+    assert int(estimated["tokens_out"]) == 3 * (8 * 10 + 8 * 2)
+    # Each list twice, then each nugget of it.
+    assert int(estimated["tokens_out_at_most"]) == 100 * 3 * ((2 + 10) + (2 + 2))
+    words = sum(len(prompt) for prompt in server.seen)
+    assert math.isclose(int(estimated["tokens_in"]), words / 4, rel_tol=0.3)
+
+
+def test_a_budget_that_lists_could_pass_stops_before_them(tmp_path: Path) -> None:
+    with serving(assign) as server:
+        root = nugget_track(
+            tmp_path / "track", server.url, nuggets=10, extra="budget_tokens = 3000\nmax_new_tokens = 20\n"
+        )
+        assert run(["watch", str(root), "--once"]) == 1
+        asked = len(server.bodies)
+        assert asked == 0
+        text = (root / "trecexam.toml").read_text()
+        (root / "trecexam.toml").write_text(text.replace("3000", "30000"))
+        assert run(["watch", str(root), "--once"]) == 0
+        assert len(server.bodies) == 3
+
+
+def test_a_kill_keeps_the_lists_that_came_and_asks_for_the_others(tmp_path: Path) -> None:
+    from trecexam.line.grading import Progress
+
+    with serving(assign) as server:
+        root = nugget_track(tmp_path / "track", server.url, nuggets=10)
+
+        def stop_at_first(progress: Progress) -> None:
+            if progress.graded:
+                raise KeyboardInterrupt
+
+        with trecexam.open_track(root) as track, pytest.raises(KeyboardInterrupt):
+            track.update(progress=stop_at_first)
+        before = sum(server.seen.values())
+        with trecexam.open_track(root) as track:
+            stored = track.status()["stored_grades"]
+            assert stored in {10, 20, 30}
+            track.update()
+        assert sum(server.seen.values()) - before == 3 - stored // 10
+
+
+def test_an_error_in_settings_is_said_as_for_other_prompts(make: Make) -> None:
+    with pytest.raises(GraderError, match="`decode` in \\[grader\\] is for models in this process"):
+        asking(make, "http://127.0.0.1:9/v1", decode="choices")

@@ -1,0 +1,90 @@
+"""The offline grader of support: a sentence against the window of the passage that is most like it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from converters.records import Item
+from converters.segment import segments
+from trecexam.config import SupportSection
+from trecexam.graders import Cell
+from trecexam.graders.support import SUPPORT_CUTS, WINDOW, SupportEmbedding, create_support
+from trecexam.graders.traits import traits_of
+
+WORDS = ["heat", "pump", "cold", "sea", "salt", "bee"]
+
+
+class CountedWords(SupportEmbedding):
+    """Its vectors count words, so that a cosine can be computed by hand."""
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        counts = np.array([[text.count(word) for word in WORDS] for text in texts], np.float32)
+        return counts / np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1e-9)
+
+
+def cell(text: str, statement: str) -> Cell:
+    return Cell("q", "", "d", text, Item("q", "r/q/1", statement, "statement"))
+
+
+def answers(*cells: Cell, cuts: tuple[float, ...] = (0.5, 0.9)) -> list[tuple[int | None, str]]:
+    grader = CountedWords(Path("none"), cuts, batch_size=2)
+    graded = {cell: (answer.rating, answer.raw) for batch in grader.grade(cells) for cell, answer in batch}
+    return [graded[cell] for cell in cells]
+
+
+def test_the_best_window_of_a_passage_decides() -> None:
+    about_sea = "The sea and the sea, bee. " * 20
+    passage = f"{about_sea} A heat pump is a heat pump."
+    assert len(segments(passage, WINDOW)) > 1
+    ((rating, answer),) = answers(cell(passage, "heat pump"))
+    counts = np.array(
+        [[part.count(word) for word in WORDS] for part in (passage, *segments(passage, WINDOW))]
+    )
+    asked = np.array([1, 1, 0, 0, 0, 0])
+    cosines = counts @ asked / np.linalg.norm(counts, axis=1) / np.linalg.norm(asked)
+    assert float(answer) == pytest.approx(cosines.max(), abs=1e-4)
+    assert rating == sum(cosines.max() >= cut for cut in (0.5, 0.9))
+    assert cosines.max() > cosines[0]
+
+
+def test_ratings_are_none_partial_and_full_in_whatever_batches() -> None:
+    cells = [
+        cell("heat pump", "heat pump"),
+        cell("heat cold", "heat pump"),
+        cell("sea", "heat"),
+        cell("heat", "heat"),
+    ]
+    assert [rating for rating, _ in answers(*cells)] == [2, 1, 0, 2]
+
+
+def test_settings_make_the_offline_grader_where_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trecexam.graders.support.embedding_folder", lambda *_: Path("model"))
+    grader = create_support(SupportSection(), Path())
+    assert isinstance(grader, SupportEmbedding)
+    assert grader.cut_points == SUPPORT_CUTS == (0.56, 0.74)
+    traits = traits_of(grader)
+    assert (traits.item_kinds, traits.scale.max_rating) == ({"statement"}, 2)
+    other = create_support(SupportSection(cut_points=[0.1, 0.2]), Path())
+    assert isinstance(other, SupportEmbedding)
+    assert other.cut_points == (0.1, 0.2)
+
+
+def test_a_local_model_picks_one_of_the_permitted_answers(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    from tiny_models import save_t5
+
+    save_t5(tmp_path / "t5")
+    # The tiny tokenizer makes too many tokens of the published one.
+    (tmp_path / "short.toml").write_text("template = '{statement}: {citation}'\nparser = 'support'\n")
+    settings = SupportSection(name="seq2seq", model=str(tmp_path / "t5"), device="cpu", prompt="short.toml")
+    grader = create_support(settings, tmp_path)
+    asked = [cell("Pumps move heat. " * n, "Pumps move heat.") for n in range(1, 5)]
+    answers = [answer for batch in grader.grade(asked) for _, answer in batch]
+    assert len(answers) == 4
+    assert all((answer.status, answer.rating in {0, 1, 2}) == ("ok", True) for answer in answers)
+    assert {answer.raw for answer in answers} <= {"full_support", "partial_support", "no_support"}

@@ -1,0 +1,1 @@
+"""Whether the passages that responses cite support the sentences that cite them."""

@@ -1,0 +1,55 @@
+"""Labels of items that a model was asked about together: read from its list, and as they are stored."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Mapping
+
+from trecexam.graders.prompts.parsing import UNPARSED, Reading
+
+_LIST = re.compile(r"\[([^\[\]]*)\]")
+_MARKS = " \t\r\n\"'`.\u201c\u201d\u2018\u2019"
+
+
+def as_label(text: str) -> str:
+    """A label as prompts spell it: without quotes, in lower case, words joined by `_`."""
+    return re.sub(r"[\s_-]+", "_", text.strip(_MARKS).casefold())
+
+
+def read_labels(answer: str, number: int, labels: Collection[str]) -> list[str] | None:
+    """The label of each of `number` items, as the model wrote them; None where that is not what it wrote.
+
+    Read is the only list in brackets, Python's or JSON's, with whatever stands around it; where there are no
+    brackets, the whole answer, with commas between labels. One thing in it that is no label, one too few or
+    too many, and nothing is read: which label is whose would be a guess.
+
+    Args:
+        labels: those that there are.
+    """
+    # What a model thinks may name labels, too.
+    answer = answer.rpartition("</think>")[2]
+    lists = _LIST.findall(answer)
+    if len(lists) > 1 or (not lists and "[" in answer):
+        return None
+    parts = [part.strip(_MARKS) for part in (lists[0] if lists else answer).split(",")]
+    if lists and len(parts) > 1 and not parts[-1]:
+        parts.pop()
+    read = len(parts) == number and all(as_label(part) in labels for part in parts)
+    return parts if read else None
+
+
+def with_place(label: str, place: int, number: int) -> str:
+    """What is stored of a cell: its label, and which one of how many it was in the model's list, from 1."""
+    return json.dumps({"label": label, "place": place, "of": number}, ensure_ascii=False)
+
+
+def read_assignment(stored: str, ratings: Mapping[str, int]) -> Reading:
+    """The rating of a label, as `with_place` stores it or bare; all else is unparsed."""
+    try:
+        row = json.loads(stored)
+    except (ValueError, RecursionError):
+        row = None
+    label = row["label"] if isinstance(row, dict) and row.keys() == {"label", "place", "of"} else stored
+    rating = ratings.get(as_label(label)) if isinstance(label, str) else None
+    return UNPARSED if rating is None else Reading(rating, "ok")

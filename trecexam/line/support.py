@@ -1,0 +1,173 @@
+"""The sentences of a track's responses with the passages they cite, and what a grader says of each pair."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from converters.records import Item, Response
+from trecexam.files.stamps import Rejected
+from trecexam.graders.base import Cell
+from trecexam.graders.support import STATEMENT
+from trecexam.line.sheets import MISSING, UNPARSED
+from trecexam.line.stored_grades import StoredGrades
+from trecexam.line.texts import Texts
+from trecexam.scores.support import SUPPORT, WEIGHTS, support_scores
+from trecexam.scores.values import MeasureValues
+
+#: The code of a citation whose passage has no text.
+NO_TEXT = -5
+
+
+class Statement(NamedTuple):
+    """A sentence of a response.
+
+    Attributes:
+        place: in its response, from 1.
+        doc_ids: the passages that are looked at, those cited first first.
+        citations: how many passages it cites, each once; those out of range are not among them.
+        out_of_range: how many citations name no reference.
+    """
+
+    run: str
+    query_id: str
+    place: int
+    text: str
+    doc_ids: tuple[str, ...]
+    citations: int
+    out_of_range: int
+
+
+def statements_of(
+    responses: Mapping[str, Sequence[Response]], citations: Literal["first", "all"]
+) -> tuple[Statement, ...]:
+    """The sentences of the responses that are not blank, by run, in each file's order."""
+    return tuple(
+        Statement(run, response.query_id, place, sentence.text.strip(), cited[:limit], len(cited), outside)
+        for limit in [1 if citations == "first" else None]
+        for run, of_run in responses.items()
+        for response in of_run
+        for place, sentence in enumerate(response.sentences, 1)
+        if sentence.text.strip()
+        for cited in [tuple(dict.fromkeys(citation.doc_id for citation in sentence.citations))]
+        for outside in [sentence.out_of_range]
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class SupportCells:
+    """Sentences, what they cite, and the labels of these pairs.
+
+    Attributes:
+        statements: by run, in each file's order.
+        codes: of each statement, the codes of its `doc_ids`: 0 none, 1 partial, 2 full support, or those of
+            `trecexam.line.sheets`, or `NO_TEXT`.
+        texts: doc_id -> text of the cited passages that have one.
+        citations: "first" or "all".
+        rejected: passage lines that were not taken.
+    """
+
+    statements: tuple[Statement, ...]
+    codes: tuple[tuple[int, ...], ...]
+    texts: Mapping[str, str]
+    citations: Literal["first", "all"]
+    rejected: tuple[Rejected, ...] = ()
+
+    @cached_property
+    def digest(self) -> str:
+        """Equal exactly when statements and codes are."""
+        return hashlib.sha256(repr((self.statements, self.codes)).encode(errors="surrogatepass")).hexdigest()
+
+    def missing(self) -> Iterator[Cell]:
+        """Every pair with a text and without a grade; equal ones once."""
+        asked: set[tuple[str, str]] = set()
+        for statement, codes in zip(self.statements, self.codes, strict=True):
+            for doc_id, code in zip(statement.doc_ids, codes, strict=True):
+                if code != MISSING or (statement.text, self.texts[doc_id]) in asked:
+                    continue
+                asked.add((statement.text, self.texts[doc_id]))
+                yield Cell(statement.query_id, "", doc_id, self.texts[doc_id], _item(statement))
+
+    def weights(self, place: int) -> tuple[float, ...]:
+        """The weights of a statement's citations that are looked at, as `support_scores` takes them."""
+        statement = self.statements[place]
+        known = tuple(WEIGHTS[code] if code >= 0 else 0.0 for code in self.codes[place])
+        if self.citations == "all":
+            return known + (0.0,) * statement.out_of_range
+        return known or (0.0,) * min(1, statement.out_of_range)
+
+    @cached_property
+    def responses(self) -> Mapping[tuple[str, str], tuple[int, ...]]:
+        """(run, query_id) -> the places in `statements` of the response's sentences."""
+        places: dict[tuple[str, str], list[int]] = {}
+        for place, statement in enumerate(self.statements):
+            places.setdefault((statement.run, statement.query_id), []).append(place)
+        return {key: tuple(of_response) for key, of_response in places.items()}
+
+    def values(self, runs: Sequence[str], query_ids: Sequence[str]) -> MeasureValues:
+        """The measures of `SUPPORT` of these runs; 0 where a run has no response to a query."""
+        array = np.zeros((len(runs), len(query_ids), len(SUPPORT)))
+        for row, run in enumerate(runs):
+            for column, query_id in enumerate(query_ids):
+                places = self.responses.get((run, query_id), ())
+                array[row, column] = support_scores([self.weights(place) for place in places])
+        return MeasureValues(tuple(runs), tuple(query_ids), SUPPORT, array)
+
+
+def load_support(
+    statements: tuple[Statement, ...],
+    citations: Literal["first", "all"],
+    texts: Texts,
+    grades: StoredGrades,
+) -> SupportCells:
+    """The cells of these statements, as far as there are texts and stored grades; asks nobody.
+
+    Raises:
+        ConversionError: the passages cannot be read.
+    """
+    cited = {doc_id for statement in statements for doc_id in statement.doc_ids}
+    known, rejected = texts.of(cited) if cited and texts.has_source else ({}, ())
+    known = {doc_id: known[doc_id] for doc_id in cited & known.keys() if known[doc_id].strip()}
+    cells = SupportCells(statements, (), known, citations, rejected)
+    return with_codes(cells, grades)
+
+
+def with_codes(cells: SupportCells, grades: StoredGrades) -> SupportCells:
+    """The same cells with the codes that the store has now."""
+    of_text: dict[str, tuple[Statement, dict[str, None]]] = {}
+    for statement in cells.statements:
+        passages = (cells.texts[doc_id] for doc_id in statement.doc_ids if doc_id in cells.texts)
+        of_text.setdefault(statement.text, (statement, {}))[1].update(dict.fromkeys(passages))
+    asked = [(tuple(passages), (_item(statement),)) for statement, passages in of_text.values() if passages]
+    code_of = {
+        (item.text, passage): int(code)
+        for (passages, (item,)), matrix in zip(asked, grades.codes(asked), strict=True)
+        for passage, code in zip(passages, matrix[:, 0], strict=True)
+    }
+    codes = tuple(
+        tuple(
+            code_of[statement.text, cells.texts[doc_id]] if doc_id in cells.texts else NO_TEXT
+            for doc_id in statement.doc_ids
+        )
+        for statement in cells.statements
+    )
+    return SupportCells(cells.statements, codes, cells.texts, cells.citations, cells.rejected)
+
+
+def _item(statement: Statement) -> Item:
+    item_id = f"{statement.run}/{statement.query_id}/{statement.place}"
+    return Item(statement.query_id, item_id, statement.text, STATEMENT)
+
+
+def count_codes(codes: Collection[int]) -> dict[str, int]:
+    """Labels that there are not, by why: no text, not graded, not read (or refused, or failed)."""
+    return {
+        "no_text": sum(code == NO_TEXT for code in codes),
+        "ungraded": sum(code == MISSING for code in codes),
+        "unread": sum(NO_TEXT < code <= UNPARSED for code in codes),
+    }

@@ -1,0 +1,46 @@
+"""Support: how far the passages that a response cites say what its sentences say.
+
+The definitions are those of TREC RAG 2024 (Thakur et al., "Support Evaluation for the TREC 2024 RAG
+Track", arXiv:2504.15205): full support weighs 1, partial support 0.5, none 0. With
+one citation a sentence they are the track's; two things are ours, as it names none of them:
+
+- Where all citations are looked at, each is one of precision's, and of recall's a sentence has its best one.
+- A citation without a label (out of range, of a passage without a text, not graded or not read) weighs 0, as
+  trec_eval takes what is not judged: made-up citations gain nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+#: What the ratings 0, 1 and 2 (none, partial, full) weigh.
+WEIGHTS = (0.0, 0.5, 1.0)
+
+
+#: The names of the measures, in the order of `SupportScores`.
+SUPPORT = ("SupportP", "SupportR", "SupportF1")
+
+
+class SupportScores(NamedTuple):
+    """Of one response, 0..1 each; 0 where there is nothing to average."""
+
+    precision: float
+    recall: float
+    f1: float
+
+
+def support_scores(sentences: Sequence[Sequence[float]]) -> SupportScores:
+    """Weighted precision and recall of a response, and their harmonic mean.
+
+    Args:
+        sentences: of each sentence the weights of its citations that are looked at; empty where it has none.
+    """
+    citations = [weight for weights in sentences for weight in weights]
+    precision = math.fsum(citations) / len(citations) if citations else 0.0
+    recall = (
+        math.fsum(max(weights, default=0.0) for weights in sentences) / len(sentences) if sentences else 0.0
+    )
+    both = precision + recall
+    return SupportScores(precision, recall, 2 * precision * recall / both if both else 0.0)
