@@ -74,11 +74,12 @@ def test_few_cells_are_not_worth_encoding(tmp_path: Path) -> None:
         assert all((places[query_id] == by_words).all() for query_id, by_words in item_places(track).items())
 
 
+@pytest.mark.parametrize("error", [GraderError("not installed"), ModuleNotFoundError("torch", name="torch")])
 def test_where_the_encoder_is_not_installed_items_go_by_words(
-    tmp_path: Path, encoding: None, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, encoding: None, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def missing(*args: object) -> None:
-        raise GraderError("not installed")
+        raise error
 
     monkeypatch.setattr(promise, "TextEncoder", missing)
     with opened(make_small_track(tmp_path / "t"), ModelGrader()) as loader:

@@ -174,6 +174,20 @@ def test_without_probabilities_expected_labels_are_the_plain_ones(tmp_path: Path
     assert boards[0] == boards[1]
 
 
+def test_probabilities_of_another_scale_count_as_none(tmp_path: Path) -> None:
+    class EightNumbers(HashGrader):
+        def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
+            for batch in super().grade(cells):
+                yield [(cell, answer._replace(probabilities=(0.125,) * 8)) for cell, answer in batch]
+
+    root = make_small_track(tmp_path / "t", config=EXPECTED)
+    with trecexam.open_track(root, grader=EightNumbers()) as track:
+        track.grade()
+        board = track.leaderboard(["Cover(rel=4)@8", "ECover(rel=4)@8"])
+    assert re.search("count as certain", board.cautions[0])
+    assert all(row.scores[0].mean == row.scores[1].mean for row in board.rows)
+
+
 def test_a_track_that_asks_for_no_probabilities_reads_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

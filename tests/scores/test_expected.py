@@ -163,6 +163,17 @@ def test_probabilities_on_any_scale_are_shares_and_impossible_ones_leave_the_rat
     assert made.at_least[0].tolist() == [[1, 1, 1, 0.75, 0], *certain(np.array([4, 4])).tolist()]
 
 
+@pytest.mark.parametrize(
+    "stated",
+    [(-0.5, 1.5, 0, 0, 0, 0), (0, 0, 0, 0, 0, np.inf), (np.inf, 0, 0, 0, 0, -np.inf), (1e308,) * 6, (0,) * 6],
+)
+def test_no_numbers_that_cannot_be_probabilities_make_a_rating_uncertain(stated: tuple[float, ...]) -> None:
+    q = QueryRatings("q1", ("a",), 1, np.array([[4]], np.int8))
+    made = with_probabilities(q, np.array([[stated]]))
+    assert made.at_least is not None
+    assert made.at_least[0].tolist() == certain(np.array([4])).tolist()
+
+
 def test_ecover_refuses_qrels_that_carry_no_probabilities() -> None:
     q, stated = drawn(1)
     run = {"q1": {"d0": 1.0}}

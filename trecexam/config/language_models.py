@@ -21,7 +21,7 @@ _OWN_SETTINGS = {
 class Section(BaseModel):
     """A section of trecexam.toml: unknown keys are refused."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
 class LanguageModelSection(Section):
@@ -62,9 +62,7 @@ class LanguageModelSection(Section):
         description="openai: the environment variable that holds the key. Unset: no key is sent. Never write "
         "a key into this file.",
     )
-    temperature: float = Field(
-        0.0, ge=0, allow_inf_nan=False, description="openai: some cloud models take 1 alone."
-    )
+    temperature: float = Field(0.0, ge=0, description="openai: some cloud models take 1 alone.")
     seed: int | None = Field(
         None,
         ge=-(2**63),
@@ -77,7 +75,7 @@ class LanguageModelSection(Section):
         description='openai: more fields of a request, such as { reasoning_effort = "low" }.',
     )
     concurrency: int = Field(8, ge=1, le=4096, description="openai: requests at a time.")
-    timeout: float = Field(120.0, gt=0, allow_inf_nan=False, description="openai: seconds for one answer.")
+    timeout: float = Field(120.0, gt=0, description="openai: seconds for one answer.")
     retries: int = Field(
         5,
         ge=0,
@@ -86,17 +84,15 @@ class LanguageModelSection(Section):
     price_in: float | None = Field(
         None,
         ge=0,
-        allow_inf_nan=False,
         examples=[0.15],
         description="openai: money for a million tokens in, in any currency.",
     )
     price_out: float | None = Field(
-        None, ge=0, allow_inf_nan=False, examples=[0.6], description="openai: money for a million tokens out."
+        None, ge=0, examples=[0.6], description="openai: money for a million tokens out."
     )
     budget: float | None = Field(
         None,
         ge=0,
-        allow_inf_nan=False,
         examples=[5.0],
         description="openai: it stops before grading with these settings has cost so much money on this "
         "track; what `bank generate` costs is counted by itself.",
@@ -173,9 +169,7 @@ class GeneratorSection(LanguageModelSection):
         examples=["Qwen/Qwen3-8B"],
         description="openai: what the server calls it. causal, seq2seq: a folder or hub id.",
     )
-    temperature: float = Field(
-        0.0, ge=0, allow_inf_nan=False, description="0 writes what is most probable; more draws at random."
-    )
+    temperature: float = Field(0.0, ge=0, description="0 writes what is most probable; more draws at random.")
     max_new_tokens: int = Field(
         1000, ge=1, description="Tokens that an answer may have: all items of a query, or an exam question."
     )

@@ -28,24 +28,21 @@ class RaySection(Section):
     gpus_per_worker: float | None = Field(
         None,
         ge=0,
-        allow_inf_nan=False,
         examples=[1],
         description="GPUs of a worker; 0.5 lets two share one. Unset: 1, or 0 where the cluster has none.",
     )
     cpus_per_worker: float = Field(
-        1, ge=0, allow_inf_nan=False, description="CPUs of a worker, and its threads where it has no GPU."
+        1, ge=0, description="CPUs of a worker, and its threads where it has no GPU."
     )
     wait: float = Field(
         30.0,
         ge=0,
-        allow_inf_nan=False,
         description="Seconds without any worker after which grading ends for now; `watch` tries again each "
         "minute.",
     )
     batch_seconds: float = Field(
         10.0,
         gt=0,
-        allow_inf_nan=False,
         description="Seconds of work that go to a worker at a time, and that are done again when it dies.",
     )
 

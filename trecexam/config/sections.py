@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import (
     Field,
@@ -328,7 +328,7 @@ class CellsSection(Section):
         'runs, on their most promising items; "bank" goes by query, passage and item. Unset: useful where a '
         "language model is asked.",
     )
-    stop: Literal["label"] | Annotated[int, Field(strict=True, ge=1, le=5)] | None = Field(
+    stop: Literal["label", 1, 2, 3, 4, 5] | None = Field(
         None,
         examples=["label"],
         description='Cells to leave out: "label" those that cannot change their passage\'s label any more, '
@@ -341,6 +341,14 @@ class CellsSection(Section):
         description="Seconds between outputs along the way, marked as partial, where the order is useful. "
         "They take a twentieth of the time at most.",
     )
+
+    @field_validator("stop", mode="before")
+    @classmethod
+    def _label_or_rating(cls, value: object) -> object:
+        # 4.0 and true would be taken for 4 and 1.
+        if value not in (None, "label") and (type(value) is not int or value not in range(1, 6)):
+            raise ValueError('give "label", or a rating from 1 to 5')
+        return value
 
 
 class LearnSection(Section):

@@ -45,8 +45,9 @@ def promising_places(
             passages.setdefault(track.query_texts.get(query_id, ""), []).extend(of_query)
         items = {query_id: [item.text for item in sheet.items] for query_id, sheet in track.sheets.items()}
         vectors.encode(passages, sorted(set().union(*items.values())), lambda done, of: _stopped(stop))
-    except (TrecexamError, StoppedError):
-        # Not installed, or not to be fetched: the order is a matter of taste, grading is not.
+    except (TrecexamError, StoppedError, ImportError):
+        # Not installed (a model's folder may be here without torch), or not to be fetched: the order is a
+        # matter of taste, grading is not.
         return item_places(track)
     return {
         query_id: places_by(vectors.of(texts[query_id]) @ vectors.of(items[query_id]).T)

@@ -165,8 +165,9 @@ class StoredGrades:
             answers = {} if item is None else self.store.answers(grader_id, item)
             for row, passage in enumerate(passages):
                 grade = answers.get(passage)
-                if grade is not None and grade.probabilities is not None:
-                    chances[row, column, : len(grade.probabilities)] = grade.probabilities
+                # A grader of users' own may have stored anything.
+                if grade is not None and len(grade.probabilities or ()) == MAX_RATING + 1:
+                    chances[row, column] = grade.probabilities
         return chances
 
     def rows(

@@ -17,14 +17,17 @@ def with_probabilities(q: QueryRatings, stated: Floats) -> QueryRatings:
 
     Args:
         stated: the probabilities of the ratings 0..5, shape (n_docs, n_items, 6), on any scale that adds up
-            to more than 0; NaN where a rating is certain. Where there is no rating it is not looked at.
+            to more than 0; NaN where a rating is certain, which it also is with a negative or infinite one.
+            Where there is no rating it is not looked at.
 
     Raises:
         ValueError: another shape.
     """
-    whole = stated.sum(axis=-1, keepdims=True)
-    known = (whole > 0) & (q.ratings >= 0)[..., None]
-    better = np.flip(np.cumsum(np.flip(stated, -1), axis=-1), -1)[..., 1:]
+    with np.errstate(over="ignore", invalid="ignore"):
+        whole = stated.sum(axis=-1, keepdims=True)
+    possible = (stated >= 0).all(axis=-1, keepdims=True) & np.isfinite(whole)
+    known = possible & (whole > 0) & (q.ratings >= 0)[..., None]
+    better = np.flip(np.cumsum(np.flip(np.where(known, stated, 0), -1), axis=-1), -1)[..., 1:]
     shares = np.divide(better, whole, out=certain(q.ratings), where=known)
     return replace(q, at_least=np.clip(shares, 0.0, 1.0))
 
