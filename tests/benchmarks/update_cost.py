@@ -82,8 +82,8 @@ NOTES = """
   (load 5 to 12), which adds a quarter or so to CPU seconds: compare these two with each other.
 - From C to D ("what remained": 3.3 times the pooled passages, 2.2 the grades, 6.7 the runs x queries) costs
   grew: first update 3.4 times, one run more in a fresh process 3.5, in a warm one 3.8 (until leaderboard.tsv
-  4.8), `leaderboard` 3.4, memory 3.0. On the quiet machine (evening of 2026-11-22): 3.4, 3.4, 4.5 (4.8), 3.4 and
-  2.5 to 2.9. Nothing grows faster than runs x queries.
+  4.8), `leaderboard` 3.4, memory 3.0. On the quiet machine (evening of 2026-11-22): 3.4, 3.4, 4.5 (4.8), 3.4
+  and 2.5 to 2.9. Nothing grows faster than runs x queries.
 - E: wall seconds are a median, with the fastest and the slowest; CPU seconds are all that the daemon takes
   for that run, until it rests again.
 """
