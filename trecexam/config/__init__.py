@@ -2,13 +2,12 @@
 
 from trecexam.config.exams import ExamSection
 from trecexam.config.file import load_config, render_config
+from trecexam.config.graders import GraderSection, SupportSection
 from trecexam.config.language_models import GeneratorSection, LanguageModelSection
 from trecexam.config.ray import RaySection
 from trecexam.config.sections import (
     CONFIG_NAME,
-    GraderSection,
     ScoresSection,
-    SupportSection,
     TrackConfig,
     TrackSection,
     UnparsedPolicy,

@@ -15,8 +15,9 @@ from pydantic import BaseModel, ValidationError
 
 from converters.errors import ConversionError
 from converters.lines import open_input
+from trecexam.config.graders import GraderSection
 from trecexam.config.language_models import LanguageModelSection
-from trecexam.config.sections import CONFIG_NAME, GraderSection, TrackConfig
+from trecexam.config.sections import CONFIG_NAME, TrackConfig
 from trecexam.errors import ConfigError
 
 #: What a newcomer may want to set, beside what `init` was given.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -22,6 +23,13 @@ class Section(BaseModel):
     """A section of trecexam.toml: unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+def without_usual(values: dict[str, Any], newer: Mapping[str, Any]) -> dict[str, Any]:
+    """Without newer settings that are as they are where nobody sets them: manifests and histories of tracks
+    that do not use them stay as they were.
+    """
+    return {key: value for key, value in values.items() if key not in newer or value != newer[key]}
 
 
 class LanguageModelSection(Section):

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
 from trecexam.features.judge_next.arithmetic.next_judgments import ranked
-from trecexam.features.judge_next.judge_next import Level, Search
+from trecexam.features.judge_next.search import Level, Search
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.loader import opened
 from trecexam.serving import child

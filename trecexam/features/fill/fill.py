@@ -383,9 +383,9 @@ def _refuse_merged(qrels: Path | None) -> None:
     """
     command = None if qrels is None else written_by(qrels)
     if qrels is not None and command is not None:
-        beside = sources_beside(qrels).name if command == "fill" else LEARNED_IDENTITY
+        note = sources_beside(qrels).name if command == "fill" else LEARNED_IDENTITY
         raise TrecexamError(
-            f"`trecexam {command}` wrote it, as {beside} beside it says, so not all lines are "
+            f"`trecexam {command}` wrote it, as {note} beside it says, so not all lines are "
             "people's; name the official judgments that it was made from",
             path=qrels,
         )

@@ -1,0 +1,167 @@
+"""Settings of who grades: [grader], and [support] for what responses cite."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer
+
+from trecexam.config.language_models import LanguageModelSection, without_usual
+
+
+class GraderSection(LanguageModelSection):
+    """Who grades, and with what. Only settings that can change an answer enter the grader's identity."""
+
+    name: str = Field(
+        "embedding",
+        description="One of `trecexam graders`. erag and ragval take openai's settings where base_url is "
+        "set, else those of causal and seq2seq.",
+    )
+    model: str | None = Field(
+        None,
+        examples=["google/flan-t5-large"],
+        description="A folder or hub id. embedding: a sentence-transformers model (unset: the extra "
+        "'offline'). seq2seq: a T5 (unset: google/flan-t5-large). causal: a decoder-only model. openai: what "
+        "the server calls it. erag: as one of these three. recorded: which model's grades to take, where the "
+        "recording has several.",
+    )
+    prompt: str | None = Field(
+        None,
+        examples=["QuestionSelfRatedUnanswerablePromptWithChoices"],
+        description="seq2seq, causal, openai: one of `trecexam graders --prompts`, or a .toml or .jinja file "
+        "here (unset: the paper's self-rating of questions and of nuggets). recorded: which prompt's grades "
+        "to take. erag: a file with {query} and {document} (unset: ours).",
+    )
+    metric: str | None = Field(
+        None,
+        examples=["f1"],
+        description="erag: how an output is compared with the gold outputs: em, f1, rouge-l, accuracy, or a "
+        "function of your own as module:function, (output, gold outputs) -> 0..1. Unset: em.",
+    )
+    decode: Literal["choices", "beam"] | None = Field(
+        None,
+        examples=["beam"],
+        description='seq2seq, causal: "choices" scores each permitted answer; "beam" is the papers\' beam '
+        "search, free text. Unset: choices, where the prompt has permitted answers.",
+    )
+    beams: int = Field(5, ge=1, description='Beams of `decode = "beam"`.')
+    max_new_tokens: int = Field(
+        512, ge=1, description='Tokens that an answer may have: `decode = "beam"`, openai, erag.'
+    )
+    max_length: int | None = Field(
+        None,
+        ge=16,
+        examples=[512],
+        description="seq2seq, causal: tokens of a prompt; longer passages are cut. Unset: what the model "
+        "takes (T5: 512).",
+    )
+    passage_first: bool | None = Field(
+        None,
+        examples=[True],
+        description="Put the passage before the question, where the prompt allows. Unset: causal and "
+        "openai do, so that a passage is read once for all its questions; seq2seq does not, as published.",
+    )
+    compat: Literal["workbench"] | None = Field(
+        None,
+        examples=["workbench"],
+        description="Read answers as the Rubric workbench's released code does, not as its paper says.",
+    )
+    recorded: str | None = Field(
+        None,
+        examples=["graded.jsonl.gz"],
+        description="recorded: a Rubric graded pool, a `trecexam export grades` file, or qrels; may be .gz.",
+    )
+    cut_points: list[float] | None = Field(
+        None,
+        examples=[[0.52, 0.56, 0.59, 0.63, 0.74]],
+        description="embedding: the five cosines from which the rating is 1, 2, 3, 4, 5. Unset: fitted.",
+    )
+    soft_cuts: list[float] | None = Field(
+        None,
+        examples=[[0.84, 0.9, 0.96, 1.03, 1.31]],
+        description='embedding: for `label = "expected"` and ECover, the five cosines at which the rating 1, '
+        "2, 3, 4, 5 or better is as probable as not. Unset: fitted; none where cut_points are set.",
+    )
+    soft_width: float | None = Field(
+        None,
+        gt=0,
+        examples=[0.16],
+        description="embedding: the width of the logistic around soft_cuts, in cosine. Unset: fitted.",
+    )
+    batch_size: int = Field(64, ge=1, description="embedding: passages embedded at once.")
+    structured: Literal["json_schema", "choice", "none"] | None = Field(
+        None,
+        examples=["json_schema"],
+        description="openai: hold the model to the prompt's permitted answers, by a JSON schema or by vLLM's "
+        '"choice" (NuggetAssign: to a list of them). Unset: it writes what it likes, which is read. ragval: '
+        'a server is held to a JSON object of two scores, unless this is "none".',
+    )
+    logprobs: bool = Field(
+        True,
+        description="openai: ask for the probabilities of the permitted answers, where the server has them.",
+    )
+    max_characters: int = Field(
+        20_000, ge=1, description="openai: characters of a passage; longer ones are cut at a word."
+    )
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_unset(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return without_usual(serialize(self), {"soft_cuts": None, "soft_width": None})
+
+    @field_validator("cut_points", "soft_cuts")
+    @classmethod
+    def _five_rising(cls, value: list[float] | None) -> list[float] | None:
+        if value is not None and (len(value) != 5 or sorted(value) != value):
+            raise ValueError("give five cosines in rising order, for the ratings 1, 2, 3, 4, 5")
+        return value
+
+
+class SupportSection(LanguageModelSection):
+    """Who says whether cited passages support the sentences that cite them; see `trecexam support`."""
+
+    name: str = Field("embedding", description="embedding, openai, causal or seq2seq.")
+    model: str | None = Field(
+        None,
+        examples=["gpt-4o"],
+        description="As in [grader]. embedding: a sentence-transformers model (unset: the extra 'offline').",
+    )
+    prompt: str | None = Field(
+        None,
+        examples=["support.toml"],
+        description="A file here with {statement} and {citation}. Unset: that of TREC RAG 2024.",
+    )
+    citations: Literal["first", "all"] = Field(
+        "first",
+        description='Passages that are looked at of those that a sentence cites: the "first", as in TREC RAG '
+        '2024, or "all".',
+    )
+    decode: Literal["choices", "beam"] | None = Field(
+        None, examples=["beam"], description="seq2seq, causal: as in [grader]."
+    )
+    max_length: int | None = Field(
+        None, ge=16, examples=[512], description="seq2seq, causal: as in [grader]."
+    )
+    max_new_tokens: int = Field(64, ge=1, description="Tokens that an answer may have.")
+    structured: Literal["json_schema", "choice", "none"] | None = Field(
+        None, examples=["json_schema"], description="openai: as in [grader]."
+    )
+    max_characters: int = Field(20_000, ge=1, description="openai: characters of a cited passage.")
+    batch_size: int = Field(64, ge=1, description="embedding: texts embedded at once.")
+    cut_points: list[float] | None = Field(
+        None,
+        examples=[[0.56, 0.74]],
+        description="embedding: the cosines from which support is partial, and full.",
+    )
+
+    @field_validator("cut_points")
+    @classmethod
+    def _two_rising(cls, value: list[float] | None) -> list[float] | None:
+        if value is not None and (len(value) != 2 or sorted(value) != value):
+            raise ValueError("give two cosines in rising order, for partial and full support")
+        return value
+
+    def as_grader(self) -> GraderSection:
+        """The same as settings of [grader], but for what only this section has."""
+        own = {key: getattr(self, key) for key in self.model_fields_set & GraderSection.model_fields.keys()}
+        own.pop("cut_points", None)
+        return GraderSection.model_validate({"max_new_tokens": self.max_new_tokens, **own})
