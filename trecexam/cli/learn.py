@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 import trecexam
 from trecexam.cli import show
@@ -90,8 +91,12 @@ def learn(
     Needs the extras `learn` and `offline`. The first time each passage is encoded: a few dozen a second on a
     CPU.
     """
-    if not cross_validate and (known or top or teams or aligned or as_json or wide):
-        raise click.UsageError("--known, --top, --teams, --json, --table and --wide are of --cross-validate")
+    own = ("known", "top", "teams", "repeats", "seed", "as_json", "aligned", "wide")
+    source_of = click.get_current_context().get_parameter_source
+    if not cross_validate and any(source_of(name) is ParameterSource.COMMANDLINE for name in own):
+        raise click.UsageError(
+            "--known, --top, --teams, --repeats, --seed, --json, --table and --wide are of --cross-validate"
+        )
     with trecexam.open_track(track) as opened, show.grading("encoding", "encoded", "passages") as encoding:
         encoded = show.steps(encoding)
         if cross_validate:

@@ -315,6 +315,9 @@ def test_options_of_the_validation_are_refused_without_it(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "of --cross-validate" in said(capsys, learnable, "--known", "0.5", status=2)
+    # A default that is typed is typed, too.
+    for option, value in (("--seed", "0"), ("--repeats", "3")):
+        assert "of --cross-validate" in said(capsys, learnable, option, value, status=2)
 
 
 def test_an_update_learns_where_the_settings_say_so(learnable: Path) -> None:
