@@ -171,7 +171,10 @@ class HumanRating(NamedTuple):
 
     `rating` is 0..5, or None where the person withdraws an earlier one. `item_id` is "" where the passage
     as a whole was rated, for the query itself. The digests are those of the texts that the person saw
-    (hex), or "" where nobody noted them; `when` is ISO 8601, or "".
+    (hex), or "" where nobody noted them; `when` is ISO 8601, or "". `seconds` are those of work on the
+    judgment, None where nobody measured them. `kind` is "" but where the line decides between people
+    ("adjudicated") or brings back what its writer said before ("undone"). `cannot`: the person says that the
+    cell cannot be judged, and there is no rating.
     """
 
     query_id: str
@@ -183,6 +186,10 @@ class HumanRating(NamedTuple):
     when: str = ""
     passage_sha256: str = ""
     item_sha256: str = ""
+    seconds: float | None = None
+    note: str = ""
+    kind: str = ""
+    cannot: bool = False
 
 
 class RecordedGrade(NamedTuple):

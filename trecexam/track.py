@@ -96,6 +96,10 @@ class TrackFolder:
         """Where people's ratings are, if there are any."""
         return self.root / "overrides.tsv"
 
+    def judgments(self) -> Path:
+        """Where people's judgments on the scale of [judging] are, if there are any."""
+        return self.root / "judgments.tsv"
+
     def prompt(self) -> Path | None:
         """The file of the user's own prompt, where the grader has one."""
         name = self.config.grader.prompt

@@ -17,8 +17,21 @@ TEXT = st.text(st.characters(codec="utf-8", exclude_categories=("C",)), max_size
 )
 DIGEST = st.binary(min_size=32, max_size=32).map(bytes.hex) | st.just("")
 ROW = st.builds(
-    HumanRating, ID, ID, ID | st.just(""), st.none() | st.integers(0, 5), TEXT, TEXT, TEXT, DIGEST, DIGEST
-)
+    HumanRating,
+    ID,
+    ID,
+    ID | st.just(""),
+    st.none() | st.integers(0, 5),
+    TEXT,
+    TEXT,
+    TEXT,
+    DIGEST,
+    DIGEST,
+    st.none() | st.floats(0, allow_infinity=False),
+    st.just("") | TEXT,
+    st.sampled_from(["", "adjudicated", "undone"]),
+    st.just(False),
+).flatmap(lambda row: st.sampled_from([row, row._replace(rating=None, cannot=True)]))
 
 
 def read(path: Path) -> tuple[list[HumanRating], list[str]]:
@@ -37,6 +50,28 @@ def test_what_is_written_line_by_line_is_read_back(
     path = tmp_path_factory.mktemp("overrides") / "overrides.tsv"
     path.write_bytes(content)
     assert read(path) == (rows, [])
+
+
+def test_a_file_gets_the_later_columns_with_the_first_line_that_needs_them_and_keeps_its_lines() -> None:
+    row = HumanRating("q1", "d1", "", 3, "ann", "read it")
+    old = with_override(b"", row)
+    assert old == f"{HEADER}q1\td1\t\t3\tann\tread it\t\t\t\n".encode()
+    timed = with_override(old, row._replace(seconds=2.5))
+    assert timed == old.replace(b"_sha256\n", b"_sha256\tseconds\n") + b"q1\td1\t\t3\tann\tread it\t\t\t\t2.5\n"
+    assert with_override(timed, row) == timed + b"q1\td1\t\t3\tann\tread it\t\t\t\t\n"
+
+
+def test_who_cannot_judge_gives_no_rating(tmp_path: Path) -> None:
+    path = tmp_path / "overrides.tsv"
+    path.write_text("query_id\tdoc_id\trating\twho\twhy\nq1\td1\tcannot\tann\tin Welsh\n")
+    assert read(path) == ([HumanRating("q1", "d1", "", None, "ann", "in Welsh", cannot=True)], [])
+
+
+def test_only_lines_with_a_text_are_parsed_where_that_is_asked(tmp_path: Path) -> None:
+    path = tmp_path / "overrides.tsv"
+    path.write_text(f"{HEADER}q1\td1\t\t9\tann\tbad\nq2\td1\t\t1\tann\tx\nq2\td2\t\t1\tbob\tx\n")
+    rows = list(read_overrides(path, lambda refused: pytest.fail(str(refused)), naming="q2"))
+    assert [(number, row.doc_id) for number, row in rows] == [(3, "d1"), (4, "d2")]
 
 
 def test_columns_may_stand_in_any_order_and_others_are_left_out(tmp_path: Path) -> None:
@@ -59,6 +94,7 @@ def test_a_line_is_added_in_the_columns_of_the_header_that_is_there() -> None:
         ("q1\td1\t\t-1\tann\tbad", "neither 0..5 nor empty"),
         (f"q1\td1\t\t{'9' * 5000}\tann\tbad", "neither 0..5 nor empty"),
         ("q1\td1\t\t1.5\tann\tbad", "neither 0..5 nor empty"),
+        ("q1\td1\t\tCannot\tann\tbad", "nor cannot: 'Cannot'"),
         ("q1\td1\t\t1\t\tbad", "no who"),
         ("q1\td1\t\t1\tann", "no why"),
         ("\td1\t\t1\tann\tbad", "no query_id"),
@@ -105,3 +141,23 @@ def test_a_file_whose_lines_end_in_cr_alone_is_refused_and_not_taken_for_a_heade
 def test_an_items_rating_is_not_written_where_it_would_become_the_passages() -> None:
     with pytest.raises(ValueError, match="no item_id"):
         with_override(b"query_id\tdoc_id\trating\twho\twhy\n", HumanRating("q1", "d1", "q1/2", 3, "ann", "x"))
+
+
+@pytest.mark.parametrize(
+    ("later", "value", "reason"),
+    [
+        ("seconds", "soon", "the seconds are no number"),
+        ("seconds", "-1", "the seconds are no number"),
+        ("seconds", "inf", "the seconds are no number"),
+        ("seconds", "nan", "the seconds are no number"),
+        ("kind", "adjudicate", "the kind is not adjudicated, undone or empty: 'adjudicate'"),
+    ],
+)
+def test_a_later_column_that_is_wrong_refuses_its_line(
+    tmp_path: Path, later: str, value: str, reason: str
+) -> None:
+    path = tmp_path / "overrides.tsv"
+    path.write_text(f"query_id\tdoc_id\trating\twho\twhy\t{later}\nq1\td1\t1\tann\tx\t{value}\n")
+    rows, (refused,) = read(path)
+    assert rows == []
+    assert reason in refused

@@ -16,6 +16,7 @@ from pydantic import (
 
 from trecexam.config.exams import ExamSection
 from trecexam.config.graders import GraderSection, SupportSection
+from trecexam.config.judging import JudgingSection
 from trecexam.config.language_models import GeneratorSection, Section, without_usual
 from trecexam.config.ray import RaySection
 from trecexam.errors import ConfigError
@@ -231,12 +232,15 @@ class TrackConfig(Section):
     generator: GeneratorSection = GeneratorSection()  # type: ignore[call-arg]
     exam: ExamSection = ExamSection()  # type: ignore[call-arg]
     support: SupportSection = SupportSection()  # type: ignore[call-arg]
+    judging: JudgingSection = JudgingSection()  # type: ignore[call-arg]
 
     @model_serializer(mode="wrap")
     def _without_what_is_unset(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         values: dict[str, Any] = serialize(self)
         if not self.grades_support:
             values.pop("support", None)
+        if "judging" not in self.model_fields_set:
+            values.pop("judging", None)
         return values
 
     @property

@@ -56,6 +56,7 @@ class TrackInputs:
         official_ranks: run name -> official rank (1 is best), None where there are none.
         own_queries: those that the track's file or dataset names, as far as it can be read.
         human: the lines of overrides.tsv and their numbers; whether they count is not decided here.
+        judged: those of judgments.tsv, where there is a scale for them.
         notes: what is odd of inputs that were taken, a line each: queries of runs that the bank does not
             have, a run that is there twice.
     """
@@ -74,6 +75,7 @@ class TrackInputs:
     official_ranks: Mapping[str, float] | None
     own_queries: frozenset[str]
     human: tuple[tuple[int, HumanRating], ...]
+    judged: tuple[tuple[int, HumanRating], ...]
     rejected: tuple[Rejected, ...]
     notes: tuple[str, ...]
 
@@ -127,6 +129,7 @@ class InputReader:
             folder.prompt(),
             folder.metric(),
             folder.overrides(),
+            folder.judgments() if folder.config.judging.scale else None,
         )
         return [
             *(folder.bank(optional=self._bankless) if bank_files is None else bank_files),
@@ -175,7 +178,8 @@ class InputReader:
         bank = self._asked(whole, texts, files, rejected)
         ranks = self._optional(self.folder.official_leaderboard(), "ranks", read_ranks_file, rejected)
         dropped = self._dropped.read(bank, texts, hold, rejected)
-        human = self._human(rejected)
+        human = self._human(self.folder.overrides(), rejected)
+        judged = self._human(self.folder.judgments(), rejected) if self.folder.config.judging.scale else ()
         return TrackInputs(
             bank,
             tuple(files),
@@ -191,6 +195,7 @@ class InputReader:
             ranks,
             self._own_queries(),
             human,
+            judged,
             tuple(sorted(rejected, key=_row_key)),
             dropped.notes,
         )
@@ -252,8 +257,7 @@ class InputReader:
             queries = {item.query_id: queries[item.query_id] for item in items if item.query_id in queries}
         return Bank.from_items(items), queries
 
-    def _human(self, rejected: list[Rejected]) -> tuple[tuple[int, HumanRating], ...]:
-        path = self.folder.overrides()
+    def _human(self, path: Path, rejected: list[Rejected]) -> tuple[tuple[int, HumanRating], ...]:
         read = self._optional(
             path if path.exists() or path.is_symlink() else None, "overrides", read_overrides_file, rejected
         )

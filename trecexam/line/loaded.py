@@ -53,6 +53,7 @@ class LoadedTrack(TrackInputs):
         texts: doc_id -> text of the pooled passages, as far as there are texts.
         sheets: query_id -> its cells and their grades; every query of the bank is there.
         overrides: people's ratings, and what became of each line of them.
+        judgments: people's judgments of whole passages on the scale of [judging]; they change no rating.
         digests: sha256 (hex) of every input file, by its shown path.
         not_taken: inputs that were not taken, and documents without a text.
         grades: what the grader wrote, as it is stored.
@@ -69,6 +70,7 @@ class LoadedTrack(TrackInputs):
     texts: Mapping[str, str]
     sheets: Mapping[str, GradeSheet]
     overrides: Overrides
+    judgments: Overrides
     digests: Mapping[str, str]
     not_taken: tuple[Rejected, ...]
     grades: StoredGrades
@@ -94,7 +96,7 @@ class LoadedTrack(TrackInputs):
                     *([] if self.support is None else [self.support.digest]),
                 ]
             ),
-            "people": _digest(self.overrides.decisions),
+            "people": _digest([self.overrides.decisions, self.judgments.decisions]),
             "runs": _digest(
                 [
                     (run, shown(path), self.digests.get(shown(path)), self.run_contents[run].query_texts)

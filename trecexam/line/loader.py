@@ -186,8 +186,11 @@ class TrackLoader:
         )
         # Otherwise Arrow keeps what the pool was made with, twice what all runs take, for a while.
         pa.default_memory_pool().release_unused()
+        judging, known = self.config.judging, (inputs.bank, pool.doc_ids, pool.keys)
         shown, best = self.folder.shown(self.folder.overrides()), self.traits.scale.max_rating
-        overrides = resolve(inputs.human, shown, inputs.bank, pool.doc_ids, pool.keys, best)
+        overrides = resolve(inputs.human, shown, *known, best, judging.rule)
+        shown = self.folder.shown(self.folder.judgments())
+        judgments = resolve(inputs.judged, shown, *known, judging.best or 0, judging.rule, own_scale=True)
         grades = StoredGrades(self.store, self.grader, self.track_grader.kept_codes)
         self._sheets = sheets_of(self._sheets, grades, inputs.bank, pool, overrides)
         return LoadedTrack(
@@ -200,8 +203,9 @@ class TrackLoader:
             texts=pool.texts,
             sheets=self._sheets,
             overrides=overrides,
+            judgments=judgments,
             digests=digests,
-            not_taken=(*inputs.rejected, *pool.rejected, *overrides.rejected, *pool.no_text),
+            not_taken=(*inputs.rejected, *pool.rejected, *overrides.rejected, *judgments.rejected, *pool.no_text),
             grades=grades,
             evaluated=self._evaluated,
             kept=self._kept,

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from converters.overrides import ADJUDICATED
 from converters.records import HumanRating, Item
 from trecexam.bank.model import Bank, item_digest, passage_digest
+from trecexam.config.judging import Rule
 from trecexam.files.stamps import Rejected
 
 COUNTS, REPLACED, WITHDRAWN, NOT_POOLED, REFUSED = "counts", "replaced", "withdrawn", "not pooled", "refused"
 RETIRED = "retired"
+CANNOT_JUDGE, OVERRULED, UNDECIDED = "cannot judge", "overruled", "not adjudicated"
 
 
 class Decision(NamedTuple):
     """A line of overrides.tsv, and what became of it.
 
-    `state` is "counts"; "replaced" by a later line; "withdrawn", as the person said; "not pooled", where the
-    passage is not in the pool now; "retired", where the item is, or all items of the query; or "refused",
-    with a row in rejected.tsv.
+    `state` is "counts"; "replaced" by a later line; "withdrawn", as the person said; "cannot judge", as the
+    person said; "not pooled", where the passage is not in the pool now; "retired", where the item is, or all
+    items of the query; or "refused", with a row in rejected.tsv. By the rules `majority` and `adjudicated` it
+    may be "overruled" by what other people say, or "not adjudicated", where people differ.
     """
 
     line: int
@@ -70,12 +75,17 @@ def resolve(
     pool: Mapping[str, Sequence[str]],
     texts: Mapping[str, str],
     max_rating: int,
+    rule: Rule = "latest",
+    *,
+    own_scale: bool = False,
 ) -> Overrides:
     """Decides which ratings count.
 
-    The last line for a cell or passage counts, whoever wrote it. One that was given on another text than
-    the passage or item has now is refused: it says nothing about this one. A rating counts for every
-    pooled passage of the query with the same text, as a grade does.
+    Of one person the last line for a cell or passage counts; of several people what `rule` says. A line that
+    was given on another text than the passage or item has now is refused: it says nothing about this one. A
+    rating counts for every pooled passage of the query with the same text, as a grade does.
+
+    A line without a rating takes back its writer's own; who has none takes back everybody's.
 
     Args:
         rows: the lines and their numbers.
@@ -83,32 +93,46 @@ def resolve(
         pool: query_id -> pooled doc_ids.
         texts: doc_id -> text.
         max_rating: the best rating on the grader's scale.
+        rule: see [judging].
+        own_scale: they are judgments of whole passages on the scale of [judging], and `max_rating` is its
+            best.
     """
     decisions: dict[int, Decision] = {}
     rejected: list[Rejected] = []
-    last: dict[tuple[str, str | None, str, str], int] = {}
-    ratings: dict[tuple[str, str, str], HumanRating] = {}
-    cells: dict[str, dict[tuple[str, str], int]] = {}
-    passages: dict[str, dict[str, int]] = {}
+    #: Of each cell, the last line of each person, and apart from it her last one that decides between people.
+    voices: dict[tuple[str, str | None, str, str], dict[tuple[str, bool], int]] = {}
     for line, row in rows:
-        reason = _refused(row, bank, texts, max_rating)
+        reason = _refused(row, bank, texts, max_rating, own_scale=own_scale)
         if reason:
             rejected.append(Rejected(file, line, reason))
             decisions[line] = Decision(line, row, REFUSED)
             continue
+        decisions[line] = Decision(line, row, WITHDRAWN if takes_back(row) else CANNOT_JUDGE)
         text = texts.get(row.doc_id)
         key = row.query_id, text, "" if text is not None else row.doc_id, row.item_id
-        if key in last:
-            decisions[last[key]] = decisions[last[key]]._replace(state=REPLACED)
-        last[key] = line
-        state = NOT_POOLED
-        if row.rating is None:
-            state = WITHDRAWN
-        elif _is_retired(row, bank):
-            state = RETIRED
-        elif row.doc_id in pool.get(row.query_id, ()):
-            state = COUNTS
-        decisions[line] = Decision(line, row, state)
+        of_cell = voices.setdefault(key, {})
+        voice = row.who, row.kind == ADJUDICATED
+        opinions = {of for of, at in of_cell.items() if not takes_back(decisions[at].row)}
+        if takes_back(row) and voice not in opinions:
+            voice = row.who, not voice[1]
+            replaced = [voice] if voice in opinions else list(of_cell)
+        else:
+            replaced = [voice] if voice in of_cell else []
+        for of in replaced:
+            at = of_cell.pop(of)
+            decisions[at] = decisions[at]._replace(state=REPLACED)
+        of_cell[voice] = line
+    for of_cell in voices.values():
+        for decision in _decided([decisions[line] for line in sorted(of_cell.values())], rule):
+            if decision.state == COUNTS:
+                row = decision.row
+                pooled = row.doc_id in pool.get(row.query_id, ())
+                state = RETIRED if _is_retired(row, bank) else COUNTS if pooled else NOT_POOLED
+                decision = decision._replace(state=state)
+            decisions[decision.line] = decision
+    ratings: dict[tuple[str, str, str], HumanRating] = {}
+    cells: dict[str, dict[tuple[str, str], int]] = {}
+    passages: dict[str, dict[str, int]] = {}
     for decision in decisions.values():
         row = decision.row
         if decision.state == COUNTS and row.rating is not None:
@@ -125,12 +149,48 @@ def resolve(
     return Overrides(queries, ratings, tuple(decisions.values()), tuple(rejected))
 
 
-def _refused(row: HumanRating, bank: Bank, texts: Mapping[str, str], max_rating: int) -> str | None:
+def takes_back(row: HumanRating) -> bool:
+    """Whether a line takes back what was said before."""
+    return row.rating is None and not row.cannot
+
+
+def _decided(lines: Sequence[Decision], rule: Rule) -> list[Decision]:
+    """The last lines of all people on a cell, in the file's order, with what becomes of each by the rule."""
+    rated = [decision for decision in lines if decision.row.rating is not None]
+    deciding = [decision for decision in rated if decision.row.kind == ADJUDICATED]
+    votes = Counter(decision.row.rating for decision in rated)
+    if rule == "latest" or deciding:
+        winners = (rated if rule == "latest" else deciding)[-1:]
+    elif rule == "majority":
+        ordered = sorted(rated, key=lambda decision: (-votes[decision.row.rating], decision.row.rating))
+        winners = [decision for decision in rated if decision.row.rating == ordered[0].row.rating]
+    else:
+        winners = rated if len(votes) == 1 else []
+    last = winners[-1].line if winners else 0
+    loser = REPLACED if rule == "latest" else OVERRULED if winners else UNDECIDED
+    return [
+        decision._replace(state=COUNTS)
+        if decision in winners
+        else decision._replace(state=loser)
+        if decision.row.rating is not None
+        else decision._replace(state=REPLACED)
+        if rule == "latest" and decision.line < last and takes_back(decision.row)
+        else decision
+        for decision in lines
+    ]
+
+
+def _refused(
+    row: HumanRating, bank: Bank, texts: Mapping[str, str], max_rating: int, *, own_scale: bool
+) -> str | None:
     who = f"{row.who}'s rating of '{row.doc_id}'"
     if row.query_id not in bank.items and row.query_id not in bank.retired:
         return f"{who} is for query '{row.query_id}', which the bank does not have"
     if row.rating is not None and row.rating > max_rating:
-        return f"{who} is {row.rating}, and the grader's scale is 0..{max_rating}"
+        scale = "`scale` in [judging]" if own_scale else "the grader's scale"
+        return f"{who} is {row.rating}, and {scale} is 0..{max_rating}"
+    if row.item_id and own_scale:
+        return f"{who} is on item '{row.item_id}', and judgments are of whole passages: put it into overrides.tsv"
     if row.item_id:
         items = (*bank.items.get(row.query_id, ()), *bank.retired.get(row.query_id, ()))
         item = next((item for item in items if item.item_id == row.item_id), None)
