@@ -7,7 +7,7 @@ or passage the last counts.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 from converters.errors import ConversionError
 from converters.lines import decode, iter_lines
@@ -156,7 +156,9 @@ def _row(path: str | os.PathLike[str], number: int, names: list[str], values: li
             )
     kind = fields.get("kind", "")
     if kind not in ("", ADJUDICATED, UNDONE):
-        raise ConversionError(path, number, f"the kind is not {ADJUDICATED}, {UNDONE} or empty: '{kind[:40]}'")
+        raise ConversionError(
+            path, number, f"the kind is not {ADJUDICATED}, {UNDONE} or empty: '{kind[:40]}'"
+        )
     seconds = _seconds(path, number, fields.pop("seconds", ""))
     rating = int(text) if text and not cannot else None
     return HumanRating(**fields, rating=rating, seconds=seconds, cannot=cannot)

@@ -205,6 +205,11 @@ class Track:
             **(self._loader.grading.usage() or {"total": {}})["total"],
             "stored_grades": self._loader.store.count(),
             "rated_by": ", ".join(track.override_summary()["who"]) or None,
+            **(
+                {"rule": track.config.judging.rule, "judgments": len(track.judgments.ratings)}
+                if track.config.has_judging
+                else {}
+            ),
             **({} if track.config.cells.stop is None else {"left_out": count_left_out(track)}),
             **({"judged_only_passages": track.n_judged_only} if track.config.track.pool_judged else {}),
             "official_judgments": 0 if track.official is None else len(track.official),

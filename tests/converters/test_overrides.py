@@ -57,7 +57,9 @@ def test_a_file_gets_the_later_columns_with_the_first_line_that_needs_them_and_k
     old = with_override(b"", row)
     assert old == f"{HEADER}q1\td1\t\t3\tann\tread it\t\t\t\n".encode()
     timed = with_override(old, row._replace(seconds=2.5))
-    assert timed == old.replace(b"_sha256\n", b"_sha256\tseconds\n") + b"q1\td1\t\t3\tann\tread it\t\t\t\t2.5\n"
+    assert (
+        timed == old.replace(b"_sha256\n", b"_sha256\tseconds\n") + b"q1\td1\t\t3\tann\tread it\t\t\t\t2.5\n"
+    )
     assert with_override(timed, row) == timed + b"q1\td1\t\t3\tann\tread it\t\t\t\t\n"
 
 

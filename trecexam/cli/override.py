@@ -12,6 +12,9 @@ from trecexam.cli.options import json_option, track_argument
 from trecexam.files.track_lock import holder
 from trecexam.tables.terminal import printable
 
+#: Which of several people's ratings counts, by the rule.
+COUNTING = {"latest": "the last", "majority": "the majority", "adjudicated": "what was adjudicated"}
+
 
 @click.command(
     epilog="Example: trecexam override mytrack --query q1 --doc d7 --item 3 --rating 1 --who ann "
@@ -72,20 +75,27 @@ def override(
     with trecexam.open_track(track) as opened:
         done = opened.override(query_id, doc_id, rating, item=item, who=who, why=why)
         root, lock = opened.folder.root, opened.folder.lock_path
+        scale, rule = opened.folder.config.judging.scale, opened.folder.config.judging.rule
     # Item ids come from the bank, and the other person's words from a shared file.
     what = printable(f"{query_id} {doc_id}" + (f" {done.row.item_id}" if done.row.item_id else ""))
     machine = "no rating" if done.machine is None else str(done.machine)
     if not done.written:
         click.echo(f"{what}: {who} said so already", err=True)
         return 0
-    now = f"back to the grader's {machine}" if rating is None else f"{rating} ({done.row.who})"
-    click.echo(
-        f"{what}: {now}" + ("" if rating is None else f" in place of the grader's {machine}"), err=True
-    )
-    if done.before is not None and done.before.who != done.row.who:
+    judged = scale and not done.row.item_id
+    if done.after is None:
+        own = (
+            "" if done.row.rating is None else f"{done.row.rating} ({done.row.who}) is kept, people differ: "
+        )
+        now = own + ("no judgment counts" if judged else f"back to the grader's {machine}")
+    else:
+        now = f"{done.after.rating} ({printable(done.after.who)})"
+        now += " is the judgment" if judged else f" in place of the grader's {machine}"
+    click.echo(f"{what}: {now}", err=True)
+    if done.before is not None and done.after is not None and done.before.who != done.after.who:
         click.echo(
             printable(f"{done.before.who} had said {done.before.rating}: {done.before.why}")
-            + "; both are kept in overrides.tsv, the last counts",
+            + f"; both are kept in {'judgments' if judged else 'overrides'}.tsv, {COUNTING[rule]} counts",
             err=True,
         )
     pid = holder(lock)

@@ -239,7 +239,7 @@ class TrackConfig(Section):
         values: dict[str, Any] = serialize(self)
         if not self.grades_support:
             values.pop("support", None)
-        if "judging" not in self.model_fields_set:
+        if not self.has_judging:
             values.pop("judging", None)
         return values
 
@@ -247,6 +247,11 @@ class TrackConfig(Section):
     def grades_support(self) -> bool:
         """Whether updates grade support, too: the section is there, be it empty."""
         return "support" in self.model_fields_set
+
+    @property
+    def has_judging(self) -> bool:
+        """Whether there is a section [judging], be it empty."""
+        return "judging" in self.model_fields_set
 
     def suited(self, scores: Mapping[str, Any]) -> TrackConfig:
         """With these settings of [scores], but for those that trecexam.toml sets."""

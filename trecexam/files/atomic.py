@@ -1,8 +1,9 @@
-"""Output files: each is either the old one or the new one, never half of one."""
+"""Output files: each is either the old one or the new one, never half of one; and lines that are added."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import shutil
@@ -74,6 +75,29 @@ def replace_together(contents: Mapping[Path, bytes]) -> list[Path]:
             with contextlib.suppress(OSError):
                 temporary.unlink()
     return list(finished)
+
+
+def append(path: Path, content: bytes) -> None:
+    """Adds to the end of a file that is there; a link stays a link.
+
+    Raises:
+        TrecexamError: it cannot be written (full disk, no permission); the file is as it was.
+    """
+    try:
+        with path.open("ab", buffering=0) as file:
+            size = file.seek(0, os.SEEK_END)
+            try:
+                written = file.write(content)
+                if written != len(content):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                os.fsync(file.fileno())
+            except OSError:
+                file.truncate(size)
+                raise
+    except OSError as error:
+        raise TrecexamError(
+            f"cannot be written: {error.strerror}; the old file is as it was", path=path
+        ) from None
 
 
 def _is_special(path: Path) -> bool:

@@ -190,7 +190,7 @@ def _refused(
         scale = "`scale` in [judging]" if own_scale else "the grader's scale"
         return f"{who} is {row.rating}, and {scale} is 0..{max_rating}"
     if row.item_id and own_scale:
-        return f"{who} is on item '{row.item_id}', and judgments are of whole passages: put it into overrides.tsv"
+        return f"{who} is on item '{row.item_id}'; judgments are of whole passages: put it into overrides.tsv"
     if row.item_id:
         items = (*bank.items.get(row.query_id, ()), *bank.retired.get(row.query_id, ()))
         item = next((item for item in items if item.item_id == row.item_id), None)

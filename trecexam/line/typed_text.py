@@ -5,8 +5,8 @@ from __future__ import annotations
 from converters.controls import CONTROLS
 from trecexam.errors import TrecexamError
 
-#: The most characters of a name, a reason, an item's text.
-MAX_WHO, MAX_WHY, MAX_ITEM = 200, 500, 2_000
+#: The most characters of a name, a reason, a note, an item's text.
+MAX_WHO, MAX_WHY, MAX_NOTE, MAX_ITEM = 200, 500, 2_000, 2_000
 
 
 def typed(what: str, text: str, most: int) -> str:

@@ -117,11 +117,12 @@ def _token(track: LoadedTrack, q: QueryRatings) -> tuple[Hashable, ...]:
 
 
 def _human(track: LoadedTrack, query_id: str) -> dict[tuple[str, str], HumanRating]:
-    query_overrides = track.overrides.queries.get(query_id)
-    if query_overrides is None:
-        return {}
-    keys = (*query_overrides.cells, *((doc_id, "") for doc_id in query_overrides.passages))
-    return {key: track.overrides.ratings[query_id, *key] for key in keys}
+    human = {}
+    for people in (track.overrides, track.judgments):
+        of_query = people.queries.get(query_id)
+        keys = () if of_query is None else (*of_query.cells, *((doc_id, "") for doc_id in of_query.passages))
+        human.update({key: people.ratings[query_id, *key] for key in keys})
+    return human
 
 
 def _official(track: LoadedTrack) -> tuple[Official | None, tuple[str, ...]]:

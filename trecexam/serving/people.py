@@ -55,5 +55,9 @@ def with_people(folder: TrackFolder, view: View, state: QueryView) -> QueryView:
         state,
         ratings=ratings,
         labels=tuple(label.get(doc_id) for doc_id in state.doc_ids),
-        human={(doc_id, item_id): row for (_, doc_id, item_id), row in overrides.ratings.items()},
+        human={
+            (doc_id, item_id): row
+            for known in (overrides, overriding.judgments_of(folder, standing(view, state)))
+            for (_, doc_id, item_id), row in known.ratings.items()
+        },
     )

@@ -18,7 +18,7 @@ _ROWS = 50
 
 def own_ratings(track: LoadedTrack) -> Table | None:
     """People's ratings and what became of them; None where nobody rated anything."""
-    return human_table(track) if track.overrides.decisions else None
+    return human_table(track) if track.overrides.decisions or track.judgments.decisions else None
 
 
 def _human(track: LoadedTrack) -> Mapping[str, bytes]:
@@ -29,7 +29,10 @@ def _human(track: LoadedTrack) -> Mapping[str, bytes]:
 def override_report(track: LoadedTrack) -> FeatureReport:
     """The end of the section "grades"."""
     table = own_ratings(track)
-    values = {"ratings": None if table is None else excerpt(table, _ROWS, "human.tsv")}
+    values = {
+        "ratings": None if table is None else excerpt(table, _ROWS, "human.tsv"),
+        "rule": track.config.judging.rule if track.config.has_judging else None,
+    }
     return FeatureReport((ReportPart("grades", Path(__file__).with_name("section.html"), values),))
 
 

@@ -9,19 +9,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from converters.errors import ConversionError
 from converters.lines import open_input
-from converters.overrides import read_overrides, with_override
+from converters.overrides import ADJUDICATED, UNDONE, read_overrides, with_override
 from converters.records import HumanRating, Item
 from trecexam.bank.model import Bank, passage_digest
 from trecexam.errors import RatingConflictError, TrecexamError, did_you_mean
+from trecexam.features.override.opinions import earlier_opinion, lines_of_writer, without_circumstances
 from trecexam.files import atomic as files
 from trecexam.files.exclusive_lock import exclusive_lock
-from trecexam.line.overrides import COUNTS, Overrides, digest_of, resolve
+from trecexam.line.overrides import (
+    COUNTS,
+    REPLACED,
+    Overrides,
+    digest_of,
+    resolve,
+    takes_back,
+)
 from trecexam.line.rejected import rejected_rows
-from trecexam.line.typed_text import MAX_WHO, MAX_WHY, refuse_controls, typed
+from trecexam.line.typed_text import MAX_NOTE, MAX_WHO, MAX_WHY, refuse_controls, typed
 from trecexam.scores.labels import labels
 from trecexam.tables.table import Table
 
@@ -32,6 +40,8 @@ if TYPE_CHECKING:
 
 #: The columns of out/human.tsv and of `trecexam override --list`.
 COLUMNS = ("query_id", "doc_id", "item_id", "rating", "machine", "who", "why", "when", "state")
+#: What they have, too, where the settings have [judging].
+JUDGING_COLUMNS = ("seconds", "note", "kind", "rule")
 
 
 @dataclass(frozen=True)
@@ -43,12 +53,23 @@ class Overridden:
         machine: the grader's rating of the cell, or its label of the passage; None where it has none.
         before: the human rating that counted until now, None where there was none.
         written: False where the same person said just that before.
+        after: the human rating that counts now, None where there is none.
     """
 
     row: HumanRating
     machine: int | None
     before: HumanRating | None
     written: bool
+    after: HumanRating | None
+
+
+class Taken(NamedTuple):
+    """A rating in overrides.tsv or judgments.tsv; `before`, `written` and `after` as in `Overridden`."""
+
+    row: HumanRating
+    before: HumanRating | None
+    written: bool
+    after: HumanRating | None
 
 
 def seen_token(row: HumanRating | None) -> str:
@@ -92,10 +113,12 @@ def override(
 ) -> Overridden:
     """Takes a person's rating of a cell, or of a passage as a whole, in place of the grader's.
 
-    It is a line of overrides.tsv, and counts from now on; `update` writes it into `out/`.
+    It is a line of overrides.tsv, and counts from now on; `update` writes it into `out/`. Where [judging] has
+    a scale, a rating of a passage as a whole is a judgment on that scale, a line of judgments.tsv.
 
     Args:
-        rating: 0..5; None withdraws what was said before.
+        rating: 0..5; None takes back what this person said last, and what she said before counts again,
+            if she did; one who said nothing takes back what others said.
         item: an item's id or its index from 1; "" for the passage as a whole.
         who, why: part of every rating.
         seen: `trecexam.features.override.overriding.seen_token` of the rating that counted when the
@@ -111,8 +134,9 @@ def override(
     texts = {d: track.sheets[query_id].text_of(d) for d in track.sheets[query_id].doc_ids} if live else {}
     best = track.traits.scale.max_rating
     query = QueryToRate(query_id, live, retired, texts, track.config.track.depth, best, bank.query_ids)
-    row, before, written = take(track.folder, query, doc_id, item, rating, who, why, seen)
-    return Overridden(row, _machine(track, {query_id}).get(row[:3]), before, written)
+    taken = take(track.folder, query, doc_id, item, rating, who, why, seen)
+    machine = _machine(track, {query_id}).get(taken.row[:3])
+    return Overridden(taken.row, machine, taken.before, taken.written, taken.after)
 
 
 def take(
@@ -124,17 +148,25 @@ def take(
     who: str,
     why: str,
     seen: str | None = None,
-) -> tuple[HumanRating, HumanRating | None, bool]:
-    """As `override`, of a query as a person sees it: nothing of the track is read but overrides.tsv.
+    *,
+    cannot: bool = False,
+    seconds: float | None = None,
+    note: str = "",
+    adjudicates: bool = False,
+    own: bool = False,
+) -> Taken:
+    """As `override`, of a query as a person sees it: nothing of the track is read but that query's ratings.
 
     Args:
         seen: `seen_token` of what counted when the person looked; None to add the rating in any case.
-
-    Returns:
-        The rating; what counted until now; whether anything was written: not where the same person said just
-        that before.
+        cannot: the person cannot judge; there is no rating.
+        seconds: of work on it.
+        adjudicates: the person decides between what others said, see `rule` in [judging].
+        own: nobody else's rating is looked at: `seen` is of the person's own last one, and who said nothing
+            has nothing to take back.
     """
     who, why = typed("a name", who, MAX_WHO), typed("a reason", why, MAX_WHY)
+    note = typed("a note", note, MAX_NOTE)
     if not who or not why:
         raise TrecexamError(f"a rating needs {'a reason (why)' if who else 'a name (who)'}")
     rated_item = _checked(folder, query, doc_id, item, rating)
@@ -151,28 +183,51 @@ def take(
         datetime.now(UTC).isoformat(timespec="seconds"),
         "" if text is None else passage_digest(text).hex(),
         digest_of(rated_item) if rated_item else "",
+        seconds,
+        note,
+        ADJUDICATED if adjudicates else "",
+        cannot,
     )
-    path = folder.overrides()
+    path = folder.overrides() if rated_item or not folder.config.judging.scale else folder.judgments()
     with exclusive_lock(folder.state / "overrides.lock"):
         # Another one may have spoken since the person looked.
-        before = overrides_of(folder, query).ratings.get(row[:3])
-        if seen is not None and seen_token(before) != seen:
-            raise _conflict(before, path)
-        if rating is None and before is None:
-            raise TrecexamError("there is no rating to withdraw", path=path)
-        if before is not None and before._replace(when="") == row._replace(when=""):
-            return before, before, False
-        added = _added(path, row)
-        # A link stays a link.
-        files.replace(Path(os.path.realpath(path)), added)
-    return row, before, True
+        known = _resolved(folder, query, path)
+        before = known.ratings.get(row[:3])
+        spoken = lines_of_writer(known, query.texts, row)
+        mine = spoken[-1].row if spoken and not takes_back(spoken[-1].row) else None
+        looked_at = mine if own else before
+        if seen is not None and seen_token(looked_at) != seen:
+            raise _conflict(looked_at, path)
+        if takes_back(row):
+            if mine is None and (own or before is None):
+                raise TrecexamError("there is no rating to withdraw", path=path)
+            earlier = None if adjudicates else earlier_opinion(spoken)
+            if earlier is not None:
+                row = earlier._replace(when=row.when, seconds=None, kind=UNDONE)
+        elif (
+            mine is not None
+            and (own or spoken[-1].state != REPLACED)
+            and without_circumstances(mine) == without_circumstances(row)
+        ):
+            return Taken(mine, before, False, before)
+        _add(path, row)
+        return Taken(row, before, True, _resolved(folder, query, path).ratings.get(row[:3]))
 
 
 def overrides_of(folder: TrackFolder, query: QueryToRate) -> Overrides:
     """What people say of a query, by overrides.tsv as it is now; nothing where that cannot be read."""
-    query_id = query.query_id
+    return _resolved(folder, query, folder.overrides())
+
+
+def judgments_of(folder: TrackFolder, query: QueryToRate) -> Overrides:
+    """As `overrides_of`, of judgments.tsv; nothing where the track has no scale for these."""
+    return _resolved(folder, query, folder.judgments()) if folder.config.judging.scale else Overrides()
+
+
+def _resolved(folder: TrackFolder, query: QueryToRate, path: Path) -> Overrides:
+    query_id, judging = query.query_id, folder.config.judging
     try:
-        lines = read_overrides(folder.overrides(), lambda refused: None)
+        lines = read_overrides(path, lambda refused: None, naming=query_id)
         rows = [(number, row) for number, row in lines if row.query_id == query_id]
     except ConversionError:
         # There is no file yet; or who adds to it says what is wrong.
@@ -180,7 +235,9 @@ def overrides_of(folder: TrackFolder, query: QueryToRate) -> Overrides:
     bank = Bank({query_id: query.items}, {query_id: query.retired})
     texts = {doc_id: text for doc_id, text in query.texts.items() if text is not None}
     pool = {query_id: tuple(query.texts)}
-    return resolve(rows, folder.shown(folder.overrides()), bank, pool, texts, query.max_rating)
+    own_scale = path == folder.judgments()
+    best = (judging.best or 0) if own_scale else query.max_rating
+    return resolve(rows, folder.shown(path), bank, pool, texts, best, judging.rule, own_scale=own_scale)
 
 
 def refused_overrides(track: LoadedTrack) -> tuple[Rejected, ...]:
@@ -193,19 +250,28 @@ def human_table(track: LoadedTrack) -> Table:
     """The ratings that people gave, beside the grader's, and which of them count.
 
     There is a row for every line of overrides.tsv that could be read. Below a line that counts stand the
-    other pooled passages with the same text, for which it counts too.
+    other pooled passages with the same text, for which it counts too. Where the settings have [judging] there
+    are the lines of judgments.tsv too, and in more columns what else each line says, and the rule.
     """
-    decisions = track.overrides.decisions
-    machine = _machine(track, {decision.row.query_id for decision in decisions})
+    machine = _machine(track, {decision.row.query_id for decision in track.overrides.decisions})
     alike: dict[HumanRating, list[HumanRating]] = {}
-    for (_, doc_id, _), row in track.overrides.ratings.items():
-        if doc_id != row.doc_id:
-            alike.setdefault(row, []).append(row._replace(doc_id=doc_id))
+    for people in (track.overrides, track.judgments):
+        for (_, doc_id, _), row in people.ratings.items():
+            if doc_id != row.doc_id:
+                alike.setdefault(row, []).append(row._replace(doc_id=doc_id))
+    judging = track.config.has_judging
     return Table(
-        COLUMNS,
+        (*COLUMNS[:-1], *(JUDGING_COLUMNS if judging else ()), COLUMNS[-1]),
         tuple(
-            (*row[:4], machine.get(row[:3]), row.who, row.why, row.when, state)
-            for _, given, state in decisions
+            (
+                *row[:4],
+                None if people is track.judgments else machine.get(row[:3]),
+                *(row.who, row.why, row.when),
+                *((row.seconds, row.note, row.kind, track.config.judging.rule) if judging else ()),
+                state,
+            )
+            for people in (track.overrides, track.judgments)
+            for _, given, state in people.decisions
             for row in (given, *(alike.get(given, ()) if state == COUNTS else ()))
         ),
     )
@@ -232,9 +298,10 @@ def _checked(
             f"'{doc_id}' is not in the pool of query '{query_id}', the first {query.depth} of each run{hint}",
             path=root,
         )
-    best = query.max_rating
+    judged = None if item else folder.config.judging.best
+    best, scale = (query.max_rating, "grader's") if judged is None else (judged, "track's")
     if rating is not None and not 0 <= rating <= best:
-        raise TrecexamError(f"the rating {rating} is not on the grader's scale, 0..{best}", path=root)
+        raise TrecexamError(f"the rating {rating} is not on the {scale} scale, 0..{best}", path=root)
     if not item:
         return None
     for known in items:
@@ -267,11 +334,11 @@ def _machine(track: LoadedTrack, query_ids: set[str]) -> dict[tuple[str, str, st
     return machine
 
 
-def _added(path: Path, row: HumanRating) -> bytes:
-    """The content of overrides.tsv with one more line, which will be read.
+def _add(path: Path, row: HumanRating) -> None:
+    """Adds a line, which will be read; the file is made where there is none.
 
     Raises:
-        TrecexamError: the file cannot be read as it is, so that no line of it counts; it has to be mended.
+        TrecexamError: the file cannot be read as it is, so that no line of it counts, or not be written.
     """
     try:
         with open_input(path) as file:
@@ -285,9 +352,9 @@ def _added(path: Path, row: HumanRating) -> bytes:
     try:
         if content:
             # Lines that are refused are named by every update; of a header that is wrong all lines are.
-            for _ in read_overrides(path, lambda refused: None):
+            for _ in read_overrides(path, lambda refused: None, naming=row.query_id):
                 pass
-        return with_override(content, row)
+        added = with_override(content, row)
     except UnicodeDecodeError:
         raise TrecexamError("is no UTF-8; mend it first", path=path) from None
     except ConversionError as error:
@@ -296,3 +363,8 @@ def _added(path: Path, row: HumanRating) -> bytes:
         ) from None
     except ValueError as error:
         raise TrecexamError(str(error), path=path) from None
+    if content and added.startswith(content):
+        files.append(path, added[len(content) :])
+    else:
+        # A link stays a link.
+        files.replace(Path(os.path.realpath(path)), added)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from starlette.routing import Route
 
 from trecexam.errors import RatingConflictError, TrecexamError
-from trecexam.features.override.overriding import seen_token, take
+from trecexam.features.override.overriding import Taken, seen_token, take
 from trecexam.line.typed_text import MAX_WHO, typed
 from trecexam.serving import urls
 from trecexam.serving.judging import Key
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from converters.records import HumanRating
 
 #: What a person takes back is a line too, and needs a reason.
 WITHDRAWN = "withdrawn"
@@ -52,7 +51,7 @@ def override(request: Request) -> Response:
     why = form.get("why", "") or (WITHDRAWN if rating is None else "")
     folder = TrackFolder.open(live.root)
     try:
-        row, before, written = take(
+        taken = take(
             folder,
             standing(view, state),
             key.doc_id,
@@ -68,14 +67,14 @@ def override(request: Request) -> Response:
             rating=rating, why=why, state=state, place=state.place(key.doc_id),
             item_at=state.item(key.item_id), back=urls.local(form.get("back", "")),
         )  # fmt: skip
-    if written:
+    if taken.written:
         live.patch(key.query_id, lambda view, state: with_people(folder, view, state))
         if request.app.state.grader is not None:
             request.app.state.grader.ask()
-    message = said_of(row, before, written=written)
+    message = said_of(taken)
     if form.get("from") == "judge":
-        return remember(judge.rated(request, key, rating, form.get("why", ""), message), row.who)
-    return remember(go(request, urls.local(form.get("back", "")), message), row.who)
+        return remember(judge.rated(request, key, rating, form.get("why", ""), message), taken.row.who)
+    return remember(go(request, urls.local(form.get("back", "")), message), taken.row.who)
 
 
 def rating_of(text: str) -> int | None:
@@ -91,17 +90,20 @@ def rating_of(text: str) -> int | None:
     return int(text)
 
 
-def said_of(row: HumanRating, before: HumanRating | None, *, written: bool) -> str:
+def said_of(taken: Taken) -> str:
     """What is to be told of a rating that was taken."""
+    row, before, written, after = taken
     what = f"{row.doc_id} on {row.item_id}" if row.item_id else row.doc_id
     if not written:
         return f"{what}: {row.who} said so already."
-    if row.rating is None:
+    if row.rating is None and after is None:
         return (
             f"{what}: the rating {'' if before is None else f'{before.rating} by {before.who} '}is withdrawn."
         )
-    instead = f", in place of {before.who}'s {before.rating}" if before and before.who != row.who else ""
-    return f"{what}: {row.rating} by {row.who} counts now{instead}."
+    if after is None:
+        return f"{what}: {row.rating} by {row.who} is kept; people differ, so that none counts."
+    instead = f", in place of {before.who}'s {before.rating}" if before and before.who != after.who else ""
+    return f"{what}: {after.rating} by {after.who} counts now{instead}."
 
 
 ROUTES = [

@@ -1,0 +1,195 @@
+"""Several people on one cell: undo, `cannot`, rules, and judgments on a scale of the track's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import HashGrader
+
+import trecexam
+from trecexam import Track
+from trecexam.cli.main import run
+from trecexam.errors import RatingConflictError, TrecexamError
+from trecexam.features.override.overriding import QueryToRate, seen_token, take
+
+CELL = ("q1", "q1-d03")
+SCALE = '[judging]\nscale = ["no", "somewhat", "yes"]\n'
+
+
+@pytest.fixture
+def track(small_track: Path, hash_grader: HashGrader) -> Iterator[Track]:
+    with trecexam.open_track(small_track, grader=hash_grader) as opened:
+        opened.update()
+        yield opened
+
+
+def with_settings(track: Track, text: str) -> Track:
+    """The same track with more in its trecexam.toml."""
+    path = track.folder.config_path
+    path.write_text(path.read_text() + text)
+    track.close()
+    return trecexam.open_track(track.folder.root, grader=HashGrader())
+
+
+def query_to_rate(track: Track) -> QueryToRate:
+    loaded = track._loader.load()
+    sheet = loaded.sheets["q1"]
+    texts = {doc_id: sheet.text_of(doc_id) for doc_id in sheet.doc_ids}
+    return QueryToRate("q1", loaded.bank.items["q1"], (), texts, 8, 5)
+
+
+def standing(track: Track) -> list[tuple[str, int | None, str]]:
+    return [(row[5], row[3], row[-1]) for row in track.human_ratings().rows]
+
+
+def test_undo_brings_back_what_the_same_person_said_before(track: Track) -> None:
+    for rating in (3, 4):
+        track.override(*CELL, rating, who="Ann", why=f"it is {rating}")
+    undone = track.override(*CELL, None, who="Ann", why="a slip")
+    assert (undone.row.rating, undone.row.why) == (3, "it is 3")
+    assert undone.after is not None
+    assert undone.after.rating == 3
+    assert standing(track)[-1] == ("Ann", 3, "counts")
+    # Once more: there is nothing before that.
+    assert track.override(*CELL, None, who="Ann", why="all of it").after is None
+    with pytest.raises(TrecexamError, match="no rating to withdraw"):
+        track.override(*CELL, None, who="Ann", why="again")
+    track.override(*CELL, 5, who="Ann", why="after all")
+    assert track.override(*CELL, None, who="Ann", why="no").row.rating is None
+
+
+def test_undo_takes_back_ones_own_rating_and_no_other(track: Track) -> None:
+    track.override(*CELL, 3, who="Ann", why="a")
+    track.override(*CELL, 4, who="Bob", why="b")
+    after = track.override(*CELL, None, who="Ann", why="a slip").after
+    assert after is not None
+    assert (after.who, after.rating) == ("Bob", 4)
+    after = track.override(*CELL, None, who="Bob", why="a slip").after
+    assert after is None
+
+
+def test_an_assessor_sees_and_takes_back_her_own_ratings_alone(track: Track) -> None:
+    query, folder = query_to_rate(track), track.folder
+    take(folder, query, "q1-d03", "", 3, "Ann", "a")
+    with pytest.raises(TrecexamError, match="no rating to withdraw"):
+        take(folder, query, "q1-d03", "", None, "Bob", "b", own=True)
+    # Bob did not see Ann's, and need not.
+    bob = take(folder, query, "q1-d03", "", 1, "Bob", "b", seen_token(None), own=True)
+    assert bob.written
+    with pytest.raises(RatingConflictError, match="Bob says 1"):
+        take(folder, query, "q1-d03", "", 2, "Bob", "b", seen_token(None), own=True)
+    assert take(folder, query, "q1-d03", "", 2, "Bob", "b", seen_token(bob.row), own=True).written
+    assert not take(folder, query, "q1-d03", "", 2, "Bob", "b", own=True).written
+
+
+def test_who_cannot_judge_says_why_and_no_score_changes(track: Track) -> None:
+    before = track.leaderboard()
+    row = take(track.folder, query_to_rate(track), "q1-d03", "", None, "Ann", "in Welsh", cannot=True).row
+    assert row.cannot
+    assert "\tcannot\t" in (track.folder.root / "overrides.tsv").read_text()
+    assert standing(track) == [("Ann", None, "cannot judge")]
+    assert track.leaderboard().rows == before.rows
+    assert track.override_summary() == {"cells": 0, "passages": 0, "who": []}
+
+
+def test_time_and_notes_are_kept_and_the_file_gets_columns_for_them(track: Track) -> None:
+    query, path = query_to_rate(track), track.folder.root / "overrides.tsv"
+    take(track.folder, query, "q1-d03", "", 3, "Ann", "a")
+    old = path.read_text()
+    take(track.folder, query, "q1-d04", "", 3, "Ann", "a", seconds=7.25, note="see d03")
+    header, *lines = path.read_text().splitlines()
+    assert header == old.splitlines()[0] + "\tseconds\tnote"
+    assert lines[0] == old.splitlines()[1]
+    assert lines[1].endswith("\t7.25\tsee d03")
+
+
+def test_the_rule_is_a_setting_and_is_shown(track: Track, capsys: pytest.CaptureFixture[str]) -> None:
+    for who, rating in (("Ann", 1), ("Bob", 4), ("Cid", 1)):
+        track.override(*CELL, rating, who=who, why="x")
+    assert "rule" not in track.status()
+    assert "rule" not in track.human_ratings().header
+    with with_settings(track, '[judging]\nrule = "majority"\n') as majority:
+        assert standing(majority) == [("Ann", 1, "counts"), ("Bob", 4, "overruled"), ("Cid", 1, "counts")]
+        assert majority.human_ratings().header[-2:] == ("rule", "state")
+        assert majority.status()["rule"] == "majority"
+        majority.update()
+    assert "that of the majority" in (track.folder.root / "out/report.html").read_text()
+    where = ["--query", "q1", "--doc", "q1-d03"]
+    assert (
+        run(["override", str(track.folder.root), *where, "--rating", "5", "--who", "Dan", "--why", "y"]) == 0
+    )
+    assert "1 (Cid) in place of the grader's" in capsys.readouterr().err
+
+
+def test_people_who_differ_count_for_nothing_until_somebody_decides(track: Track) -> None:
+    machine = {row.doc_id: row.relevance for row in track.qrels() if row.query_id == "q1"}["q1-d03"]
+    with with_settings(track, '[judging]\nrule = "adjudicated"\n') as adjudicated:
+        adjudicated.override(*CELL, (machine + 1) % 6, who="Ann", why="x")
+        kept = adjudicated.override(*CELL, (machine + 2) % 6, who="Bob", why="x")
+        assert (kept.written, kept.after) == (True, None)
+        assert {row.doc_id: row.relevance for row in adjudicated.qrels() if row.query_id == "q1"}[
+            "q1-d03"
+        ] == machine
+        decided = take(
+            adjudicated.folder,
+            query_to_rate(adjudicated),
+            "q1-d03",
+            "",
+            (machine + 3) % 6,
+            "Org",
+            "read both",
+            adjudicates=True,
+        )
+        assert decided.after == decided.row
+        assert [state for *_, state in standing(adjudicated)] == ["overruled", "overruled", "counts"]
+
+
+def test_judgments_on_a_scale_of_the_track_are_apart_and_leave_the_graders_labels(track: Track) -> None:
+    before = sorted(track.qrels())
+    with with_settings(track, SCALE) as scaled:
+        done = scaled.override(*CELL, 2, who="Ann", why="x")
+        assert not (scaled.folder.root / "overrides.tsv").exists()
+        assert "q1-d03\t\t2\tAnn" in (scaled.folder.root / "judgments.tsv").read_text()
+        assert done.after == done.row
+        assert sorted(scaled.qrels()) == before
+        assert standing(scaled) == [("Ann", 2, "counts")]
+        assert scaled.status()["judgments"] == 1
+        with pytest.raises(TrecexamError, match=r"3 is not on the track's scale, 0\.\.2"):
+            scaled.override(*CELL, 3, who="Ann", why="x")
+        # Items are rated on the grader's scale.
+        scaled.override(*CELL, 5, item="q1/0", who="Ann", why="x")
+        assert "q1/0\t5" in (scaled.folder.root / "overrides.tsv").read_text()
+
+
+def test_a_judgment_that_is_not_on_the_scale_is_named(track: Track) -> None:
+    (track.folder.root / "judgments.tsv").write_text(
+        "query_id\tdoc_id\titem_id\trating\twho\twhy\n"
+        "q1\tq1-d03\t\t5\tann\tx\nq1\tq1-d03\tq1/0\t1\tann\tx\nq1\tq1-d04\t\t1\tann\tx\n"
+    )
+    with with_settings(track, SCALE) as scaled:
+        reasons = [str(row) for row in scaled.rejected() if "judgments.tsv" in str(row)]
+        assert len(reasons) == 2
+        assert "`scale` in [judging] is 0..2" in reasons[0]
+        assert "put it into overrides.tsv" in reasons[1]
+        assert standing(scaled)[-1] == ("ann", 1, "counts")
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ('scale = ["yes"]', "scale"),
+        ('scale = ["yes", "yes"]', "a name of its own"),
+        ('scale = ["a", "b", "c", "d", "e", "f", "g"]', "scale"),
+        ('rule = "loudest"', "rule"),
+        ("guideline = 'x'", "guidelines"),
+    ],
+)
+def test_a_setting_of_judging_that_is_wrong_is_named(
+    small_track: Path, settings: str, reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = small_track / "trecexam.toml"
+    path.write_text(path.read_text() + f"[judging]\n{settings}\n")
+    assert run(["status", str(small_track)]) == 2
+    assert reason in capsys.readouterr().err

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+from collections import Counter
+from typing import Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from converters.records import HumanRating, Item
+from trecexam.bank import Bank
+from trecexam.line.overrides import Overrides, resolve
+
+BANK = Bank.from_items([Item("q1", "q1/0", "Why?", "question")])
+Rule = Literal["latest", "majority", "adjudicated"]
+
+
+def line(who: str, rating: int | None, kind: str = "") -> HumanRating:
+    """-1: cannot judge."""
+    cannot = rating == -1
+    return HumanRating("q1", "d1", "q1/0", None if cannot else rating, who, "x", kind=kind, cannot=cannot)
+
+
+def resolved(lines: list[HumanRating], rule: Rule) -> Overrides:
+    rows = list(enumerate(lines, 2))
+    return resolve(rows, "overrides.tsv", BANK, {"q1": ["d1"]}, {"d1": "text"}, 5, rule)
+
+
+def counting(lines: list[HumanRating], rule: Rule) -> int | None:
+    row = resolved(lines, rule).ratings.get(("q1", "d1", "q1/0"))
+    return None if row is None else row.rating
+
+
+def states(lines: list[HumanRating], rule: Rule) -> list[str]:
+    return [decision.state for decision in resolved(lines, rule).decisions]
+
+
+ANN, BOB, EVE = line("ann", 3), line("bob", 1), line("eve", 1)
+
+
+@pytest.mark.parametrize(
+    ("rule", "lines", "rating", "became"),
+    [
+        ("latest", [ANN, BOB], 1, ["replaced", "counts"]),
+        ("majority", [BOB, EVE, ANN], 1, ["counts", "counts", "overruled"]),
+        # Of equally many the lowest.
+        ("majority", [ANN, BOB], 1, ["overruled", "counts"]),
+        # Each person has one vote, her last.
+        (
+            "majority",
+            [BOB, BOB, BOB, ANN, line("eve", 3)],
+            3,
+            ["replaced", "replaced", "overruled"] + ["counts"] * 2,
+        ),
+        ("adjudicated", [ANN, BOB], None, ["not adjudicated"] * 2),
+        ("adjudicated", [BOB, EVE], 1, ["counts", "counts"]),
+        ("adjudicated", [ANN], 3, ["counts"]),
+        ("adjudicated", [ANN, BOB, line("org", 2, "adjudicated")], 2, ["overruled", "overruled", "counts"]),
+        # A reason that begins with the word is no adjudication.
+        (
+            "adjudicated",
+            [ANN, BOB, line("org", 2)._replace(why="adjudicated")],
+            None,
+            ["not adjudicated"] * 3,
+        ),
+        # What was decided stays, whatever is said later, until it is taken back.
+        (
+            "adjudicated",
+            [ANN, BOB, line("org", 2, "adjudicated"), line("bob", 4)],
+            2,
+            ["overruled", "replaced", "counts", "overruled"],
+        ),
+        (
+            "adjudicated",
+            [ANN, BOB, line("org", 2, "adjudicated"), line("org", None, "adjudicated")],
+            None,
+            ["not adjudicated"] * 2 + ["replaced", "withdrawn"],
+        ),
+        ("majority", [BOB, EVE, line("org", 5, "adjudicated")], 5, ["overruled", "overruled", "counts"]),
+        # Who decides between people has a rating of her own beside that.
+        (
+            "adjudicated",
+            [ANN, BOB, line("ann", 2, "adjudicated"), line("ann", None, "adjudicated")],
+            None,
+            ["not adjudicated"] * 2 + ["replaced", "withdrawn"],
+        ),
+    ],
+)
+def test_whose_rating_counts_is_a_rule(
+    rule: Rule, lines: list[HumanRating], rating: int | None, became: list[str]
+) -> None:
+    assert counting(lines, rule) == rating
+    assert states(lines, rule) == became
+
+
+@pytest.mark.parametrize("rule", ["latest", "majority", "adjudicated"])
+def test_who_cannot_judge_has_no_rating_and_changes_nobody_elses(rule: Rule) -> None:
+    assert counting([line("ann", -1)], rule) is None
+    assert counting([ANN, line("bob", -1)], rule) == 3
+    assert states([ANN, line("bob", -1)], rule) == ["counts", "cannot judge"]
+    # Her own rating is replaced by it.
+    assert counting([BOB, ANN, line("ann", -1)], rule) == 1
+    assert counting([ANN, line("ann", -1)], rule) is None
+
+
+def test_who_takes_back_her_rating_leaves_those_of_others() -> None:
+    assert counting([ANN, BOB, line("bob", None)], "latest") == 3
+    assert states([ANN, BOB, line("bob", None)], "latest") == ["counts", "replaced", "withdrawn"]
+    # Who said nothing herself takes back what others said, as it ever was.
+    assert counting([ANN, BOB, line("eve", None)], "latest") is None
+
+
+OPINION = st.integers(-1, 3)
+LINES = st.lists(st.builds(line, st.sampled_from(["ann", "bob", "eve"]), OPINION), max_size=8)
+
+
+@given(LINES)
+def test_the_rules_are_those_of_a_recount(lines: list[HumanRating]) -> None:
+    last: dict[str, int] = {}
+    for row in lines:
+        last.pop(row.who, None)
+        if row.rating is not None:
+            last[row.who] = row.rating
+    votes = Counter(last.values())
+    most = max(votes.values(), default=0)
+    assert counting(lines, "latest") == (list(last.values())[-1] if last else None)
+    assert counting(lines, "majority") == min((r for r in votes if votes[r] == most), default=None)
+    assert counting(lines, "adjudicated") == (next(iter(votes)) if len(votes) == 1 else None)
+
+
+def test_without_rules_a_file_counts_as_it_ever_did() -> None:
+    lines = [ANN, line("ann", None), BOB]
+    assert states(lines, "latest") == ["replaced", "replaced", "counts"]
