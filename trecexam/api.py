@@ -29,6 +29,8 @@ from trecexam.features.fill.simulation import simulate_removal, simulate_runs
 from trecexam.features.history.history import history, history_entry
 from trecexam.features.holes.holes import holes_report
 from trecexam.features.judge_next.judge_next import next_judgments
+from trecexam.features.judging.planning import plan_judging
+from trecexam.features.judging.progress import judging_progress
 from trecexam.features.leaderboard.differences import differences
 from trecexam.features.leaderboard.overall import overall_leaderboard
 from trecexam.features.leaderboard.readings import difference
@@ -282,6 +284,8 @@ class Track:
     verify_spurious = on_loaded(verification.spurious)
     judgments_unused = on_loaded(verification.judgments_unused)
     judge_next = on_loaded(next_judgments)
+    plan_judging = on_loaded(plan_judging)
+    judging_progress = on_loaded(judging_progress)
     override = on_loaded(overriding.override)
     human_ratings = on_loaded(overriding.human_table)
     human_refused = on_loaded(overriding.refused_overrides)

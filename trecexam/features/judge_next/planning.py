@@ -183,15 +183,16 @@ def _check(
 
 
 def judged_passages(track: LoadedTrack) -> dict[str, set[str]]:
-    """query_id -> the passages that have an official judgment, or a person's rating as a whole."""
+    """query_id -> the passages with an official judgment, or a person's rating or judgment as a whole."""
     judged: dict[str, set[str]] = {}
     for row in track.official or ():
         # A negative label is nobody's judgment, as trec_eval reads it.
         if row.relevance >= 0:
             judged.setdefault(row.query_id, set()).add(row.doc_id)
-    for query_id, human in track.overrides.queries.items():
-        if human.passages:
-            judged.setdefault(query_id, set()).update(human.passages)
+    for people in (track.overrides, track.judgments):
+        for query_id, human in people.queries.items():
+            if human.passages:
+                judged.setdefault(query_id, set()).update(human.passages)
     return judged
 
 

@@ -70,7 +70,7 @@ class Search:
         self._board = _board(track, self.measure)
         means = self._board.means.round(12)
         self.n_runs, self.tied = len(means), bool((means == means[0]).all())
-        self._officially = _official(track) if self.level == "passage" and not include_judged else {}
+        self._judged = _judged(track, officially=not include_judged) if self.level == "passage" else {}
 
     def chosen(self, query_ids: Collection[str] = ()) -> list[str]:
         """These queries, or all, in the bank's order.
@@ -91,7 +91,7 @@ class Search:
         queries = [self._queries[query_id] for query_id in query_ids]
         for q, opinions in zip(queries, grader_probabilities(track, queries), strict=True):
             possible, judged = _possible_judgments(
-                track, q, opinions, level, self._officially.get(q.query_id, ())
+                track, q, opinions, level, self._judged.get(q.query_id, ())
             )
             ungraded = int((~q.rated if level == "passage" else q.ratings < 0).sum())
             of_query = suggestions(q, possible, self._board, self._scoring, track.config.track.depth)
@@ -155,9 +155,10 @@ def _board(track: LoadedTrack, measure: str) -> Board:
     )
 
 
-def _official(track: LoadedTrack) -> dict[str, set[str]]:
-    judged: dict[str, set[str]] = {}
-    for row in track.official or ():
+def _judged(track: LoadedTrack, *, officially: bool) -> dict[str, set[str]]:
+    """query_id -> the passages that people judged on the scale of [judging], or officially, too."""
+    judged = {query_id: set(people.passages) for query_id, people in track.judgments.queries.items()}
+    for row in (track.official if officially else None) or ():
         # A negative label is nobody's judgment, as trec_eval reads it.
         if row.relevance >= 0:
             judged.setdefault(row.query_id, set()).add(row.doc_id)
@@ -169,12 +170,12 @@ def _possible_judgments(
     q: QueryRatings,
     opinions: Opinions,
     level: Level,
-    officially: Collection[str],
+    elsewhere: Collection[str],
 ) -> tuple[PossibleJudgments, int]:
     """What is asked about a query, and how many passages or cells are not since a person judged them."""
     alike, first = _equal_texts(track, q)
     if level == "passage":
-        judged = _judged_passages(q, officially, alike)
+        judged = _judged_passages(q, elsewhere, alike)
         rated = (q.ratings >= 0).any(axis=1) & first
         chances = passage_chances(q, opinions, track.config.scores.min_answers)
     else:
@@ -198,12 +199,12 @@ def _equal_texts(track: LoadedTrack, q: QueryRatings) -> tuple[NDArray[np.int64]
 
 
 def _judged_passages(
-    q: QueryRatings, officially: Collection[str], alike: NDArray[np.int64]
+    q: QueryRatings, elsewhere: Collection[str], alike: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """Which passages a person judged as a whole, or one with the same text."""
     import numpy as np
 
-    judged = np.array([doc_id in q.human or doc_id in officially for doc_id in q.doc_ids], np.bool_)
+    judged = np.array([doc_id in q.human or doc_id in elsewhere for doc_id in q.doc_ids], np.bool_)
     return np.isin(alike, alike[judged])
 
 

@@ -1,0 +1,33 @@
+"""Tracks that assessors judge, and queries as these have them before them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import trecexam
+from trecexam import Track
+from trecexam.features.override.overriding import QueryToRate
+
+SCALE = '[judging]\nscale = ["no", "somewhat", "yes"]\n'
+
+
+@contextmanager
+def campaign(graded: Path, settings: str = SCALE, *, official: bool = False) -> Iterator[Track]:
+    """A graded track with these settings; judged on a scale 0..2 where nothing else is said."""
+    config = graded / "trecexam.toml"
+    config.write_text(config.read_text() + settings)
+    if not official:
+        (graded / "qrels.txt").unlink()
+    with trecexam.open_track(graded) as track:
+        yield track
+
+
+def to_rate(track: Track, query_id: str) -> QueryToRate:
+    """A query as an assessor has it before her."""
+    loaded = track._loader.load()
+    sheet = loaded.sheets[query_id]
+    texts = {doc_id: sheet.text_of(doc_id) for doc_id in sheet.doc_ids}
+    best = loaded.traits.scale.max_rating
+    return QueryToRate(query_id, loaded.bank.items[query_id], (), texts, loaded.depth, best)

@@ -1,0 +1,188 @@
+"""What assessors say: each person's own judgments, taken and read without the rest of the track."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from converters.errors import ConversionError
+from converters.overrides import ADJUDICATED, CANNOT, read_overrides
+from converters.records import HumanRating, Item
+from trecexam.bank.asked import QUERY
+from trecexam.config.judging import JudgingSection
+from trecexam.errors import TrecexamError
+from trecexam.features.override.overriding import QueryToRate, seen_token, take
+from trecexam.line.overrides import REFUSED, takes_back
+
+if TYPE_CHECKING:
+    from trecexam.line.loaded import LoadedTrack
+    from trecexam.track import TrackFolder
+
+#: The reasons that stand in the file where nobody is asked for one.
+JUDGED, WITHDRAWN = "judged", "withdrawn"
+
+
+class CellKey(NamedTuple):
+    """What is judged: an item on a passage, or with item_id "" the passage as a whole."""
+
+    query_id: str
+    doc_id: str
+    item_id: str
+
+
+class Assessment(NamedTuple):
+    """The last that a person said of a cell.
+
+    Attributes:
+        rating: None where there is none: the status says why.
+        seconds: of work on it; None where nobody measured them.
+        time: ISO 8601, or "".
+        seen: tells this one from any other one by the same person, see `record_assessment`.
+    """
+
+    query_id: str
+    doc_id: str
+    item_id: str
+    assessor: str
+    rating: int | None
+    status: Literal["rated", "cannot", "withdrawn"]
+    seconds: float | None
+    time: str
+    note: str
+    why: str
+    seen: str
+
+
+def asked_items(judging: JudgingSection, items: Sequence[Item]) -> tuple[str, ...]:
+    """The item_ids that make up the judgment of one passage of a query; "" is the passage as a whole.
+
+    With a scale the passage as a whole is judged, and with `whole_passage = false` its items; without one its
+    items, and with `whole_passage = true` the passage as a whole last. Where there is no item that people
+    could be asked about, it is the passage as a whole.
+    """
+    of_items = tuple(item.item_id for item in items if item.kind != QUERY)
+    if not of_items:
+        return ("",)
+    if judging.scale is not None:
+        return of_items if judging.whole_passage is False else ("",)
+    return (*of_items, "") if judging.whole_passage else of_items
+
+
+def is_done(
+    opinions: Mapping[CellKey, HumanRating], query_id: str, doc_id: str, asked: Sequence[str]
+) -> bool:
+    """Whether a person is done with a passage: all is judged, or it cannot be judged as a whole.
+
+    Args:
+        opinions: of that person.
+        asked: as `asked_items` gives them.
+    """
+    whole = opinions.get(CellKey(query_id, doc_id, ""))
+    return (whole is not None and whole.cannot) or all(
+        CellKey(query_id, doc_id, item_id) in opinions for item_id in asked
+    )
+
+
+def own_assessments(folder: TrackFolder, who: str, query_id: str = "") -> tuple[Assessment, ...]:
+    """The last that a person said of each cell, of one query or of all, by the files as they are now.
+
+    What she took back is there as "withdrawn"; decisions between other people are not there. A judgment of
+    an earlier text of the passage is there too, as nothing but the two files is read.
+    """
+    lines = (
+        row for path in (folder.overrides(), folder.judgments()) for row in _lines(path, query_id or who)
+    )
+    own = (row for row in lines if row.who == who and query_id in ("", row.query_id))
+    last: dict[CellKey, HumanRating] = {}
+    for row in own:
+        if row.kind != ADJUDICATED:
+            last[CellKey(*row[:3])] = row
+    return tuple(map(assessment_of, last.values()))
+
+
+def _lines(path: Path, naming: str) -> list[HumanRating]:
+    try:
+        return [row for _, row in read_overrides(path, lambda refused: None, naming=naming)]
+    except ConversionError:
+        # There is no such file yet, or the update names what is wrong with it.
+        return []
+
+
+def standing_opinions(rows: Iterable[HumanRating]) -> dict[str, dict[CellKey, HumanRating]]:
+    """Assessor -> what she says of each cell, without what was taken back and decisions between people."""
+    opinions: dict[str, dict[CellKey, HumanRating]] = {}
+    for row in rows:
+        if row.kind == ADJUDICATED:
+            continue
+        of_person = opinions.setdefault(row.who, {})
+        of_person.pop(CellKey(*row[:3]), None)
+        if not takes_back(row):
+            of_person[CellKey(*row[:3])] = row
+    return opinions
+
+
+def opinions_of(track: LoadedTrack) -> dict[str, dict[CellKey, HumanRating]]:
+    """As `standing_opinions`, by all lines of the track that were not refused."""
+    return standing_opinions(
+        decision.row
+        for people in (track.overrides, track.judgments)
+        for decision in people.decisions
+        if decision.state != REFUSED
+    )
+
+
+def record_assessment(
+    folder: TrackFolder,
+    query: QueryToRate,
+    doc_id: str,
+    item_id: str,
+    rating: int | Literal["cannot"] | None,
+    *,
+    who: str,
+    why: str = "",
+    note: str = "",
+    seconds: float | None = None,
+    seen: str | None = None,
+) -> Assessment:
+    """Takes a person's judgment of a cell or, with item_id "", of a passage as a whole.
+
+    It is a line of overrides.tsv; of a passage as a whole, where [judging] has a scale, of judgments.tsv.
+    Nobody else's ratings are looked at.
+
+    Args:
+        rating: on the grader's scale, or on that of [judging]; "cannot" where it cannot be judged; None takes
+            back the last one, and brings back what this person said before, if she did.
+        why: needed with "cannot", and with `reason` in [judging].
+        seconds: of active work, 0 or more.
+        seen: `Assessment.seen` of her own judgment that she was shown, `seen_token(None)` where she had none;
+            None to take this one in any case.
+
+    Returns:
+        What she says now.
+
+    Raises:
+        RatingConflictError: she said something else meanwhile, in another window; nothing was written.
+        TrecexamError: as `take`; a reason is missing; there is nothing to take back.
+    """
+    cannot = rating == CANNOT
+    if not why.strip() and cannot:
+        raise TrecexamError("say why it cannot be judged")
+    if not why.strip() and rating is not None and folder.config.judging.reason:
+        raise TrecexamError("give a reason: this track asks for one with each judgment")
+    why = why if why.strip() else WITHDRAWN if rating is None else JUDGED
+    value = rating if isinstance(rating, int) else None
+    taken = take(
+        folder, query, doc_id, item_id, value, who, why, seen,
+        cannot=cannot, seconds=seconds, note=note, own=True,
+    )  # fmt: skip
+    return assessment_of(taken.row)
+
+
+def assessment_of(row: HumanRating) -> Assessment:
+    """A line of a file of people's ratings as what its writer says."""
+    status: Literal["rated", "cannot", "withdrawn"] = (
+        "cannot" if row.cannot else "withdrawn" if row.rating is None else "rated"
+    )
+    token = seen_token(None if status == "withdrawn" else row)
+    return Assessment(*row[:3], row.who, row.rating, status, row.seconds, row.when, row.note, row.why, token)

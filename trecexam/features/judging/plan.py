@@ -1,0 +1,139 @@
+"""The plan of a campaign, `judging.tsv`: which assessor judges which passages, in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from converters.errors import ConversionError
+from converters.lines import decode, iter_lines
+from trecexam.errors import TrecexamError
+from trecexam.files import atomic
+from trecexam.files.stamps import Stamp, stamp
+from trecexam.line.typed_text import refuse_controls
+
+if TYPE_CHECKING:
+    from trecexam.track import TrackFolder
+
+PLAN = "judging.tsv"
+COLUMNS = ("assessor", "query_id", "doc_id", "task")
+OWN, OVERLAP = "own", "overlap"
+
+
+class PlannedTask(NamedTuple):
+    """A passage that an assessor judges, with all that is asked about it.
+
+    `overlap`: it is another assessor's, and judged a second time to see how far people agree.
+    """
+
+    assessor: str
+    query_id: str
+    doc_id: str
+    overlap: bool = False
+
+
+@dataclass(frozen=True)
+class JudgingPlan:
+    """Who judges what.
+
+    Attributes:
+        rows: of each assessor the tasks in the order of judging; none twice.
+    """
+
+    rows: tuple[PlannedTask, ...]
+
+    @cached_property
+    def by_assessor(self) -> Mapping[str, tuple[PlannedTask, ...]]:
+        """Assessor -> her tasks, in order."""
+        tasks: dict[str, list[PlannedTask]] = {}
+        for row in self.rows:
+            tasks.setdefault(row.assessor, []).append(row)
+        return {assessor: tuple(rows) for assessor, rows in tasks.items()}
+
+    @property
+    def assessors(self) -> tuple[str, ...]:
+        """Those who have tasks."""
+        return tuple(self.by_assessor)
+
+    @cached_property
+    def topics(self) -> Mapping[str, tuple[str, ...]]:
+        """Assessor -> the queries that she works on, in order: her own, and those of her share of overlap."""
+        return {
+            assessor: tuple(dict.fromkeys(row.query_id for row in rows))
+            for assessor, rows in self.by_assessor.items()
+        }
+
+    @property
+    def budget(self) -> int:
+        """How many tasks there are in all, the overlap counted twice."""
+        return len(self.rows)
+
+    def tasks(self, assessor: str) -> tuple[tuple[str, str], ...]:
+        """(query_id, doc_id) of what she judges, in order, overlap included; none for who is not in it."""
+        return tuple((row.query_id, row.doc_id) for row in self.by_assessor.get(assessor, ()))
+
+
+def plan_path(folder: TrackFolder) -> Path:
+    """Where a track's plan is, if it has one."""
+    return folder.root / PLAN
+
+
+def read_plan(folder: TrackFolder) -> JudgingPlan | None:
+    """The track's plan; None where there is none. It is read once until it changes.
+
+    Raises:
+        TrecexamError: with the line: it cannot be read.
+    """
+    path = plan_path(folder)
+    current = stamp(path)
+    return None if current is None else _read(path, current)
+
+
+@lru_cache(maxsize=8)
+def _read(path: Path, current: Stamp) -> JudgingPlan:
+    rows: dict[tuple[str, ...], PlannedTask] = {}
+    is_headed = False
+    try:
+        for number, raw in iter_lines(path):
+            values = tuple(value.strip() for value in decode(path, number, raw).split("\t"))
+            if not any(values):
+                continue
+            if not is_headed:
+                if values != COLUMNS:
+                    raise ConversionError(path, number, f"the first line is not {' '.join(COLUMNS)}, by tabs")
+                is_headed = True
+                continue
+            if len(values) != len(COLUMNS) or not all(values) or values[3] not in (OWN, OVERLAP):
+                raise ConversionError(
+                    path, number, "a line has an assessor, a query_id, a doc_id, and own or overlap, by tabs"
+                )
+            assessor, query_id, doc_id, task = values
+            if values[:3] in rows:
+                raise ConversionError(path, number, f"{assessor} has '{doc_id}' twice; keep one")
+            rows[values[:3]] = PlannedTask(assessor, query_id, doc_id, task == OVERLAP)
+    except ConversionError as error:
+        raise TrecexamError(error.reason, path=path, line=error.line) from None
+    if not is_headed:
+        raise TrecexamError("is empty; remove it, or plan again", path=path)
+    return JudgingPlan(tuple(rows.values()))
+
+
+def write_plan(folder: TrackFolder, plan: JudgingPlan) -> Path:
+    """Writes the track's plan in place of the one that is there.
+
+    Raises:
+        TrecexamError: it cannot be written, or an id has a tab or a control character in it.
+    """
+    lines: Iterable[tuple[str, ...]] = (
+        COLUMNS,
+        *((*row[:3], OVERLAP if row.overlap else OWN) for row in plan.rows),
+    )
+    for row in plan.rows:
+        for text in row[:3]:
+            refuse_controls(f"an id in {PLAN}", text)
+    path = plan_path(folder)
+    atomic.replace(path, "".join("\t".join(line) + "\n" for line in lines).encode())
+    return path
