@@ -7,10 +7,10 @@ or passage the last counts.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from converters.errors import ConversionError
-from converters.lines import decode, iter_lines
+from converters.lines import decode, iter_lines, open_bytes, reading
 from converters.records import HumanRating
 
 #: The columns of a new file, and those that it gets with the first line that has something for them.
@@ -24,33 +24,43 @@ ADJUDICATED, UNDONE = "adjudicated", "undone"
 REQUIRED = ("query_id", "doc_id", "who", "why")
 _KNOWN = (*COLUMNS, *LATER_COLUMNS)
 _DIGEST_HEX = 64
+_BOM = b"\xef\xbb\xbf"
 
 
 def read_overrides(
-    path: str | os.PathLike[str], refuse: Callable[[ConversionError], None], *, naming: str = ""
+    path: str | os.PathLike[str], refuse: Callable[[ConversionError], None], *, naming: Sequence[str] = ()
 ) -> Iterator[tuple[int, HumanRating]]:
     """The lines that can be taken, with their numbers, in the file's order. Blank lines are skipped.
 
     Args:
         refuse: called with the reason for each line that cannot.
-        naming: only lines with this text somewhere, and no others are parsed: 20,000 take 0.01 s, not 0.2.
+        naming: only lines that have all these texts somewhere; no others are parsed, which is fast.
 
     Raises:
         ConversionError: the header line is missing or lacks a column, so that no line can be read.
     """
-    return _rows(path, iter_lines(path, nul=True), refuse, naming.encode("utf-8", "surrogatepass"))
+    return _rows(path, _naming(path, naming) if naming else iter_lines(path, nul=True), refuse)
+
+
+def _naming(path: str | os.PathLike[str], texts: Sequence[str]) -> Iterator[tuple[int, bytes]]:
+    """As `iter_lines`, of the first line that is not blank, and of those that have all these texts."""
+    with open_bytes(path) as stream, reading(path, 1):
+        lines = stream.read().split(b"\n")
+    first = next((place for place, line in enumerate(lines) if line.strip()), 0)
+    named, *others = (text.encode("utf-8", "surrogatepass") for text in texts)
+    chosen = [(place, line) for place, line in enumerate(lines) if named in line and place > first]
+    for place, line in ((first, lines[first]), *chosen):
+        if place == first or all(other in line for other in others):
+            yield place + 1, line.rstrip(b"\r")
 
 
 def _rows(
     path: str | os.PathLike[str],
     lines: Iterable[tuple[int, bytes]],
     refuse: Callable[[ConversionError], None],
-    naming: bytes = b"",
 ) -> Iterator[tuple[int, HumanRating]]:
     names: list[str] | None = None
     for number, raw in lines:
-        if names is not None and naming not in raw:
-            continue
         try:
             if b"\0" in raw:
                 raise ConversionError(path, number, "a NUL byte")
@@ -73,14 +83,19 @@ def with_override(content: bytes, row: HumanRating) -> bytes:
     at the header's end. White space within a value becomes a blank.
 
     Raises:
-        UnicodeDecodeError: the header line is no UTF-8.
+        ConversionError: the header line is none, so that no line can be read.
+        UnicodeDecodeError: it is no UTF-8.
         ValueError: its header line has no column for the item, so that the rating would be of the whole
             passage; or what is written does not read back as this rating.
     """
     values = {name: _written(row, name) for name in _KNOWN}
     used = [name for name in LATER_COLUMNS if values[name]]
-    bom = b"\xef\xbb\xbf" if content.startswith(b"\xef\xbb\xbf") else b""
-    head = next((line for line in content.removeprefix(bom).split(b"\n") if line.strip()), b"")
+    at = len(_BOM) if content.startswith(_BOM) else 0
+    number, head = 1, content[at:].split(b"\n", 1)[0]
+    while not head.strip() and at + len(head) < len(content):
+        at += len(head) + 1
+        number, head = number + 1, content[at:].split(b"\n", 1)[0]
+    head = head if head.strip() else b""
     names = [name.strip() for name in head.decode().split("\t")] if head else list(COLUMNS)
     if row.item_id and "item_id" not in names:
         raise ValueError("the header line has no item_id, so that it takes ratings of whole passages only")
@@ -98,7 +113,7 @@ def with_override(content: bytes, row: HumanRating) -> bytes:
     line = "\t".join(values.get(name, "") for name in names).encode()
     meant = row._replace(who=values["who"], why=values["why"], when=values["when"], note=values["note"])
     fields = [name for name in names if name in _KNOWN]
-    *_, (_, read) = _rows("overrides.tsv", [(1, header), (2, line)], lambda error: None)
+    *_, (_, read) = _rows("overrides.tsv", [(number, header), (number + 1, line)], lambda error: None)
     if [getattr(read, name) for name in (*fields, "cannot")] != [
         getattr(meant, name) for name in (*fields, "cannot")
     ]:

@@ -72,8 +72,28 @@ def test_who_cannot_judge_gives_no_rating(tmp_path: Path) -> None:
 def test_only_lines_with_a_text_are_parsed_where_that_is_asked(tmp_path: Path) -> None:
     path = tmp_path / "overrides.tsv"
     path.write_text(f"{HEADER}q1\td1\t\t9\tann\tbad\nq2\td1\t\t1\tann\tx\nq2\td2\t\t1\tbob\tx\n")
-    rows = list(read_overrides(path, lambda refused: pytest.fail(str(refused)), naming="q2"))
+    rows = list(read_overrides(path, lambda refused: pytest.fail(str(refused)), naming=["q2"]))
     assert [(number, row.doc_id) for number, row in rows] == [(3, "d1"), (4, "d2")]
+    rows = list(read_overrides(path, lambda refused: pytest.fail(str(refused)), naming=["q2", "bob"]))
+    assert [number for number, _ in rows] == [4]
+
+
+@given(st.lists(ROW), st.text(max_size=2), st.sampled_from(["\n", "\r\n", "\n \n"]))
+def test_lines_with_a_text_are_those_of_the_whole_file(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[HumanRating], text: str, end: str
+) -> None:
+    content = b"\n"
+    for row in rows:
+        content = with_override(content, row)
+    path = tmp_path_factory.mktemp("overrides") / "overrides.tsv"
+    path.write_bytes(content.replace(b"\n", end.encode()))
+    lines = path.read_bytes().split(b"\n")
+
+    def numbered(naming: list[str]) -> list[tuple[int, HumanRating]]:
+        return list(read_overrides(path, lambda refused: pytest.fail(str(refused)), naming=naming))
+
+    if rows:
+        assert numbered([text]) == [row for row in numbered([]) if text.encode() in lines[row[0] - 1]]
 
 
 def test_columns_may_stand_in_any_order_and_others_are_left_out(tmp_path: Path) -> None:

@@ -112,12 +112,12 @@ def resolve(
         key = row.query_id, text, "" if text is not None else row.doc_id, row.item_id
         of_cell = voices.setdefault(key, {})
         voice = row.who, row.kind == ADJUDICATED
-        opinions = {of for of, at in of_cell.items() if not takes_back(decisions[at].row)}
-        if takes_back(row) and voice not in opinions:
-            voice = row.who, not voice[1]
-            replaced = [voice] if voice in opinions else list(of_cell)
-        else:
-            replaced = [voice] if voice in of_cell else []
+        replaced = [voice] if voice in of_cell else []
+        if takes_back(row):
+            opinions = {of for of, at in of_cell.items() if not takes_back(decisions[at].row)}
+            if voice not in opinions:
+                voice = row.who, not voice[1]
+                replaced = [voice] if voice in opinions else list(of_cell)
         for of in replaced:
             at = of_cell.pop(of)
             decisions[at] = decisions[at]._replace(state=REPLACED)

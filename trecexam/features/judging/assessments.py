@@ -101,7 +101,7 @@ def own_assessments(folder: TrackFolder, who: str, query_id: str = "") -> tuple[
     return tuple(map(assessment_of, last.values()))
 
 
-def _lines(path: Path, naming: str) -> list[HumanRating]:
+def _lines(path: Path, *naming: str) -> list[HumanRating]:
     try:
         return [row for _, row in read_overrides(path, lambda refused: None, naming=naming)]
     except ConversionError:

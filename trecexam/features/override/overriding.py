@@ -162,8 +162,8 @@ def take(
         cannot: the person cannot judge; there is no rating.
         seconds: of work on it.
         adjudicates: the person decides between what others said, see `rule` in [judging].
-        own: nobody else's rating is looked at: `seen` is of the person's own last one, and who said nothing
-            has nothing to take back.
+        own: nobody else's rating is looked at: `before` and `seen` are of the person's own last one, `after`
+            is None, and who said nothing has nothing to take back.
     """
     who, why = typed("a name", who, MAX_WHO), typed("a reason", why, MAX_WHY)
     note = typed("a note", note, MAX_NOTE)
@@ -191,7 +191,7 @@ def take(
     path = folder.overrides() if rated_item or not folder.config.judging.scale else folder.judgments()
     with exclusive_lock(folder.state / "overrides.lock"):
         # Another one may have spoken since the person looked.
-        known = _resolved(folder, query, path)
+        known = _resolved(folder, query, path, who if own else "")
         before = known.ratings.get(row[:3])
         spoken = lines_of_writer(known, query.texts, row)
         mine = spoken[-1].row if spoken and not takes_back(spoken[-1].row) else None
@@ -211,7 +211,8 @@ def take(
         ):
             return Taken(mine, before, False, before)
         _add(path, row)
-        return Taken(row, before, True, _resolved(folder, query, path).ratings.get(row[:3]))
+        after = None if own else _resolved(folder, query, path).ratings.get(row[:3])
+        return Taken(row, before, True, after)
 
 
 def overrides_of(folder: TrackFolder, query: QueryToRate) -> Overrides:
@@ -224,11 +225,12 @@ def judgments_of(folder: TrackFolder, query: QueryToRate) -> Overrides:
     return _resolved(folder, query, folder.judgments()) if folder.config.judging.scale else Overrides()
 
 
-def _resolved(folder: TrackFolder, query: QueryToRate, path: Path) -> Overrides:
+def _resolved(folder: TrackFolder, query: QueryToRate, path: Path, who: str = "") -> Overrides:
+    """What people say of a query by a file as it is now; with `who` what this person says."""
     query_id, judging = query.query_id, folder.config.judging
     try:
-        lines = read_overrides(path, lambda refused: None, naming=query_id)
-        rows = [(number, row) for number, row in lines if row.query_id == query_id]
+        lines = read_overrides(path, lambda refused: None, naming=(query_id, who))
+        rows = [(line, row) for line, row in lines if row.query_id == query_id and who in ("", row.who)]
     except ConversionError:
         # There is no file yet; or who adds to it says what is wrong.
         return Overrides()
@@ -350,10 +352,7 @@ def _add(path: Path, row: HumanRating) -> None:
     except OSError as error:
         raise TrecexamError(f"cannot be read: {error.strerror}", path=path) from None
     try:
-        if content:
-            # Lines that are refused are named by every update; of a header that is wrong all lines are.
-            for _ in read_overrides(path, lambda refused: None, naming=row.query_id):
-                pass
+        # Lines that are refused are named by every update; of a header that is wrong all lines are.
         added = with_override(content, row)
     except UnicodeDecodeError:
         raise TrecexamError("is no UTF-8; mend it first", path=path) from None
