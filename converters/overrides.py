@@ -66,7 +66,7 @@ def _rows(
                 raise ConversionError(path, number, "a NUL byte")
             values = [value.strip() for value in decode(path, number, raw).rstrip("\r\n").split("\t")]
             if names is not None and any(values):
-                yield number, _row(path, number, names, values)
+                yield number, human_rating(path, number, names, values)
         except ConversionError as error:
             if names is None:
                 raise
@@ -76,20 +76,33 @@ def _rows(
             names = _header(path, number, values)
 
 
-def with_override(content: bytes, row: HumanRating) -> bytes:
-    """A file's content with one more line at its end, in the columns that its header names.
+def overrides_in(content: bytes) -> list[HumanRating]:
+    """As `read_overrides`, of a file's content: the lines that can be taken.
 
-    An empty content gets a header first; one whose header lacks a later column that the line needs gets it
-    at the header's end. White space within a value becomes a blank.
+    Raises:
+        ConversionError: the header line is none.
+    """
+    lines = enumerate((line.rstrip(b"\r") for line in content.removeprefix(_BOM).split(b"\n")), 1)
+    return [row for _, row in _rows("overrides.tsv", lines, lambda error: None)]
+
+
+def with_override(content: bytes, row: HumanRating) -> bytes:
+    """As `with_overrides`, of one line."""
+    return with_overrides(content, [row])
+
+
+def with_overrides(content: bytes, rows: Sequence[HumanRating]) -> bytes:
+    """A file's content with more lines at its end, in the columns that its header names.
+
+    An empty content gets a header first; one whose header lacks a later column that a line needs gets it at
+    the header's end. White space within a value becomes a blank.
 
     Raises:
         ConversionError: the header line is none, so that no line can be read.
         UnicodeDecodeError: it is no UTF-8.
-        ValueError: its header line has no column for the item, so that the rating would be of the whole
+        ValueError: its header line has no column for the item, so that a rating would be of the whole
             passage; or what is written does not read back as this rating.
     """
-    values = {name: _written(row, name) for name in _KNOWN}
-    used = [name for name in LATER_COLUMNS if values[name]]
     at = len(_BOM) if content.startswith(_BOM) else 0
     number, head = 1, content[at:].split(b"\n", 1)[0]
     while not head.strip() and at + len(head) < len(content):
@@ -97,9 +110,10 @@ def with_override(content: bytes, row: HumanRating) -> bytes:
         number, head = number + 1, content[at:].split(b"\n", 1)[0]
     head = head if head.strip() else b""
     names = [name.strip() for name in head.decode().split("\t")] if head else list(COLUMNS)
-    if row.item_id and "item_id" not in names:
+    if "item_id" not in names and any(row.item_id for row in rows):
         raise ValueError("the header line has no item_id, so that it takes ratings of whole passages only")
-    new = [name for name in used if name not in names]
+    written = [{name: _written(row, name) for name in _KNOWN} for row in rows]
+    new = [name for name in LATER_COLUMNS if name not in names and any(values[name] for values in written)]
     names += new
     header = "\t".join(names).encode()
     if not head:
@@ -110,15 +124,18 @@ def with_override(content: bytes, row: HumanRating) -> bytes:
     else:
         start = content
     newline = b"" if start.endswith(b"\n") else b"\n"
-    line = "\t".join(values.get(name, "") for name in names).encode()
-    meant = row._replace(who=values["who"], why=values["why"], when=values["when"], note=values["note"])
-    fields = [name for name in names if name in _KNOWN]
-    *_, (_, read) = _rows("overrides.tsv", [(number, header), (number + 1, line)], lambda error: None)
-    if [getattr(read, name) for name in (*fields, "cannot")] != [
-        getattr(meant, name) for name in (*fields, "cannot")
+    lines = ["\t".join(values.get(name, "") for name in names).encode() for values in written]
+    fields = [*(name for name in names if name in _KNOWN), "cannot"]
+    read = [row for _, row in _rows("overrides.tsv", enumerate([header, *lines], number), lambda error: None)]
+    meant = [
+        row._replace(who=values["who"], why=values["why"], when=values["when"], note=values["note"])
+        for row, values in zip(rows, written, strict=True)
+    ]
+    if [[getattr(row, name) for name in fields] for row in read] != [
+        [getattr(row, name) for name in fields] for row in meant
     ]:
         raise ValueError("this rating would not be read back as it is: an id has odd white space in it")
-    return start + newline + line + b"\n"
+    return start + newline + b"".join(line + b"\n" for line in lines)
 
 
 def _written(row: HumanRating, name: str) -> str:
@@ -146,7 +163,14 @@ def _header(path: str | os.PathLike[str], number: int, names: list[str]) -> list
     return names
 
 
-def _row(path: str | os.PathLike[str], number: int, names: list[str], values: list[str]) -> HumanRating:
+def human_rating(
+    path: str | os.PathLike[str], number: int, names: Sequence[str], values: Sequence[str]
+) -> HumanRating:
+    """A line's values in the columns of these names as a rating; columns of other names are left out.
+
+    Raises:
+        ConversionError: they are none.
+    """
     if len(values) > len(names):
         raise ConversionError(
             path,

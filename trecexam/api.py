@@ -29,6 +29,8 @@ from trecexam.features.fill.simulation import simulate_removal, simulate_runs
 from trecexam.features.history.history import history, history_entry
 from trecexam.features.holes.holes import holes_report
 from trecexam.features.judge_next.judge_next import next_judgments
+from trecexam.features.judging.agreement import assessor_agreement
+from trecexam.features.judging.exporting import export_judgments, import_judgments
 from trecexam.features.judging.planning import plan_judging
 from trecexam.features.judging.progress import judging_progress
 from trecexam.features.leaderboard.differences import differences
@@ -286,6 +288,9 @@ class Track:
     judge_next = on_loaded(next_judgments)
     plan_judging = on_loaded(plan_judging)
     judging_progress = on_loaded(judging_progress)
+    assessor_agreement = on_loaded(assessor_agreement)
+    export_judgments = on_loaded(export_judgments)
+    import_judgments = on_folder(import_judgments)
     override = on_loaded(overriding.override)
     human_ratings = on_loaded(overriding.human_table)
     human_refused = on_loaded(overriding.refused_overrides)

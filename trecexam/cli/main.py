@@ -52,6 +52,7 @@ COMMANDS = {
     "erag": ("trecexam.cli.erag", "erag", "Score runs by what a RAG model makes of each document."),
     "ragval": ("trecexam.cli.ragval", "ragval", "Answers judged for truthfulness and relevance."),
     "support": ("trecexam.cli.support", "support", "Do cited passages support responses? Precision, recall."),
+    "judge": ("trecexam.cli.judge", "judge", "Assessors: who judges what, progress, agreement, qrels."),
     "judge-next": ("trecexam.cli.judge_next", "judge_next", "What a person should judge next."),
     "override": ("trecexam.cli.override", "override", "A person's rating in place of the grader's."),
     "serve": ("trecexam.cli.serve", "serve", "A live page of the track, for the human in the loop."),

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from converters.errors import ConversionError
-from converters.lines import open_input
-from converters.overrides import ADJUDICATED, UNDONE, read_overrides, with_override
+from converters.overrides import ADJUDICATED, UNDONE, read_overrides
 from converters.records import HumanRating, Item
 from trecexam.bank.model import Bank, passage_digest
 from trecexam.errors import RatingConflictError, TrecexamError, did_you_mean
+from trecexam.features.override.added_lines import add_lines
 from trecexam.features.override.opinions import earlier_opinion, lines_of_writer, without_circumstances
-from trecexam.files import atomic as files
 from trecexam.files.exclusive_lock import exclusive_lock
 from trecexam.line.overrides import (
     COUNTS,
@@ -210,9 +208,21 @@ def take(
             and without_circumstances(mine) == without_circumstances(row)
         ):
             return Taken(mine, before, False, before)
-        _add(path, row)
+        add_lines(path, [row])
         after = None if own else _resolved(folder, query, path).ratings.get(row[:3])
         return Taken(row, before, True, after)
+
+
+def add_rows(folder: TrackFolder, path: Path, rows: Sequence[HumanRating]) -> int:
+    """Adds lines to overrides.tsv or judgments.tsv, but for those that it has already; how many.
+
+    A line that stands twice in `rows` stands twice then: what somebody said, took back and said again.
+
+    Raises:
+        TrecexamError: the file cannot be read as it is, or not be written.
+    """
+    with exclusive_lock(folder.state / "overrides.lock"):
+        return add_lines(path, rows, known_too=False)
 
 
 def overrides_of(folder: TrackFolder, query: QueryToRate) -> Overrides:
@@ -229,7 +239,7 @@ def _resolved(folder: TrackFolder, query: QueryToRate, path: Path, who: str = ""
     """What people say of a query by a file as it is now; with `who` what this person says."""
     query_id, judging = query.query_id, folder.config.judging
     try:
-        lines = read_overrides(path, lambda refused: None, naming=(query_id, who))
+        lines = read_overrides(path, lambda refused: None, naming=(who, query_id) if who else (query_id,))
         rows = [(line, row) for line, row in lines if row.query_id == query_id and who in ("", row.who)]
     except ConversionError:
         # There is no file yet; or who adds to it says what is wrong.
@@ -334,36 +344,3 @@ def _machine(track: LoadedTrack, query_ids: set[str]) -> dict[tuple[str, str, st
                 if rating >= 0:
                     machine[query.query_id, doc_id, item.item_id] = rating
     return machine
-
-
-def _add(path: Path, row: HumanRating) -> None:
-    """Adds a line, which will be read; the file is made where there is none.
-
-    Raises:
-        TrecexamError: the file cannot be read as it is, so that no line of it counts, or not be written.
-    """
-    try:
-        with open_input(path) as file:
-            content = file.read()
-    except FileNotFoundError:
-        if not Path(os.path.realpath(path)).parent.is_dir():
-            raise TrecexamError("is a link into a folder that is not there", path=path) from None
-        content = b""
-    except OSError as error:
-        raise TrecexamError(f"cannot be read: {error.strerror}", path=path) from None
-    try:
-        # Lines that are refused are named by every update; of a header that is wrong all lines are.
-        added = with_override(content, row)
-    except UnicodeDecodeError:
-        raise TrecexamError("is no UTF-8; mend it first", path=path) from None
-    except ConversionError as error:
-        raise TrecexamError(
-            f"{error.reason}; nothing is added until that is mended", path=path, line=error.line
-        ) from None
-    except ValueError as error:
-        raise TrecexamError(str(error), path=path) from None
-    if content and added.startswith(content):
-        files.append(path, added[len(content) :])
-    else:
-        # A link stays a link.
-        files.replace(Path(os.path.realpath(path)), added)

@@ -1,0 +1,53 @@
+"""`trecexam judge export` and `trecexam judge import`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+import trecexam
+from trecexam.cli.options import track_argument
+from trecexam.tables.terminal import printable
+from trecexam.tables.text import plural
+
+
+@click.command(epilog="Example: trecexam judge export mytrack -o judged")
+@track_argument
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    metavar="DIR",
+    help="The folder to write into.",
+)
+def export(track: Path, output: Path) -> None:
+    """Write what people judged of TRACK: qrels.txt, qrels-6.txt and judgments.tsv.
+
+    qrels.txt has the labels that count, as trec_eval takes them; qrels-6.txt those with the share of
+    assessors who agree, and their names; judgments.tsv all that was ever said, with time and note.
+    """
+    with trecexam.open_track(track) as opened:
+        done = opened.export_judgments(output)
+    click.echo(
+        f"{plural(done.n_judged, 'judged passage')}, {plural(done.n_lines, 'judgment')}: "
+        + ", ".join(map(str, done.paths)),
+        err=True,
+    )
+
+
+@click.command(name="import", epilog="Example: trecexam judge import mytrack judged/judgments.tsv")
+@track_argument
+@click.argument("table", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
+def import_(track: Path, table: Path) -> int:
+    """Take the judgments in FILE, a table as `judge export` writes it, into TRACK; known ones are not added.
+
+    It needs the columns query_id, doc_id, assessor and rating; what else it has is kept, too.
+    """
+    with trecexam.open_track(track) as opened:
+        done = opened.import_judgments(table)
+    for row in done.refused:
+        click.echo(f"not taken: {printable(str(row))}", err=True)
+    click.echo(f"{plural(done.n_new, 'new judgment')}, {done.n_known:,} known already", err=True)
+    return 1 if done.refused else 0

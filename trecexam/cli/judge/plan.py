@@ -1,0 +1,106 @@
+"""`trecexam judge plan`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import click
+
+import trecexam
+from trecexam.cli import show
+from trecexam.cli.options import json_option, track_argument
+
+
+def _share(ctx: click.Context, param: click.Parameter, text: str) -> float:
+    """0.1 of `10%` and of `0.1`."""
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise click.BadParameter(f"'{text}': a share, 10% or 0.1")
+    return share
+
+
+def _heirs(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
+    pairs = [text.partition("=") for text in texts]
+    if not all(leaver.strip() and heir.strip() for leaver, _, heir in pairs):
+        raise click.BadParameter("who leaves=who takes over, as eve=ada")
+    return {leaver.strip(): heir.strip() for leaver, _, heir in pairs}
+
+
+@click.command(
+    epilog="Example: trecexam judge plan mytrack --assessors ada,bob,eve --topics-each 10 --overlap 10% "
+    "--budget 500; trecexam judge plan mytrack --reassign eve=ada"
+)
+@track_argument
+@click.option("--assessors", metavar="NAMES", default="", help="Who judges, with commas between the names.")
+@click.option("--topics-each", type=click.IntRange(1), metavar="N", help="Topics of each at the most.")
+@click.option(
+    "--overlap",
+    callback=_share,
+    metavar="SHARE",
+    default="0",
+    help="Passages drawn at random that a second assessor judges, too: 10%.",
+)
+@click.option(
+    "--budget",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Passages to judge in all, evenly over topics; those that two judge count twice.",
+)
+@click.option(
+    "--by",
+    type=click.Choice(["change", "swaps", "learned", "retrieved"]),
+    help="The order within a topic: as judge-next lists, or what most runs have highest  [default: change; "
+    "retrieved where nothing is graded]",
+)
+@click.option("--query", "queries", multiple=True, metavar="QUERY_ID", help="Only these; may be repeated.")
+@click.option(
+    "--reassign",
+    multiple=True,
+    callback=_heirs,
+    metavar="OLD=NEW",
+    help="Who takes over what another one did not do; may be repeated.",
+)
+@click.option("--seed", type=click.IntRange(0), metavar="N", default=0, help="Of what is drawn  [default: 0]")
+@json_option
+def plan(
+    track: Path,
+    assessors: str,
+    topics_each: int | None,
+    overlap: float,
+    budget: int | None,
+    by: Literal["change", "swaps", "learned", "retrieved"] | None,
+    queries: tuple[str, ...],
+    reassign: dict[str, str],
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Divide the passages of TRACK among assessors: a topic stays with one, and all have as much to do.
+
+    The plan is TRACK/judging.tsv, a line a passage, which may be edited. Planned again, what is done stays,
+    and topics stay with who began them; who is not named any more keeps what she did, others get the rest.
+    """
+    names = [name.strip() for name in assessors.split(",")] if assessors.strip() else []
+    if not names and not reassign:
+        raise click.UsageError("give --assessors, or --reassign")
+    from trecexam.features.judging.planning import said_of_plan
+
+    with trecexam.open_track(track) as opened, show.grading("ordering", "ordered", "queries") as bar:
+        planned = opened.plan_judging(
+            names,
+            topics_each=topics_each,
+            overlap=overlap,
+            budget=budget,
+            by=by,
+            query_ids=queries,
+            reassign=reassign,
+            seed=seed,
+            progress=show.steps(bar),
+        )
+    for note in planned.notes:
+        click.echo(note, err=True)
+    click.echo(f"{said_of_plan(planned)}: {planned.path}", err=True)
+    show.table(planned.table(), as_json=as_json)

@@ -1,0 +1,64 @@
+"""Adds lines to overrides.tsv or judgments.tsv."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from converters.errors import ConversionError
+from converters.lines import open_input
+from converters.overrides import overrides_in, with_overrides
+from converters.records import HumanRating
+from trecexam.errors import TrecexamError
+from trecexam.files import atomic as files
+
+
+def add_lines(path: Path, rows: Sequence[HumanRating], *, known_too: bool = True) -> int:
+    """Adds lines, which will be read; how many. The file is made where there is none.
+
+    Args:
+        known_too: those that the file has already, too.
+
+    Raises:
+        TrecexamError: the file cannot be read as it is, so that no line of it counts, or not be written.
+    """
+    try:
+        with open_input(path) as file:
+            content = file.read()
+    except FileNotFoundError:
+        if not Path(os.path.realpath(path)).parent.is_dir():
+            raise TrecexamError("is a link into a folder that is not there", path=path) from None
+        content = b""
+    except OSError as error:
+        raise TrecexamError(f"cannot be read: {error.strerror}", path=path) from None
+    try:
+        # Lines that are refused are named by every update; of a header that is wrong all lines are.
+        added = with_overrides(content, rows)
+        if not known_too:
+            # Of two files with other columns the same line is read as another one.
+            known = Counter(overrides_in(content))
+            as_read = overrides_in(added)[-len(rows) :]
+            rows = [row for row, read in zip(rows, as_read, strict=True) if not _counted_off(known, read)]
+            added = with_overrides(content, rows) if rows else content
+    except UnicodeDecodeError:
+        raise TrecexamError("is no UTF-8; mend it first", path=path) from None
+    except ConversionError as error:
+        raise TrecexamError(
+            f"{error.reason}; nothing is added until that is mended", path=path, line=error.line
+        ) from None
+    except ValueError as error:
+        raise TrecexamError(str(error), path=path) from None
+    if content and added.startswith(content):
+        files.append(path, added[len(content) :])
+    elif added != content:
+        # A link stays a link.
+        files.replace(Path(os.path.realpath(path)), added)
+    return len(rows)
+
+
+def _counted_off(known: Counter[HumanRating], row: HumanRating) -> bool:
+    """Whether there is one of this row left, which there is not any more."""
+    known[row] -= 1
+    return known[row] >= 0
