@@ -179,7 +179,7 @@ def gather_data(
 
 
 def track_encoder(track: LoadedTrack, model: str | None = None) -> TextEncoder:
-    """What a track's texts are encoded with.
+    """What a track's texts are encoded with: else than asked for, the embedding grader's own model.
 
     Args:
         model: as `encoder` of `learn_pool`.
@@ -188,8 +188,10 @@ def track_encoder(track: LoadedTrack, model: str | None = None) -> TextEncoder:
         GraderError: it is not installed.
     """
     settings = track.config.grader
-    own = settings.model if settings.name == "embedding" else None
-    return TextEncoder(model or track.config.learn.encoder or own, track.folder.root, settings.device)
+    model = model or track.config.learn.encoder
+    if model is None and settings.name == "embedding":
+        return TextEncoder(settings.model, track.folder.root, settings.device, settings.revision)
+    return TextEncoder(model, track.folder.root, settings.device)
 
 
 def _gathered(
