@@ -31,12 +31,18 @@ def read_grades(path: str | os.PathLike[str]) -> Iterator[RecordedGrade]:
             isinstance(rating, bool) or not isinstance(rating, int) or not 0 <= rating <= 5
         ):
             raise ConversionError(path, number, f"the rating is neither 0..5 nor null: {rating!r}"[:200])
+        answer, model, prompt, text = (
+            _text(path, number, row, key) for key in ("answer", "model", "prompt", "text")
+        )
         yield RecordedGrade(
             an_id(path, number, row, ("query_id",)),
             an_id(path, number, row, ("doc_id",)),
             an_id(path, number, row, ("item_id",)),
             rating,
-            *(_text(path, number, row, key) for key in ("answer", "model", "prompt", "text")),
+            answer,
+            model,
+            prompt,
+            text,
             _six_numbers(row.get("probabilities")),
         )
 

@@ -47,6 +47,7 @@ class DrawnLeaderboards:
         drawn: by each draw, shape (runs, draws).
 
     Args:
+        learned: from these queries, with a Gaussian process.
         queries: at least one. A passage that has neither judgment nor text has gain 0.
         seed: of the draws.
     """
@@ -92,23 +93,23 @@ class DrawnLeaderboards:
         )
 
     def _gains_after(self, query: PooledQueryToLearn, drawn: Floats, judged: Sequence[int]) -> Floats:
-        passages, kernel = query.passages, self._learned.kernel
+        passages = query.passages
+        assert self._learned.kernel is not None
         unknown = np.flatnonzero(np.isnan(passages.judgments))
         base = self._learned.steps.gains(passages.features)
         rows = np.flatnonzero(np.isin(query.rows[unknown], judged))
         answers = drawn[:, unknown]
         gains = np.broadcast_to(base[unknown], answers.shape).copy()
-        if kernel is not None:
-            known = np.flatnonzero(~np.isnan(passages.judgments))
-            mean, covariance = joint_posterior(
-                kernel,
-                passages.vectors[known],
-                passages.judgments[known] - base[known],
-                passages.vectors[unknown],
-            )
-            gains += mean
-            shifts = np.linalg.solve(covariance[np.ix_(rows, rows)], covariance[rows])
-            gains += (answers[:, rows] - gains[:, rows]) @ shifts
+        known = np.flatnonzero(~np.isnan(passages.judgments))
+        mean, covariance = joint_posterior(
+            self._learned.kernel,
+            passages.vectors[known],
+            passages.judgments[known] - base[known],
+            passages.vectors[unknown],
+        )
+        gains += mean
+        shifts = np.linalg.solve(covariance[np.ix_(rows, rows)], covariance[rows])
+        gains += (answers[:, rows] - gains[:, rows]) @ shifts
         gains[:, rows] = answers[:, rows]
         after = drawn.copy()
         after[:, unknown] = np.clip(gains, *self._learned.steps.scale[[0, -1]])
