@@ -20,6 +20,7 @@ from trecexam.graders.cut_points import CUT_POINTS, rating
 from trecexam.graders.embedding import EmbeddingGrader, by_passages
 from trecexam.graders.traits import traits_of
 from trecexam.graders.weights import OFFLINE_MODEL, embedding_folder
+from trecexam.graders.writing.base import naming
 
 #: The kind of items that are sentences of responses.
 STATEMENT = "statement"
@@ -70,22 +71,19 @@ def create_support(settings: SupportSection, root: Path, ray: RaySection | None 
     if settings.name not in _GRADERS:
         hint = did_you_mean(settings.name, _GRADERS, f"known here: {', '.join(_GRADERS)}")
         raise GraderError(f"`name` in [support] is '{settings.name}', which grades no support; {hint}")
-    if settings.name == "embedding":
-        if settings.prompt is not None:
-            raise GraderError("`prompt` in [support] is not for `embedding`, which asks no model")
-        folder = embedding_folder(settings.model, settings.revision, root)
-        return SupportEmbedding(
-            folder,
-            settings.cut_points or SUPPORT_CUTS,
-            settings.device,
-            settings.batch_size,
-            model=settings.model or OFFLINE_MODEL,
-        )
-    own = settings.as_grader()
-    try:
-        grader = create(own.model_copy(update={"prompt": settings.prompt or PROMPT}), root, ray)
-    except GraderError as error:
-        raise GraderError(str(error).replace("[grader]", "[support]")) from None
+    if settings.name == "embedding" and settings.prompt is not None:
+        raise GraderError("`prompt` in [support] is not for `embedding`, which asks no model")
+    with naming("support"):
+        if settings.name == "embedding":
+            return SupportEmbedding(
+                embedding_folder(settings.model, settings.revision, root),
+                settings.cut_points or SUPPORT_CUTS,
+                settings.device,
+                settings.batch_size,
+                model=settings.model or OFFLINE_MODEL,
+            )
+        own = settings.as_grader().model_copy(update={"prompt": settings.prompt or PROMPT})
+        grader = create(own, root, ray)
     traits = traits_of(grader)
     if traits.item_kinds != {STATEMENT} or traits.scale.max_rating != Scale(2).max_rating:
         raise GraderError(

@@ -1,0 +1,76 @@
+"""`trecexam support` with odd responses, labels without a grader, and answers that are no bare label."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from cited import GOOD, make_cited_track, response, write_responses
+from scripted_server import serving
+
+pytest.importorskip("httpx2")
+pytest.importorskip("tenacity")
+
+from cited import judging
+
+from trecexam.cli.main import run
+
+
+def labels(file: Path) -> list[tuple[str, ...]]:
+    with file.open(newline="") as lines:
+        return [tuple(row.values()) for row in csv.DictReader(lines, delimiter="\t")]
+
+
+def test_a_run_that_is_not_taken_is_named_with_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(judging) as server:
+        root = make_cited_track(tmp_path / "track", server.url)
+        bad = response("bad", "q1", ("Pumps move heat.", [0.5]), references=["q1-heat"])
+        write_responses(root / "runs" / "bad.jsonl", bad)
+        other = response("good", "q9", ("Why?", []), references=["q1-heat"])
+        write_responses(root / "runs" / "good.jsonl", *GOOD, other)
+        assert run(["support", str(root)]) == 1
+        shown = capsys.readouterr()
+        assert "not taken: runs/bad.jsonl:1: a citation is neither a place nor an id: 0.5" in shown.err
+        assert "note: runs/good.jsonl: 1 of its 3 queries are not in the bank" in shown.err
+        assert [line.split("\t")[0] for line in shown.out.splitlines()] == ["run", "good", "poor"]
+
+
+def test_labels_of_a_file_need_no_grader(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = make_cited_track(tmp_path / "track", name="seq2seq", model="no/such", more="")
+    file = tmp_path / "labels.tsv"
+    file.write_text("run\tquery_id\tsentence\tdoc_id\tlabel\ngood\tq2\t1\tq2-sea\tfull_support\n")
+    for setting in ("", "[support]\nname = 'openai'\n"):
+        if setting:
+            (root / "trecexam.toml").write_text(
+                f'[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n{setting}'
+            )
+        assert run(["support", str(root), "--labels", str(file), "--by", "query", "--json"]) == 0
+        rows = json.loads(capsys.readouterr().out)
+        assert {(row["run"], row["query_id"]): row["SupportP"] for row in rows} == {
+            ("good", "q1"): 0,
+            ("good", "q2"): 1,
+            ("poor", "q1"): 0,
+        }
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"key_env": "NO_SUCH_KEY"}, "another `key_env` in [support]"),
+        ({"name": "embedding", "model": "no/such"}, "or set `model` in [support]"),
+        ({"budget_tokens": 1}, "`budget_tokens` = 1 in [support] is reached"),
+    ],
+)
+def test_what_stands_in_the_way_names_the_section_that_it_is_in(
+    tmp_path: Path, settings: dict[str, object], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(judging) as server:
+        root = make_cited_track(tmp_path / "track", server.url, **settings)
+        assert run(["support", str(root)]) in {1, 2}
+        shown = capsys.readouterr().err
+        assert reason in shown
+        assert "[grader]" not in shown
