@@ -31,6 +31,8 @@ WINDOW = 64
 #: From what is related on (a rating of 2) support is partial, from what is a perfect answer on (5) full: the
 #: cosines that `cut_points` linked to judgments of relevance on TREC DL 2019.
 SUPPORT_CUTS = (CUT_POINTS[1], CUT_POINTS[4])
+#: Sentences that are embedded at once: what was graded is stored after each batch.
+MOST_CELLS = 512
 _GRADERS = ("embedding", "openai", "causal", "seq2seq")
 
 
@@ -46,7 +48,9 @@ class SupportEmbedding(EmbeddingGrader):
         return {**own, "grader": "embedding-support", "window": WINDOW}
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
-        for batch in by_passages(cells, self.batch_size):
+        # Runs cite the same passages, and these have many windows: one after the other, each is embedded once.
+        together = sorted(cells, key=lambda cell: cell.text)
+        for batch in by_passages(together, self.batch_size, most_cells=MOST_CELLS):
             windows = {
                 text: dict.fromkeys((text, *segments(text, WINDOW))) for cell in batch for text in [cell.text]
             }

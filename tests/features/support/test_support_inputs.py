@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from cited import GOOD, make_cited_track, response, write_responses
+from cited import GOOD, POOR, make_cited_track, response, write_responses
 from scripted_server import serving
 
 pytest.importorskip("httpx2")
@@ -15,6 +15,7 @@ pytest.importorskip("tenacity")
 
 from cited import judging
 
+import trecexam
 from trecexam.cli.main import run
 
 
@@ -74,3 +75,53 @@ def test_what_stands_in_the_way_names_the_section_that_it_is_in(
         shown = capsys.readouterr().err
         assert reason in shown
         assert "[grader]" not in shown
+
+
+def test_an_empty_answer_leaves_out_that_query_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(judging) as server:
+        root = make_cited_track(tmp_path / "track", server.url)
+        empty, blank = GOOD[0] | {"answer": []}, POOR[0] | {"answer": [{"text": " \n", "citations": [0]}]}
+        write_responses(root / "runs" / "good.jsonl", empty, GOOD[1])
+        write_responses(root / "runs" / "poor.jsonl", blank)
+        assert run(["support", str(root)]) == 1
+        shown = capsys.readouterr()
+    assert "not taken: runs/good.jsonl:1: the response to query 'q1' has no text" in shown.err
+    assert "not taken: runs/poor.jsonl:1: the response to query 'q1' has no text" in shown.err
+    (row,) = csv.DictReader(shown.out.splitlines(), delimiter="\t")
+    # 1 of q2, and 0 of the query that it does not answer.
+    assert (row["run"], row["responses"], float(row["SupportP"])) == ("good", "1", 0.5)
+
+
+def test_odd_citations_are_counted_as_what_they_are(tmp_path: Path) -> None:
+    with serving(judging) as server:
+        root = make_cited_track(tmp_path / "track", server.url)
+        references = ["q1-heat", "q1-cost"]
+        odd = response(
+            "odd",
+            "q1",
+            ("Pumps move heat.", [0] * 100),
+            ("Pumps cost money.", [-1, 99, "q1-cost", 1]),
+            ("No such.", ["nowhere", 10**12]),
+            ("\u200f\u202e\u0645\u0631\u062d\u0628\u0627\x1b[31m\x00", [0]),
+            ("  ", [0]),
+            references=references,
+        )
+        write_responses(root / "runs" / "odd.jsonl", odd)
+        with trecexam.open_track(root) as track:
+            done = track.support(citations="all", output=tmp_path / "out")
+    mine = [row for row in labels(tmp_path / "out" / "support.tsv") if row[0] == "odd"]
+    assert mine == [
+        ("odd", "q1", "1", "q1-heat", "full_support"),
+        ("odd", "q1", "2", "q1-cost", "full_support"),
+        ("odd", "q1", "2", "", "out_of_range"),
+        ("odd", "q1", "2", "", "out_of_range"),
+        ("odd", "q1", "3", "nowhere", "no_text"),
+        ("odd", "q1", "3", "", "out_of_range"),
+        ("odd", "q1", "4", "q1-heat", "no_support"),
+    ]
+    values = {row["run"]: row for row in done.table().records()}["odd"]
+    assert (values["out_of_range"], values["no_text"], values["sentences"]) == (3, 1, 4)
+    assert values["SupportP"] == pytest.approx(2 / 7 / 2)
+    assert values["SupportR"] == pytest.approx(2 / 4 / 2)
