@@ -48,7 +48,7 @@ class SupportEmbedding(EmbeddingGrader):
         return {**own, "grader": "embedding-support", "window": WINDOW}
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
-        # Runs cite the same passages, and these have many windows: one after the other, each is embedded once.
+        # Runs cite the same passages: one after the other, each passage's windows are embedded once.
         together = sorted(cells, key=lambda cell: cell.text)
         for batch in by_passages(together, self.batch_size, most_cells=MOST_CELLS):
             windows = {

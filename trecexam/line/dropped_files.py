@@ -14,8 +14,8 @@ import converters
 from converters.errors import ConversionError
 from converters.lines import first_object, head, iter_objects
 from converters.nuggets import assigned_answer, has_nuggets
-from converters.ragval import AnswerRow, read_answers
 from converters.rag_responses import read_responses
+from converters.ragval import AnswerRow, read_answers
 from converters.records import Response
 from converters.run import Run
 from converters.segment import Pool, Unit, response_id, response_passages, response_ranking, safe_name

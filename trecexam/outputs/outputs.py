@@ -152,18 +152,19 @@ class Outputs:
         """How many cells of the grader with this identity had a grade when `out/` was written."""
         try:
             manifest = json.loads((self.folder.out / MANIFEST).read_bytes())
-            counts = manifest["counts"]
+            counts, of_support = manifest["counts"], manifest.get("support", {"grader": None, "graded": 0})
             graded = sum(counts[status] for status in ("ok", "unparsed", "refused", "error"))
-            return graded if identity_json(manifest["grader"]) == identity_json(identity) else 0
+            by_grader = [(manifest["grader"], graded), (of_support["grader"], of_support["graded"])]
+            meant = identity_json(identity)
+            return sum(count for grader, count in by_grader if grader and identity_json(grader) == meant)
         except (OSError, ValueError, KeyError, TypeError):
             return 0
 
     def stored_grades(self, grader: str) -> int:
         """How many grades of the grader with this digest the store had after the last complete update."""
         try:
-            noted, count = json.loads(self._memory.read_bytes())["stored"]
-            return int(count) if noted == grader else 0
-        except (OSError, ValueError, KeyError, TypeError):
+            return int(json.loads(self._memory.read_bytes())["stored"].get(grader, 0))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return 0
 
     def remember(
@@ -172,12 +173,12 @@ class Outputs:
         runs: int,
         counts: Counts,
         rejected: tuple[Rejected, ...],
-        stored: tuple[str, int] | None,
+        stored: Mapping[str, int],
     ) -> None:
         """Notes that the outputs are up to date with these inputs.
 
         Args:
-            stored: the digest of a grader that costs, and how many of its grades are stored.
+            stored: the digests of graders that cost, and how many of their grades are stored.
         """
         memory = {
             "seen": seen,
@@ -278,12 +279,19 @@ class Outputs:
                 **asdict(track.counts),
             },
             **({} if usage is None else {"usage": usage}),
+            **_manifest_of_support(track),
             "unparsed_policy": track.config.scores.unparsed,
             "inputs": track.digests,
             "outputs": hashes,
             "versions": _versions(),
             **self._learned(),
         }
+
+
+def _manifest_of_support(track: LoadedTrack) -> dict[str, Any]:
+    if track.support is None:
+        return {}
+    return {"support": {"grader": dict(track.support.grader), "graded": track.support.n_graded}}
 
 
 def _extra_folders() -> tuple[str, ...]:
