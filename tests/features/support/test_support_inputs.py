@@ -5,11 +5,15 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+import signal
+import time
 from pathlib import Path
 
 import pytest
 from cited import GOOD, POOR, make_cited_track, response, write_responses
-from scripted_server import serving
+from forked import start_forked
+from forked import trecexam as trecexam_command
+from scripted_server import Exchange, serving
 
 pytest.importorskip("httpx2")
 pytest.importorskip("tenacity")
@@ -158,3 +162,36 @@ def test_labels_that_were_paid_for_are_not_paid_for_again_unasked_where_the_stor
         assert run([*update, "--regrade"]) == 0
         assert run(update) == 0
         assert len(server.bodies) == 10
+
+
+def test_killed_in_the_middle_it_asks_what_was_under_way_again_and_nothing_else(tmp_path: Path) -> None:
+    def judging_slowly(exchange: Exchange) -> None:
+        time.sleep(0.05)
+        judging(exchange)
+
+    with serving(judging_slowly) as server:
+        root = make_cited_track(tmp_path / "track", server.url, concurrency=2)
+        sentences = [(f"Pumps move heat {n} times.", [0]) for n in range(60)]
+        for name in ("one", "two"):
+            write_responses(
+                root / "runs" / f"{name}.jsonl", response(name, "q1", *sentences, references=["q1-heat"])
+            )
+        command = ["support", str(root)]
+        child = start_forked(trecexam_command, command, folder=tmp_path, output=tmp_path / "printed")
+        end = time.monotonic() + 60
+        while len(server.bodies) < 30:
+            assert time.monotonic() < end, (tmp_path / "printed").read_text()
+            time.sleep(0.01)
+        child.kill()
+        child.join(60)
+        assert child.exitcode == -signal.SIGKILL
+        assert run(command) == 0
+        # Sentences that two runs have in common are asked about once; 4 are of the other runs.
+        assert len(server.seen) == 64
+        again = sum(server.seen.values()) - 64
+        assert again <= 16
+        assert {row[4] for row in labels(root / "out" / "support.tsv") if row[0] in {"one", "two"}} == {
+            "partial_support"
+        }
+        assert run(command) == 0
+        assert sum(server.seen.values()) == 64 + again
