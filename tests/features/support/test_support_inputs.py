@@ -195,3 +195,16 @@ def test_killed_in_the_middle_it_asks_what_was_under_way_again_and_nothing_else(
         }
         assert run(command) == 0
         assert sum(server.seen.values()) == 64 + again
+
+
+def test_where_all_labels_are_alike_kappa_is_said_not_to_be_defined(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = make_cited_track(tmp_path / "track")
+    file = tmp_path / "labels.tsv"
+    file.write_text("run\tquery_id\tsentence\tdoc_id\tlabel\ngood\tq2\t1\tq2-sea\tfull_support\n")
+    assert run(["support", str(root), "--labels", str(file), "--against", str(file)]) == 0
+    shown = capsys.readouterr().err
+    assert "1 citation with both labels, 100% with the same" in shown
+    assert "Cohen's kappa is not defined: all labels are the same" in shown
+    assert "nan" not in shown.replace(str(tmp_path), "")
