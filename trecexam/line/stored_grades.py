@@ -43,11 +43,6 @@ class StoredGrades:
         self._probabilities = traits.probabilities
 
     @property
-    def identity(self) -> Mapping[str, Any]:
-        """The grader's."""
-        return self._identity
-
-    @property
     def grader_id(self) -> int | None:
         """The grader's row in the store; None where it never graded here."""
         return self.store.grader_id(identity_digest(self._identity))

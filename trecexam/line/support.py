@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -70,7 +70,6 @@ class SupportCells:
         texts: doc_id -> text of the cited passages that have one.
         citations: "first" or "all".
         rejected: passage lines that were not taken.
-        grader: the identity of who labels them.
     """
 
     statements: tuple[Statement, ...]
@@ -78,7 +77,6 @@ class SupportCells:
     texts: Mapping[str, str]
     citations: Literal["first", "all"]
     rejected: tuple[Rejected, ...] = ()
-    grader: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def digest(self) -> str:
@@ -94,17 +92,6 @@ class SupportCells:
                     continue
                 asked.add((statement.text, self.texts[doc_id]))
                 yield Cell(statement.query_id, "", doc_id, self.texts[doc_id], _item(statement))
-
-    @property
-    def n_graded(self) -> int:
-        """How many pairs have an answer in the store, whatever it says; equal ones once."""
-        graded = {
-            (statement.text, self.texts[doc_id])
-            for statement, codes in zip(self.statements, self.codes, strict=True)
-            for doc_id, code in zip(statement.doc_ids, codes, strict=True)
-            if code not in {MISSING, NO_TEXT}
-        }
-        return len(graded)
 
     def weights(self, place: int) -> tuple[float, ...]:
         """The weights of a statement's citations that are looked at, as `support_scores` takes them."""
@@ -146,7 +133,7 @@ def load_support(
     cited = {doc_id for statement in statements for doc_id in statement.doc_ids}
     known, rejected = texts.of(cited) if cited and texts.has_source else ({}, ())
     known = {doc_id: known[doc_id] for doc_id in cited & known.keys() if known[doc_id].strip()}
-    cells = SupportCells(statements, (), known, citations, rejected, grades.identity)
+    cells = SupportCells(statements, (), known, citations, rejected)
     return with_codes(cells, grades)
 
 
@@ -166,7 +153,7 @@ def with_codes(cells: SupportCells, grades: StoredGrades) -> SupportCells:
         )
         for statement in cells.statements
     )
-    return replace(cells, codes=codes)
+    return SupportCells(cells.statements, codes, cells.texts, cells.citations, cells.rejected)
 
 
 def _item(statement: Statement) -> Item:

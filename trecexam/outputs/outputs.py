@@ -152,19 +152,18 @@ class Outputs:
         """How many cells of the grader with this identity had a grade when `out/` was written."""
         try:
             manifest = json.loads((self.folder.out / MANIFEST).read_bytes())
-            counts, of_support = manifest["counts"], manifest.get("support", {"grader": None, "graded": 0})
+            counts = manifest["counts"]
             graded = sum(counts[status] for status in ("ok", "unparsed", "refused", "error"))
-            by_grader = [(manifest["grader"], graded), (of_support["grader"], of_support["graded"])]
-            meant = identity_json(identity)
-            return sum(count for grader, count in by_grader if grader and identity_json(grader) == meant)
+            return graded if identity_json(manifest["grader"]) == identity_json(identity) else 0
         except (OSError, ValueError, KeyError, TypeError):
             return 0
 
     def stored_grades(self, grader: str) -> int:
         """How many grades of the grader with this digest the store had after the last complete update."""
         try:
-            return int(json.loads(self._memory.read_bytes())["stored"].get(grader, 0))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            noted, count = json.loads(self._memory.read_bytes())["stored"]
+            return int(count) if noted == grader else 0
+        except (OSError, ValueError, KeyError, TypeError):
             return 0
 
     def remember(
@@ -173,12 +172,12 @@ class Outputs:
         runs: int,
         counts: Counts,
         rejected: tuple[Rejected, ...],
-        stored: Mapping[str, int],
+        stored: tuple[str, int] | None,
     ) -> None:
         """Notes that the outputs are up to date with these inputs.
 
         Args:
-            stored: the digests of graders that cost, and how many of their grades are stored.
+            stored: the digest of a grader that costs, and how many of its grades are stored.
         """
         memory = {
             "seen": seen,
@@ -279,19 +278,12 @@ class Outputs:
                 **asdict(track.counts),
             },
             **({} if usage is None else {"usage": usage}),
-            **_manifest_of_support(track),
             "unparsed_policy": track.config.scores.unparsed,
             "inputs": track.digests,
             "outputs": hashes,
             "versions": _versions(),
             **self._learned(),
         }
-
-
-def _manifest_of_support(track: LoadedTrack) -> dict[str, Any]:
-    if track.support is None:
-        return {}
-    return {"support": {"grader": dict(track.support.grader), "graded": track.support.n_graded}}
 
 
 def _extra_folders() -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from converters.errors import StoppedError
@@ -18,8 +18,7 @@ from trecexam.errors import StoreError, TrecexamError
 from trecexam.features.learn.learn import learn
 from trecexam.features.partial.partial import partial_standing
 from trecexam.files.stamps import fingerprint
-from trecexam.graders.base import Grader, identity_digest, identity_json
-from trecexam.graders.traits import traits_of
+from trecexam.graders.base import identity_digest, identity_json
 from trecexam.learning.promise import promising_places
 from trecexam.line.cell_order import ItemPlaces, is_useful, left_out_cautions
 from trecexam.line.evaluation import official_values, rubric_values
@@ -107,7 +106,7 @@ def update(
     if learned:
         outputs.renew_page(track, rejected)
     if outcome.complete:
-        stored = dict(_stored(loader, grader) for grader in _graders_that_cost(loader))
+        stored = None if loader.traits.meter is None else _stored(loader)
         outputs.remember(seen, len(track.runs), track.counts, rejected, stored)
     with contextlib.suppress(OSError, AttributeError):
         # What was freed goes back to the system (glibc): a daemon may rest for hours.
@@ -199,22 +198,18 @@ def lost_grades(loader: TrackLoader) -> int:
 
     Of an empty store that is by what is in `out/`, of others by how many it had after the last update.
     """
+    if loader.traits.meter is None:
+        return 0
     outputs = Outputs(loader.folder)
-    graders = _graders_that_cost(loader)
     if loader.store.is_empty():
-        return sum(outputs.counted_grades(grader.identity) for grader in graders)
-    stored = (_stored(loader, grader) for grader in graders)
-    return sum(max(0, outputs.stored_grades(digest) - count) for digest, count in stored)
+        return outputs.counted_grades(loader.grader.identity)
+    grader, count = _stored(loader)
+    return max(0, outputs.stored_grades(grader) - count)
 
 
-def _graders_that_cost(loader: TrackLoader) -> Sequence[Grader]:
-    graders = [loader.grader, *([loader.support_grader] if loader.config.grades_support else [])]
-    return [grader for grader in graders if traits_of(grader).meter is not None]
-
-
-def _stored(loader: TrackLoader, grader: Grader) -> tuple[str, int]:
-    """The digest of a grader, and how many grades of its the store has."""
-    digest = identity_digest(grader.identity)
+def _stored(loader: TrackLoader) -> tuple[str, int]:
+    """The grader, and how many grades of its the store has."""
+    digest = identity_digest(loader.grader.identity)
     grader_id = loader.store.grader_id(digest)
     return digest.hex(), 0 if grader_id is None else loader.store.count(grader_id)
 

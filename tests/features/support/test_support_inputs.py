@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import shutil
 import signal
 import time
 from pathlib import Path
@@ -130,38 +129,6 @@ def test_odd_citations_are_counted_as_what_they_are(tmp_path: Path) -> None:
     assert (values["out_of_range"], values["no_text"], values["sentences"]) == (3, 1, 4)
     assert values["SupportP"] == pytest.approx(2 / 7 / 2)
     assert values["SupportR"] == pytest.approx(2 / 4 / 2)
-
-
-def test_labels_that_were_paid_for_are_not_paid_for_again_unasked_where_the_store_is_lost(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with serving(judging) as server:
-        root = make_cited_track(tmp_path / "track", server.url)
-        update = ["watch", str(root), "--once"]
-        assert run(update) == 0
-        manifest = json.loads((root / "out" / "manifest.json").read_text())["support"]
-        assert (manifest["grader"]["model"], manifest["graded"]) == ("tiny", 4)
-        older = (root / ".trecexam" / "grades.sqlite").read_bytes()
-        (store,) = (root / ".trecexam").glob("grades.sqlite")
-        for lose in (store.unlink, lambda: shutil.rmtree(root / ".trecexam")):
-            lose()
-            capsys.readouterr()
-            assert run(update) == 2
-            assert "the 4 cells that were graded once would be graded again" in capsys.readouterr().err
-            assert len(server.bodies) == 4
-        assert run([*update, "--regrade"]) == 0
-        assert len(server.bodies) == 8
-        longer = GOOD[0] | {"answer": [*GOOD[0]["answer"], {"text": "Pumps cost money.", "citations": [1]}]}
-        write_responses(root / "runs" / "good.jsonl", longer, GOOD[1])
-        assert run(update) == 0
-        assert len(server.bodies) == 9
-        store.write_bytes(older)
-        (root / "trecexam.toml").touch()
-        assert run(update) == 2
-        assert "the 1 cells that were graded once" in capsys.readouterr().err
-        assert run([*update, "--regrade"]) == 0
-        assert run(update) == 0
-        assert len(server.bodies) == 10
 
 
 def test_killed_in_the_middle_it_asks_what_was_under_way_again_and_nothing_else(tmp_path: Path) -> None:
