@@ -94,7 +94,7 @@ class StoredGrades:
             zip(texts, self.store.passage_ids([passage_digest(text) for text in texts]), strict=True)
         )
         items = self.store.item_ids([asked_digest(item) for _, item in pairs])
-        stored = {
+        stored: dict[tuple[int | None, int | None], tuple[int, str]] = {
             (item, passage): (code, answer)
             for item, passage, code, answer in self.store.coded_answers(grader_id)
         }
