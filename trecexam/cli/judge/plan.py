@@ -86,8 +86,6 @@ def plan(
     names = [name.strip() for name in assessors.split(",")] if assessors.strip() else []
     if not names and not reassign:
         raise click.UsageError("give --assessors, or --reassign")
-    from trecexam.features.judging.planning import said_of_plan
-
     with trecexam.open_track(track) as opened, show.grading("ordering", "ordered", "queries") as bar:
         planned = opened.plan_judging(
             names,
@@ -102,5 +100,5 @@ def plan(
         )
     for note in planned.notes:
         click.echo(note, err=True)
-    click.echo(f"{said_of_plan(planned)}: {planned.path}", err=True)
+    click.echo(f"{planned.summary}: {planned.path}", err=True)
     show.table(planned.table(), as_json=as_json)

@@ -42,6 +42,17 @@ class PlannedCampaign:
     by: Order | Literal[""]
     notes: tuple[str, ...]
 
+    @property
+    def summary(self) -> str:
+        """How many tasks there are, in words."""
+        rows, n_people = self.plan.rows, len(self.plan.assessors)
+        twice = sum(row.overlap for row in rows)
+        left_out = f"; {plural(self.n_left_out, 'unjudged passage')} left out" if self.n_left_out else ""
+        return (
+            f"{plural(len(rows), 'task')} for {plural(n_people, 'assessor')}, {twice:,} of them a second time; "
+            f"{self.n_done:,} are done{left_out}"
+        )
+
     def table(self) -> Table:
         """A row for each assessor."""
         return Table(
@@ -228,18 +239,3 @@ def _topics(
         if usable:
             topics.append(Topic(query_id, unjudged, frozenset(usable)))
     return topics
-
-
-def said_of_plan(campaign: PlannedCampaign) -> str:
-    """What is to be told of a plan."""
-    plan = campaign.plan
-    twice = sum(row.overlap for row in plan.rows)
-    return (
-        f"{plural(len(plan.rows), 'task')} for {plural(len(plan.assessors), 'assessor')}, {twice:,} of them "
-        f"a second time; {campaign.n_done:,} are done"
-        + (
-            f"; {plural(campaign.n_left_out, 'passage')} without a judgment left out"
-            if campaign.n_left_out
-            else ""
-        )
-    )
