@@ -88,7 +88,9 @@ def test_a_track_is_planned_in_the_order_of_judge_next_and_what_is_judged_is_lef
 
 def test_official_judgments_are_not_made_again_but_items_of_judged_passages_are(graded: Path) -> None:
     with campaign(graded, official=True) as track:
-        assert track.plan_judging(["ada"], by="retrieved").plan.rows == ()
+        planned = track.plan_judging(["ada"], by="retrieved")
+        assert planned.plan.rows == ()
+        assert "no passage is left to judge" in planned.notes[0]
     config = graded / "trecexam.toml"
     config.write_text(config.read_text().replace("scale", "whole_passage = false\nscale"))
     with campaign(graded, "", official=True) as track:

@@ -49,8 +49,8 @@ class PlannedCampaign:
         twice = sum(row.overlap for row in rows)
         left_out = f"; {plural(self.n_left_out, 'unjudged passage')} left out" if self.n_left_out else ""
         return (
-            f"{plural(len(rows), 'task')} for {plural(n_people, 'assessor')}, {twice:,} of them a second time; "
-            f"{self.n_done:,} are done{left_out}"
+            f"{plural(len(rows), 'task')} for {plural(n_people, 'assessor')}, {twice:,} of them a second "
+            f"time; {self.n_done:,} are done{left_out}"
         )
 
     def table(self) -> Table:
@@ -134,6 +134,8 @@ def plan_judging(
             topics, names,
             topics_each=topics_each, overlap=overlap, budget=budget, seed=seed, earlier=plan, is_done=done,
         )  # fmt: skip
+        if not plan.rows:
+            notes = (*notes, "no passage is left to judge: official judgments are judgments, too")
     assert plan is not None
     there = {row[1:3] for row in plan.rows}
     left_out = sum((topic.query_id, doc_id) not in there for topic in topics for doc_id in topic.doc_ids)
