@@ -110,6 +110,7 @@ def with_overrides(content: bytes, rows: Sequence[HumanRating]) -> bytes:
         number, head = number + 1, content[at:].split(b"\n", 1)[0]
     head = head if head.strip() else b""
     names = [name.strip() for name in head.decode().split("\t")] if head else list(COLUMNS)
+    _header("overrides.tsv", number, names)
     if "item_id" not in names and any(row.item_id for row in rows):
         raise ValueError("the header line has no item_id, so that it takes ratings of whole passages only")
     written = [{name: _written(row, name) for name in _KNOWN} for row in rows]
