@@ -197,7 +197,8 @@ class TrackLoader:
         overrides = resolve(others, shown, inputs.bank, pool.doc_ids, pool.keys, best)
         if of_support:
             statements, texts = ((), {}) if support is None else (support.statements, support.texts)
-            overrides = overrides.with_support(resolve_support(of_support, shown, statements, texts))
+            citing = ((statement.item, statement.doc_ids) for statement in statements)
+            overrides = overrides.with_support(resolve_support(of_support, shown, citing, texts))
             support = None if support is None else replace(support, human=overrides.support)
         grades = StoredGrades(self.store, self.grader, self.track_grader.kept_codes)
         self._sheets = sheets_of(self._sheets, grades, inputs.bank, pool, overrides)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from converters.records import HumanRating, Item
 from trecexam.bank.model import Bank
 from trecexam.line.overrides import NOT_CITED, Decision, Overrides, resolve
-from trecexam.line.support import PREFIX, Statement
+from trecexam.line.support import PREFIX
 
 #: Full support; 1 is partial, 0 none.
 BEST: Final = 2
@@ -23,21 +23,21 @@ def is_of_statement(row: HumanRating, bank: Bank) -> bool:
 def resolve_support(
     rows: Sequence[tuple[int, HumanRating]],
     file: str,
-    statements: Sequence[Statement],
+    citing: Iterable[tuple[Item, Sequence[str]]],
     texts: Mapping[str, str],
 ) -> Overrides:
     """As `resolve`, of sentences with what they cite; what no response cites now waits, as "not cited".
 
     Args:
         file: overrides.tsv, as people see it.
+        citing: sentences, and the doc_ids of what they cite.
         texts: doc_id -> text of the cited passages that have one.
     """
     items: dict[str, dict[str, Item]] = {}
     cited: set[tuple[str, str, str]] = set()
-    for statement in statements if rows else ():
-        item = statement.item
+    for item, doc_ids in citing:
         items.setdefault(item.query_id, {})[item.item_id] = item
-        cited.update((item.query_id, doc_id, item.item_id) for doc_id in statement.doc_ids)
+        cited.update((item.query_id, doc_id, item.item_id) for doc_id in doc_ids)
     docs: dict[str, dict[str, None]] = {}
     for query_id, doc_id, _ in sorted(cited):
         docs.setdefault(query_id, {})[doc_id] = None
