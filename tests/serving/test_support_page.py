@@ -281,6 +281,7 @@ def test_a_label_by_hand_in_overrides_tsv_counts_at_once(client: TestClient, tra
     [
         ("He sold 42 cars. It rained.", "42 cars were sold, not 4.", ["sold", "42", "cars"]),
         ("A pump moves heat. It rained.", "A pump moves heat.", ["A pump moves heat"]),
+        ("Pumps cost money.", "Pumps cost time.", ["Pumps", "cost"]),
         ("No word of it.", "Elephants sleep.", []),
         ("", "Elephants sleep.", []),
     ],

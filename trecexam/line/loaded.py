@@ -177,8 +177,9 @@ class LoadedTrack(TrackInputs):
 
     def override_summary(self) -> dict[str, Any]:
         """How many cells, passages, and citations of responses ("support") people rated, and who did."""
-        who = sorted({row.who for row in self.overrides.ratings.values()})
-        of_support = 0 if self.support is None else self.support.counts["by_people"]
+        rows = (*self.overrides.ratings.values(), *self.overrides.support.values())
+        who = sorted({row.who for row in rows})
+        of_support = self.support.counts["by_people"] if self.support and self.support.human else 0
         return {
             "cells": self.counts.human_cells,
             "passages": self.counts.human_passages,

@@ -55,7 +55,7 @@ class Overrides:
             same text too.
         decisions: every line that could be read, in the file's order.
         rejected: the lines that were refused, with reasons.
-        support: those of `ratings` that are labels of sentences with cited passages.
+        support: likewise, the labels that count of sentences with passages that they cite.
     """
 
     queries: Mapping[str, QueryOverrides] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class Overrides:
         """These, and people's labels of sentences with what they cite."""
         return Overrides(
             self.queries,
-            {**self.ratings, **support.ratings},
+            self.ratings,
             tuple(sorted((*self.decisions, *support.decisions), key=lambda decision: decision.line)),
             (*self.rejected, *support.rejected),
             support.ratings,

@@ -66,16 +66,18 @@ def marked(passage: str, answer: str) -> list[MarkedPiece]:
 def marked_support(passage: str, sentence: str) -> list[MarkedPiece]:
     """The passage in pieces, marked where it says the sentence; else the words that it shares with it.
 
-    These are numbers, and words of four letters or more.
+    These are numbers, and words of four letters or more. What is only alike is not marked: another word can
+    be all that matters.
     """
-    pieces = marked(passage, sentence)
-    if any(piece.is_marked for piece in pieces):
-        return pieces
-    words = set(_words(sentence).split())
+    folded, words = _folded(passage), _words(sentence)
+    span = _exact(folded, words) if words else None
+    if span is not None:
+        return _pieces(passage, iter([_span(folded, *span)]))
+    shared = set(words.split())
     spans = (
-        match.span()
-        for match in _WORD.finditer(passage)
-        if match[0].casefold() in words and (len(match[0]) >= _TELLING or match[0].isdecimal())
+        at
+        for word, at in zip(folded.words, folded.spans, strict=True)
+        if word in shared and (len(word) >= _TELLING or word.isdecimal())
     )
     return _pieces(passage, spans)
 

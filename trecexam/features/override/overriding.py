@@ -223,7 +223,7 @@ def human_table(track: LoadedTrack) -> Table:
     decisions = track.overrides.decisions
     machine = _machine(track, {decision.row.query_id for decision in decisions})
     alike: dict[HumanRating, list[HumanRating]] = {}
-    for (_, doc_id, _), row in track.overrides.ratings.items():
+    for (_, doc_id, _), row in (*track.overrides.ratings.items(), *track.overrides.support.items()):
         if doc_id != row.doc_id:
             alike.setdefault(row, []).append(row._replace(doc_id=doc_id))
     return Table(
