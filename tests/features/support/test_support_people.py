@@ -34,7 +34,8 @@ ANN = ["--who", "ann", "--why", "read it"]
 @pytest.fixture(scope="module")
 def labelled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with serving(judging) as server:
-        root = make_cited_track(tmp_path_factory.mktemp("people") / "track", server.url)
+        more = '[scores]\nmeasures = ["SupportP"]\n'
+        root = make_cited_track(tmp_path_factory.mktemp("people") / "track", server.url, more=more)
         write_responses(root / "runs" / "shared.jsonl", *SHARED)
         grades = (root / "grades.jsonl").read_text()
         (root / "grades.jsonl").write_text(grades + grades.replace("good/", "shared/"))
@@ -163,6 +164,10 @@ def test_the_provenance_shows_in_every_output_and_a_withdrawal_brings_all_back(
     status = json.loads(capsys.readouterr().out)
     assert status["support"] == {"cells": 6, "graded": 5, "by_people": 1, "no_text": 1}
     assert status["rated_by"] == "ann"
+    with trecexam.open_track(root) as track:
+        # It is no rating of a pooled passage.
+        assert track.override_summary() == {"cells": 0, "passages": 0, "support": 1, "who": ["ann"]}
+        assert "1 human label by ann" in str(track.history())
     assert give(root, "q1", "q1-cost", "good:2", "--withdraw", *ANN) == 0
     assert "back to the grader's partial_support" in capsys.readouterr().err
     assert run(["watch", str(root), "--once"]) == 0
