@@ -292,3 +292,13 @@ def test_what_matches_is_the_sentence_where_it_stands_else_the_words_that_both_h
     pieces = marked_support(passage, sentence)
     assert [piece.text for piece in pieces if piece.is_marked] == marked
     assert "".join(piece.text for piece in pieces) == passage
+
+
+def test_a_label_makes_no_other_queue(client: TestClient) -> None:
+    live = client.app.state.live  # type: ignore[attr-defined]
+    before, queue = live.view.version, live.view.support
+    label(client, first(client), "1")
+    assert live.reload()
+    assert live.wait_for(lambda one: one.view.version > before)
+    assert live.view.support_counts["by_people"] == 1
+    assert live.view.support is queue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -96,12 +97,13 @@ class Gatherer:
 
     def new_support(self, track: LoadedTrack) -> bytes | None:
         """What people can label of what responses cite, pickled; None where it is as it was, or nothing."""
-        passages = track.folder.passages()
-        token = None if track.support is None else (track.support.digest, passages and stamp(passages))
+        # Without people's labels, which the page reads for itself: none of them makes another queue.
+        cells, passages = track.support and replace(track.support, human={}), track.folder.passages()
+        token = cells and (cells.digest, passages and stamp(passages))
         if token == self._support:
             return None
         self._support = token
-        return None if track.support is None else pickle.dumps(support_queue(track.support), protocol=5)
+        return None if cells is None else pickle.dumps(support_queue(cells), protocol=5)
 
     def _common(self, track: LoadedTrack) -> Hashable:
         """Changes when all queries have to be looked at again."""

@@ -40,7 +40,7 @@ class SupportQueue:
     """What people can label.
 
     Attributes:
-        sentences: in the order in which to label them; those that a person had labelled then are last.
+        sentences: in the order in which to label them, whoever labelled any.
         citing: (query_id, item_id) -> the sentence, and all that responses to the query cite for it.
         texts: doc_id -> text.
         grader_digest: the digest of the identity of the grader of support.
@@ -77,17 +77,19 @@ class PickledQueue:
 
 
 def support_queue(cells: SupportCells) -> SupportQueue:
-    """The queue of these cells; passages without a text are left out, as nobody could read them."""
-    pairs = [pair for pair in cells.pairs if pair.passage is not None]
-    planned = [row.pair for row in labels_to_make(cells, pairs)]
-    labelled = [pair for pair in pairs if pair.key in cells.human]
+    """The queue of these cells; those whose passages have no text cannot be read, and are left out.
+
+    Args:
+        cells: without people's labels.
+    """
+    planned = [row.pair for row in labels_to_make(cells, cells.pairs)]
     citing: dict[tuple[str, str], tuple[Item, tuple[str, ...]]] = {}
     for statement in cells.statements:
         key = statement.query_id, statement.item.item_id
         earlier = citing.get(key, (statement.item, ()))[1]
         citing[key] = statement.item, tuple(dict.fromkeys((*earlier, *statement.doc_ids)))
     return SupportQueue(
-        tuple(_sentence(cells, pair) for pair in (*planned, *labelled)),
+        tuple(_sentence(cells, pair) for pair in planned),
         citing,
         dict(cells.texts),
         identity_digest(cells.grades.identity),

@@ -138,21 +138,20 @@ def labels_to_make(cells: SupportCells, pairs: Iterable[SupportPair]) -> tuple[P
     chances = _chances(cells, candidates)
     planned = sorted((_planned(cells, pair, chances.get(pair.key)) for pair in candidates), key=_order)
     # The first of each response, then the second of each ...; and within that the first of each query ...
-    seen: Counter[tuple[bool, str, str]] = Counter()
-    rounds: dict[PlannedLabel, int] = {}
+    of_response: Counter[tuple[bool, str, str]] = Counter()
+    rounds: list[tuple[bool, int]] = []
     for row in planned:
-        ungraded = row.pair.machine < 0
-        responses = {(ungraded, *cells.statements[place][:2]) for place in row.pair.places}
-        rounds[row] = min(seen[response] for response in responses)
-        seen.update(responses)
-    planned.sort(key=lambda row: (row.pair.machine >= 0, rounds[row]))
+        graded = row.pair.machine >= 0
+        responses = {(graded, *cells.statements[place][:2]) for place in row.pair.places}
+        rounds.append((graded, min(of_response[response] for response in responses)))
+        of_response.update(responses)
     of_query: Counter[tuple[bool, int, str]] = Counter()
-    turns: dict[PlannedLabel, tuple[bool, int, int]] = {}
-    for row in planned:
-        turn = row.pair.machine >= 0, rounds[row], row.pair.item.query_id
-        turns[row] = *turn[:2], of_query[turn]
+    turns: dict[int, tuple[bool, int, int]] = {}
+    for place in sorted(range(len(planned)), key=rounds.__getitem__):
+        turn = *rounds[place], planned[place].pair.item.query_id
+        turns[place] = *rounds[place], of_query[turn]
         of_query[turn] += 1
-    return tuple(sorted(planned, key=lambda row: turns[row]))
+    return tuple(planned[place] for place in sorted(turns, key=turns.__getitem__))
 
 
 def _order(row: PlannedLabel) -> tuple[Any, ...]:

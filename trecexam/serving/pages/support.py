@@ -166,7 +166,8 @@ def _labelled(request: Request, queue: SupportQueue) -> Mapping[tuple[str, str, 
         except ConversionError:
             # There is none yet; or what is wrong with it stands among what was not taken.
             rows = []
-        citing = queue.citing.values() if rows else ()
+        keys = dict.fromkeys((row.query_id, row.item_id) for _, row in rows)
+        citing = [queue.citing[key] for key in keys if key in queue.citing]
         ratings = resolve_support(rows, folder.shown(path), citing, queue.texts).ratings
         # The queue is kept with it, so that no other one has its id.
         kept = request.app.state.labelled = token, ratings, queue
