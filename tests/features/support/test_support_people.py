@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -259,3 +261,17 @@ def test_labels_that_were_paid_for_are_not_paid_for_again_unasked(
         assert track.lost_grades() == 5
         with pytest.raises(StoreError):
             track.update()
+
+
+def test_an_older_store_without_the_labels_is_said_too(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with closing(sqlite3.connect(root / ".trecexam" / "grades.sqlite")) as store:
+        identities = dict(store.execute("SELECT id, identity FROM grader"))
+        (grader,) = (row for row, identity in identities.items() if "TRECRAG2024Support" in identity)
+        store.execute("DELETE FROM grade WHERE grader_id = ?", (grader,))
+        store.commit()
+    (root / "trecexam.toml").touch()
+    assert run(["watch", str(root), "--once"]) == 2
+    said = capsys.readouterr().err
+    assert "the store is an older one, and the 5 cells that were graded once would be graded again" in said
