@@ -29,6 +29,7 @@ from trecexam.features.fill.simulation import simulate_removal, simulate_runs
 from trecexam.features.history.history import history, history_entry
 from trecexam.features.holes.holes import holes_report
 from trecexam.features.judge_next.judge_next import next_judgments
+from trecexam.features.judge_next.support import next_support
 from trecexam.features.leaderboard.differences import differences
 from trecexam.features.leaderboard.overall import overall_leaderboard
 from trecexam.features.leaderboard.readings import difference
@@ -210,6 +211,7 @@ class Track:
             **asdict(track.counts),
             **(self._loader.grading.usage() or {"total": {}})["total"],
             "stored_grades": self._loader.store.count(),
+            **({} if track.support is None else {"support": dict(track.support.counts)}),
             "rated_by": ", ".join(track.override_summary()["who"]) or None,
             **({} if track.config.cells.stop is None else {"left_out": count_left_out(track)}),
             **({"judged_only_passages": track.n_judged_only} if track.config.track.pool_judged else {}),
@@ -283,6 +285,7 @@ class Track:
     verify_spurious = on_loaded(verification.spurious)
     judgments_unused = on_loaded(verification.judgments_unused)
     judge_next = on_loaded(next_judgments)
+    judge_next_support = on_loaded(next_support)
     override = on_loaded(overriding.override)
     human_ratings = on_loaded(overriding.human_table)
     human_refused = on_loaded(overriding.refused_overrides)
