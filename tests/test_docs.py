@@ -270,7 +270,6 @@ def test_a_rag_track_is_scored_by_a_model_and_only_what_is_new_is_asked(
         assert ask_all(shown) == 0
         board = capsys.readouterr()
         rows = {row["run"]: row for row in csv.DictReader(io.StringIO(board.out), delimiter="\t")}
-        print(board.out, board.err)
         a, v, w, *others = (
             float(rows["rag-demo"][name])
             for name in (
