@@ -205,6 +205,9 @@ def leaderboard(
         show.table(compared.table(), as_json=as_json, aligned=aligned)
         return
     added = compared or whole or joined
+    short = short_names(board.measures)
+    for name, other in boards.items():
+        short |= {f"{name}:{own}": f"{name}:{known}" for own, known in short_names(other.measures).items()}
     plain = results.leaderboard_table(board)
     ranks = board.ranks
     show.table(
@@ -216,7 +219,7 @@ def leaderboard(
             most=None if measures or joined else MEASURES,
             split=bool(measures or joined),
             ranks=(None, *ranks) if whole else ranks,
-            short=short_names(board.measures),
+            short=short,
         ),
         wide=wide,
         aligned=aligned,
