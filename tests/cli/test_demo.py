@@ -162,4 +162,6 @@ def test_another_tracks_nugget_scores_are_shown_by_their_names_too(
     assert run(["leaderboard", str(demo), "--with", str(demo), "-m", "all_score@10", "--table"]) == 0
     shown = capsys.readouterr()
     assert "mydemo:vital_score@10" in shown.out
-    assert "mydemo: Kendall's tau of P(rel=4)@10 there with Cover(rel=5,partial=3)@10 here is 0." in shown.err
+    assert (
+        "mydemo: Kendall's tau of P(rel=4)@10 there with Cover(rel=5,partial=3)@10 here is 1.00" in shown.err
+    )
