@@ -106,12 +106,16 @@ class Track:
         *,
         progress: Callable[[Progress], None] | None = None,
         stop: Callable[[], bool] | None = None,
+        encoding: Callable[[int, int], None] | None = None,
         regrade: bool = False,
         all_cells: bool = False,
     ) -> Update:
         """Grades what has no grade yet and writes `out/`: what `trecexam watch --once` does.
 
         Args:
+            progress: called after each graded batch.
+            encoding: called with how many passages are encoded, and of how many, where `order` in [cells]
+                asks for the most promising items first.
             regrade: where the store is gone, cells that were graded once may be graded again by a grader that
                 costs.
             all_cells: grade the cells that `stop` in [cells] leaves out, too.
@@ -121,7 +125,9 @@ class Track:
             TrecexamError, ConversionError: what stands in the way.
         """
         with TrackLock(self.folder.lock_path):
-            return update(self._loader, progress, stop, regrade=regrade, all_cells=all_cells)
+            return update(
+                self._loader, progress, stop, encoding=encoding, regrade=regrade, all_cells=all_cells
+            )
 
     def grade(
         self,

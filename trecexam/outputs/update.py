@@ -20,6 +20,7 @@ from trecexam.features.partial.partial import partial_standing
 from trecexam.files.stamps import fingerprint
 from trecexam.graders.base import Grader, identity_digest, identity_json
 from trecexam.graders.traits import traits_of
+from trecexam.learning.encoding import Encoded
 from trecexam.learning.promise import promising_places
 from trecexam.line.cell_order import ItemPlaces, is_useful, left_out_cautions
 from trecexam.line.evaluation import official_values, rubric_values
@@ -43,6 +44,7 @@ def update(
     stop: Callable[[], bool] | None = None,
     hold: Collection[Path] = (),
     *,
+    encoding: Encoded | None = None,
     regrade: bool = False,
     all_cells: bool = False,
 ) -> Update:
@@ -52,6 +54,7 @@ def update(
         progress: called after each graded batch.
         stop: asked between batches, and while large files are read; True ends the grading early.
         hold: run files that are being written now.
+        encoding: called after each passage that is encoded, where the order of cells asks for that.
         regrade: cells that were graded once may be graded again, by a grader that costs, where the store is
             gone or an older one.
         all_cells: grades the cells that `stop` in [cells] leaves out, too.
@@ -86,7 +89,7 @@ def update(
             track = loader.load(hold)
     except StoppedError:
         return Update(True, 0, 0, Counts(), (), complete=False, written=())
-    places = promising_places(track, stop)
+    places = promising_places(track, stop, encoding)
     along = _AlongTheWay(loader, outputs, track, places, progress)
     track, outcome = loader.grade(track, along.progress, stop, places=places, all_cells=all_cells)
     if outcome.complete and track.support is not None:
