@@ -133,6 +133,20 @@ def test_more_than_ten_nuggets_are_several_lists(folders: dict[str, Path]) -> No
     assert grader.identity["prompts"][0]["group"] == 10
 
 
+@pytest.mark.parametrize(("name", "model"), MODELS[:2])
+def test_a_prompt_of_the_users_own_is_held_to_its_own_labels(
+    folders: dict[str, Path], tmp_path: Path, name: str, model: str
+) -> None:
+    (tmp_path / "mine.toml").write_text(
+        'template = "Passage: {context} Nugget List: {nuggets}"\nparser = "assignment"\ngroup = 2\n'
+        "max_rating = 1\nanswers = { support = 1, not_support = 0 }\n"
+    )
+    grader = made(folders[model], name, prompt=str(tmp_path / "mine.toml"))
+    answers = graded(grader, cells_of(1, 3))
+    assert [json.loads(answer.raw)["of"] for answer in answers.values()] == [2, 2, 1]
+    assert {answer.rating for answer in answers.values()} <= {0, 1}
+
+
 def test_a_tokenizer_that_cannot_write_a_list_is_said(models: dict[str, Path]) -> None:
     with pytest.raises(GraderError, match="cannot write the answer"):
         graded(made(models["t5"], "seq2seq", prompt="NuggetAssign"), cells_of(1, 1))
