@@ -124,6 +124,8 @@ def _say(done: SupportReport, output: Path | None) -> None:
         click.echo(f"not taken: {len(done.rejected) - _NAMED:,} more", err=True)
     if not done.graded.complete:
         click.echo(printable(f"ended early: {done.graded.why or 'stopped'}"), err=True)
+    for note in done.track.notes:
+        click.echo(printable(f"note: {note}"), err=True)
     for remark in done.remarks():
         click.echo(printable(remark), err=True)
     if done.usage is not None:

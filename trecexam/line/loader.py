@@ -14,6 +14,7 @@ from trecexam.config import TrackConfig
 from trecexam.graders import Grader
 from trecexam.graders.support import create_support
 from trecexam.graders.traits import GraderTraits
+from trecexam.graders.writing.base import naming
 from trecexam.line.cell_order import ItemPlaces
 from trecexam.line.derived import DerivedValues
 from trecexam.line.grading import Graded, Grading, Progress
@@ -38,16 +39,23 @@ class TrackLoader:
     """Loads one track. Use it as a context manager: it holds the store open."""
 
     def __init__(
-        self, folder: TrackFolder, grader: Grader | None = None, *, share_with: Sequence[TrackLoader] = ()
+        self,
+        folder: TrackFolder,
+        grader: Grader | None = None,
+        *,
+        support_grader: Grader | None = None,
+        share_with: Sequence[TrackLoader] = (),
     ) -> None:
         """A loader of this track.
 
         Args:
             grader: in place of the one that its settings name.
+            support_grader: in place of the one that [support] names.
             share_with: loaders of the same folder with other graders; what they read is not read again.
         """
         self.folder = folder
         self.track_grader = TrackGrader(folder, grader)
+        self._support_grader = support_grader
         self._share_with = share_with
         self._store: GradeStore | None = None
         self._sheets: Mapping[str, GradeSheet] = {}
@@ -211,7 +219,8 @@ class TrackLoader:
     @cached_property
     def support_grader(self) -> Grader:
         """Who says whether cited passages support what cites them."""
-        return create_support(self.folder.config.support, self.folder.root, self.folder.config.ray)
+        config = self.folder.config
+        return self._support_grader or create_support(config.support, self.folder.root, config.ray)
 
     def _support(self, inputs: TrackInputs) -> SupportCells | None:
         if not self.config.grades_support:
@@ -269,7 +278,9 @@ class TrackLoader:
         if track.support is None:
             return track, Graded(0)
         missing = list(track.support.missing())
-        outcome = self.support_grading.run_cells(missing, len(missing), progress, stop)
+        with naming("support"):
+            outcome = self.support_grading.run_cells(missing, len(missing), progress, stop)
+        outcome = outcome._replace(why=outcome.why.replace("[grader]", "[support]"))
         support = with_codes(track.support, StoredGrades(self.store, self.support_grader))
         return self._followed(track, replace(track, support=support)), outcome
 

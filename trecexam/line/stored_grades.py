@@ -84,6 +84,35 @@ class StoredGrades:
                 matrices[place][:, column] = _looked_up(passages[place], grades.passage_ids, codes)
         return matrices
 
+    def codes_of_pairs(self, pairs: Sequence[tuple[str, Item]]) -> list[int]:
+        """As `codes`, of cells that make no matrix: passages' texts, each with an item."""
+        grader_id = self.grader_id
+        if grader_id is None or not pairs:
+            return [MISSING] * len(pairs)
+        texts = list(dict.fromkeys(text for text, _ in pairs))
+        passages = dict(
+            zip(texts, self.store.passage_ids([passage_digest(text) for text in texts]), strict=True)
+        )
+        items = self.store.item_ids([asked_digest(item) for _, item in pairs])
+        stored: dict[tuple[int | None, int | None], tuple[int, str]] = {
+            (item, passage): (code, answer)
+            for item, passage, code, answer in self.store.coded_answers(grader_id)
+        }
+        # Models say the same few things again and again; how they are read hangs on no more of an item.
+        known: dict[tuple[str, tuple[str, ...]], int] = {}
+        codes = []
+        for (text, item), row in zip(pairs, items, strict=True):
+            graded = stored.get((row, passages[text]))
+            code = MISSING if graded is None else graded[0]
+            if graded is not None and self._read is not None and code >= UNPARSED:
+                key = graded[1], item.gold_answers
+                if key not in known:
+                    rating, status = self._read(item, graded[1])
+                    known[key] = CODES[status] if rating is None else rating
+                code = known[key]
+            codes.append(code)
+        return codes
+
     def _codes_of(self, item: Item, grades: ItemGrades) -> Codes:
         """The codes of one item's answers as they are read now."""
         if self._read is None:

@@ -139,16 +139,13 @@ def load_support(
 
 def with_codes(cells: SupportCells, grades: StoredGrades) -> SupportCells:
     """The same cells with the codes that the store has now."""
-    of_text: dict[str, tuple[Statement, dict[str, None]]] = {}
+    pairs: dict[tuple[str, str], Item] = {}
     for statement in cells.statements:
-        passages = (cells.texts[doc_id] for doc_id in statement.doc_ids if doc_id in cells.texts)
-        of_text.setdefault(statement.text, (statement, {}))[1].update(dict.fromkeys(passages))
-    asked = [(tuple(passages), (_item(statement),)) for statement, passages in of_text.values() if passages]
-    code_of = {
-        (item.text, passage): int(code)
-        for (passages, (item,)), matrix in zip(asked, grades.codes(asked), strict=True)
-        for passage, code in zip(passages, matrix[:, 0], strict=True)
-    }
+        for doc_id in statement.doc_ids:
+            if doc_id in cells.texts:
+                pairs.setdefault((statement.text, cells.texts[doc_id]), _item(statement))
+    of_pairs = grades.codes_of_pairs([(passage, item) for (_, passage), item in pairs.items()])
+    code_of = dict(zip(pairs, of_pairs, strict=True))
     codes = tuple(
         tuple(
             code_of[statement.text, cells.texts[doc_id]] if doc_id in cells.texts else NO_TEXT

@@ -59,9 +59,12 @@ class SupportAgreement:
         )
         if not n:
             return (f"no citation has both labels; {alone}",)
+        kappas = f"Cohen's kappa {self.kappa.value:.2f}{ends}, with linear weights {self.weighted:.2f}"
+        if self.kappa.value != self.kappa.value:
+            kappas = "Cohen's kappa is not defined: all labels are the same"
         return (
             f"{plural(n, 'citation')} with both labels, {same / n:.0%} with the same; {alone}",
-            f"Cohen's kappa {self.kappa.value:.2f}{ends}, with linear weights {self.weighted:.2f}",
+            kappas,
         )
 
 

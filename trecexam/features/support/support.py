@@ -41,7 +41,7 @@ class SupportReport:
         graded: what was graded now, whether all was, and why not.
         usage: tokens and money, now and in all; None where these are not counted.
         agreement: with the labels of a file; None where none is given.
-        rejected: lines of files that were not taken.
+        rejected: runs that were not taken, and lines of files.
     """
 
     track: LoadedTrack
@@ -122,7 +122,7 @@ def support(
     shown = loader.folder.shown
     given = None if labels is None else read_labels(Path(labels), shown(Path(labels)))
     others = None if against is None else read_labels(Path(against), shown(Path(against)))
-    with _loading(loader, citations, truncate) as loading:
+    with _loading(loader, citations, truncate, asks=given is None) as loading:
         track, graded, usage = loading.load(), _NOTHING, None
         cells = _cells(track)
         if given is not None:
@@ -132,7 +132,8 @@ def support(
                 loading.open_to_write()
                 track, graded = loading.grade_support(loading.load(), progress, stop)
             cells, usage = _cells(track), loading.support_grading.usage()
-        rejected = (*cells.rejected, *(row for each in (given, others) if each for row in each[1]))
+        of_labels = (row for each in (given, others) if each for row in each[1])
+        rejected = (*_refused_runs(track), *cells.rejected, *of_labels)
         agreement = None if others is None else compare_labels(cells, others[0])
         report = SupportReport(track, cells, graded, usage, agreement, rejected)
     if output is not None:
@@ -152,28 +153,44 @@ def estimate_support(
 def _cells(track: LoadedTrack) -> SupportCells:
     assert track.support is not None, "it is loaded with [support]"
     if not track.responses:
-        first = next((f": {row}" for row in track.rejected if row.file.startswith("runs/")), "")
+        first = next((f": {row}" for row in _refused_runs(track)), "")
         raise TrecexamError(f"no generated responses to queries of the track{first}", path=track.folder.runs)
     return track.support
 
 
-class _NoBank:
-    """Stands for the grader of a track without a bank, whose queries are then those that it names."""
+def _refused_runs(track: LoadedTrack) -> Iterator[Rejected]:
+    runs = {track.folder.shown(path) for path in track.folder.run_files()}
+    return (row for row in track.rejected if row.file in runs)
+
+
+class _NoGrader:
+    """Stands for a grader where nobody is asked.
+
+    Of a track without a bank it is asked about queries, which are then those that the track names.
+    """
 
     item_kinds = frozenset({QUERY})
     identity: Mapping[str, Any] = {"grader": "none"}
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
-        raise TrecexamError("a track without a bank is graded for support alone")
+        raise TrecexamError("nobody grades here")
 
 
 @contextmanager
 def _loading(
-    loader: TrackLoader, citations: Literal["first", "all"] | None, truncate: int | None
+    loader: TrackLoader,
+    citations: Literal["first", "all"] | None,
+    truncate: int | None,
+    *,
+    asks: bool = True,
 ) -> Iterator[TrackLoader]:
-    """The loader, or another one of the same track with these settings."""
+    """The loader, or another one of the same track with these settings.
+
+    Args:
+        asks: whether the grader of [support] is needed; without it, none has to be installed.
+    """
     config = loader.folder.config
-    own = citations is None and truncate is None and loader.folder.bank(optional=True)
+    own = asks and citations is None and truncate is None and loader.folder.bank(optional=True)
     if config.grades_support and own:
         yield loader
         return
@@ -184,6 +201,7 @@ def _loading(
     loader.close()
     given = None if loader.track_grader.is_own else loader.grader
     if given is None and not loader.folder.bank(optional=True):
-        given = _NoBank()
-    with TrackLoader(replace(loader.folder, config=changed), given) as other:
+        given = _NoGrader()
+    of_labels = None if asks else _NoGrader()
+    with TrackLoader(replace(loader.folder, config=changed), given, support_grader=of_labels) as other:
         yield other
