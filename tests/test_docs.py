@@ -310,12 +310,17 @@ def lay_out_two_queries(folder: Path) -> None:
         (folder / name).write_text("".join(line for line in lines if re.search(r"\bq0[12]\b", line)))
 
 
-def test_the_prompt_file_on_the_page_is_one(tmp_path: Path) -> None:
-    text, _ = blocks(ROOT / "examples" / "language-models.md", "toml")
+def test_the_prompt_files_on_the_page_are_prompts(tmp_path: Path) -> None:
+    text, listing, _ = blocks(ROOT / "examples" / "language-models.md", "toml")
     (tmp_path / "mine.toml").write_text(text)
     prompt = load_prompt(tmp_path / "mine.toml")
     assert (prompt.asks, prompt.max_rating, prompt.needs_query_text) == ("nugget", 2, True)
-    assert "state this fact: it is so?" in prompt.text("q", ask("p", "it is so", kind="nugget").item, "p")
+    item = ask("p", "it is so", kind="nugget").item
+    assert "state this fact: it is so?" in prompt.text("q", item, "p")
+    (tmp_path / "assign.toml").write_text(listing)
+    prompt = load_prompt(tmp_path / "assign.toml")
+    assert (prompt.group, prompt.max_rating, prompt.needs_query_text) == (10, 5, True)
+    assert "state these facts: ['it is so', 'it is so']?" in prompt.list_text("q", [item, item], "p")
 
 
 def prepare(desk: Path) -> None:
