@@ -99,7 +99,6 @@ def with_overrides(content: bytes, rows: Sequence[HumanRating]) -> bytes:
 
     Raises:
         ConversionError: the header line is none, so that no line can be read.
-        UnicodeDecodeError: it is no UTF-8.
         ValueError: its header line has no column for the item, so that a rating would be of the whole
             passage; or what is written does not read back as this rating.
     """
@@ -109,8 +108,10 @@ def with_overrides(content: bytes, rows: Sequence[HumanRating]) -> bytes:
         at += len(head) + 1
         number, head = number + 1, content[at:].split(b"\n", 1)[0]
     head = head if head.strip() else b""
+    if head:
+        # Raises what is wrong with it.
+        list(_rows("overrides.tsv", [(number, head)], lambda error: None))
     names = [name.strip() for name in head.decode().split("\t")] if head else list(COLUMNS)
-    _header("overrides.tsv", number, names)
     if "item_id" not in names and any(row.item_id for row in rows):
         raise ValueError("the header line has no item_id, so that it takes ratings of whole passages only")
     written = [{name: _written(row, name) for name in _KNOWN} for row in rows]

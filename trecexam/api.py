@@ -29,6 +29,7 @@ from trecexam.features.fill.simulation import simulate_removal, simulate_runs
 from trecexam.features.history.history import history, history_entry
 from trecexam.features.holes.holes import holes_report
 from trecexam.features.judge_next.judge_next import next_judgments
+from trecexam.features.judge_next.support import next_support
 from trecexam.features.judging.agreement import assessor_agreement
 from trecexam.features.judging.exporting import export_judgments, import_judgments
 from trecexam.features.judging.planning import plan_judging
@@ -214,6 +215,7 @@ class Track:
             **asdict(track.counts),
             **(self._loader.grading.usage() or {"total": {}})["total"],
             "stored_grades": self._loader.store.count(),
+            **({} if track.support is None else {"support": dict(track.support.counts)}),
             "rated_by": ", ".join(track.override_summary()["who"]) or None,
             **(
                 {"rule": track.config.judging.rule, "judgments": len(track.judgments.ratings)}
@@ -297,6 +299,7 @@ class Track:
     assessor_agreement = on_loaded(assessor_agreement)
     export_judgments = on_loaded(export_judgments)
     import_judgments = on_folder(import_judgments)
+    judge_next_support = on_loaded(next_support)
     override = on_loaded(overriding.override)
     human_ratings = on_loaded(overriding.human_table)
     human_refused = on_loaded(overriding.refused_overrides)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from converters.records import HumanRating
 from trecexam.config import TrackConfig
 from trecexam.graders import Grader
 from trecexam.graders.support import create_support
@@ -28,6 +29,7 @@ from trecexam.line.store import GradeStore
 from trecexam.line.stored_grades import StoredGrades
 from trecexam.line.stored_sheets import sheets_of, with_new_grades
 from trecexam.line.support import SupportCells, load_support, statements_of, with_codes
+from trecexam.line.support_overrides import is_of_statement, resolve_support
 from trecexam.line.texts import Texts
 from trecexam.line.track_grader import TrackGrader
 from trecexam.line.track_pool import track_pool
@@ -196,7 +198,19 @@ class TrackLoader:
         pa.default_memory_pool().release_unused()
         judging, known = self.config.judging, (inputs.bank, pool.doc_ids, pool.keys)
         shown, best = self.folder.shown(self.folder.overrides()), self.traits.scale.max_rating
-        overrides = resolve(inputs.human, shown, *known, best, judging.rule)
+        support = self._support(inputs) if select_runs is None else None
+        others: list[tuple[int, HumanRating]] = []
+        of_support: list[tuple[int, HumanRating]] = []
+        for row in inputs.human:
+            (of_support if is_of_statement(row[1], inputs.bank) else others).append(row)
+        overrides = resolve(others, shown, *known, best, judging.rule)
+        if of_support:
+            statements, texts = ((), {}) if support is None else (support.statements, support.texts)
+            citing = ((statement.item, statement.doc_ids) for statement in statements)
+            overrides = overrides.with_support(
+                resolve_support(of_support, shown, citing, texts, judging.rule)
+            )
+            support = None if support is None else replace(support, human=overrides.support)
         shown = self.folder.shown(self.folder.judgments())
         judgments = resolve(inputs.judged, shown, *known, judging.best or 0, judging.rule, own_scale=True)
         grades = StoredGrades(self.store, self.grader, self.track_grader.kept_codes)
@@ -223,7 +237,7 @@ class TrackLoader:
             grades=grades,
             evaluated=self._evaluated,
             kept=self._kept,
-            support=self._support(inputs) if select_runs is None else None,
+            support=support,
         )
 
     @cached_property

@@ -58,7 +58,7 @@ class StoredGrades:
         self.store = store
         self._kept = kept
         self._grader = grader
-        self._identity = grader.identity
+        self.identity = grader.identity
         traits = traits_of(grader)
         self._read = traits.read if traits.free_text else None
         self._probabilities = traits.probabilities
@@ -66,7 +66,7 @@ class StoredGrades:
     @property
     def grader_id(self) -> int | None:
         """The grader's row in the store; None where it never graded here."""
-        return self.store.grader_id(identity_digest(self._identity))
+        return self.store.grader_id(identity_digest(self.identity))
 
     def codes(self, cells: Sequence[tuple[Sequence[str | None], Sequence[Item]]]) -> list[Codes]:
         """The codes of each query's cells, see `GradeSheet`.
@@ -286,13 +286,13 @@ class StoredGrades:
         return tuple(sorted({self._prompt(kind) for kind in {item.kind for item in items}} - {""}))
 
     def _named(self, model: str | None) -> str:
-        return str(model or self._identity.get("model") or self._identity.get("grader") or "")
+        return str(model or self.identity.get("model") or self.identity.get("grader") or "")
 
     def _prompt(self, kind: str) -> str:
-        for prompt in self._identity.get("prompts", ()):
+        for prompt in self.identity.get("prompts", ()):
             if prompt["asks"] == kind:
                 return str(prompt["name"])
-        return str(self._identity.get("prompt") or "")
+        return str(self.identity.get("prompt") or "")
 
     def _model_and_prompt(self) -> tuple[str | None, str | None]:
         """What the grader is called where its identity does not say it."""

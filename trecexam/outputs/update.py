@@ -18,7 +18,8 @@ from trecexam.errors import StoreError, TrecexamError
 from trecexam.features.learn.learn import learn
 from trecexam.features.partial.partial import partial_standing
 from trecexam.files.stamps import fingerprint
-from trecexam.graders.base import identity_digest, identity_json
+from trecexam.graders.base import Grader, identity_digest, identity_json
+from trecexam.graders.traits import traits_of
 from trecexam.learning.encoding import Encoded
 from trecexam.learning.promise import promising_places
 from trecexam.line.cell_order import ItemPlaces, is_useful, left_out_cautions
@@ -109,7 +110,7 @@ def update(
     if learned:
         outputs.renew_page(track, rejected)
     if outcome.complete:
-        stored = None if loader.traits.meter is None else _stored(loader)
+        stored = [value for grader in _metered(loader) for value in _stored(loader, grader)]
         outputs.remember(seen, len(track.runs), track.counts, rejected, stored)
     with contextlib.suppress(OSError, AttributeError):
         # What was freed goes back to the system (glibc): a daemon may rest for hours.
@@ -197,22 +198,26 @@ def _not_collected() -> Iterator[None]:
 
 
 def lost_grades(loader: TrackLoader) -> int:
-    """How many cells a grader that costs had graded, of which the store has no grade any more.
+    """How many cells graders that cost had graded, of support too, of which the store has no grade any more.
 
     Of an empty store that is by what is in `out/`, of others by how many it had after the last update.
     """
-    if loader.traits.meter is None:
-        return 0
-    outputs = Outputs(loader.folder)
-    if loader.store.is_empty():
-        return outputs.counted_grades(loader.grader.identity)
-    grader, count = _stored(loader)
-    return max(0, outputs.stored_grades(grader) - count)
+    graders, outputs = _metered(loader), Outputs(loader.folder)
+    if graders and loader.store.is_empty():
+        return sum(outputs.counted_grades(grader.identity) for grader in graders)
+    stored = (_stored(loader, grader) for grader in graders)
+    return sum(max(0, outputs.stored_grades(digest) - count) for digest, count in stored)
 
 
-def _stored(loader: TrackLoader) -> tuple[str, int]:
+def _metered(loader: TrackLoader) -> list[Grader]:
+    """The track's graders that cost: who grades the pool, and who grades support."""
+    graders = [loader.grader, *([loader.support_grader] if loader.config.grades_support else [])]
+    return [grader for grader in graders if traits_of(grader).meter is not None]
+
+
+def _stored(loader: TrackLoader, grader: Grader) -> tuple[str, int]:
     """The grader, and how many grades of its the store has."""
-    digest = identity_digest(loader.grader.identity)
+    digest = identity_digest(grader.identity)
     grader_id = loader.store.grader_id(digest)
     return digest.hex(), 0 if grader_id is None else loader.store.count(grader_id)
 

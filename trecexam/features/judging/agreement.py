@@ -12,20 +12,21 @@ import numpy as np
 from converters.overrides import ADJUDICATED
 from trecexam.features.judging.alpha import MIN_TOPICS, Alpha, alpha, cells_by_topic
 from trecexam.features.judging.assessments import CellKey, opinions_of
+from trecexam.line.support import PREFIX
 from trecexam.scores.kappa import Kappa, kappa, weighted_kappa
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
     from trecexam.line.loaded import LoadedTrack
 
-Level = Literal["passage", "item"]
+Level = Literal["passage", "item", "citation"]
 
 
 class AgreementRow(NamedTuple):
     """How far people agree.
 
     Attributes:
-        level: ratings of passages as a whole, or of items.
+        level: ratings of passages as a whole, of items, or labels of sentences with a cited passage.
         assessors: two, or all, who rated a cell that another one rated.
         topics, cells: on which at least two of them gave a rating.
         same: of how many of these all of them gave the same.
@@ -141,14 +142,15 @@ def assessor_agreement(track: LoadedTrack, *, seed: int = 0) -> AssessorAgreemen
     Args:
         seed: of the bootstrap of alpha.
     """
-    levels: dict[Level, dict[CellKey, dict[str, int]]] = {"passage": {}, "item": {}}
+    levels: dict[Level, dict[CellKey, dict[str, int]]] = {"passage": {}, "item": {}, "citation": {}}
     for name, own in opinions_of(track).items():
         for key, row in own.items():
             if row.rating is not None:
-                levels["item" if key.item_id else "passage"].setdefault(key, {})[name] = row.rating
+                of_item: Level = "citation" if key.item_id.startswith(PREFIX) else "item"
+                levels[of_item if key.item_id else "passage"].setdefault(key, {})[name] = row.rating
     rows: list[AgreementRow] = []
     disagreements: list[Disagreement] = []
-    counting = {**track.overrides.ratings, **track.judgments.ratings}
+    counting = {**track.overrides.ratings, **track.overrides.support, **track.judgments.ratings}
     for level, cells in levels.items():
         shared = {key: ratings for key, ratings in cells.items() if len(ratings) > 1}
         if not shared:

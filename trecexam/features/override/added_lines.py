@@ -42,8 +42,6 @@ def add_lines(path: Path, rows: Sequence[HumanRating], *, known_too: bool = True
             as_read = overrides_in(added)[-len(rows) :]
             rows = [row for row, read in zip(rows, as_read, strict=True) if not _counted_off(known, read)]
             added = with_overrides(content, rows) if rows else content
-    except UnicodeDecodeError:
-        raise TrecexamError("is no UTF-8; mend it first", path=path) from None
     except ConversionError as error:
         raise TrecexamError(
             f"{error.reason}; nothing is added until that is mended", path=path, line=error.line
