@@ -63,7 +63,8 @@ class OrdinalModel:
     def scores(self, means: Floats, deviations: Floats, covariates: Floats) -> Floats:
         """What is within Phi above, but for the query's effect; shape (n, steps)."""
         spread = deviations * np.exp(self.level + self.slope * root_share(means, self.scale))
-        return np.asarray(((means + covariates @ self.weights)[:, None] - self.cuts) / spread[:, None])
+        marginal = ((means + covariates @ self.weights)[:, None] - self.cuts) / spread[:, None]
+        return np.asarray(marginal * np.sqrt(1 + self.variations**2))
 
     def effects(self, unseen: Unseen | None) -> Floats:
         """The posterior of a query's effects, over `GRID`; shape (steps, len(GRID)).
@@ -137,10 +138,11 @@ def fit_ordinal(queries: Sequence[Unseen], scale: Floats, variations: Floats | N
 
 def _variations(model: OrdinalModel, queries: Sequence[Unseen]) -> Floats:
     """Of each step the variation of effects under which the queries' labels are the most likely."""
-    logs = np.stack([_likelihoods(model, query) for query in queries])
-    highest = logs.max(axis=2, keepdims=True)
     likelihoods = []
     for variation in VARIATIONS:
+        varying = replace(model, variations=np.full(len(model.cuts), variation))
+        logs = np.stack([_likelihoods(varying, query) for query in queries])
+        highest = logs.max(axis=2, keepdims=True)
         prior = np.exp(-0.5 * (GRID / variation) ** 2)
         marginal = (np.exp(logs - highest) * (prior / prior.sum())).sum(axis=2)
         likelihoods.append((np.log(np.maximum(marginal, 1e-300)) + highest[:, :, 0]).sum(axis=0))
