@@ -83,6 +83,8 @@ def create_app(
     app.state.learning = learning
     app.state.trails = Trails()
     app.state.judged = {}
+    app.state.support_trails = Trails()
+    app.state.labelled = None
     app.state.started = time.time()
     return app
 

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from trecexam.errors import TrecexamError
 from trecexam.serving.child import Link, Look, Process, Thread
-from trecexam.serving.reader import Call, Loaded, LookDone, NewPart, Returned, Trouble, Work, work
+from trecexam.serving.reader import Call, Loaded, LookDone, NewPart, NewSupport, Returned, Trouble, Work, work
+from trecexam.serving.support_queue import PickledQueue
 from trecexam.serving.view import Part, QueryView, View
 
 T = TypeVar("T")
@@ -60,6 +61,7 @@ class LiveTrack:
         self._waiting: dict[int, queue.SimpleQueue[Returned]] = {}
         self._looks: list[threading.Event] = []
         self._parts: dict[str, Part] = {}
+        self._support: PickledQueue | None = None
         self._patches: list[_Patch] = []
         self._lock = threading.Lock()
         self._changed = threading.Condition()
@@ -152,6 +154,8 @@ class LiveTrack:
                     answer.put(message)
             elif isinstance(message, NewPart):
                 self._parts[message.query_id] = message.part
+            elif isinstance(message, NewSupport):
+                self._support = PickledQueue(message.queue)
             elif isinstance(message, LookDone):
                 with self._lock:
                     done = self._looks.pop(0)
@@ -174,7 +178,8 @@ class LiveTrack:
 
     def _show(self, shell: View) -> None:
         """Makes this the state, with what was written since it was read."""
-        view = replace(shell, parts=dict(self._parts), _opened={})
+        support = self._support if shell.support_counts else None
+        view = replace(shell, parts=dict(self._parts), support=support, _opened={})
         parts, heads = dict(self._parts), dict(view.heads)
         for patch in self._patches:
             state = None if patch.done.is_set() else view.query(patch.query_id)
