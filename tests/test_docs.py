@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import json
 import os
 import re
@@ -17,10 +19,14 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from assigning import assign
+from cited import judging
 from forked import preload, run_code_forked, run_forked, start_forked, trecexam
+from scripted_server import Exchange, serving
 from support import ROOT, ask
 from tiny_models import save_t5
 
+from trecexam.cli.main import run
 from trecexam.graders.prompts import load_prompt
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "examples").glob("*.md"))]
@@ -225,12 +231,96 @@ def test_every_command_on_the_page_runs(page: Path, desk: Path) -> None:
     copy_grades(desk / "mytrack" / ".trecexam" / "grades.sqlite", desk / "grades.sqlite")
 
 
-def test_the_prompt_file_on_the_page_is_one(tmp_path: Path) -> None:
-    text, _ = blocks(ROOT / "examples" / "language-models.md", "toml")
+def answer_as_a_judge(exchange: Exchange) -> None:
+    """What any prompt of a RAG track asks for; nuggets are the first words of passages."""
+    prompt = exchange.prompt
+    if "Updated Nugget List:" in prompt:
+        passages = re.findall(r"^\[\d+\] (.*)$", prompt, re.MULTILINE)
+        exchange.say(str([" ".join(text.split()[:6]).replace("'", "") for text in passages[:4]]))
+    elif "vital or okay" in prompt:
+        exchange.say(str(["vital", "okay", "okay", "vital"][: prompt.count("', '") + 1]))
+    elif "Nugget List: " in prompt:
+        assign(exchange)
+    elif "Statement: " in prompt:
+        judging(exchange)
+    elif "##final score" in prompt:
+        exchange.say(f"##final score: {len(prompt) % 4}")
+    else:
+        exchange.say()
+
+
+def test_a_rag_track_is_scored_by_a_model_and_only_what_is_new_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lay_out_two_queries(tmp_path)
+    made, shown, people = blocks(ROOT / "examples" / "rag-track.md", "shell")
+    with serving(answer_as_a_judge) as server:
+
+        def ask_all(block: str) -> int:
+            before = len(server.bodies)
+            for line in block.splitlines():
+                assert run(shlex.split(line.replace("http://localhost:8000/v1", server.url))[1:]) == 0, line
+            return len(server.bodies) - before
+
+        asked_at_first = ask_all(made)
+        watching = "\n".join(line for line in made.splitlines() if " watch " in line)
+        assert ask_all(watching) == 0
+        capsys.readouterr()
+        assert ask_all(shown) == 0
+        board = capsys.readouterr()
+        rows = {row["run"]: row for row in csv.DictReader(io.StringIO(board.out), delimiter="\t")}
+        a, v, w, *others = (
+            float(rows["rag-demo"][name])
+            for name in (
+                "Cover(rel=5,partial=3)",
+                "Cover(rel=5,partial=3,weights='vital')",
+                "Cover(rel=5,partial=3,weights='importance')",
+                "SupportF1",
+                "umbrela:nDCG@20",
+                "rubric:Cover(rel=4)@20",
+            )
+        )
+        assert min(a, v) <= w <= max(a, v)
+        assert all(0 < value < 1 for value in (w, *others))
+        assert "rubric: Kendall's tau of " in board.err
+        labelled = (tmp_path / "mytrack" / "out" / "support.tsv").read_text().splitlines(keepends=True)
+        (tmp_path / "people-support.tsv").write_text("".join(labelled[:5]))
+        assert ask_all(people) == 0
+        one = (tmp_path / "runs" / "rag-demo.jsonl").read_text().splitlines()[0]
+        late = one.replace('"rag-demo"', '"late"').replace(
+            "Only in rare deep cold", "Only where frost is deep"
+        )
+        assert "frost" in late
+        (tmp_path / "mytrack" / "runs" / "late.jsonl").write_text(late + "\n")
+        # A new response: its nuggets, its one new sentence, its passages; what it cites has its label.
+        again = ask_all(watching)
+        assert 0 < again < asked_at_first / 4
+        assert sum("Statement: " in body["messages"][-1]["content"] for body in server.bodies[-again:]) == 1
+        assert not any("##final" in body["messages"][-1]["content"] for body in server.bodies[-again:])
+
+
+def lay_out_two_queries(folder: Path) -> None:
+    """The files that the page begins with, of two queries, two runs and the responses of the demo track."""
+    track = ROOT / "examples" / "track"
+    (folder / "runs").mkdir()
+    shutil.copy(track / "passages.jsonl", folder)
+    for name in ("queries.tsv", "qrels.txt", "runs/dense.run", "runs/random.run", "runs/rag-demo.jsonl"):
+        lines = (track / name).read_text().splitlines(keepends=True)
+        (folder / name).write_text("".join(line for line in lines if re.search(r"\bq0[12]\b", line)))
+
+
+def test_the_prompt_files_on_the_page_are_prompts(tmp_path: Path) -> None:
+    text, listing, _ = blocks(ROOT / "examples" / "language-models.md", "toml")
     (tmp_path / "mine.toml").write_text(text)
     prompt = load_prompt(tmp_path / "mine.toml")
     assert (prompt.asks, prompt.max_rating, prompt.needs_query_text) == ("nugget", 2, True)
-    assert "state this fact: it is so?" in prompt.text("q", ask("p", "it is so", kind="nugget").item, "p")
+    item = ask("p", "it is so", kind="nugget").item
+    assert "state this fact: it is so?" in prompt.text("q", item, "p")
+    (tmp_path / "assign.toml").write_text(listing)
+    prompt = load_prompt(tmp_path / "assign.toml")
+    assert (prompt.group, prompt.max_rating, prompt.needs_query_text) == (10, 5, True)
+    assert "state these facts: ['it is so', 'it is so']?" in prompt.list_text("q", [item, item], "p")
 
 
 def prepare(desk: Path) -> None:

@@ -16,6 +16,11 @@ name = "recorded"
 recorded = "grades.jsonl.gz"
 """
 GRADED_HERE = 'name = "embedding"\n'
+RECORDED_SUPPORT = """\
+# Labels that `embedding` gave to what rag-demo cites.
+name = "recorded"
+recorded = "support.tsv"
+"""
 
 
 def make_demo_track(root: Path | str, *, grade: bool = False) -> list[Path]:
@@ -47,8 +52,9 @@ def make_demo_track(root: Path | str, *, grade: bool = False) -> list[Path]:
                 files.replace(target, source.read_bytes())
                 made.append(target)
         if grade:
-            text = config.read_text(encoding="utf-8").replace(RECORDED, GRADED_HERE)
-            if GRADED_HERE not in text:
+            text = config.read_text(encoding="utf-8")
+            text = text.replace(RECORDED, GRADED_HERE).replace(RECORDED_SUPPORT, GRADED_HERE)
+            if f"[grader]\n{GRADED_HERE}" not in text:
                 raise TrackError("names a grader of your own; set `name` in [grader] there", path=config)
             config.write_text(text, encoding="utf-8")
     except OSError as error:

@@ -16,6 +16,7 @@ from converters.errors import ConversionError
 from converters.lines import first_object, head
 from trecexam.config import CONFIG_NAME, TrackConfig, render_config
 from trecexam.errors import TrackError
+from trecexam.track import BANK_PATTERNS, TrackFolder
 
 #: format -> the option that takes its files, and what it is in words.
 _OPTION_OF = {"run": "runs", "qrels": "qrels", "bank": "bank", "passages": "passages", "rubric": "recorded"}
@@ -90,7 +91,8 @@ def make_track(root: Path, sources: Sources) -> list[Path]:
         )
     made = []
     try:
-        for folder in (root / "runs", root / ".trecexam"):
+        runs = sources.settings.get("track", {}).get("runs", "runs")
+        for folder in (root / runs, root / ".trecexam"):
             folder.mkdir(parents=True, exist_ok=True)
         for source, target in plan:
             if not target.exists():
@@ -102,6 +104,26 @@ def make_track(root: Path, sources: Sources) -> list[Path]:
     except OSError as error:
         raise TrackError(f"cannot be written: {error.strerror}", path=error.filename or root) from None
     return made
+
+
+def inputs_of(other: Path, root: Path) -> dict[str, Any]:
+    """Settings of [track] by which the track in `root` has the inputs that the one in `other` has.
+
+    They name the other's files by paths relative to `root`, so that both folders can move together; what goes
+    with the inputs, as depth and length of responses, is the same.
+
+    Raises:
+        TrackError, ConfigError: the other is no track, or names a file that is not there.
+    """
+    folder = TrackFolder.open(other)
+    there = os.path.relpath(other.resolve(), root.resolve())
+    track = folder.config.track
+    files = {"queries": folder.queries(), "passages": folder.passages(), "qrels": folder.qrels()}
+    named = {name: folder.shown(path) for name, path in files.items() if path}
+    bank = track.bank or [pattern for pattern in BANK_PATTERNS if any(folder.root.glob(pattern))]
+    inputs = {name: Path(there, path).as_posix() for name, path in {**named, "runs": track.runs}.items()}
+    same = track.model_dump(include={"dataset", "depth", "truncate"} & track.model_fields_set)
+    return {**inputs, **({"bank": [Path(there, each).as_posix() for each in bank]} if bank else {}), **same}
 
 
 def not_runs(sources: Sources) -> list[str]:

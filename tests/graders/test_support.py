@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from converters.errors import ConversionError
 from converters.records import Item
 from converters.segment import segments
 from trecexam.config import SupportSection
+from trecexam.errors import GraderError
 from trecexam.graders import Cell
 from trecexam.graders.support import SUPPORT_CUTS, WINDOW, SupportEmbedding, create_support
 from trecexam.graders.traits import traits_of
@@ -107,3 +110,46 @@ def test_a_local_model_picks_one_of_the_permitted_answers(tmp_path: Path) -> Non
     assert len(answers) == 4
     assert all((answer.status, answer.rating in {0, 1, 2}) == ("ok", True) for answer in answers)
     assert {answer.raw for answer in answers} <= {"full_support", "partial_support", "no_support"}
+
+
+HEADER = "run\tquery_id\tsentence\tdoc_id\tlabel\n"
+
+
+def test_recorded_labels_are_found_by_sentence_and_passage_and_others_stay_ungraded(tmp_path: Path) -> None:
+    file = tmp_path / "labels.tsv"
+    file.write_text(f"{HEADER}a/b\tq\t2\td\tpartial_support\nx\tq\t1\t\tuncited\na/b\tq\t2\td\tno_support\n")
+    grader = create_support(SupportSection(name="recorded", recorded="labels.tsv"), tmp_path)
+    cells = [
+        Cell("q", "", doc_id, "text", Item("q", item_id, "A sentence.", "statement"))
+        for item_id, doc_id in (("a/b/q/2", "d"), ("a/b/q/2", "e"), ("a/b/q/1", "d"))
+    ]
+    assert [(cell, answer.rating) for batch in grader.grade(cells) for cell, answer in batch] == [
+        (cells[0], 1)
+    ]
+    before = grader.identity
+    file.write_text(f"{HEADER}x\tq\t1\td\tno_support\n")
+    assert create_support(SupportSection(name="recorded", recorded="labels.tsv"), tmp_path).identity != before
+
+
+@pytest.mark.parametrize(
+    ("settings", "content", "message"),
+    [
+        ({}, None, "needs `recorded`, the file of labels"),
+        ({"recorded": "labels.tsv"}, None, "labels.tsv: "),
+        ({"recorded": "labels.tsv"}, "run\tlabel\n", "labels.tsv:1: no column `query_id`"),
+        ({"recorded": "labels.tsv"}, f"{HEADER}x\tq\t1\td\tfair\n", "labels.tsv:2: 'fair' is no label"),
+    ],
+)
+def test_a_recording_that_cannot_be_used_is_one_line(
+    tmp_path: Path, settings: dict[str, Any], content: str | None, message: str
+) -> None:
+    if content is not None:
+        (tmp_path / "labels.tsv").write_text(content)
+    with pytest.raises((GraderError, ConversionError), match=re.escape(message)):
+        grade_recorded(tmp_path, **settings)
+
+
+def grade_recorded(root: Path, **settings: Any) -> None:
+    grader = create_support(SupportSection(name="recorded", **settings), root)
+    assert grader.identity
+    list(grader.grade([cell("text", "A sentence.")]))

@@ -77,6 +77,17 @@ def test_few_cells_are_not_worth_encoding(tmp_path: Path) -> None:
         assert all((places[query_id] == by_words).all() for query_id, by_words in item_places(track).items())
 
 
+def test_passages_with_one_item_each_have_nothing_to_be_ordered_by_and_are_not_encoded(
+    tmp_path: Path, encoding: None
+) -> None:
+    encoder, root = DigitEncoder(), make_small_track(tmp_path / "t", items=1)
+    with opened(root, ModelGrader()) as loader:
+        places = promising_places(loader.load(), encoder=encoder)
+    assert encoder.encoded == []
+    assert places is not None
+    assert not any(of_query.any() for of_query in places.values())
+
+
 @pytest.mark.parametrize("error", [GraderError("not installed"), ModuleNotFoundError("torch", name="torch")])
 def test_where_the_encoder_is_not_installed_items_go_by_words(
     tmp_path: Path, encoding: None, monkeypatch: pytest.MonkeyPatch, error: Exception

@@ -11,6 +11,8 @@ from trecexam.cli.scores import leaderboard
 from trecexam.cli.watch import watch
 
 MEASURES = ("P(rel=4)@10", "nDCG@10", "Cover(rel=4)@10")
+#: Of generated responses above all: nuggets, and support by what is cited.
+OF_RESPONSES = ("all_score@10", "vital_score@10", "weighted_score@10", "SupportP", "SupportR", "SupportF1")
 
 
 @click.command(epilog="Example: trecexam demo mydemo")
@@ -45,7 +47,7 @@ def demo(context: click.Context, folder: Path, grade: bool) -> int:
     status: int = context.invoke(watch, track=folder, once=True)
     if status == 130:
         return status
-    context.invoke(leaderboard, track=folder, measures=MEASURES)
+    context.invoke(leaderboard, track=folder, measures=MEASURES + OF_RESPONSES)
     track = shlex.quote(str(folder))
     following = (
         (f"correlate {track}", "how far this agrees with the official judgments"),

@@ -34,6 +34,7 @@ class InitOptions:
     passages: Path | None
     qrels: Path | None
     runs: tuple[Path, ...]
+    inputs_of: Path | None
     dataset: str | None
     grader: str | None
     recorded: Path | None
@@ -44,6 +45,9 @@ class InitOptions:
     prompt: str | None
     metric: str | None
     pool_judged: bool
+    pool: str | None
+    unit: str | None
+    support: bool
     link: bool
     full: bool
 
@@ -64,6 +68,12 @@ class InitOptions:
 @click.option("--qrels", type=FILE, help="Official judgments, to compare with.")
 @click.option(
     "--runs", type=ANY, multiple=True, metavar="DIR|FILE", help="Runs to start with. May be repeated."
+)
+@click.option(
+    "--inputs-of",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    metavar="TRACK",
+    help="Take runs, and what else is not given, from where this track has them: another grader of its runs.",
 )
 @click.option(
     "--dataset", metavar="ID", help="An ir_datasets id for queries, passages and qrels not given as files."
@@ -97,6 +107,21 @@ class InitOptions:
     is_flag=True,
     help="Pool, grade and label the judged passages that have a text, too; they stand in no run.",
 )
+@click.option(
+    "--pool",
+    type=click.Choice(["text", "citations", "both"]),
+    help="Of generated responses: grade their own text, what they cite, or both [default: text].",
+)
+@click.option(
+    "--unit",
+    type=click.Choice(["passage", "response"]),
+    help="Grade a generated response in passages, or as one, as TREC RAG does [default: passage].",
+)
+@click.option(
+    "--support",
+    is_flag=True,
+    help="Grade support by cited passages, too: by --model where it is a language model, else by embeddings.",
+)
 @click.option("--link", is_flag=True, help="Link the files instead of copying them.")
 @click.option(
     "--full", is_flag=True, help="Write all settings into trecexam.toml, as `trecexam config` prints them."
@@ -107,7 +132,7 @@ def init(track: Path, **given: Any) -> None:
     from trecexam.scaffold import make_track, not_runs
 
     options = InitOptions(**given)
-    sources = _sources(options)
+    sources = _sources(track, options)
     made = make_track(track, sources)
     for line in not_runs(sources):
         click.echo(f"note: {line} It lies in {track / 'runs'} now, and will not be taken", err=True)
@@ -145,20 +170,24 @@ def _say_judged_outside(root: Path) -> None:
             )
 
 
-def _sources(options: InitOptions) -> Sources:
-    """What goes into the folder.
+def _sources(track: Path, options: InitOptions) -> Sources:
+    """What goes into the folder `track`.
 
     Raises:
         click.UsageError: an option does not go with the others, or cannot be used.
         GraderError: the prompt cannot be used.
     """
     from trecexam.graders import available
-    from trecexam.scaffold import Sources
+    from trecexam.scaffold import Sources, inputs_of
 
+    if options.inputs_of is not None and options.runs:
+        raise click.UsageError("--inputs-of takes the runs of that track; leave --runs out")
     if options.grader is not None and options.grader not in available():
         known = ", ".join(available())
         raise click.BadParameter(f"'{options.grader}'; known here: {known}", param_hint="--grader")
     settings, cluster = _grader_settings(options), _ray_settings(options)
+    shared = {} if options.inputs_of is None else inputs_of(options.inputs_of, track)
+    own = {name: value for name, value in shared.items() if not getattr(options, name, None)}
     return Sources(
         options.queries,
         options.bank,
@@ -173,8 +202,9 @@ def _sources(options: InitOptions) -> Sources:
         link=options.link,
         full=options.full,
         settings={
-            "track": {"pool_judged": True} if options.pool_judged else {},
+            "track": own | _track_settings(options),
             "grader": settings,
+            "support": _support_settings(options) if options.support else {},
             "ray": cluster,
         },
     )
@@ -193,6 +223,21 @@ def _grader_settings(options: InitOptions) -> dict[str, str]:
         settings["metric"] = options.metric
     _check(GraderSection, settings)
     return settings
+
+
+def _track_settings(options: InitOptions) -> dict[str, Any]:
+    given = {"pool": options.pool, "unit": options.unit, "pool_judged": options.pool_judged or None}
+    if options.unit == "response" and options.pool == "citations":
+        raise click.UsageError("--unit response grades no text of its own with --pool citations; take both")
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _support_settings(options: InitOptions) -> dict[str, Any]:
+    """The same model as in [grader], where support can be asked of it."""
+    if options.grader not in ("openai", "causal", "seq2seq"):
+        return {"name": "embedding"}
+    same = {"model": _model(options), "base_url": options.base_url, "key_env": options.key_env}
+    return {"name": options.grader, **{name: value for name, value in same.items() if value is not None}}
 
 
 def _ray_settings(options: InitOptions) -> dict[str, str]:

@@ -30,6 +30,14 @@ MEASURES = 3
 @click.command(epilog="Example: trecexam leaderboard mytrack -m 'Cover(rel=4)@20' -m nDCG@10")
 @track_argument
 @measure_option
+@click.option(
+    "--with",
+    "others",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    multiple=True,
+    metavar="TRACK",
+    help="Also the measures of this track on runs of the same names, and Kendall's tau; may be repeated.",
+)
 @click.option("--official", is_flag=True, help="On the official judgments instead of the grades.")
 @click.option(
     "--compat",
@@ -73,6 +81,7 @@ MEASURES = 3
 def leaderboard(
     track: Path,
     measures: tuple[str, ...],
+    others: tuple[Path, ...],
     official: bool,
     compat: str | None,
     overall: bool,
@@ -99,6 +108,10 @@ def leaderboard(
     p-value, reject, p-value corrected; before them the difference of the means and its effect size (Cohen's
     d_z). --pairs prints the comparisons in the shape of out/differences.tsv.
 
+    --with: several graders of the same runs side by side, as nuggets of whole responses and relevance of what
+    was retrieved (see `trecexam init --inputs-of`). The other track's measures are NAME:MEASURE, with its
+    folder's name; they are those of its settings, and -m is about TRACK's own.
+
     --learned: scores are means over draws of what people would say of unjudged passages; .low and .high are
     95% intervals, which hold what is uncertain in the labels and the queries. AP is down to the pool's depth,
     Judged@10 the share of a run's first ten passages that people judged. Nothing is written.
@@ -109,8 +122,9 @@ def leaderboard(
     tested = groups or pairs or baseline is not None
     how = {name: value for name, value in how.items() if value is not None}
     if learned:
-        others = {
+        options = {
             "-m": measures,
+            "--with": others,
             "--official": official,
             "--compat": compat,
             "--overall": overall,
@@ -119,7 +133,7 @@ def leaderboard(
             "--pairs": pairs,
             **{f"--{name}": True for name in how},
         }
-        refused = [name for name, given in others.items() if given]
+        refused = [name for name, given in options.items() if given]
         if refused:
             raise click.UsageError(
                 f"--learned has its own measures and intervals: it goes without {refused[0]}"
@@ -136,6 +150,8 @@ def leaderboard(
         raise click.UsageError("--groups goes with neither --baseline nor --pairs: ask for one")
     if overall and (official or compat is not None):
         raise click.UsageError("--overall is about the grades; it goes with neither --official nor --compat")
+    if others and (tested or overall or official or compat is not None):
+        raise click.UsageError("--with goes with -m alone: other leaderboards are one track's")
     if compat is not None:
         if official:
             raise click.UsageError("--compat is about the grades; --official uses none")
@@ -150,6 +166,7 @@ def leaderboard(
     # commands'. Behind these is numpy, which --help must not wait for.
     from trecexam.features.leaderboard import tables as results
     from trecexam.features.leaderboard.differences import differences
+    from trecexam.features.leaderboard.joined import JoinedLeaderboards, names_of_tracks
     from trecexam.features.leaderboard.overall import overall_leaderboard
     from trecexam.line.cell_order import count_left_out
     from trecexam.line.evaluation import leaderboard as leaderboard_of
@@ -173,27 +190,36 @@ def leaderboard(
             # What is left out on purpose is among the cautions.
             missing = loaded.counts.missing - count_left_out(loaded)
             show.missing(dataclasses.replace(loaded.counts, missing=missing), loaded.folder.root)
-    for caution in board.cautions:
-        click.echo(caution, err=True)
+    boards = {}
+    for name, folder in names_of_tracks(others).items():
+        with opened_loader(folder) as loader:
+            boards[name] = leaderboard_of(loader.load())
+    joined = JoinedLeaderboards(board, boards) if boards else None
+    remarks = [f"{name}: {caution}" for name, other in boards.items() for caution in other.cautions]
+    for line in (*board.cautions, *remarks, *(joined.lines() if joined else ())):
+        click.echo(line, err=True)
     if not board.rows:
         click.echo(f"no runs yet: drop some into {loaded.folder.runs}", err=True)
     value = results.leaderboard_json(board, files, human_ratings) if as_json else None
     if compared and pairs:
         show.table(compared.table(), as_json=as_json, aligned=aligned)
         return
-    added = compared or whole
+    added = compared or whole or joined
+    short = short_names(board.measures)
+    for name, other in boards.items():
+        short |= {f"{name}:{own}": f"{name}:{known}" for own, known in short_names(other.measures).items()}
     plain = results.leaderboard_table(board)
     ranks = board.ranks
     show.table(
-        compared.joined_to(plain) if compared else whole.table() if whole else plain,
+        compared.joined_to(plain) if compared else added.table() if added else plain,
         as_json=as_json,
         json_value=added.as_json(value) if added and value else value,
         layout=Layout(
             KEYS,
-            most=None if measures else MEASURES,
-            split=bool(measures),
+            most=None if measures or joined else MEASURES,
+            split=bool(measures or joined),
             ranks=(None, *ranks) if whole else ranks,
-            short=short_names(board.measures),
+            short=short,
         ),
         wide=wide,
         aligned=aligned,

@@ -119,7 +119,7 @@ class GraderSection(LanguageModelSection):
 class SupportSection(LanguageModelSection):
     """Who says whether cited passages support the sentences that cite them; see `trecexam support`."""
 
-    name: str = Field("embedding", description="embedding, openai, causal or seq2seq.")
+    name: str = Field("embedding", description="embedding, openai, causal, seq2seq or recorded.")
     model: str | None = Field(
         None,
         examples=["gpt-4o"],
@@ -129,6 +129,11 @@ class SupportSection(LanguageModelSection):
         None,
         examples=["support.toml"],
         description="A file here with {statement} and {citation}. Unset: that of TREC RAG 2024.",
+    )
+    recorded: str | None = Field(
+        None,
+        examples=["support.tsv"],
+        description="recorded: labels that exist already, a file as out/support.tsv.",
     )
     citations: Literal["first", "all"] = Field(
         "first",

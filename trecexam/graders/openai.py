@@ -83,9 +83,10 @@ def _create(settings: GraderSection, root: Path) -> ServerGrader:
     prompts = chosen_prompts(settings, root, passage_first=first)
     form = form_of(settings, None if settings.structured == "none" else settings.structured)
     check_structured(form, prompts)
-    if prompts[0].system:
-        # It is one prompt that asks for lists; what is said of their labels are no single tokens.
-        form, server = replace(form, system=prompts[0].system), replace(server, logprobs=False)
+    form = replace(form, system=prompts[0].system)
+    if prompts[0].group > 1:
+        # What is said of labels in a list are no single tokens.
+        server = replace(server, logprobs=False)
     return ServerGrader(
         server,
         form,

@@ -6,12 +6,16 @@ what a passage is about, and neither a negation nor a wrong number; it was fitte
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from converters.errors import ConversionError
+from converters.lines import open_input
 from converters.segment import segments
+from converters.support_labels import LABELS, read_support_labels
 from trecexam.config import RaySection, SupportSection
 from trecexam.errors import GraderError, did_you_mean
 from trecexam.graders.base import Answer, Cell, Grader, Scale
@@ -33,7 +37,7 @@ WINDOW = 64
 SUPPORT_CUTS = (CUT_POINTS[1], CUT_POINTS[4])
 #: Sentences that are embedded at once: what was graded is stored after each batch.
 MOST_CELLS = 512
-_GRADERS = ("embedding", "openai", "causal", "seq2seq")
+_GRADERS = ("embedding", "recorded", "openai", "causal", "seq2seq")
 
 
 class SupportEmbedding(EmbeddingGrader):
@@ -66,6 +70,45 @@ class SupportEmbedding(EmbeddingGrader):
             yield graded
 
 
+class SupportRecorded:
+    """Gives the labels of a file, as out/support.tsv, by run, query, sentence and passage, and no others."""
+
+    item_kinds = frozenset({STATEMENT})
+    scale = Scale(2, 1)
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @cached_property
+    def identity(self) -> Mapping[str, Any]:
+        try:
+            with open_input(self.path) as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise GraderError(f"cannot be read: {error.strerror}", path=self.path) from None
+        return {"grader": "recorded-support", "sha256": digest}
+
+    def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
+        rating_of = self._ratings
+        known = [(cell, rating_of.get((cell.item.item_id, cell.doc_id))) for cell in cells]
+        graded = [
+            (cell, Answer(rating, "ok", LABELS[rating])) for cell, rating in known if rating is not None
+        ]
+        if graded:
+            yield graded
+
+    @cached_property
+    def _ratings(self) -> Mapping[tuple[str, str], int]:
+        errors: list[ConversionError] = []
+        ratings: dict[tuple[str, str], int] = {}
+        for row in read_support_labels(self.path, errors.append):
+            ratings.setdefault((f"{row.run}/{row.query_id}/{row.place}", row.doc_id), row.rating)
+        if errors:
+            # What is wrong with a recording is not stored as if it were no grade.
+            raise GraderError(errors[0].reason, path=self.path, line=errors[0].line)
+        return ratings
+
+
 def create_support(settings: SupportSection, root: Path, ray: RaySection | None = None) -> Grader:
     """The grader that [support] names.
 
@@ -75,6 +118,10 @@ def create_support(settings: SupportSection, root: Path, ray: RaySection | None 
     if settings.name not in _GRADERS:
         hint = did_you_mean(settings.name, _GRADERS, f"known here: {', '.join(_GRADERS)}")
         raise GraderError(f"`name` in [support] is '{settings.name}', which grades no support; {hint}")
+    if settings.name == "recorded":
+        if settings.recorded is None:
+            raise GraderError("`recorded` in [support] needs `recorded`, the file of labels")
+        return SupportRecorded(root / settings.recorded)
     if settings.name == "embedding" and settings.prompt is not None:
         raise GraderError("`prompt` in [support] is not for `embedding`, which asks no model")
     with naming("support"):

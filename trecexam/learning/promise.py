@@ -23,8 +23,9 @@ def promising_places(
 ) -> ItemPlaces | None:
     """Items by falling cosine with the passage; None where the order of a passage's items does not matter.
 
-    What has no vector yet is encoded where at least `WORTH_ENCODING` cells are missing. With fewer, or where
-    the encoder is not installed, items go by the words that they share with the passage, see `item_places`.
+    What has no vector yet is encoded where at least `WORTH_ENCODING` cells are missing. With fewer, with one
+    item a query, or where the encoder is not installed, items go by the words that they share with the
+    passage, see `item_places`.
 
     Args:
         stop: asked while texts are encoded; True ends it.
@@ -33,7 +34,8 @@ def promising_places(
     """
     if not ranks_items(track) or not track.counts.missing:
         return None
-    if track.counts.missing < WORTH_ENCODING:
+    nothing_to_order = all(len(sheet.items) < 2 for sheet in track.sheets.values())
+    if track.counts.missing < WORTH_ENCODING or nothing_to_order:
         return item_places(track)
     try:
         vectors = TrackVectors(track.folder.state, encoder or track_encoder(track))

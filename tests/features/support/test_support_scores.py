@@ -91,7 +91,7 @@ def test_scores_of_any_response_are_those_of_the_definition_on_its_json(
     (tmp_path / "r.jsonl").write_text(json.dumps(row) + "\n")
     statements = statements_of({"r": list(read_responses(tmp_path / "r.jsonl"))}, citations)
     cells = with_labels(
-        SupportCells(statements, (), {}, citations),
+        SupportCells(statements, (), {}, citations, grades=None),  # type: ignore[arg-type]
         {("r", "q", place, doc_id): rating for (place, doc_id), rating in labels.items()}
         | {("r", "q", len(answer), "a"): 1},
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 import subprocess
@@ -36,8 +37,16 @@ PROMPT = 'template = "{context} Is this in it: {question}"\nanswers = { "5" = 5,
 def track(tmp_path: Path) -> Callable[..., Path]:
     """Makes a small track with this grader, and with its work on this cluster."""
 
-    def make(grader: str, address: str = "", wait: float = 60.0) -> Path:
+    def make(grader: str, address: str = "", wait: float = 60.0, nuggets: int = 0) -> Path:
         root = make_small_track(tmp_path / "track", docs=10, items=3)
+        if nuggets:
+            bank = root / "bank.questions.jsonl"
+            rows = [
+                {"qid": json.loads(line)["query_id"], "nuggets": [{"text": f"n {n}"} for n in range(nuggets)]}
+                for line in bank.read_text().splitlines()
+            ]
+            bank.unlink()
+            (root / "bank.nuggets.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         (root / "mine.toml").write_text(PROMPT)
         ray = f'[ray]\naddress = "{address}"\nwait = {wait}\n' if address else ""
         (root / "trecexam.toml").write_text(
@@ -55,9 +64,11 @@ def graded(root: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["seq2seq", "causal", "embedding"])
+@pytest.mark.parametrize(
+    ("name", "lists"), [("seq2seq", False), ("causal", False), ("causal", True), ("embedding", False)]
+)
 def test_the_grades_are_those_of_this_process(
-    cluster: Any, track: Callable[..., Path], tmp_path: Path, name: str
+    cluster: Any, track: Callable[..., Path], tmp_path: Path, name: str, lists: bool
 ) -> None:
     # What else is in a batch moves a probability: by its last digits here, in bfloat16 by more.
     grader = f'name = "{name}"\ndevice = "cpu"\ndtype = "float32"\n'
@@ -69,13 +80,15 @@ def test_the_grades_are_those_of_this_process(
     if name == "causal":
         save_llama(tmp_path / "track" / "tiny")
         grader += 'model = "tiny"\n'
-    root = track(grader)
+    if lists:
+        grader += 'prompt = "NuggetAssign"\n'
+    root = track(grader, nuggets=12 if lists else 0)
     here = graded(root)
     qrels = (root / "out" / "rubric.qrels").read_bytes()
     assert here
     shutil.rmtree(root / ".trecexam")
     shutil.rmtree(root / "out")
-    track(grader, cluster.address)
+    track(grader, cluster.address, nuggets=12 if lists else 0)
     there = graded(root)
     probabilities = [[row.pop("probabilities", None) or () for row in rows] for rows in (here, there)]
     assert there == here

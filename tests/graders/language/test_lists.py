@@ -133,6 +133,36 @@ def test_more_than_ten_nuggets_are_several_lists(folders: dict[str, Path]) -> No
     assert grader.identity["prompts"][0]["group"] == 10
 
 
+@pytest.mark.parametrize(("name", "model"), MODELS[:2])
+def test_a_prompt_of_the_users_own_is_held_to_its_own_labels(
+    folders: dict[str, Path], tmp_path: Path, name: str, model: str
+) -> None:
+    (tmp_path / "mine.toml").write_text(
+        'template = "Passage: {context} Nugget List: {nuggets}"\nparser = "assignment"\ngroup = 2\n'
+        "max_rating = 1\nanswers = { support = 1, not_support = 0 }\n"
+    )
+    grader = made(folders[model], name, prompt=str(tmp_path / "mine.toml"))
+    answers = graded(grader, cells_of(1, 3))
+    assert [json.loads(answer.raw)["of"] for answer in answers.values()] == [2, 2, 1]
+    assert {answer.rating for answer in answers.values()} <= {0, 1}
+
+
+def test_nuggets_that_leave_no_room_for_a_passage_together_are_asked_about_in_shorter_lists(
+    folders: dict[str, Path],
+) -> None:
+    cells = [ask("a passage", f"{n} " + "support " * 30, n, kind="nugget") for n in range(8)]
+    cells[7] = ask("a passage", "support " * 2_000, 7, kind="nugget")
+    backend: Any = made(folders["t5"], "seq2seq", prompt="NuggetAssign").backend
+    items = [cell.item for cell in cells[:3]]
+    text = f"{PROMPT.system}\n\n{PROMPT.list_text('', items, 'a passage')}"
+    room = len(backend.encode([text])[0])
+    grader = made(folders["t5"], "seq2seq", prompt="NuggetAssign", max_length=room)
+    answers = graded(grader, cells)
+    assert [answer.status for answer in answers.values()] == ["ok"] * 7 + ["error"]
+    assert [json.loads(answer.raw)["of"] for answer in [*answers.values()][:7]] == [2] * 6 + [1]
+    assert "leaves no room for a passage" in answers[cells[7]].raw
+
+
 def test_a_tokenizer_that_cannot_write_a_list_is_said(models: dict[str, Path]) -> None:
     with pytest.raises(GraderError, match="cannot write the answer"):
         graded(made(models["t5"], "seq2seq", prompt="NuggetAssign"), cells_of(1, 1))

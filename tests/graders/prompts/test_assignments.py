@@ -27,6 +27,11 @@ ITEM = Item("q", "q/1", "It is so.", "nugget")
         '{"labels": ["support", "not_support"]}',
         "<think>['support'] or ['not_support']?</think>\n['support', 'not_support']",
         "Labels: ['Support', 'not support'].",
+        "1. support\n2. not_support\n",
+        "- **Support**\n- **Not support**",
+        "1) `support`,\n2) `not_support`",
+        "support\n\nnot_support",
+        "support,\nnot_support,\n",
     ],
 )
 def test_a_list_of_labels_is_read_however_it_is_dressed(answer: str) -> None:
@@ -48,6 +53,10 @@ def test_a_list_of_labels_is_read_however_it_is_dressed(answer: str) -> None:
         "['support', 'support'] or rather ['support', 'not_support']",
         "The first nugget is supported, the second is not.",
         "support not_support",
+        "1. support\n2. not_support\n3. support",
+        "partial\nsupport",
+        "1. The first is supported: support\n2. not_support",
+        "2. support\n1. not_support",
     ],
 )
 def test_what_is_no_list_of_the_right_length_is_not_read(answer: str) -> None:

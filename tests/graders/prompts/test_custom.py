@@ -105,6 +105,33 @@ def test_a_jinja_prompt_may_use_conditions_and_knows_its_slots(tmp_path: Path) -
             "unknown slot 'title'; a prompt has question",
         ),
         ("p.jinja", "{% include 'x' %}{{ question }} {{ context }}", "cannot be filled in"),
+        ("p.toml", "template = '{nuggets} {context}'\n", 'a .toml file with `parser = "assignment"`'),
+        ("p.jinja", "{{ nuggets }} {{ context }}", 'a .toml file with `parser = "assignment"`'),
+        ("p.toml", "template = '{nugget} {context}'\nparser = 'assignment'\n", "write {nuggets} into it"),
+        ("p.toml", "template = '{nugget} {context}'\ngroup = 5\n", "`group` is for prompts with {nuggets}"),
+        ("p.toml", "template = '{nuggets} {nugget} {context}'\nparser = 'assignment'\n", "take {nugget} out"),
+        (
+            "p.toml",
+            "template = '{nuggets} {context}'\nparser = 'assignment'\nasks = 'query'\n",
+            "take `asks` out",
+        ),
+        ("p.toml", "template = '{nuggets}'\nparser = 'assignment'\n", "no place for the passage"),
+        ("p.toml", "template = '{nuggets} {context}'\nparser = 'assignment'\ngroup = 1\n", "`group`"),
+        (
+            "p.toml",
+            "template = '{nuggets} {context}'\nparser = 'assignment'\nanswers = { 'a, b' = 1 }\n",
+            "'a, b' cannot stand in a list",
+        ),
+        (
+            "p.toml",
+            "template = '{nuggets} {context}'\nparser = 'assignment'\nanswers = { Full = 1, full = 0 }\n",
+            "'full' is read as another answer",
+        ),
+        (
+            "p.toml",
+            "template = '{nuggets} {context}'\nparser = 'assignment'\nanswers = {}\n",
+            "`answers`: a list needs labels",
+        ),
     ],
 )
 def test_a_prompt_that_cannot_be_used_is_said_in_one_line(
@@ -139,6 +166,27 @@ def test_a_prompt_that_names_the_query_beside_its_item_says_so(tmp_path: Path) -
     ):
         assert load_prompt(written(tmp_path / name, text)).needs_query_text
     assert not load_prompt(written(tmp_path / "q.toml", "template = '{query} {context}'")).needs_query_text
+
+
+def test_a_toml_prompt_may_ask_about_several_nuggets_at_once(tmp_path: Path) -> None:
+    path = written(
+        tmp_path / "p.toml",
+        "template = '{num_nuggets} of {query}: {nuggets} in {context}?'\nparser = 'assignment'\n",
+    )
+    prompt = load_prompt(path)
+    assert (prompt.asks, prompt.group, prompt.system, prompt.needs_query_text) == ("nugget", 10, "", True)
+    assert prompt.answers == (("support", 5), ("partial_support", 3), ("not_support", 0))
+    items = [ask("", text, kind="nugget").item for text in ("is {context}", "two")]
+    assert prompt.list_text("birds", items, "P") == "2 of birds: ['is {context}', 'two'] in P?"
+    path.write_text(
+        f"{path.read_text()}group = 4\nsystem = 'You label.'\nmax_rating = 2\n"
+        "answers = { 'In Full' = 2, 'In part' = 1, No = 0 }\n"
+    )
+    other = load_prompt(path)
+    assert (other.group, other.system, other.max_rating, other.min_rating) == (4, "You label.", 2, 1)
+    read = [other.read(label, items[0]).rating for label in ("in full", "In_Part", "no.", "maybe")]
+    assert read == [2, 1, 0, None]
+    assert other.identity() != prompt.identity()
 
 
 def test_a_prompt_file_that_is_missing_or_no_text_is_said(tmp_path: Path) -> None:

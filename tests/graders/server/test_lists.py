@@ -204,6 +204,24 @@ def test_two_grades_are_a_prompt_of_their_own(make: Make) -> None:
     assert "partial_support" not in server.bodies[0]["messages"][-1]["content"]
 
 
+@pytest.mark.parametrize("system", ["", "You label."])
+def test_a_prompt_of_the_users_own_may_ask_for_lists_too(make: Make, tmp_path: Path, system: str) -> None:
+    (tmp_path / "mine.toml").write_text(
+        'template = "{query}\\nPassage: {context}\\nNugget List: {nuggets}\\n"\nparser = "assignment"\n'
+        f'group = 4\nsystem = "{system}"\nanswers = {{ "In Full" = 5, No = 0 }}\n'
+    )
+    with serving(
+        lambda exchange: exchange.say(str(["in full"] * len(nuggets_in(exchange.prompt))))
+    ) as server:
+        answers = graded(asking(make, server.url, "mine.toml"), cells_of("a passage", 6))
+    assert [len(nuggets_in(prompt)) for prompt in server.seen] == [4, 2]
+    assert {(answer.rating, answer.status) for answer in answers.values()} == {(5, "ok")}
+    assert labels(answers)[4:] == [("in full", 1, 2), ("in full", 2, 2)]
+    for body in server.bodies:
+        assert "logprobs" not in body
+        assert [message["content"] for message in body["messages"][:-1]] == ([system] if system else [])
+
+
 def nugget_track(root: Path, url: str, *, nuggets: int, extra: str = "") -> Path:
     """One query with a run of three passages."""
     root.mkdir(parents=True, exist_ok=True)

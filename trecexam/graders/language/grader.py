@@ -216,8 +216,20 @@ class LanguageGrader(PromptedGrader):
 
     def _prepare(self, window: list[Call], unable: list[_Unable]) -> list[Job]:
         """The window's prompts as tokens; what cannot be asked goes to `unable`."""
+        groups: dict[str, int] = {}
+        jobs: list[Job] = []
+        while window:
+            halves: list[Call] = []
+            jobs += self._prompts(window, groups, unable, halves)
+            window = halves
+        return jobs
+
+    def _prompts(
+        self, calls: Sequence[Call], groups: dict[str, int], unable: list[_Unable], halves: list[Call]
+    ) -> Iterator[Job]:
+        """The prompts of calls; of those that leave no room for a passage the halves go to `halves`."""
         askable, texts = [], []
-        for call in window:
+        for call in calls:
             cell = call[0]
             prompt = self.prompts[cell.item.kind]
             if prompt.needs_key and not cell.item.gold_answers:
@@ -225,19 +237,19 @@ class LanguageGrader(PromptedGrader):
                 continue
             askable.append((call, prompt))
             texts.append(self._text(prompt, call, cell.text[: self._enough]))
-        groups: dict[str, int] = {}
-        jobs = []
         for (call, prompt), tokens in zip(askable, self.backend.encode(texts), strict=True):
             text = call[0].text
             if len(tokens) > self.max_length or len(text) > self._enough:
                 try:
                     tokens = self._cut(prompt, call)
                 except NoRoomError:
+                    if len(call) > 1:
+                        halves += (call[: len(call) // 2], call[len(call) // 2 :])
+                        continue
                     room = f"leaves no room for a passage in the {self.max_length} tokens of a prompt"
-                    unable += (_Unable(cell, f"{room}: shorten it") for cell in call)
+                    unable.append(_Unable(call[0], f"{room}: shorten it"))
                     continue
-            jobs.append(Job(call, prompt, tokens, groups.setdefault(text, len(groups))))
-        return jobs
+            yield Job(call, prompt, tokens, groups.setdefault(text, len(groups)))
 
     @property
     def _enough(self) -> int:

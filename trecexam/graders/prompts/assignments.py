@@ -8,8 +8,13 @@ from collections.abc import Collection, Mapping
 
 from trecexam.graders.prompts.parsing import UNPARSED, Reading
 
+#: The labels of nuggetizer and their ratings, which are those of its own assignments (`converters.nuggets`).
+ASSIGNMENTS = (("support", 5), ("partial_support", 3), ("not_support", 0))
+#: Items that one prompt asks about, in nuggetizer.
+GROUP = 10
 _LIST = re.compile(r"\[([^\[\]]*)\]")
-_MARKS = " \t\r\n\"'`.\u201c\u201d\u2018\u2019"
+_MARKS = " \t\r\n\"'`*.\u201c\u201d\u2018\u2019"
+_BULLET = re.compile(r"\s*(?:(\d{1,3})[.):]|[-*\u2022])\s+")
 
 
 def as_label(text: str) -> str:
@@ -21,8 +26,8 @@ def read_labels(answer: str, number: int, labels: Collection[str]) -> list[str] 
     """The label of each of `number` items, as the model wrote them; None where that is not what it wrote.
 
     Read is the only list in brackets, Python's or JSON's, with whatever stands around it; where there are no
-    brackets, the whole answer, with commas between labels. One thing in it that is no label, one too few or
-    too many, and nothing is read: which label is whose would be a guess.
+    brackets, the whole answer, with commas between labels or a line for each, numbered or not. One thing in
+    it that is no label, one too few or too many, and nothing is read: which label is whose would be a guess.
 
     Args:
         labels: those that there are.
@@ -32,11 +37,27 @@ def read_labels(answer: str, number: int, labels: Collection[str]) -> list[str] 
     lists = _LIST.findall(answer)
     if len(lists) > 1 or (not lists and "[" in answer):
         return None
-    parts = [part.strip(_MARKS) for part in (lists[0] if lists else answer).split(",")]
+    parts = [part.strip(_MARKS) for part in lists[0].split(",")] if lists else _bare(answer)
     if lists and len(parts) > 1 and not parts[-1]:
         parts.pop()
-    read = len(parts) == number and all(as_label(part) in labels for part in parts)
+    known = {as_label(label) for label in labels}
+    read = len(parts) == number and all(as_label(part) in known for part in parts)
     return parts if read else None
+
+
+def _bare(answer: str) -> list[str]:
+    """The parts of a list without brackets; none where its numbers are not 1, 2, 3 ..."""
+    lines = [line for line in answer.splitlines() if line.strip()]
+    if len(lines) < 2 or any("," in line.rstrip(" ,") for line in lines):
+        return [part.strip(_MARKS) for part in _BULLET.sub("", answer, count=1).split(",")]
+    bullets = [_BULLET.match(line) for line in lines]
+    numbers = [int(bullet[1]) for bullet in bullets if bullet and bullet[1]]
+    if numbers and numbers != [*range(1, len(lines) + 1)]:
+        return []
+    return [
+        line[bullet.end() if bullet else 0 :].strip(_MARKS + ",")
+        for line, bullet in zip(lines, bullets, strict=True)
+    ]
 
 
 def with_place(label: str, place: int, number: int) -> str:
@@ -45,11 +66,16 @@ def with_place(label: str, place: int, number: int) -> str:
 
 
 def read_assignment(stored: str, ratings: Mapping[str, int]) -> Reading:
-    """The rating of a label, as `with_place` stores it or bare; all else is unparsed."""
+    """The rating of a label, as `with_place` stores it or bare; all else is unparsed.
+
+    Args:
+        ratings: of labels, however these are spelled.
+    """
     try:
         row = json.loads(stored)
     except (ValueError, RecursionError):
         row = None
     label = row["label"] if isinstance(row, dict) and row.keys() == {"label", "place", "of"} else stored
-    rating = ratings.get(as_label(label)) if isinstance(label, str) else None
+    known = {as_label(each): rating for each, rating in ratings.items()}
+    rating = known.get(as_label(label)) if isinstance(label, str) else None
     return UNPARSED if rating is None else Reading(rating, "ok")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from trecexam.graders.prompts.assignments import ASSIGNMENTS, GROUP
 from trecexam.graders.prompts.model import Prompt
 from trecexam.graders.prompts.parsing import SUPPORT
 
@@ -23,13 +24,11 @@ UMBRELA = "Upadhyay et al., UMBRELA, arXiv 2406.06519"
 _SIX = tuple((str(rating), rating) for rating in (5, 4, 3, 2, 1, 0))
 _THREE = (("2", 2), ("1", 1), ("0", 0))
 _YES_NO = (("Yes", 1), ("No", 0))
-_ASSIGNMENTS = (("support", 5), ("partial_support", 3), ("not_support", 0))
-#: What nuggetizer tells its model, and how many nuggets it asks about at once.
+#: What nuggetizer tells its model.
 _ASSIGNER = (
     "You are NuggetizeAssignerLLM, an intelligent assistant that can label a list of atomic nuggets based on "
     "if they are captured by a given passage."
 )
-_NUGGETS = 10
 _FINAL = tuple((f"##final score: {rating}", rating) for rating in (3, 2, 1, 0))
 
 
@@ -58,7 +57,6 @@ def _direct(name: str, source: str) -> Prompt:
 
 
 def _assigning(name: str, answers: tuple[tuple[str, int], ...]) -> Prompt:
-    # The ratings and the threshold are those of nuggetizer's own assignments (`converters.nuggets`).
     return Prompt(
         name,
         "1",
@@ -68,7 +66,7 @@ def _assigning(name: str, answers: tuple[tuple[str, int], ...]) -> Prompt:
         answers,
         source=NUGGETIZER,
         system=_ASSIGNER,
-        group=_NUGGETS,
+        group=GROUP,
     )
 
 
@@ -97,8 +95,8 @@ def published() -> Mapping[str, Prompt]:
         Prompt("Thomas", "1", _text("Thomas"), "query", "rating", _THREE, 2, 1, THOMAS),
         # On its own scale, as on TREC DL's, a passage is relevant from 2 on.
         Prompt("UMBRELA", "1", _text("UMBRELA"), "query", "final_score", _FINAL, 3, 2, UMBRELA),
-        _assigning("NuggetAssign", _ASSIGNMENTS),
-        _assigning("NuggetAssign2", (_ASSIGNMENTS[0], _ASSIGNMENTS[2])),
+        _assigning("NuggetAssign", ASSIGNMENTS),
+        _assigning("NuggetAssign2", (ASSIGNMENTS[0], ASSIGNMENTS[2])),
         Prompt(
             "TRECRAG2024Support",
             "1",
