@@ -112,6 +112,9 @@ def test_where_too_few_are_judged_there_are_no_intervals_and_it_says_why(
             assert (row[f"{measure}.low"], row[f"{measure}.high"]) == ("", "")
     out, _ = printed(capsys, "leaderboard", learnable, "--learned", *options, "--json")
     assert {row[f"{measure}.low"] for row in json.loads(out)["runs"] for measure in MEASURES} == {None}
+    out, err = printed(capsys, "correlate", learnable, "--learned", "--official-measure", "nDCG@10")
+    assert "no intervals: 2.0 passages a query are judged" in err
+    assert {(row["kendall_tau.low"], row["kendall_tau.high"]) for row in table(out)} == {("", "")}
 
 
 def test_for_these_queries_intervals_are_narrower(learnable: Path) -> None:
