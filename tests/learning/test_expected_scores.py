@@ -13,6 +13,7 @@ from drawn_pools import drawn_query
 from scipy.special import ndtr
 from scipy.stats import norm
 
+from trecexam.features.learn.splits import most_retrieved
 from trecexam.learning.arithmetic.drawn_measures import drawn_ap, drawn_ndcg
 from trecexam.learning.arithmetic.expected_scores import ExpectedScores, expected_scores
 from trecexam.learning.arithmetic.learning import fit, predict
@@ -192,6 +193,19 @@ def test_a_query_that_is_judged_low_has_effects_below_0_and_one_without_judgment
     assert model.effects(None).sum(axis=1) == pytest.approx(1)
 
 
+def test_over_queries_a_label_is_as_likely_as_was_fitted_however_far_queries_vary() -> None:
+    for variation in (0.02, 0.8):
+        model = OrdinalModel(
+            np.arange(3.0), np.array([0.5, 2.0]), 0.1, -0.2, np.array([0.3]), np.array([variation, 0.4])
+        )
+        means, deviations, covariates = np.array([0.2, 1.9]), np.array([0.5, 0.8]), np.array([[1.0], [-1.0]])
+        spread = deviations * np.exp(0.1 - 0.2 * np.sqrt(means / 2))
+        marginal = ((means + 0.3 * covariates[:, 0])[:, None] - [0.5, 2.0]) / spread[:, None]
+        effects = np.random.default_rng(3).normal(size=(200_000, 1, 1)) * model.variations
+        drawn = ndtr(model.scores(means, deviations, covariates) + effects).mean(axis=0)
+        assert drawn == pytest.approx(ndtr(marginal), abs=0.003)
+
+
 def test_votes_weigh_by_rank_and_by_how_good_a_run_is() -> None:
     queries = hiding(track(8, 3), 0.4, 3)
     learned = fit([query.passages for query in queries])
@@ -210,9 +224,23 @@ def test_votes_weigh_by_rank_and_by_how_good_a_run_is() -> None:
                 sum(1 / math.log2(rank + 1) for rank, doc in enumerate(row, 1) if doc == at)
                 for row in query.ranks
             ]
-            by_hand.append((math.log1p(sum(of)), float(np.dot(of, quality))))
+            by_hand.append((math.log1p(sum(of)), float(np.dot(of, quality)), sum(of)))
     standard = (np.array(by_hand) - np.mean(by_hand, axis=0)) / np.std(by_hand, axis=0)
     assert np.vstack(retrieval(learned, queries)) == pytest.approx(standard)
+
+
+def test_where_the_most_retrieved_alone_are_judged_relevance_does_not_bend_with_votes() -> None:
+    queries = track(8, 3)
+    hidden = (
+        most_retrieved([q.judgments for q in queries], [q.ranks for q in queries], 10).repeats[0][0].hidden
+    )
+    for seen, columns in (
+        (hiding(queries, 0.4, 3), 3),
+        ([query.hiding(of_query) for query, of_query in zip(queries, hidden, strict=True)], 2),
+    ):
+        of_queries = retrieval(fit([query.passages for query in seen]), seen)
+        assert {each.shape for each in of_queries} == {(40, columns)}
+        assert np.vstack(of_queries).std(axis=0) == pytest.approx(np.ones(columns))
 
 
 def test_intervals_hold_the_truth_of_a_known_model_as_often_as_they_say() -> None:

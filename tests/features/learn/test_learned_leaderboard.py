@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -57,7 +58,7 @@ def test_the_learned_leaderboard_has_intervals_around_expected_means_and_writes_
             assert low < mean < high
             assert 0 < mean < 1
     assert "expected over 5 queries" in err
-    assert "those of AP are rough" in err
+    assert "held the truth of nDCG" in err
     assert "the labels and the queries" in err
     assert contents(learnable) == before
 
@@ -82,6 +83,38 @@ def test_another_tracks_judgments_are_enough_for_a_leaderboard_with_intervals(
     assert set(board.judged) == {0.0}
     assert (board.scores.variances(these_queries=True) > 0).all()
     assert len(board.scores.refitted) == 5
+
+
+@pytest.mark.parametrize("options", [[], ["--these-queries"]])
+def test_where_too_few_are_judged_there_are_no_intervals_and_it_says_why(
+    learnable: Path, capsys: pytest.CaptureFixture[str], options: list[str]
+) -> None:
+    """Of 14 passages of each of five queries the two that runs have highest are judged."""
+    votes: Counter[tuple[str, str]] = Counter()
+    for path in (learnable / "runs").iterdir():
+        for line in path.read_text().splitlines():
+            query, _, doc, rank, *_ = line.split()
+            votes[query, doc] += 1 / math.log2(int(rank) + 1)
+    of_query: dict[str, list[str]] = {}
+    for line in (learnable / "qrels.txt").read_text().splitlines():
+        of_query.setdefault(line.split()[0], []).append(line)
+    kept = []
+    for at, lines in enumerate(of_query.values()):
+        first, second = sorted(lines, key=lambda line: -votes[line.split()[0], line.split()[2]])[:2]
+        kept += [first, " ".join([*second.split()[:3], str(at % 3)])]
+    (learnable / "qrels.txt").write_text("".join(f"{line}\n" for line in kept))
+    out, err = printed(capsys, "leaderboard", learnable, "--learned", *options)
+    assert "no intervals: 2.0 passages a query are judged" in err
+    assert "95% intervals" not in err
+    for row in table(out):
+        for measure in MEASURES:
+            assert 0 <= float(row[measure]) <= 1
+            assert (row[f"{measure}.low"], row[f"{measure}.high"]) == ("", "")
+    out, _ = printed(capsys, "leaderboard", learnable, "--learned", *options, "--json")
+    assert {row[f"{measure}.low"] for row in json.loads(out)["runs"] for measure in MEASURES} == {None}
+    out, err = printed(capsys, "correlate", learnable, "--learned", "--official-measure", "nDCG@10")
+    assert "no intervals: 2.0 passages a query are judged" in err
+    assert {(row["kendall_tau.low"], row["kendall_tau.high"]) for row in table(out)} == {("", "")}
 
 
 def test_for_these_queries_intervals_are_narrower(learnable: Path) -> None:

@@ -43,7 +43,7 @@ def compare_learned(
 
     Intervals hold what is uncertain in the queries, as those of `Track.correlate`, and in the labels: the
     variance of a coefficient over draws of labels, and over fits without some queries, is added to that over
-    queries.
+    queries. There are none where `Track.learned_leaderboard` has none.
 
     Args:
         official_measures, rbo_p: as of `Track.correlate`.
@@ -66,7 +66,7 @@ def compare_learned(
     comparisons = paired_scores(track, None, names_of(official_measures), values=values)
     if not comparisons:
         return None
-    draws = QueryDraws()
+    draws = QueryDraws() if board.enough else QueryDraws(0, 0)
     pairs = [
         (
             (scores.measure, scores.official_measure),
@@ -80,7 +80,8 @@ def compare_learned(
         )
         for scores in comparisons
     ]
-    lines = tuple(dict.fromkeys((*remarks(track, comparisons), *board.notes)))
+    why_none = () if board.enough else (board.summary(),)
+    lines = tuple(dict.fromkeys((*remarks(track, comparisons), *board.notes, *why_none)))
     return LeaderboardComparison(
         len(comparisons[0].query_ids), ("measure", "official_measure"), tuple(pairs), p, lines
     )

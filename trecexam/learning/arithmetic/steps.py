@@ -33,7 +33,8 @@ class Steps:
     def gains(self, features: Floats) -> Floats:
         """The expected label: the lowest one and, of each step, its height times its probability."""
         logits = (features - self.center) / self.spread @ self.weights.T + self.intercepts
-        probabilities = 1 / (1 + np.exp(-logits))
+        # Where few are judged, others may lie thousands of their deviations away.
+        probabilities = 1 / (1 + np.exp(np.minimum(-logits, 700)))
         return np.asarray(self.scale[0] + probabilities @ np.diff(self.scale))
 
 
