@@ -21,6 +21,8 @@ MODULES = (
     "people",
     "judge",
     "bank",
+    "assess",
+    "login",
     "state",
 )
 
