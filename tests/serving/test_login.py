@@ -254,8 +254,8 @@ class TestLogins:
             known = Logins(Users(path))
             token = path.with_name("token").read_text()
             tries = [("ada", "correct horse"), ("ADA", "correct horse"), ("tom", token), ("ada", token),
-                     ("tom", "correct horse"), ("bob", ""), ("bob", "correct horse"), ("eve", "correct horse"),
-                     ("ada", ""), ("ada", "correct horse ")]  # fmt: skip
+                     ("tom", "correct horse"), ("bob", ""), ("bob", "correct horse"),
+                     ("eve", "correct horse"), ("ada", ""), ("ada", "correct horse ")]  # fmt: skip
             return [await known.entry(name, secret, "192.0.2.1") is not None for name, secret in tries]
 
         assert asyncio.run(all_of_them()) == [True, True, True, *[False] * 7]
