@@ -1,4 +1,4 @@
-"""Many people who rate on a page at once, each over a connection of its own, and what became of their ratings."""
+"""Many people who rate on a page at once, each over a connection of its own, and what came of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
@@ -60,19 +60,27 @@ def served_apart(track: Path, *options: str) -> Iterator[tuple[subprocess.Popen[
             child.kill()
 
 
-async def rate(url: str, tokens: Mapping[str, str], cells: list[dict[str, str]], seconds: float, pause: float) -> Load:
+async def rate(
+    url: str,
+    tokens: Mapping[str, str],
+    cells: list[dict[str, str]],
+    seconds: float,
+    pause: float,
+    mark: str = "",
+) -> Load:
     """Everybody logs in; then all rate for so long.
 
     Args:
         cells: fields `query`, `doc` and `item` of what is rated.
         pause: seconds between two ratings of a person, on average.
+        mark: stands in each reason, so that those of two rounds differ.
     """
     load = Load()
     browsers = [_Browser(url) for _ in tokens]
     await asyncio.gather(*(b.log_in(*pair) for b, pair in zip(browsers, tokens.items(), strict=True)))
     end = time.monotonic() + seconds
     await asyncio.gather(
-        *(_person(b, name, cells, end, pause, load) for b, name in zip(browsers, tokens, strict=True))
+        *(_person(b, name + mark, cells, end, pause, load) for b, name in zip(browsers, tokens, strict=True))
     )
     return load
 
@@ -99,9 +107,19 @@ async def _person(
             assert status == 200, status
         except (OSError, EOFError):
             load.failed += 1
-            return
+            break
         await asyncio.sleep(chance.uniform(0.5, 1.5) * pause)
-    browser.close()
+    await browser.close()
+
+
+def cells_of(queries: int) -> list[dict[str, str]]:
+    """Passages and cells of `graded_track`, as fields of a form."""
+    return [
+        {"query": f"q{query}", "doc": f"q{query}-d{doc:02}", "item": item}
+        for query in range(1, queries + 1)
+        for doc in range(5)
+        for item in ("", f"q{query}/1")
+    ]
 
 
 def lost(track: Path, load: Load) -> list[str]:
@@ -134,8 +152,6 @@ class _Browser:
         await self._read_csrf("/login")
         status, _, text = await self.ask("POST", "/login", {"csrf": self.csrf, "name": name, "secret": token})
         assert status == 303, text
-        while "csrf" not in (await self.ask("GET", "/state"))[2]:
-            await asyncio.sleep(0.1)
         while '"loading":true' in (await self.ask("GET", "/state"))[2]:
             await asyncio.sleep(0.1)
         await self._read_csrf("/")
@@ -161,13 +177,13 @@ class _Browser:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
         first, *lines = head.split("\r\n")
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-        for line in lines:
-            if line.lower().startswith("set-cookie: trecexam-") and "said" not in line and "trail" not in line:
-                if "who" not in line.partition("=")[0]:
-                    self._cookie = line.partition(":")[2].partition(";")[0].strip()
+        # Of the page's cookies, the login's has the port in its name.
+        self._cookie = next(iter(re.findall(r"(?i)set-cookie: (trecexam-\d+=[^;]*)", head)), self._cookie)
         text = (await reader.readexactly(int(headers["content-length"]))).decode()
         return int(first.split()[1]), headers, text
 
-    def close(self) -> None:
+    async def close(self) -> None:
         if self._streams is not None:
             self._streams[1].close()
+            with suppress(OSError):
+                await self._streams[1].wait_closed()
