@@ -31,12 +31,19 @@ def read_grades(path: str | os.PathLike[str]) -> Iterator[RecordedGrade]:
             isinstance(rating, bool) or not isinstance(rating, int) or not 0 <= rating <= 5
         ):
             raise ConversionError(path, number, f"the rating is neither 0..5 nor null: {rating!r}"[:200])
+        answer, model, prompt, text = (
+            _text(path, number, row, key) for key in ("answer", "model", "prompt", "text")
+        )
         yield RecordedGrade(
             an_id(path, number, row, ("query_id",)),
             an_id(path, number, row, ("doc_id",)),
             an_id(path, number, row, ("item_id",)),
             rating,
-            *(_text(path, number, row, key) for key in ("answer", "model", "prompt", "text")),
+            answer,
+            model,
+            prompt,
+            text,
+            _six_numbers(row.get("probabilities")),
         )
 
 
@@ -45,7 +52,18 @@ def write_grades(grades: Iterable[RecordedGrade], file: BinaryIO) -> None:
     import orjson
 
     for grade in grades:
-        file.write(orjson.dumps(grade._asdict()) + b"\n")
+        row = grade._asdict()
+        if grade.probabilities is None:
+            del row["probabilities"]
+        file.write(orjson.dumps(row) + b"\n")
+
+
+def _six_numbers(value: object) -> tuple[float, ...] | None:
+    """Probabilities of the ratings 0..5; None for whatever else others may call so."""
+    numbers = value if isinstance(value, list) and len(value) == 6 else [None]
+    if not all(isinstance(each, int | float) and not isinstance(each, bool) for each in numbers):
+        return None
+    return tuple(map(float, numbers))
 
 
 def _text(path: str | os.PathLike[str], number: int, row: dict[str, Any], key: str) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -37,12 +37,17 @@ _LISTS = ("answer", "responses", "sentences")
 _TEXTS = ("response", "text", "answer")
 
 
-def read_responses(path: str | os.PathLike[str]) -> Iterator[Response]:
+def read_responses(
+    path: str | os.PathLike[str], on_empty: Callable[[ConversionError], None] | None = None
+) -> Iterator[Response]:
     """The responses of a file, in its order. Where no run is named, the file's name is the run's.
 
     A response that names only its prompt has "" as its query id. Those over TREC RAG's limits (20 or 100
     references, 400 words) are taken, and so are those that cite a place at which there is no reference; the
     first of each is logged.
+
+    Args:
+        on_empty: takes what would be said of a response without text, which is left out.
 
     Raises:
         ConversionError: with the line: bad JSON, no query, no text, a second response of the run to the same
@@ -54,6 +59,8 @@ def read_responses(path: str | os.PathLike[str]) -> Iterator[Response]:
     out_of_range: list[str] = []
     for number, row in iter_objects(path):
         response = _response(path, number, row, stem)
+        if on_empty is None and not response.text:
+            raise _empty(path, number, response)
         key = response.run, response.query_id or response.query_text
         first = seen.setdefault(key, number)
         if first != number:
@@ -66,6 +73,9 @@ def read_responses(path: str | os.PathLike[str]) -> Iterator[Response]:
         if outside := sum(sentence.out_of_range for sentence in response.sentences):
             reason = f"citations that name none of the {len(response.references)} references: {outside}"
             out_of_range.append(f"{os.fspath(path)}:{number}: {reason}")
+        if on_empty is not None and not response.text:
+            on_empty(_empty(path, number, response))
+            continue
         yield response
     for lines in filter(None, (over, out_of_range)):
         logging.getLogger("converters").warning("%s (%d such lines)", lines[0], len(lines))
@@ -129,11 +139,12 @@ def _response(path: str | os.PathLike[str], number: int, row: Mapping[str, Any],
     run = an_id(path, number, fields, RUN_KEYS) if named else stem
     references = _references(path, number, row)
     sentences = tuple(_sentences(path, number, row, references))
-    if not any(sentence.text.strip() for sentence in sentences):
-        raise ConversionError(
-            path, number, f"the response to query '{query_id or query_text[:40]}' has no text"
-        )
     return Response(query_id, run, sentences, query_text, references)
+
+
+def _empty(path: str | os.PathLike[str], number: int, response: Response) -> ConversionError:
+    query = response.query_id or response.query_text[:40]
+    return ConversionError(path, number, f"the response to query '{query}' has no text")
 
 
 def _references(path: str | os.PathLike[str], number: int, row: Mapping[str, Any]) -> tuple[str, ...]:

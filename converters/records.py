@@ -190,7 +190,8 @@ class RecordedGrade(NamedTuple):
 
     `rating` is 0..5, or None where the recording has an answer but no rating. `text` is the passage's
     text as the recording has it ("" where it has none). `model` and `prompt` tell apart the several
-    gradings that one file can hold.
+    gradings that one file can hold. `probabilities` are six numbers, of the ratings 0..5, which nobody
+    checked, or None.
     """
 
     query_id: str
@@ -201,3 +202,4 @@ class RecordedGrade(NamedTuple):
     model: str
     prompt: str
     text: str
+    probabilities: tuple[float, ...] | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -111,16 +111,25 @@ def response_passages(
 
 
 def response_ranking(
-    response: Response, pool: Pool = "text", max_tokens: int = MAX_TOKENS, *, unit: Unit = "passage"
+    response: Response,
+    pool: Pool = "text",
+    max_tokens: int = MAX_TOKENS,
+    *,
+    unit: Unit = "passage",
+    passages: Sequence[Passage] | None = None,
 ) -> list[RankedPassage]:
     """What stands for a response in a run, in order.
 
     Its own passages as they follow, or the documents that it cites, those cited first coming first; with
     "both" its own passages and then the documents.
+
+    Args:
+        passages: those of `response_passages`, where they are known.
     """
     doc_ids: list[str] = []
     if pool != "citations":
-        doc_ids += (passage.doc_id for passage in response_passages(response, max_tokens, unit=unit))
+        own = response_passages(response, max_tokens, unit=unit) if passages is None else passages
+        doc_ids += (passage.doc_id for passage in own)
     if pool != "text":
         doc_ids += (citation.doc_id for sentence in response.sentences for citation in sentence.citations)
     order = list(dict.fromkeys(doc_ids))

@@ -29,6 +29,7 @@ from trecexam.features.fill.simulation import simulate_removal, simulate_runs
 from trecexam.features.history.history import history, history_entry
 from trecexam.features.holes.holes import holes_report
 from trecexam.features.judge_next.judge_next import next_judgments
+from trecexam.features.judge_next.support import next_support
 from trecexam.features.leaderboard.differences import differences
 from trecexam.features.leaderboard.overall import overall_leaderboard
 from trecexam.features.leaderboard.readings import difference
@@ -105,12 +106,16 @@ class Track:
         *,
         progress: Callable[[Progress], None] | None = None,
         stop: Callable[[], bool] | None = None,
+        encoding: Callable[[int, int], None] | None = None,
         regrade: bool = False,
         all_cells: bool = False,
     ) -> Update:
         """Grades what has no grade yet and writes `out/`: what `trecexam watch --once` does.
 
         Args:
+            progress: called after each graded batch.
+            encoding: called with how many passages are encoded, and of how many, where `order` in [cells]
+                asks for the most promising items first.
             regrade: where the store is gone, cells that were graded once may be graded again by a grader that
                 costs.
             all_cells: grade the cells that `stop` in [cells] leaves out, too.
@@ -120,7 +125,9 @@ class Track:
             TrecexamError, ConversionError: what stands in the way.
         """
         with TrackLock(self.folder.lock_path):
-            return update(self._loader, progress, stop, regrade=regrade, all_cells=all_cells)
+            return update(
+                self._loader, progress, stop, encoding=encoding, regrade=regrade, all_cells=all_cells
+            )
 
     def grade(
         self,
@@ -204,6 +211,7 @@ class Track:
             **asdict(track.counts),
             **(self._loader.grading.usage() or {"total": {}})["total"],
             "stored_grades": self._loader.store.count(),
+            **({} if track.support is None else {"support": dict(track.support.counts)}),
             "rated_by": ", ".join(track.override_summary()["who"]) or None,
             **({} if track.config.cells.stop is None else {"left_out": count_left_out(track)}),
             **({"judged_only_passages": track.n_judged_only} if track.config.track.pool_judged else {}),
@@ -277,6 +285,7 @@ class Track:
     verify_spurious = on_loaded(verification.spurious)
     judgments_unused = on_loaded(verification.judgments_unused)
     judge_next = on_loaded(next_judgments)
+    judge_next_support = on_loaded(next_support)
     override = on_loaded(overriding.override)
     human_ratings = on_loaded(overriding.human_table)
     human_refused = on_loaded(overriding.refused_overrides)

@@ -32,7 +32,7 @@ class Daemon:
         poll: True to look every few seconds only, without the operating system's file events.
         settle: seconds a file must be still; None for the track's setting.
         log: takes one line for each thing worth saying.
-        progress: called after each graded batch.
+        progress, encoding: as in `trecexam.outputs.update.update`.
         regrade, all_cells: as in `trecexam.outputs.update.update`, for the first update that is done.
         trust_code: a metric that lies in the track's folder may be run.
         look_ended: called after each look with why it cannot go on, or ended early; "" where all is done.
@@ -46,6 +46,7 @@ class Daemon:
         settle: float | None = None,
         log: Callable[[str], None],
         progress: Callable[[Progress], None] | None = None,
+        encoding: Callable[[int, int], None] | None = None,
         regrade: bool = False,
         all_cells: bool = False,
         trust_code: bool = True,
@@ -56,6 +57,7 @@ class Daemon:
         self.settle = settle
         self.log = log
         self.progress = progress
+        self.encoding = encoding
         self.regrade = regrade
         self.all_cells = all_cells
         self.trust_code = trust_code
@@ -159,7 +161,7 @@ class Daemon:
         if self._failure is None or self._failure[0] != key or time.monotonic() > self._failure[1] + RETRY:
             try:
                 hold, first = tuple(waiting), {"regrade": self.regrade, "all_cells": self.all_cells}
-                done = update(loader, self.progress, self._stop.is_set, hold, **first)
+                done = update(loader, self.progress, self._stop.is_set, hold, encoding=self.encoding, **first)
                 self.regrade = self.all_cells = False
                 if not (done.changed or self._warm):
                     # The first run that is dropped shall not wait for what was there before it.

@@ -243,3 +243,26 @@ def test_a_bad_official_leaderboard_is_named(
         list(converters.read(path, "leaderboard"))
     assert caught.value.line == line
     assert reason in caught.value.reason
+
+
+@pytest.mark.parametrize(
+    ("value", "numbers"),
+    [
+        ("[0, 0.5, 0, 0, 0.5, 0]", (0.0, 0.5, 0.0, 0.0, 0.5, 0.0)),
+        ("[0.5, 0.5]", None),
+        ('{"0": 1}', None),
+        ("0.7", None),
+        ('["1", 0, 0, 0, 0, 0]', None),
+        ("[true, 0, 0, 0, 0, 0]", None),
+        ("null", None),
+    ],
+)
+def test_six_numbers_are_the_probabilities_of_a_recorded_grade(
+    tmp_path: Path, value: str, numbers: tuple[float, ...] | None
+) -> None:
+    path = tmp_path / "grades.jsonl"
+    path.write_text(
+        f'{{"query_id": "q", "doc_id": "d", "item_id": "i", "rating": 4, "probabilities": {value}}}\n'
+    )
+    (grade,) = converters.read(path, "grades")
+    assert grade.probabilities == numbers

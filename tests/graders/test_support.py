@@ -62,6 +62,25 @@ def test_ratings_are_none_partial_and_full_in_whatever_batches() -> None:
     assert [rating for rating, _ in answers(*cells)] == [2, 1, 0, 2]
 
 
+def test_a_passage_that_many_sentences_cite_is_embedded_once_and_batches_are_small() -> None:
+    texts = [f"heat pump {n}." for n in range(5)]
+    cells = [cell(text, f"pump {place}") for place in range(700) for text in texts]
+    grader = CountedWords(Path("none"), (0.5, 0.9), batch_size=2)
+    embedded: list[str] = []
+    embed = grader.embed
+
+    def noting(given: Sequence[str]) -> Any:
+        embedded.extend(given)
+        return embed(given)
+
+    grader.embed = noting  # type: ignore[method-assign]
+    batches = list(grader.grade(iter(cells)))
+    assert sorted(cell for batch in batches for cell, _ in batch) == sorted(cells)
+    assert max(len(batch) for batch in batches) <= 1000
+    # What a batch ends within is embedded twice.
+    assert sum(text in texts for text in embedded) < 5 + len(batches)
+
+
 def test_settings_make_the_offline_grader_where_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trecexam.graders.support.embedding_folder", lambda *_: Path("model"))
     grader = create_support(SupportSection(), Path())

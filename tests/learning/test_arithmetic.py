@@ -13,7 +13,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import cohen_kappa_score
 
 from trecexam.learning.arithmetic.cuts import fit_cuts, labels_of
-from trecexam.learning.arithmetic.draws import draw_judgments
 from trecexam.learning.arithmetic.features import max_sim, query_features
 from trecexam.learning.arithmetic.learning import QueryPassages, fit, predict
 from trecexam.learning.arithmetic.ndcg import ndcg
@@ -258,18 +257,3 @@ def test_the_joint_posterior_has_the_means_and_variances_of_the_posterior() -> N
         joint_mean, covariances = joint_posterior(kernel, judged[:n], residuals[:n], passages)
         assert joint_mean == pytest.approx(mean, abs=1e-9)
         assert np.diag(covariances) == pytest.approx(variance, rel=1e-5)
-
-
-def test_draws_keep_what_was_judged_and_lie_around_the_gains_on_the_scale() -> None:
-    rng = np.random.default_rng(7)
-    queries = [query(rng, f"q{at}", known=0.5) for at in range(6)]
-    learned = fit(queries)
-    drawn = draw_judgments(learned, queries[0], 4000, np.random.default_rng(0))
-    known = ~np.isnan(queries[0].judgments)
-    assert (drawn[:, known] == queries[0].judgments[known]).all()
-    assert drawn.min() >= 0
-    assert drawn.max() <= 3
-    prediction = predict(learned, queries[0])
-    inner = ~known & (np.abs(prediction.gains - 1.5) < 0.4)
-    assert inner.any()
-    assert drawn.mean(axis=0)[inner] == pytest.approx(prediction.gains[inner], abs=0.15)

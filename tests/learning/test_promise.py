@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from support import HashGrader, make_small_track
+from support import RECORDED, HashGrader, make_small_track
 
+import trecexam
+from trecexam.cli.main import run
 from trecexam.errors import GraderError
 from trecexam.graders.text_encoder import EncodedText
 from trecexam.learning import promise
@@ -81,7 +84,7 @@ def test_where_the_encoder_is_not_installed_items_go_by_words(
     def missing(*args: object) -> None:
         raise error
 
-    monkeypatch.setattr(promise, "TextEncoder", missing)
+    monkeypatch.setattr(promise, "track_encoder", missing)
     with opened(make_small_track(tmp_path / "t"), ModelGrader()) as loader:
         track = loader.load()
         places = promising_places(track)
@@ -92,7 +95,7 @@ def test_where_the_encoder_is_not_installed_items_go_by_words(
 def test_encoding_ends_when_it_is_told_to(tmp_path: Path, encoding: None) -> None:
     encoder = DigitEncoder()
     with opened(make_small_track(tmp_path / "t"), ModelGrader()) as loader:
-        promising_places(loader.load(), lambda: True, encoder)
+        promising_places(loader.load(), lambda: True, encoder=encoder)
     # All that is short, and one passage.
     assert sum(text.startswith("passage") for text in encoder.encoded) == 1
 
@@ -106,3 +109,56 @@ def test_nothing_is_encoded_where_passages_stay_whole(
     with opened(make_small_track(tmp_path / "t"), grader) as loader:
         assert promising_places(loader.load(), encoder=encoder) is None
     assert encoder.encoded == []
+
+
+def test_an_update_shows_how_far_encoding_is_before_the_first_cell(
+    tmp_path: Path, encoding: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(promise, "track_encoder", lambda track: DigitEncoder())
+    shown: list[tuple[str, int, int]] = []
+    with trecexam.open_track(make_small_track(tmp_path / "t"), grader=ModelGrader()) as track:
+        track.update(
+            progress=lambda progress: shown.append(("graded", *progress)),
+            encoding=lambda done, of: shown.append(("encoded", done, of)),
+        )
+    kinds = [kind for kind, _, _ in shown]
+    n = kinds.count("encoded")
+    assert kinds[:n] == ["encoded"] * n
+    assert [(done, of) for _, done, of in shown[:n]] == [(at + 1, n) for at in range(n)]
+    assert "graded" in kinds
+
+
+@pytest.mark.parametrize("once", [["--once"], []])
+def test_watch_says_how_many_passages_are_encoded(
+    graded: Path,
+    encoding: None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    once: list[str],
+) -> None:
+    monkeypatch.setattr(promise, "track_encoder", lambda track: DigitEncoder())
+    monkeypatch.setattr("trecexam.cli.show.LOG_EVERY", 0.0)
+    # A daemon ends after its first update.
+    monkeypatch.setattr("trecexam.daemon.Daemon._report", lambda daemon, update: daemon.stop())
+    shutil.rmtree(graded / ".trecexam")
+    (graded / "trecexam.toml").write_text(f'{RECORDED}[cells]\norder = "useful"\n')
+    assert run(["watch", str(graded), *once]) == 0
+    told = capsys.readouterr().err
+    assert "encoded 1 of 36 passages" in told
+    assert told.index("encoded 36 of 36 passages") < told.index("graded ")
+
+
+def test_the_embedding_graders_own_model_says_what_is_promising(
+    tmp_path: Path, encoding: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str | None, str | None]] = []
+
+    def no_model(model: str | None, root: Path, device: str | None, revision: str | None = None) -> None:
+        asked.append((model, revision))
+        raise GraderError("not here")
+
+    monkeypatch.setattr("trecexam.learning.learned_pool.TextEncoder", no_model)
+    config = '[track]\ndepth = 8\n[grader]\nname = "embedding"\nmodel = "a/hub-id"\nrevision = "v2"\n'
+    with opened(make_small_track(tmp_path / "t", config=config), ModelGrader()) as loader:
+        promising_places(loader.load())
+    assert asked == [("a/hub-id", "v2")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,6 +16,7 @@ from ir_measures import nDCG
 from support import HashGrader, hashed_rating, make_small_track
 
 import trecexam
+from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
 from trecexam.graders import Answer, Cell
 from trecexam.scores import Cover, ECover
@@ -186,6 +188,83 @@ def test_probabilities_of_another_scale_count_as_none(tmp_path: Path) -> None:
         board = track.leaderboard(["Cover(rel=4)@8", "ECover(rel=4)@8"])
     assert re.search("count as certain", board.cautions[0])
     assert all(row.scores[0].mean == row.scores[1].mean for row in board.rows)
+
+
+def test_recorded_grades_of_an_export_keep_their_probabilities(
+    unsure: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "track"
+    shutil.copytree(unsure, root)
+    with trecexam.open_track(root, grader=UnsureGrader()) as track:
+        board = track.leaderboard(["ECover(rel=4)@8", "nDCG@8"])
+        exported = [{**row, "model": "", "prompt": ""} for row in track.grades()]
+    (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in exported))
+    shutil.rmtree(root / ".trecexam")
+    recorded = '[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n'
+    (root / "trecexam.toml").write_text(f"{EXPECTED}{recorded}")
+    with trecexam.open_track(root) as track:
+        track.update()
+        assert track.leaderboard(["ECover(rel=4)@8", "nDCG@8"]) == board
+    assert run(["export", "grades", str(root)]) == 0
+    again = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["probabilities"] for row in again] == [
+        row["probabilities"] and list(row["probabilities"]) for row in exported
+    ]
+
+
+UNUSABLE: tuple[tuple[float, ...], ...] = (
+    (-0.5, 1.5, 0.0, 0.0, 0.0, 0.0),
+    (0.0, 0.0, 0.0, 0.0, 0.0, float("inf")),
+    (0.0,) * 6,
+    (0.5, 0.5),
+)
+
+
+class OddGrader(HashGrader):
+    """Gives what are no probabilities with the first item of each query."""
+
+    def __init__(self, odd: tuple[float, ...]) -> None:
+        super().__init__()
+        self._odd = odd
+
+    def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
+        for batch in super().grade(cells):
+            yield [
+                (
+                    cell,
+                    answer._replace(
+                        probabilities=self._odd if cell.item.item_id.endswith("/0") else (0.1,) * 5 + (0.5,)
+                    ),
+                )
+                for cell, answer in batch
+            ]
+
+
+@pytest.mark.parametrize("odd", UNUSABLE)
+def test_what_cannot_be_probabilities_counts_as_none_and_is_named_once(
+    tmp_path: Path, odd: tuple[float, ...]
+) -> None:
+    root = make_small_track(tmp_path / "t", config=EXPECTED, queries=1)
+    lines = (root / "qrels.txt").read_text().splitlines(keepends=True)
+    (root / "half.qrels").write_text("".join(lines[::2]))
+    with trecexam.open_track(root, grader=OddGrader(odd)) as track:
+        n = track.grade().cells
+        (line,) = track.leaderboard(["ECover(rel=4)@8"]).cautions
+        rows = list(track.qrels(probabilities=True))
+        holes = track.find_holes(root / "half.qrels", rule="identity", expected=True)
+        with pytest.raises(TrecexamError, match="gives no probabilities"):
+            track.fill(holes, output=root / "filled.qrels")
+        filled = track.fill(track.find_holes(root / "half.qrels", rule="identity"), output=root / "f.qrels")
+        cells = track.judge_next("Cover(rel=4)@8")
+    assert line.startswith(
+        f"{n // 4} of the grader's {n} ratings have no probabilities ({n // 4} have numbers stored that "
+        "can be none), and count as certain in "
+    )
+    assert {share for row in rows for share in (row.at_least or ())[0]} == {0.0, 1.0}
+    assert {share for row in rows for share in (row.at_least or ())[1]} - {0.0, 1.0}
+    assert cells.rows
+    (note,) = (note for note in filled.notes if "probabilities" in note)
+    assert "count as none" in note
 
 
 def test_a_track_that_asks_for_no_probabilities_reads_none(

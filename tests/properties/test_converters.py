@@ -92,7 +92,16 @@ def test_a_bank_comes_back_grouped_by_query(path: Path, bank: list[Item]) -> Non
     assert list(converters.read(path, "bank")) == sorted(bank, key=lambda item: order.index(item.query_id))
 
 
-recorded = st.builds(RecordedGrade, an_id, an_id, an_id, st.none() | st.integers(0, 5), *[st.text()] * 4)
+numbers = st.tuples(*[st.floats(allow_nan=False, allow_infinity=False)] * 6)
+recorded = st.builds(
+    RecordedGrade,
+    an_id,
+    an_id,
+    an_id,
+    st.none() | st.integers(0, 5),
+    *[st.text()] * 4,
+    st.none() | numbers,
+)
 
 
 @quick

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 @click.command(
     epilog="Example: trecexam judge-next mytrack -m nDCG@10 --top 50; "
-    "trecexam judge-next mytrack --by learned --per-query 10; trecexam judge-next mytrack --budget 200"
+    "trecexam judge-next mytrack --by learned --per-query 10; trecexam judge-next mytrack --budget 200; "
+    "trecexam judge-next mytrack --support --budget 50"
 )
 @track_argument
 @click.option(
@@ -66,6 +67,11 @@ if TYPE_CHECKING:
     "less than this  [default: 0.01]",
 )
 @click.option(
+    "--support",
+    is_flag=True,
+    help="Sentences of responses with a passage that they cite, in place of pooled passages; --budget rows.",
+)
+@click.option(
     "--seed", type=click.IntRange(0), metavar="N", help="By learned: of what is random  [default: 0]"
 )
 @json_option
@@ -82,6 +88,7 @@ def judge_next(
     random_share: float | None,
     stop_below: float | None,
     seed: int | None,
+    support: bool,
     as_json: bool,
 ) -> None:
     """Passages or cells of TRACK whose judgment by a person would change the ranking most, best first.
@@ -97,6 +104,10 @@ def judge_next(
     By learned, a plan for nDCG@10: of each query the most retrieved passages that nobody judged, by which the
     leaderboard gains, and a random share, by which labels gain. `gain` is the expected judgment, `sd` its
     standard deviation. It needs no grade; the first time passages are encoded, as by `trecexam learn`.
+
+    With --support: does the passage support the sentence? First what the grader has no label of, then what
+    several runs share and what it is unsure of, a sentence of each response and query before the next.
+    p_change is the chance that a person says another label, expected_change by how much of a citation.
     """
     of_plan = {
         "per_query": per_query,
@@ -105,6 +116,12 @@ def judge_next(
         "stop_below": stop_below,
         "seed": seed,
     }
+    if support:
+        others = (level, measure, by, include_judged or None, per_query, random_share, stop_below, seed)
+        if any(option is not None for option in others):
+            raise click.UsageError("--support goes with --query, --budget and --top alone")
+        _support(track, queries, budget, top, as_json=as_json)
+        return
     given: dict[str, Any] = {name: value for name, value in of_plan.items() if value is not None}
     if by == "learned" or (by is None and budget is not None):
         if measure is not None or level == "cell" or include_judged:
@@ -149,6 +166,31 @@ def _plan(
         *([f"to judge: lines `QUERY_ID 0 DOC_ID LABEL` in {qrels}, or `trecexam override`"] if n else []),
     ):
         click.echo(line, err=True)
+    show.table(plan.table(top), as_json=as_json, json_value=plan.as_json(top) if as_json else None)
+
+
+def _support(
+    track: Path, queries: tuple[str, ...], budget: int | None, top: int | None, *, as_json: bool
+) -> None:
+    with trecexam.open_track(track) as opened:
+        plan = opened.judge_next_support(query_ids=queries, budget=budget)
+        root = opened.folder.root
+    top = top or (20 if budget is None else None)
+    shown = f"; the first {top}" if top is not None and len(plan.rows) > top else ""
+    for line in (
+        f"{plan.judged:,} citations are labelled by people, {plan.candidates:,} are not, "
+        f"{plan.ungraded:,} of these have no label of the grader{shown}",
+        *([f"{plan.no_text:,} whose passages have no text are left out"] if plan.no_text else []),
+    ):
+        click.echo(line, err=True)
+    if plan.rows:
+        query_id, doc_id, item_id = plan.rows[0].pair.key
+        where = shlex.join([str(root), "--query", query_id, "--doc", doc_id, "--sentence", item_id])
+        click.echo(
+            f"to label: trecexam serve {shlex.quote(str(root))}, or "
+            f"trecexam override {where} --rating full|partial|no --who NAME --why TEXT",
+            err=True,
+        )
     show.table(plan.table(top), as_json=as_json, json_value=plan.as_json(top) if as_json else None)
 
 

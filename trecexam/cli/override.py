@@ -3,14 +3,35 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 import trecexam
+from converters.support_labels import LABELS, WORDS
 from trecexam.cli import show
 from trecexam.cli.options import json_option, track_argument
 from trecexam.files.track_lock import holder
 from trecexam.tables.terminal import printable
+
+
+def _label(rating: int | None) -> str:
+    return "withdrawn" if rating is None else LABELS[rating]
+
+
+class _Label(int):
+    """A rating that was given as a label of support."""
+
+
+class _Rating(click.IntRange):
+    """A rating 0..5, or a label of support by its name."""
+
+    def __init__(self) -> None:
+        super().__init__(0, 5)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        known = WORDS.get(str(value).strip().lower())
+        return super().convert(value, param, ctx) if known is None else _Label(known)
 
 
 @click.command(
@@ -26,7 +47,19 @@ from trecexam.tables.terminal import printable
     default="",
     help="An item's id, or its index in the bank from 1. Without: the passage as a whole.",
 )
-@click.option("--rating", type=click.IntRange(0, 5), metavar="N", help="On the grader's scale, 0..5.")
+@click.option(
+    "--sentence",
+    metavar="RUN:N",
+    default="",
+    help="In place of an item: the Nth sentence of a run's response, which cites the passage, as in "
+    "support.tsv; or its id. It counts wherever the query has this sentence with this citation.",
+)
+@click.option(
+    "--rating",
+    type=_Rating(),
+    metavar="N",
+    help="On the grader's scale, 0..5. Of a sentence: full (2), partial (1) or no (0).",
+)
 @click.option("--withdraw", is_flag=True, help="Take back what was said: the grader's rating counts again.")
 @click.option("--who", envvar="TRECEXAM_WHO", show_envvar=True, metavar="NAME", help="Who says so.")
 @click.option("--why", metavar="TEXT", help="A reason that others can check.")
@@ -37,6 +70,7 @@ def override(
     query_id: str | None,
     doc_id: str | None,
     item: str,
+    sentence: str,
     rating: int | None,
     withdraw: bool,
     who: str | None,
@@ -45,6 +79,8 @@ def override(
     as_json: bool,
 ) -> int:
     """Put a person's rating in place of the grader's, for a cell or a passage of TRACK.
+
+    With --sentence it is a label: does the passage support the sentence of a response that cites it?
 
     It is a line in TRACK/overrides.tsv, which may also be edited by hand. Of several the last counts; the
     grader's rating and all earlier ones are kept. `trecexam watch` brings it into the scores.
@@ -63,6 +99,10 @@ def override(
     ]
     if (rating is None) != withdraw:
         missing.append("--rating or --withdraw, one of the two")
+    if isinstance(rating, _Label) and not (sentence or item.startswith("statement:")):
+        raise click.UsageError("full, partial and no are labels of a --sentence; give --rating a number")
+    if item and sentence:
+        raise click.UsageError("--item or --sentence, not both")
     if missing:
         raise click.UsageError(f"give {', '.join(missing)}; or --list")
     assert query_id
@@ -70,21 +110,24 @@ def override(
     assert who
     assert why
     with trecexam.open_track(track) as opened:
-        done = opened.override(query_id, doc_id, rating, item=item, who=who, why=why)
+        done = opened.override(query_id, doc_id, rating, item=item, sentence=sentence, who=who, why=why)
         root, lock = opened.folder.root, opened.folder.lock_path
     # Item ids come from the bank, and the other person's words from a shared file.
     what = printable(f"{query_id} {doc_id}" + (f" {done.row.item_id}" if done.row.item_id else ""))
-    machine = "no rating" if done.machine is None else str(done.machine)
+    shown = _label if done.of_sentence else str
+    machine = (
+        f"no {'label' if done.of_sentence else 'rating'}" if done.machine is None else shown(done.machine)
+    )
     if not done.written:
         click.echo(f"{what}: {who} said so already", err=True)
         return 0
-    now = f"back to the grader's {machine}" if rating is None else f"{rating} ({done.row.who})"
+    now = f"back to the grader's {machine}" if rating is None else f"{shown(rating)} ({done.row.who})"
     click.echo(
         f"{what}: {now}" + ("" if rating is None else f" in place of the grader's {machine}"), err=True
     )
     if done.before is not None and done.before.who != done.row.who:
         click.echo(
-            printable(f"{done.before.who} had said {done.before.rating}: {done.before.why}")
+            printable(f"{done.before.who} had said {shown(done.before.rating)}: {done.before.why}")
             + "; both are kept in overrides.tsv, the last counts",
             err=True,
         )

@@ -25,6 +25,13 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 _NAMED = 20
 
 
+class _Others(click.Path):
+    """A file, or people."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if value == "people" else super().convert(value, param, ctx)
+
+
 @click.command(epilog="Example: trecexam support mytrack --citations all --truncate 400 -o support")
 @track_argument
 @click.option(
@@ -40,7 +47,11 @@ _NAMED = 20
 )
 @click.option("--labels", type=_FILE, metavar="FILE", help="Labels as in support.tsv in place of a grader's.")
 @click.option(
-    "--against", type=_FILE, metavar="FILE", help="Others, to compare with: counts by label, and kappa."
+    "--against",
+    type=_Others(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Others, to compare with: counts by label, and kappa. Or `people`: the grader's with those of "
+    "overrides.tsv.",
 )
 @click.option(
     "--by", type=click.Choice(["run", "query"]), default="run", help="A row for each [default: run]."
@@ -61,7 +72,7 @@ def support(
     citations: Any,
     truncate: int | None,
     labels: Path | None,
-    against: Path | None,
+    against: Path | str | None,
     by: str | None,
     output: Path | None,
     estimate: bool,
@@ -78,7 +89,7 @@ def support(
     twice. The grader is that of [support] in trecexam.toml; without that section, embeddings, which ask no
     model and see neither negations nor wrong numbers. With it, `trecexam watch` grades support, too.
 
-    With --against the table is of labels by those of that file.
+    With --against the table is of labels by those of that file, or by people's.
 
     Exit status: 0, or 1 when a line was not taken or grading ended early.
     """
@@ -124,6 +135,8 @@ def _say(done: SupportReport, output: Path | None) -> None:
         click.echo(f"not taken: {len(done.rejected) - _NAMED:,} more", err=True)
     if not done.graded.complete:
         click.echo(printable(f"ended early: {done.graded.why or 'stopped'}"), err=True)
+    for note in done.track.notes:
+        click.echo(printable(f"note: {note}"), err=True)
     for remark in done.remarks():
         click.echo(printable(remark), err=True)
     if done.usage is not None:

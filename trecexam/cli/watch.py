@@ -86,13 +86,14 @@ def watch(
     regrade = regrade or _may_regrade(track)
     if once:
         return _once(track, regrade=regrade, all_cells=all_cells)
-    with show.grading() as progress:
+    with show.grading("encoding", "encoded", "passages") as encoding, show.grading() as progress:
         daemon = Daemon(
             track,
             poll=poll,
             settle=settle,
             log=show.log,
             progress=progress,
+            encoding=show.steps(encoding),
             regrade=regrade,
             all_cells=all_cells,
             trust_code=trust_code,
@@ -135,11 +136,16 @@ def _once(root: Path, *, regrade: bool, all_cells: bool) -> int:
     stopped: list[bool] = []
     with (
         trecexam.open_track(root) as track,
+        show.grading("encoding", "encoded", "passages") as encoding,
         show.grading() as progress,
         signals(lambda: stopped.append(True)) as caught,
     ):
         update = track.update(
-            progress=progress, stop=lambda: bool(stopped), regrade=regrade, all_cells=all_cells
+            progress=progress,
+            stop=lambda: bool(stopped),
+            encoding=show.steps(encoding),
+            regrade=regrade,
+            all_cells=all_cells,
         )
     if caution := settings_caution(track.folder):
         click.echo(caution, err=True)

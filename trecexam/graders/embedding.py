@@ -159,12 +159,12 @@ def load_model(folder: Path, device: str | None, dtype: str | None = None) -> An
         ) from error
 
 
-def by_passages(cells: Iterable[Cell], limit: int) -> Iterator[list[Cell]]:
-    """Batches of cells with at most `limit` different passages each; order kept."""
+def by_passages(cells: Iterable[Cell], limit: int, *, most_cells: int | None = None) -> Iterator[list[Cell]]:
+    """Batches of cells with at most `limit` different passages each, and `most_cells` cells; order kept."""
     batch: list[Cell] = []
     texts: set[str] = set()
     for cell in cells:
-        if cell.text not in texts and len(texts) == limit:
+        if (cell.text not in texts and len(texts) == limit) or len(batch) == most_cells:
             yield batch
             batch, texts = [], set()
         texts.add(cell.text)

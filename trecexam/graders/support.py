@@ -20,6 +20,7 @@ from trecexam.graders.cut_points import CUT_POINTS, rating
 from trecexam.graders.embedding import EmbeddingGrader, by_passages
 from trecexam.graders.traits import traits_of
 from trecexam.graders.weights import OFFLINE_MODEL, embedding_folder
+from trecexam.graders.writing.base import naming
 
 #: The kind of items that are sentences of responses.
 STATEMENT = "statement"
@@ -30,6 +31,8 @@ WINDOW = 64
 #: From what is related on (a rating of 2) support is partial, from what is a perfect answer on (5) full: the
 #: cosines that `cut_points` linked to judgments of relevance on TREC DL 2019.
 SUPPORT_CUTS = (CUT_POINTS[1], CUT_POINTS[4])
+#: Sentences that are embedded at once: what was graded is stored after each batch.
+MOST_CELLS = 512
 _GRADERS = ("embedding", "openai", "causal", "seq2seq")
 
 
@@ -45,7 +48,9 @@ class SupportEmbedding(EmbeddingGrader):
         return {**own, "grader": "embedding-support", "window": WINDOW}
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
-        for batch in by_passages(cells, self.batch_size):
+        # Runs cite the same passages: one after the other, each passage's windows are embedded once.
+        together = sorted(cells, key=lambda cell: cell.text)
+        for batch in by_passages(together, self.batch_size, most_cells=MOST_CELLS):
             windows = {
                 text: dict.fromkeys((text, *segments(text, WINDOW))) for cell in batch for text in [cell.text]
             }
@@ -70,22 +75,19 @@ def create_support(settings: SupportSection, root: Path, ray: RaySection | None 
     if settings.name not in _GRADERS:
         hint = did_you_mean(settings.name, _GRADERS, f"known here: {', '.join(_GRADERS)}")
         raise GraderError(f"`name` in [support] is '{settings.name}', which grades no support; {hint}")
-    if settings.name == "embedding":
-        if settings.prompt is not None:
-            raise GraderError("`prompt` in [support] is not for `embedding`, which asks no model")
-        folder = embedding_folder(settings.model, settings.revision, root)
-        return SupportEmbedding(
-            folder,
-            settings.cut_points or SUPPORT_CUTS,
-            settings.device,
-            settings.batch_size,
-            model=settings.model or OFFLINE_MODEL,
-        )
-    own = settings.as_grader()
-    try:
-        grader = create(own.model_copy(update={"prompt": settings.prompt or PROMPT}), root, ray)
-    except GraderError as error:
-        raise GraderError(str(error).replace("[grader]", "[support]")) from None
+    if settings.name == "embedding" and settings.prompt is not None:
+        raise GraderError("`prompt` in [support] is not for `embedding`, which asks no model")
+    with naming("support"):
+        if settings.name == "embedding":
+            return SupportEmbedding(
+                embedding_folder(settings.model, settings.revision, root),
+                settings.cut_points or SUPPORT_CUTS,
+                settings.device,
+                settings.batch_size,
+                model=settings.model or OFFLINE_MODEL,
+            )
+        own = settings.as_grader().model_copy(update={"prompt": settings.prompt or PROMPT})
+        grader = create(own, root, ray)
     traits = traits_of(grader)
     if traits.item_kinds != {STATEMENT} or traits.scale.max_rating != Scale(2).max_rating:
         raise GraderError(

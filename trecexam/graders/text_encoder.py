@@ -31,13 +31,16 @@ class TextEncoder:
     Args:
         model: a folder (absolute or relative to `root`), a hub id, or None for the extra `offline`.
         root: of the track.
+        revision: of the hub id; None for the newest one that is here.
 
     Raises:
         GraderError: the model is not here and cannot be fetched.
     """
 
-    def __init__(self, model: str | None, root: Path, device: str | None = None) -> None:
-        self.folder = embedding_folder(model, None, root)
+    def __init__(
+        self, model: str | None, root: Path, device: str | None = None, revision: str | None = None
+    ) -> None:
+        self.folder = embedding_folder(model, revision, root)
         self.name = model or OFFLINE_MODEL
         self.device = device
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,19 @@ from trecexam.tables.text import plural, shorten_list
 _SAMPLE = 5
 
 
+class Gathered(NamedTuple):
+    """The queries that have a text and pooled passages, in bank order.
+
+    Attributes:
+        n_encoded: how many passages were encoded.
+        unusable: for how many ratings numbers are stored that can be no probabilities.
+    """
+
+    queries: tuple[PooledQueryToLearn, ...]
+    n_encoded: int
+    unusable: int
+
+
 def gather(
     track: LoadedTrack,
     vectors: TrackVectors,
@@ -28,8 +42,8 @@ def gather(
     *,
     grades: bool = True,
     progress: Encoded | None = None,
-) -> tuple[tuple[PooledQueryToLearn, ...], int]:
-    """The queries that have a text and pooled passages, in bank order, and how many passages were encoded.
+) -> Gathered:
+    """What a track has to learn from.
 
     Args:
         grades: whether the grader's ratings, where there are any, are features too; expected ones where it
@@ -67,7 +81,7 @@ def gather(
     )
     unparsed = track.config.scores.unparsed
     ratings = {query_id: cell_ratings(track.sheets[query_id], track.grades, unparsed) for query_id in texts}
-    graded = grades and any((of_query >= 0).any() for of_query in ratings.values())
+    graded = grades and any((of_query >= 0).any() for of_query, _ in ratings.values())
     queries = []
     for query_id, rows in texts.items():
         pooled = track.pool[query_id]
@@ -76,7 +90,7 @@ def gather(
         judged = {} if official is None else official.judged.get(query_id, {})
         judgments = np.array([judged.get(doc, np.nan) for doc in pooled.doc_ids], np.float64)
         in_pool = set(pooled.doc_ids)
-        rated = ratings[query_id]
+        rated, _ = ratings[query_id]
         features = (
             query_features(
                 vectors.of([asked[query_id]])[0],
@@ -106,7 +120,11 @@ def gather(
                 mean_ratings(rated),
             )
         )
-    return tuple(query for query in queries if len(query.rows)), n_encoded
+    return Gathered(
+        tuple(query for query in queries if len(query.rows)),
+        n_encoded,
+        sum(unusable for _, unusable in ratings.values()) if grades else 0,
+    )
 
 
 def odd_judgments(track: LoadedTrack, official: Official) -> Iterator[str]:

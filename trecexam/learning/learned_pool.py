@@ -20,11 +20,12 @@ from trecexam.learning.arithmetic.learning import Learned, Prediction, QueryPass
 from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
 from trecexam.learning.arithmetic.steps import C
 from trecexam.learning.encoding import Encoded, Encoder, TrackVectors
-from trecexam.learning.gather import gather, odd_judgments, odd_texts
+from trecexam.learning.gather import Gathered, gather, odd_judgments, odd_texts
 from trecexam.learning.peoples_labels import with_peoples_labels
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.loader import TrackLoader
 from trecexam.line.official import Official, official_judgments
+from trecexam.line.stored_grades import unusable_lines
 from trecexam.tables.text import plural, shorten_list
 from trecexam.track import TrackFolder
 
@@ -151,10 +152,11 @@ def gather_data(
             pools.append((other, _official(other, needed=True)))
             # Ratings of one grader say nothing about those of another.
             grades = grades and other.grader.identity == track.grader.identity
-        (queries, n_encoded), *rest = sides = _gathered(pools, encoder, progress, grades=grades)
-        if len({side[0].passages.features.shape[1] for side, _ in sides}) > 1:
-            (queries, n_encoded), *rest = _gathered(pools, encoder, progress, grades=False)
-    others = rest[0][0] if rest else ()
+        own, *rest = sides = _gathered(pools, encoder, progress, grades=grades)
+        if len({side.queries[0].passages.features.shape[1] for side in sides}) > 1:
+            own, *rest = _gathered(pools, encoder, progress, grades=False)
+    queries = own.queries
+    others = rest[0].queries if rest else ()
     own_texts = {track.query_texts[query.passages.query_id].strip() for query in queries}
     asked_here = frozenset(
         query.passages.query_id
@@ -163,6 +165,7 @@ def gather_data(
     )
     model = str(getattr(encoder, "name", "the encoder"))
     notes = [*([] if official is None else odd_judgments(track, official)), *odd_texts(track, queries, model)]
+    notes += unusable_lines(own.unusable + sum(of.unusable for of in rest))
     if source is not None:
         notes += _other_scale(queries, others, source)
     return LearningData(
@@ -170,7 +173,7 @@ def gather_data(
         tuple(query.passages for query in others),
         official,
         tuple(notes),
-        n_encoded + sum(n for _, n in rest),
+        own.n_encoded + sum(of.n_encoded for of in rest),
         {"model": getattr(encoder, "name", None), **encoder.identity},
         # Of each feature there are two columns.
         queries[0].passages.features.shape[1] > 12,
@@ -179,7 +182,7 @@ def gather_data(
 
 
 def track_encoder(track: LoadedTrack, model: str | None = None) -> TextEncoder:
-    """What a track's texts are encoded with.
+    """What a track's texts are encoded with: else than asked for, the embedding grader's own model.
 
     Args:
         model: as `encoder` of `learn_pool`.
@@ -188,8 +191,10 @@ def track_encoder(track: LoadedTrack, model: str | None = None) -> TextEncoder:
         GraderError: it is not installed.
     """
     settings = track.config.grader
-    own = settings.model if settings.name == "embedding" else None
-    return TextEncoder(model or track.config.learn.encoder or own, track.folder.root, settings.device)
+    model = model or track.config.learn.encoder
+    if model is None and settings.name == "embedding":
+        return TextEncoder(settings.model, track.folder.root, settings.device, settings.revision)
+    return TextEncoder(model, track.folder.root, settings.device)
 
 
 def _gathered(
@@ -198,7 +203,7 @@ def _gathered(
     progress: Encoded | None,
     *,
     grades: bool,
-) -> list[tuple[tuple[PooledQueryToLearn, ...], int]]:
+) -> list[Gathered]:
     return [
         gather(track, TrackVectors(track.folder.state, encoder), official, grades=grades, progress=progress)
         for track, official in pools

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from converters.errors import StoppedError
 from trecexam.errors import TrecexamError
-from trecexam.graders.text_encoder import TextEncoder
-from trecexam.learning.encoding import Encoder, TrackVectors
+from trecexam.learning.encoding import Encoded, Encoder, TrackVectors
+from trecexam.learning.learned_pool import track_encoder
 from trecexam.line.cell_order import ItemPlaces, item_places, places_by, ranks_items
 from trecexam.line.loaded import LoadedTrack
 
@@ -16,7 +16,10 @@ WORTH_ENCODING = 1_000
 
 
 def promising_places(
-    track: LoadedTrack, stop: Callable[[], bool] | None = None, encoder: Encoder | None = None
+    track: LoadedTrack,
+    stop: Callable[[], bool] | None = None,
+    progress: Encoded | None = None,
+    encoder: Encoder | None = None,
 ) -> ItemPlaces | None:
     """Items by falling cosine with the passage; None where the order of a passage's items does not matter.
 
@@ -25,17 +28,15 @@ def promising_places(
 
     Args:
         stop: asked while texts are encoded; True ends it.
-        encoder: None for what [learn] names, else the extra `offline`.
+        progress: called after each passage that is encoded.
+        encoder: None for `track_encoder`.
     """
     if not ranks_items(track) or not track.counts.missing:
         return None
     if track.counts.missing < WORTH_ENCODING:
         return item_places(track)
     try:
-        vectors = TrackVectors(
-            track.folder.state,
-            encoder or TextEncoder(track.config.learn.encoder, track.folder.root, track.config.grader.device),
-        )
+        vectors = TrackVectors(track.folder.state, encoder or track_encoder(track))
         texts = {
             query_id: [track.texts.get(doc_id, "") for doc_id in sheet.doc_ids]
             for query_id, sheet in track.sheets.items()
@@ -44,7 +45,7 @@ def promising_places(
         for query_id, of_query in texts.items():
             passages.setdefault(track.query_texts.get(query_id, ""), []).extend(of_query)
         items = {query_id: [item.text for item in sheet.items] for query_id, sheet in track.sheets.items()}
-        vectors.encode(passages, sorted(set().union(*items.values())), lambda done, of: _stopped(stop))
+        vectors.encode(passages, sorted(set().union(*items.values())), _stoppable(progress, stop))
     except (TrecexamError, StoppedError, ImportError):
         # Not installed (a model's folder may be here without torch), or not to be fetched: the order is a
         # matter of taste, grading is not.
@@ -57,11 +58,13 @@ def promising_places(
     }
 
 
-def _stopped(stop: Callable[[], bool] | None) -> None:
-    """Ends encoding.
+def _stoppable(progress: Encoded | None, stop: Callable[[], bool] | None) -> Encoded:
+    """Shows progress; raises `StoppedError` where encoding is to end."""
 
-    Raises:
-        StoppedError: it is to end.
-    """
-    if stop is not None and stop():
-        raise StoppedError
+    def encoded(done: int, of: int) -> None:
+        if stop is not None and stop():
+            raise StoppedError
+        if progress is not None:
+            progress(done, of)
+
+    return encoded

@@ -11,16 +11,18 @@ from trecexam.line.stored_grades import StoredGrades
 from trecexam.scores.ratings import MAX_RATING
 
 
-def cell_ratings(sheet: GradeSheet, grades: StoredGrades, unparsed: UnparsedPolicy) -> Floats:
+def cell_ratings(sheet: GradeSheet, grades: StoredGrades, unparsed: UnparsedPolicy) -> tuple[Floats, int]:
     """The grader's ratings without people's, shape (passages, items); -1 where there is none.
 
-    Where the grader gave probabilities, it is the expected rating: the sum of rating times probability.
+    Where the grader gave probabilities, it is the expected rating: the sum of rating times probability. For
+    how many something else is stored comes with them, see `Distributions`.
     """
     ratings = sheet.ratings(unparsed, human=False).ratings.astype(np.float64)
     if not grades.has_probabilities:
-        return ratings
-    expected = grades.distributions(sheet, read=True) @ np.arange(MAX_RATING + 1)
-    return np.where((ratings >= 0) & ~np.isnan(expected), expected, ratings)
+        return ratings, 0
+    distributions = grades.distributions(sheet, read=True)
+    expected = distributions.values @ np.arange(MAX_RATING + 1)
+    return np.where((ratings >= 0) & ~np.isnan(expected), expected, ratings), distributions.unusable
 
 
 def mean_ratings(ratings: Floats) -> Floats:

@@ -14,6 +14,7 @@ import converters
 from converters.errors import ConversionError
 from converters.lines import first_object, head, iter_objects
 from converters.nuggets import assigned_answer, has_nuggets
+from converters.rag_responses import read_responses
 from converters.ragval import AnswerRow, read_answers
 from converters.records import Response
 from converters.run import Run
@@ -168,7 +169,10 @@ def _responses(
     by_text: dict[str, str] = {}
     for query_id, text in query_texts.items():
         by_text.setdefault(text.strip(), query_id)
-    responses: list[Response] = list(converters.read(path, "responses"))
+    refused: list[ConversionError] = []
+    responses = list(read_responses(path, refused.append))
+    if not responses:
+        raise refused[0] if refused else ConversionError(path, None, "no responses in it")
     names = list(dict.fromkeys(response.run for response in responses))
     _one_run(path, names)
     by_prompt = any(not response.query_id for response in responses)
@@ -188,12 +192,12 @@ def _responses(
                 )
             response = response._replace(query_id=known_id)
         known.append(response)
-        if pool != "citations":
-            texts.update((passage.doc_id, passage.text) for passage in response_passages(response, unit=unit))
-        rows += response_ranking(response, pool, unit=unit)
+        passages = [] if pool == "citations" else response_passages(response, unit=unit)
+        texts.update(passages)
+        rows += response_ranking(response, pool, unit=unit, passages=passages)
     if not rows:
         raise ConversionError(path, None, 'no citations in it, and `pool` in [track] is "citations"')
-    return Dropped(_run_of(path, names, rows), texts, by_prompt, responses=tuple(known))
+    return Dropped(_run_of(path, names, rows), texts, by_prompt, (), tuple(refused), tuple(known))
 
 
 def _one_run(path: Path, names: Sequence[str]) -> None:

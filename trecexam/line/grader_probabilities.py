@@ -31,18 +31,13 @@ def grader_probabilities(track: LoadedTrack, queries: Sequence[QueryRatings]) ->
         doc_at = {doc_id: place for place, doc_id in enumerate(q.doc_ids)}
         items = track.bank.items[q.query_id]
         item_at = {item.item_id: place for place, item in enumerate(items)}
-        stated = np.full((*q.ratings.shape, RATINGS), np.nan)
+        stated, _ = track.grades.distributions(track.sheets[q.query_id])
         others = np.full((len(graders), *q.ratings.shape), MISSING, np.int8)
-        rows = track.grade_rows((q.query_id,))
+        rows = track.grade_rows((q.query_id,)) if graders else ()
         for item_id, cells in itertools.groupby(rows, key=lambda row: row["item_id"]):
             of_item = list(cells)
             docs = [doc_at[row["doc_id"]] for row in of_item]
-            for doc, row in zip(docs, of_item, strict=True):
-                if row["probabilities"] is not None:
-                    stated[doc, item_at[item_id]] = row["probabilities"]
-            if graders:
-                ratings = _ratings(track, graders, of_item)
-                others[:, docs, item_at[item_id]] = ratings
+            others[:, docs, item_at[item_id]] = _ratings(track, graders, of_item)
         query_overrides = track.overrides.queries.get(q.query_id)
         for (doc_id, item_id), rating in (query_overrides.cells if query_overrides else {}).items():
             place = doc_at[doc_id], item_at[item_id]

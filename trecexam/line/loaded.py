@@ -176,9 +176,16 @@ class LoadedTrack(TrackInputs):
         return self.grades.rows(self.sheets, self.overrides.ratings, query_ids)
 
     def override_summary(self) -> dict[str, Any]:
-        """How many cells and passages people rated, and who did."""
-        who = sorted({row.who for row in self.overrides.ratings.values()})
-        return {"cells": self.counts.human_cells, "passages": self.counts.human_passages, "who": who}
+        """How many cells, passages, and citations of responses ("support") people rated, and who did."""
+        rows = (*self.overrides.ratings.values(), *self.overrides.support.values())
+        who = sorted({row.who for row in rows})
+        of_support = self.support.counts["by_people"] if self.support and self.support.human else 0
+        return {
+            "cells": self.counts.human_cells,
+            "passages": self.counts.human_passages,
+            **({"support": of_support} if of_support else {}),
+            "who": who,
+        }
 
 
 def _digest(content: Any) -> str:

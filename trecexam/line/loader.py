@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from converters.records import HumanRating
 from trecexam.config import TrackConfig
 from trecexam.graders import Grader
 from trecexam.graders.support import create_support
 from trecexam.graders.traits import GraderTraits
+from trecexam.graders.writing.base import naming
 from trecexam.line.cell_order import ItemPlaces
 from trecexam.line.derived import DerivedValues
 from trecexam.line.grading import Graded, Grading, Progress
@@ -27,6 +29,7 @@ from trecexam.line.store import GradeStore
 from trecexam.line.stored_grades import StoredGrades
 from trecexam.line.stored_sheets import sheets_of, with_new_grades
 from trecexam.line.support import SupportCells, load_support, statements_of, with_codes
+from trecexam.line.support_overrides import is_of_statement, resolve_support
 from trecexam.line.texts import Texts
 from trecexam.line.track_grader import TrackGrader
 from trecexam.line.track_pool import track_pool
@@ -38,16 +41,23 @@ class TrackLoader:
     """Loads one track. Use it as a context manager: it holds the store open."""
 
     def __init__(
-        self, folder: TrackFolder, grader: Grader | None = None, *, share_with: Sequence[TrackLoader] = ()
+        self,
+        folder: TrackFolder,
+        grader: Grader | None = None,
+        *,
+        support_grader: Grader | None = None,
+        share_with: Sequence[TrackLoader] = (),
     ) -> None:
         """A loader of this track.
 
         Args:
             grader: in place of the one that its settings name.
+            support_grader: in place of the one that [support] names.
             share_with: loaders of the same folder with other graders; what they read is not read again.
         """
         self.folder = folder
         self.track_grader = TrackGrader(folder, grader)
+        self._support_grader = support_grader
         self._share_with = share_with
         self._store: GradeStore | None = None
         self._sheets: Mapping[str, GradeSheet] = {}
@@ -187,7 +197,17 @@ class TrackLoader:
         # Otherwise Arrow keeps what the pool was made with, twice what all runs take, for a while.
         pa.default_memory_pool().release_unused()
         shown, best = self.folder.shown(self.folder.overrides()), self.traits.scale.max_rating
-        overrides = resolve(inputs.human, shown, inputs.bank, pool.doc_ids, pool.keys, best)
+        support = self._support(inputs) if select_runs is None else None
+        others: list[tuple[int, HumanRating]] = []
+        of_support: list[tuple[int, HumanRating]] = []
+        for row in inputs.human:
+            (of_support if is_of_statement(row[1], inputs.bank) else others).append(row)
+        overrides = resolve(others, shown, inputs.bank, pool.doc_ids, pool.keys, best)
+        if of_support:
+            statements, texts = ((), {}) if support is None else (support.statements, support.texts)
+            citing = ((statement.item, statement.doc_ids) for statement in statements)
+            overrides = overrides.with_support(resolve_support(of_support, shown, citing, texts))
+            support = None if support is None else replace(support, human=overrides.support)
         grades = StoredGrades(self.store, self.grader, self.track_grader.kept_codes)
         self._sheets = sheets_of(self._sheets, grades, inputs.bank, pool, overrides)
         return LoadedTrack(
@@ -205,13 +225,14 @@ class TrackLoader:
             grades=grades,
             evaluated=self._evaluated,
             kept=self._kept,
-            support=self._support(inputs) if select_runs is None else None,
+            support=support,
         )
 
     @cached_property
     def support_grader(self) -> Grader:
         """Who says whether cited passages support what cites them."""
-        return create_support(self.folder.config.support, self.folder.root, self.folder.config.ray)
+        config = self.folder.config
+        return self._support_grader or create_support(config.support, self.folder.root, config.ray)
 
     def _support(self, inputs: TrackInputs) -> SupportCells | None:
         if not self.config.grades_support:
@@ -269,7 +290,9 @@ class TrackLoader:
         if track.support is None:
             return track, Graded(0)
         missing = list(track.support.missing())
-        outcome = self.support_grading.run_cells(missing, len(missing), progress, stop)
+        with naming("support"):
+            outcome = self.support_grading.run_cells(missing, len(missing), progress, stop)
+        outcome = outcome._replace(why=outcome.why.replace("[grader]", "[support]"))
         support = with_codes(track.support, StoredGrades(self.store, self.support_grader))
         return self._followed(track, replace(track, support=support)), outcome
 

@@ -11,15 +11,15 @@ from trecexam.bank.model import Bank, item_digest, passage_digest
 from trecexam.files.stamps import Rejected
 
 COUNTS, REPLACED, WITHDRAWN, NOT_POOLED, REFUSED = "counts", "replaced", "withdrawn", "not pooled", "refused"
-RETIRED = "retired"
+RETIRED, NOT_CITED = "retired", "not cited"
 
 
 class Decision(NamedTuple):
     """A line of overrides.tsv, and what became of it.
 
     `state` is "counts"; "replaced" by a later line; "withdrawn", as the person said; "not pooled", where the
-    passage is not in the pool now; "retired", where the item is, or all items of the query; or "refused",
-    with a row in rejected.tsv.
+    passage is not in the pool now; "not cited", where no response has the sentence with this citation now;
+    "retired", where the item is, or all items of the query; or "refused", with a row in rejected.tsv.
     """
 
     line: int
@@ -55,12 +55,24 @@ class Overrides:
             same text too.
         decisions: every line that could be read, in the file's order.
         rejected: the lines that were refused, with reasons.
+        support: likewise, the labels that count of sentences with passages that they cite.
     """
 
     queries: Mapping[str, QueryOverrides] = field(default_factory=dict)
     ratings: Mapping[tuple[str, str, str], HumanRating] = field(default_factory=dict)
     decisions: tuple[Decision, ...] = ()
     rejected: tuple[Rejected, ...] = ()
+    support: Mapping[tuple[str, str, str], HumanRating] = field(default_factory=dict)
+
+    def with_support(self, support: Overrides) -> Overrides:
+        """These, and people's labels of sentences with what they cite."""
+        return Overrides(
+            self.queries,
+            self.ratings,
+            tuple(sorted((*self.decisions, *support.decisions), key=lambda decision: decision.line)),
+            (*self.rejected, *support.rejected),
+            support.ratings,
+        )
 
 
 def resolve(

@@ -37,23 +37,27 @@ def without_probabilities(track: LoadedTrack, measures: Iterable[str | Measure])
     """A line on ratings of the grader that are certain, where these measures look at their probabilities."""
     names = needing(track, measures)
     counts = [_of_query(track, query_id)[1] for query_id in track.bank.query_ids] if names else []
-    certain, rated = sum(certain for certain, _ in counts), sum(rated for _, rated in counts)
+    certain, unusable, rated = (sum(of) for of in zip(*counts, strict=True)) if counts else (0, 0, 0)
     if not certain:
         return ()
+    odd = f" ({unusable:,} have numbers stored that can be none)" if unusable else ""
     return (
-        f"{certain:,} of the grader's {rated:,} ratings have no probabilities, and count as certain in "
+        f"{certain:,} of the grader's {rated:,} ratings have no probabilities{odd}, and count as certain in "
         f"{', '.join(names)}",
     )
 
 
-def _of_query(track: LoadedTrack, query_id: str) -> tuple[QueryRatings, tuple[int, int]]:
+def _of_query(track: LoadedTrack, query_id: str) -> tuple[QueryRatings, tuple[int, int, int]]:
+    """Its ratings; how many of the grader's are certain, for how many of these something else is stored, and
+    how many there are.
+    """
     sheet = track.sheets[query_id]
     return track.kept.get(f"probable {query_id}", sheet.digest, lambda: _read(track, sheet))
 
 
-def _read(track: LoadedTrack, sheet: GradeSheet) -> tuple[QueryRatings, tuple[int, int]]:
+def _read(track: LoadedTrack, sheet: GradeSheet) -> tuple[QueryRatings, tuple[int, int, int]]:
     (q,) = track.ratings([sheet.query_id])
-    stated = track.grades.distributions(sheet, read=True)
+    stated, unusable = track.grades.distributions(sheet, read=True)
     graded = sheet.codes >= 0
     stated[~graded] = np.nan
     columns = {item.item_id: column for column, item in enumerate(sheet.items)}
@@ -61,4 +65,8 @@ def _read(track: LoadedTrack, sheet: GradeSheet) -> tuple[QueryRatings, tuple[in
         cell = sheet.row_of[doc_id], columns[item_id]
         stated[cell], graded[cell] = np.nan, False
     unknown = np.isnan(stated).any(axis=2)
-    return with_probabilities(q, stated), (int((graded & unknown).sum()), int(graded.sum()))
+    return with_probabilities(q, stated), (
+        int((graded & unknown).sum()),
+        unusable,
+        int(graded.sum()),
+    )

@@ -231,6 +231,12 @@ class GradeStore(StoreConnection):
         passages, codes, answers = zip(*rows, strict=True)
         return ItemGrades(item_id, np.array(passages, np.int64), np.array(codes, np.int8), answers)
 
+    def coded_answers(self, grader_id: int) -> Iterator[tuple[int, int, int, str]]:
+        """(item id, passage id, code, raw answer) of every grade that this grader gave; see `ItemGrades`."""
+        query = f"SELECT item_id, passage_id, {_CODE}, answer FROM grade WHERE grader_id = ?"
+        with self._errors():
+            yield from self._db.execute(query, (grader_id,))
+
     def answers(self, grader_id: int, item_id: int) -> Mapping[int, GradeRow]:
         """passage id -> the whole grade, raw answer too, of every grade on this item."""
         with self._errors():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,12 +18,33 @@ from trecexam.graders.traits import traits_of
 from trecexam.line.kept_codes import KeptCodes, cells_token
 from trecexam.line.sheets import CODES, ERROR, MISSING, UNPARSED, GradeSheet
 from trecexam.line.store import GradeRow, GradeStore, ItemGrades
+from trecexam.scores.expected import usable
 from trecexam.scores.ratings import MAX_RATING
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Codes = NDArray[np.int8]
+
+
+class Distributions(NamedTuple):
+    """How probable each rating of a query's cells is.
+
+    Attributes:
+        values: the probabilities of the ratings 0..5, shape (n_docs, n_items, 6), in the order of the sheet;
+            NaN where there are none.
+        unusable: how many cells have numbers stored that can be none, see `usable`; they count as none.
+    """
+
+    values: NDArray[np.float64]
+    unusable: int
+
+
+def unusable_lines(n: int) -> tuple[str, ...]:
+    """A line on so many cells with numbers that can be no probabilities; none where there are none."""
+    what = "stored as probabilities cannot be any (six numbers from 0 on, not all 0), and count as none"
+    return (f"{plural(n, 'row')} {what}",) if n else ()
 
 
 class StoredGrades:
@@ -37,7 +58,7 @@ class StoredGrades:
         self.store = store
         self._kept = kept
         self._grader = grader
-        self._identity = grader.identity
+        self.identity = grader.identity
         traits = traits_of(grader)
         self._read = traits.read if traits.free_text else None
         self._probabilities = traits.probabilities
@@ -45,7 +66,7 @@ class StoredGrades:
     @property
     def grader_id(self) -> int | None:
         """The grader's row in the store; None where it never graded here."""
-        return self.store.grader_id(identity_digest(self._identity))
+        return self.store.grader_id(identity_digest(self.identity))
 
     def codes(self, cells: Sequence[tuple[Sequence[str | None], Sequence[Item]]]) -> list[Codes]:
         """The codes of each query's cells, see `GradeSheet`.
@@ -83,6 +104,35 @@ class StoredGrades:
                 codes = self._codes_of(cells[place][1][column], grades)
                 matrices[place][:, column] = _looked_up(passages[place], grades.passage_ids, codes)
         return matrices
+
+    def codes_of_pairs(self, pairs: Sequence[tuple[str, Item]]) -> list[int]:
+        """As `codes`, of cells that make no matrix: passages' texts, each with an item."""
+        grader_id = self.grader_id
+        if grader_id is None or not pairs:
+            return [MISSING] * len(pairs)
+        texts = list(dict.fromkeys(text for text, _ in pairs))
+        passages = dict(
+            zip(texts, self.store.passage_ids([passage_digest(text) for text in texts]), strict=True)
+        )
+        items = self.store.item_ids([asked_digest(item) for _, item in pairs])
+        stored: dict[tuple[int | None, int | None], tuple[int, str]] = {
+            (item, passage): (code, answer)
+            for item, passage, code, answer in self.store.coded_answers(grader_id)
+        }
+        # Models say the same few things again and again; how they are read hangs on no more of an item.
+        known: dict[tuple[str, tuple[str, ...]], int] = {}
+        codes = []
+        for (text, item), row in zip(pairs, items, strict=True):
+            graded = stored.get((row, passages[text]))
+            code = MISSING if graded is None else graded[0]
+            if graded is not None and self._read is not None and code >= UNPARSED:
+                key = graded[1], item.gold_answers
+                if key not in known:
+                    rating, status = self._read(item, graded[1])
+                    known[key] = CODES[status] if rating is None else rating
+                code = known[key]
+            codes.append(code)
+        return codes
 
     def _codes_of(self, item: Item, grades: ItemGrades) -> Codes:
         """The codes of one item's answers as they are read now."""
@@ -138,19 +188,16 @@ class StoredGrades:
                 reason = next((grade.answer for grade in answers if grade.status == "error"), "")
                 yield item, reason, int(failed[column])
 
-    def distributions(self, sheet: GradeSheet, *, read: bool = False) -> NDArray[np.float64]:
-        """The stored probabilities of the ratings 0..5 of the query's cells; NaN where there are none.
+    def distributions(self, sheet: GradeSheet, *, read: bool = False) -> Distributions:
+        """The stored probabilities of the ratings 0..5 of the query's cells.
 
         Args:
             read: take those that the grader reads from its stored answers, where it does that.
-
-        Returns:
-            Shape (n_docs, n_items, 6), in the order of `sheet`.
         """
         chances = np.full((*sheet.codes.shape, MAX_RATING + 1), np.nan)
         grader_id = self.grader_id
         if grader_id is None:
-            return chances
+            return Distributions(chances, 0)
         passages = self._passage_rows([(sheet.texts, sheet.items)])[0].tolist()
         item_rows = self.store.item_ids([asked_digest(item) for item in sheet.items])
         if read and self._probabilities is not None:
@@ -160,15 +207,23 @@ class StoredGrades:
                 given = np.vstack([self._probabilities(grades.answers), np.full(MAX_RATING + 1, np.nan)])
                 at = {passage: place for place, passage in enumerate(grades.passage_ids.tolist())}
                 chances[:, places[grades.item_id]] = given[[at.get(passage, -1) for passage in passages]]
-            return chances
+            return Distributions(chances, 0)
+        stored = np.zeros(sheet.codes.shape, np.bool_)
         for column, item in enumerate(item_rows):
             answers = {} if item is None else self.store.answers(grader_id, item)
             for row, passage in enumerate(passages):
                 grade = answers.get(passage)
                 # A grader of users' own may have stored anything.
-                if grade is not None and len(grade.probabilities or ()) == MAX_RATING + 1:
-                    chances[row, column] = grade.probabilities
-        return chances
+                if grade is not None and grade.probabilities is not None:
+                    whole = len(grade.probabilities) == MAX_RATING + 1
+                    chances[row, column] = grade.probabilities if whole else np.inf
+                    stored[row, column] = True
+        good = usable(chances)
+        chances[~good] = np.nan
+        total = chances.sum(axis=2, keepdims=True)
+        # Rounding is left as it is.
+        np.divide(chances, total, out=chances, where=np.abs(total - 1) > 1e-6)
+        return Distributions(chances, int((stored & ~good).sum()))
 
     def rows(
         self,
@@ -231,13 +286,13 @@ class StoredGrades:
         return tuple(sorted({self._prompt(kind) for kind in {item.kind for item in items}} - {""}))
 
     def _named(self, model: str | None) -> str:
-        return str(model or self._identity.get("model") or self._identity.get("grader") or "")
+        return str(model or self.identity.get("model") or self.identity.get("grader") or "")
 
     def _prompt(self, kind: str) -> str:
-        for prompt in self._identity.get("prompts", ()):
+        for prompt in self.identity.get("prompts", ()):
             if prompt["asks"] == kind:
                 return str(prompt["name"])
-        return str(self._identity.get("prompt") or "")
+        return str(self.identity.get("prompt") or "")
 
     def _model_and_prompt(self) -> tuple[str | None, str | None]:
         """What the grader is called where its identity does not say it."""

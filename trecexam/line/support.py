@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from converters.records import Item, Response
+from converters.records import HumanRating, Item, Response
 from trecexam.files.stamps import Rejected
 from trecexam.graders.base import Cell
 from trecexam.graders.support import STATEMENT
@@ -22,6 +22,8 @@ from trecexam.scores.values import MeasureValues
 
 #: The code of a citation whose passage has no text.
 NO_TEXT = -5
+#: How the item ids of statements begin.
+PREFIX = "statement:"
 
 
 class Statement(NamedTuple):
@@ -41,6 +43,34 @@ class Statement(NamedTuple):
     doc_ids: tuple[str, ...]
     citations: int
     out_of_range: int
+
+    @property
+    def item(self) -> Item:
+        """The sentence as an item; its id is made of its text, so that it tells no run."""
+        digest = hashlib.sha256(self.text.encode(errors="surrogatepass")).hexdigest()
+        return Item(self.query_id, f"{PREFIX}{digest[:16]}", self.text, STATEMENT)
+
+
+class SupportPair(NamedTuple):
+    """A sentence with a passage that it cites, whichever responses to the query have both.
+
+    Attributes:
+        doc_id: the first of the passages with this text; `passage` is the text, None where there is none.
+        machine: the grader's code alone; `code` is what counts.
+        places: of the responses' sentences among `SupportCells.statements`.
+    """
+
+    item: Item
+    doc_id: str
+    passage: str | None
+    machine: int
+    code: int
+    places: tuple[int, ...]
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """(query_id, doc_id, item_id), as in overrides.tsv."""
+        return self.item.query_id, self.doc_id, self.item.item_id
 
 
 def statements_of(
@@ -65,33 +95,92 @@ class SupportCells:
 
     Attributes:
         statements: by run, in each file's order.
-        codes: of each statement, the codes of its `doc_ids`: 0 none, 1 partial, 2 full support, or those of
-            `trecexam.line.sheets`, or `NO_TEXT`.
+        machine: of each statement, the grader's codes of its `doc_ids`: 0 none, 1 partial, 2 full support, or
+            those of `trecexam.line.sheets`, or `NO_TEXT`.
         texts: doc_id -> text of the cited passages that have one.
         citations: "first" or "all".
+        grades: what the grader of support wrote, as it is stored.
         rejected: passage lines that were not taken.
+        human: (query_id, doc_id, item_id) -> the label of a person that counts there.
     """
 
     statements: tuple[Statement, ...]
-    codes: tuple[tuple[int, ...], ...]
+    machine: tuple[tuple[int, ...], ...]
     texts: Mapping[str, str]
     citations: Literal["first", "all"]
+    grades: StoredGrades
     rejected: tuple[Rejected, ...] = ()
+    human: Mapping[tuple[str, str, str], HumanRating] = field(default_factory=dict)
+
+    @cached_property
+    def codes(self) -> tuple[tuple[int, ...], ...]:
+        """The codes that count: as `machine`, with people's labels in the grader's place."""
+        if not self.human:
+            return self.machine
+        return tuple(
+            tuple(
+                code if row is None or row.rating is None else row.rating
+                for row, code in zip(self.human_rows(place), codes, strict=True)
+            )
+            for place, codes in enumerate(self.machine)
+        )
+
+    def human_rows(self, place: int) -> tuple[HumanRating | None, ...]:
+        """People's labels of what a statement cites, None where there is none."""
+        statement = self.statements[place]
+        if not self.human:
+            return (None,) * len(statement.doc_ids)
+        item_id = statement.item.item_id
+        return tuple(self.human.get((statement.query_id, doc_id, item_id)) for doc_id in statement.doc_ids)
 
     @cached_property
     def digest(self) -> str:
-        """Equal exactly when statements and codes are."""
-        return hashlib.sha256(repr((self.statements, self.codes)).encode(errors="surrogatepass")).hexdigest()
+        """Equal exactly when statements, codes and people's labels are."""
+        human = (self.machine, sorted(self.human.items())) if self.human else ()
+        content = repr((self.statements, self.codes, *human))
+        return hashlib.sha256(content.encode(errors="surrogatepass")).hexdigest()
+
+    @cached_property
+    def pairs(self) -> tuple[SupportPair, ...]:
+        """What a person can label: each sentence with each passage, once for all responses to a query."""
+        places: dict[tuple[str, str, str | None, str], list[tuple[int, int]]] = {}
+        for place, statement in enumerate(self.statements):
+            for column, doc_id in enumerate(statement.doc_ids):
+                text = self.texts.get(doc_id)
+                key = statement.query_id, statement.text, text, doc_id if text is None else ""
+                places.setdefault(key, []).append((place, column))
+        return tuple(
+            SupportPair(
+                self.statements[place].item,
+                self.statements[place].doc_ids[column],
+                passage,
+                self.machine[place][column],
+                self.codes[place][column],
+                tuple(dict.fromkeys(each for each, _ in alike)),
+            )
+            for (_, _, passage, _), alike in places.items()
+            for place, column in alike[:1]
+        )
+
+    @cached_property
+    def counts(self) -> Mapping[str, int]:
+        """How many `pairs` there are (`cells`), `graded`, labelled `by_people`, and with `no_text`."""
+        return {
+            "cells": len(self.pairs),
+            "graded": sum(pair.machine >= 0 for pair in self.pairs),
+            "by_people": sum(pair.key in self.human for pair in self.pairs),
+            "no_text": sum(pair.passage is None for pair in self.pairs),
+        }
 
     def missing(self) -> Iterator[Cell]:
         """Every pair with a text and without a grade; equal ones once."""
         asked: set[tuple[str, str]] = set()
-        for statement, codes in zip(self.statements, self.codes, strict=True):
+        for statement, codes in zip(self.statements, self.machine, strict=True):
             for doc_id, code in zip(statement.doc_ids, codes, strict=True):
                 if code != MISSING or (statement.text, self.texts[doc_id]) in asked:
                     continue
                 asked.add((statement.text, self.texts[doc_id]))
-                yield Cell(statement.query_id, "", doc_id, self.texts[doc_id], _item(statement))
+                yield Cell(statement.query_id, "", doc_id, self.texts[doc_id], statement.item)
 
     def weights(self, place: int) -> tuple[float, ...]:
         """The weights of a statement's citations that are looked at, as `support_scores` takes them."""
@@ -133,22 +222,19 @@ def load_support(
     cited = {doc_id for statement in statements for doc_id in statement.doc_ids}
     known, rejected = texts.of(cited) if cited and texts.has_source else ({}, ())
     known = {doc_id: known[doc_id] for doc_id in cited & known.keys() if known[doc_id].strip()}
-    cells = SupportCells(statements, (), known, citations, rejected)
+    cells = SupportCells(statements, (), known, citations, grades, rejected)
     return with_codes(cells, grades)
 
 
 def with_codes(cells: SupportCells, grades: StoredGrades) -> SupportCells:
-    """The same cells with the codes that the store has now."""
-    of_text: dict[str, tuple[Statement, dict[str, None]]] = {}
+    """The same cells with the grader's codes that the store has now."""
+    pairs: dict[tuple[str, str], Item] = {}
     for statement in cells.statements:
-        passages = (cells.texts[doc_id] for doc_id in statement.doc_ids if doc_id in cells.texts)
-        of_text.setdefault(statement.text, (statement, {}))[1].update(dict.fromkeys(passages))
-    asked = [(tuple(passages), (_item(statement),)) for statement, passages in of_text.values() if passages]
-    code_of = {
-        (item.text, passage): int(code)
-        for (passages, (item,)), matrix in zip(asked, grades.codes(asked), strict=True)
-        for passage, code in zip(passages, matrix[:, 0], strict=True)
-    }
+        for doc_id in statement.doc_ids:
+            if doc_id in cells.texts:
+                pairs.setdefault((statement.text, cells.texts[doc_id]), statement.item)
+    of_pairs = grades.codes_of_pairs([(passage, item) for (_, passage), item in pairs.items()])
+    code_of = dict(zip(pairs, of_pairs, strict=True))
     codes = tuple(
         tuple(
             code_of[statement.text, cells.texts[doc_id]] if doc_id in cells.texts else NO_TEXT
@@ -156,12 +242,7 @@ def with_codes(cells: SupportCells, grades: StoredGrades) -> SupportCells:
         )
         for statement in cells.statements
     )
-    return SupportCells(cells.statements, codes, cells.texts, cells.citations, cells.rejected)
-
-
-def _item(statement: Statement) -> Item:
-    item_id = f"{statement.run}/{statement.query_id}/{statement.place}"
-    return Item(statement.query_id, item_id, statement.text, STATEMENT)
+    return replace(cells, machine=codes, grades=grades)
 
 
 def count_codes(codes: Collection[int]) -> dict[str, int]:

@@ -149,9 +149,12 @@ class Outputs:
         return None
 
     def counted_grades(self, identity: Mapping[str, Any]) -> int:
-        """How many cells of the grader with this identity had a grade when `out/` was written."""
+        """How many cells of the grader with this identity, of support too, had a grade in `out/`."""
         try:
             manifest = json.loads((self.folder.out / MANIFEST).read_bytes())
+            support = manifest.get("support")
+            if support is not None and identity_json(support["grader"]) == identity_json(identity):
+                return int(support["graded"])
             counts = manifest["counts"]
             graded = sum(counts[status] for status in ("ok", "unparsed", "refused", "error"))
             return graded if identity_json(manifest["grader"]) == identity_json(identity) else 0
@@ -161,8 +164,8 @@ class Outputs:
     def stored_grades(self, grader: str) -> int:
         """How many grades of the grader with this digest the store had after the last complete update."""
         try:
-            noted, count = json.loads(self._memory.read_bytes())["stored"]
-            return int(count) if noted == grader else 0
+            stored = json.loads(self._memory.read_bytes())["stored"]
+            return int(dict(zip(stored[::2], stored[1::2], strict=True)).get(grader, 0))
         except (OSError, ValueError, KeyError, TypeError):
             return 0
 
@@ -172,12 +175,12 @@ class Outputs:
         runs: int,
         counts: Counts,
         rejected: tuple[Rejected, ...],
-        stored: tuple[str, int] | None,
+        stored: Sequence[str | int],
     ) -> None:
         """Notes that the outputs are up to date with these inputs.
 
         Args:
-            stored: the digest of a grader that costs, and how many of its grades are stored.
+            stored: the digest of each grader that costs, then how many of its grades are stored.
         """
         memory = {
             "seen": seen,
@@ -262,7 +265,7 @@ class Outputs:
         hashes: dict[str, str],
         partial: PartialStanding | None,
     ) -> dict[str, Any]:
-        left_out = count_left_out(track)
+        left_out, support = count_left_out(track), track.support
         return {
             "complete": partial is None,
             **({} if partial is None else {"partial": partial.as_json()}),
@@ -278,6 +281,7 @@ class Outputs:
                 **asdict(track.counts),
             },
             **({} if usage is None else {"usage": usage}),
+            **({} if support is None else {"support": {"grader": support.grades.identity, **support.counts}}),
             "unparsed_policy": track.config.scores.unparsed,
             "inputs": track.digests,
             "outputs": hashes,

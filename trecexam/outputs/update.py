@@ -18,7 +18,9 @@ from trecexam.errors import StoreError, TrecexamError
 from trecexam.features.learn.learn import learn
 from trecexam.features.partial.partial import partial_standing
 from trecexam.files.stamps import fingerprint
-from trecexam.graders.base import identity_digest, identity_json
+from trecexam.graders.base import Grader, identity_digest, identity_json
+from trecexam.graders.traits import traits_of
+from trecexam.learning.encoding import Encoded
 from trecexam.learning.promise import promising_places
 from trecexam.line.cell_order import ItemPlaces, is_useful, left_out_cautions
 from trecexam.line.evaluation import official_values, rubric_values
@@ -42,6 +44,7 @@ def update(
     stop: Callable[[], bool] | None = None,
     hold: Collection[Path] = (),
     *,
+    encoding: Encoded | None = None,
     regrade: bool = False,
     all_cells: bool = False,
 ) -> Update:
@@ -51,6 +54,7 @@ def update(
         progress: called after each graded batch.
         stop: asked between batches, and while large files are read; True ends the grading early.
         hold: run files that are being written now.
+        encoding: called after each passage that is encoded, where the order of cells asks for that.
         regrade: cells that were graded once may be graded again, by a grader that costs, where the store is
             gone or an older one.
         all_cells: grades the cells that `stop` in [cells] leaves out, too.
@@ -85,7 +89,7 @@ def update(
             track = loader.load(hold)
     except StoppedError:
         return Update(True, 0, 0, Counts(), (), complete=False, written=())
-    places = promising_places(track, stop)
+    places = promising_places(track, stop, encoding)
     along = _AlongTheWay(loader, outputs, track, places, progress)
     track, outcome = loader.grade(track, along.progress, stop, places=places, all_cells=all_cells)
     if outcome.complete and track.support is not None:
@@ -106,7 +110,7 @@ def update(
     if learned:
         outputs.renew_page(track, rejected)
     if outcome.complete:
-        stored = None if loader.traits.meter is None else _stored(loader)
+        stored = [value for grader in _metered(loader) for value in _stored(loader, grader)]
         outputs.remember(seen, len(track.runs), track.counts, rejected, stored)
     with contextlib.suppress(OSError, AttributeError):
         # What was freed goes back to the system (glibc): a daemon may rest for hours.
@@ -194,22 +198,26 @@ def _not_collected() -> Iterator[None]:
 
 
 def lost_grades(loader: TrackLoader) -> int:
-    """How many cells a grader that costs had graded, of which the store has no grade any more.
+    """How many cells graders that cost had graded, of support too, of which the store has no grade any more.
 
     Of an empty store that is by what is in `out/`, of others by how many it had after the last update.
     """
-    if loader.traits.meter is None:
-        return 0
-    outputs = Outputs(loader.folder)
-    if loader.store.is_empty():
-        return outputs.counted_grades(loader.grader.identity)
-    grader, count = _stored(loader)
-    return max(0, outputs.stored_grades(grader) - count)
+    graders, outputs = _metered(loader), Outputs(loader.folder)
+    if graders and loader.store.is_empty():
+        return sum(outputs.counted_grades(grader.identity) for grader in graders)
+    stored = (_stored(loader, grader) for grader in graders)
+    return sum(max(0, outputs.stored_grades(digest) - count) for digest, count in stored)
 
 
-def _stored(loader: TrackLoader) -> tuple[str, int]:
+def _metered(loader: TrackLoader) -> list[Grader]:
+    """The track's graders that cost: who grades the pool, and who grades support."""
+    graders = [loader.grader, *([loader.support_grader] if loader.config.grades_support else [])]
+    return [grader for grader in graders if traits_of(grader).meter is not None]
+
+
+def _stored(loader: TrackLoader, grader: Grader) -> tuple[str, int]:
     """The grader, and how many grades of its the store has."""
-    digest = identity_digest(loader.grader.identity)
+    digest = identity_digest(grader.identity)
     grader_id = loader.store.grader_id(digest)
     return digest.hex(), 0 if grader_id is None else loader.store.count(grader_id)
 

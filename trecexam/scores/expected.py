@@ -12,23 +12,28 @@ from trecexam.scores.ratings import MAX_RATING, QueryRatings
 Floats = NDArray[np.float64]
 
 
+def usable(stated: Floats) -> NDArray[np.bool_]:
+    """Which rows (along the last axis) are probabilities on some scale: none negative, the sum above 0."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        whole = stated.sum(axis=-1)
+    return np.asarray((stated >= 0).all(axis=-1) & np.isfinite(whole) & (whole > 0))
+
+
 def with_probabilities(q: QueryRatings, stated: Floats) -> QueryRatings:
     """The same ratings with the probabilities of all of them, see `QueryRatings.at_least`.
 
     Args:
-        stated: the probabilities of the ratings 0..5, shape (n_docs, n_items, 6), on any scale that adds up
-            to more than 0; NaN where a rating is certain, which it also is with a negative or infinite one.
-            Where there is no rating it is not looked at.
+        stated: the probabilities of the ratings 0..5, shape (n_docs, n_items, 6), on any scale; a rating is
+            certain where they are not `usable`, as where they are NaN. Where there is no rating they are not
+            looked at.
 
     Raises:
         ValueError: another shape.
     """
-    with np.errstate(over="ignore", invalid="ignore"):
-        whole = stated.sum(axis=-1, keepdims=True)
-    possible = (stated >= 0).all(axis=-1, keepdims=True) & np.isfinite(whole)
-    known = possible & (whole > 0) & (q.ratings >= 0)[..., None]
-    better = np.flip(np.cumsum(np.flip(np.where(known, stated, 0), -1), axis=-1), -1)[..., 1:]
-    shares = np.divide(better, whole, out=certain(q.ratings), where=known)
+    known = (usable(stated) & (q.ratings >= 0))[..., None]
+    stated = np.where(known, stated, 0)
+    better = np.flip(np.cumsum(np.flip(stated, -1), axis=-1), -1)[..., 1:]
+    shares = np.divide(better, stated.sum(axis=-1, keepdims=True), out=certain(q.ratings), where=known)
     return replace(q, at_least=np.clip(shares, 0.0, 1.0))
 
 

@@ -1,9 +1,17 @@
 """Support: how far the passages that a response cites say what its sentences say.
 
 The definitions are those of TREC RAG 2024 (Thakur et al., "Support Evaluation for the TREC 2024 RAG
-Track", arXiv:2504.15205): full support weighs 1, partial support 0.5, none 0. With
-one citation a sentence they are the track's; two things are ours, as it names none of them:
+Track", arXiv:2504.15205): full support weighs 1, partial support 0.5, none 0; weighted precision is the sum
+of the weights by the number of sentences that cite, weighted recall by that of all sentences. With
+one citation a sentence they are the track's; what follows is ours, as it names none of it:
 
+- F1 is of each response, and a run's F1 is the mean of these, not of its mean precision and recall. A query
+  that a run does not answer counts 0; the track averages over the topics that it judged.
+- The track's first plan was to set aside sentences that need no citation (guidelines of July 2024). The paper
+  does not, and neither do we: a greeting counts in recall.
+- Sentences are the response's own; blank ones are none, a response of plain text is one without citations.
+- A passage that a sentence cites twice is looked at once. An id that is in no list of references is looked
+  up like others: without a text, it is one of those without a label.
 - Where all citations are looked at, each is one of precision's, and of recall's a sentence has its best one.
 - A citation without a label (out of range, of a passage without a text, not graded or not read) weighs 0, as
   trec_eval takes what is not judged: made-up citations gain nothing.

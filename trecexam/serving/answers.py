@@ -18,6 +18,7 @@ from trecexam.line.store import GradeStore
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from converters.records import Item
     from trecexam.serving.view import QueryView, View
 
 #: Seconds to wait for a process that has the store for itself: one that makes or mends it.
@@ -74,6 +75,20 @@ def of_passage(path: Path, view: View, state: QueryView, place: int) -> GraderAn
     except StoreError as error:
         return GraderAnswers({}, str(error))
     return GraderAnswers(answers)
+
+
+def of_cited(path: Path, grader_digest: bytes, item: Item, passage: str) -> GraderAnswer | None:
+    """What the grader of support said of a sentence and a passage; None where there is nothing to read."""
+    try:
+        with GradeStore(path, write=False, patience=PATIENCE) as store:
+            grader, (row,) = store.grader_id(grader_digest), store.item_ids([asked_digest(item)])
+            (at,) = store.passage_ids([passage_digest(passage)])
+            if grader is None or row is None or at is None:
+                return None
+            grade = store.answer(grader, row, at)
+    except StoreError:
+        return None
+    return None if grade is None else GraderAnswer(grade.answer, grade.probabilities)
 
 
 def of_item(path: Path, view: View, state: QueryView, column: int, places: list[int]) -> GraderAnswers:

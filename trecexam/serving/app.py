@@ -98,6 +98,8 @@ def create_app(
     app.state.sessions = sessions
     app.state.logins = None if users is None else Logins(users)
     app.state.judged = {}
+    app.state.support_trails = Trails()
+    app.state.labelled = None
     app.state.started = time.time()
     return app
 

@@ -20,7 +20,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 OURS = frozenset(
     (
         *("assess", "bank", "disagreements", "healthz", "holes", "judge", "login", "logout", "override"),
-        *("queries", "query", "rejected", "run", "search", "state", "static", "who"),
+        *("queries", "query", "rejected", "run", "search", "state", "static", "support", "who"),
     )
 )
 _PREFIX = re.compile(r"(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,6 +23,7 @@ from trecexam.line.official import Official, official_judgments
 from trecexam.line.rejected import rejected_rows
 from trecexam.line.sheets import MISSING
 from trecexam.scores.labels import labels
+from trecexam.serving.support_queue import support_queue
 from trecexam.serving.view import (
     HoleCounts,
     ItemHead,
@@ -67,6 +69,7 @@ class Gatherer:
 
     def __init__(self) -> None:
         self._kept: dict[str, _GatheredQuery] = {}
+        self._support: Hashable = None
 
     def gather(self, track: LoadedTrack) -> tuple[View, dict[str, Part]]:
         """The view of a track that was loaded just now, without parts; and the parts that are new.
@@ -91,6 +94,16 @@ class Gatherer:
         }
         view = _view(track, judgments, notes, list(gathered.values()))
         return view, new
+
+    def new_support(self, track: LoadedTrack) -> bytes | None:
+        """What people can label of what responses cite, pickled; None where it is as it was, or nothing."""
+        # Without people's labels, which the page reads for itself: none of them makes another queue.
+        cells, passages = track.support and replace(track.support, human={}), track.folder.passages()
+        token = cells and (cells.digest, passages and stamp(passages))
+        if token == self._support:
+            return None
+        self._support = token
+        return None if cells is None else pickle.dumps(support_queue(cells), protocol=5)
 
     def _common(self, track: LoadedTrack) -> Hashable:
         """Changes when all queries have to be looked at again."""
@@ -277,6 +290,7 @@ def _view(
         rejected=rejected_rows(track),
         notes=notes,
         input_notes=track.notes,
+        support_counts=None if track.support is None or not track.support.pairs else track.support.counts,
     )
 
 

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from trecexam.errors import TrecexamError
 from trecexam.serving.child import Link, Look, Process, Thread
-from trecexam.serving.reader import Call, Loaded, LookDone, NewPart, Returned, Trouble, Work, work
+from trecexam.serving.reader import Call, Loaded, LookDone, NewPart, NewSupport, Returned, Trouble, Work, work
+from trecexam.serving.support_queue import PickledQueue
 from trecexam.serving.view import Part, QueryView, View
 
 T = TypeVar("T")
@@ -60,6 +61,7 @@ class LiveTrack:
         self._waiting: dict[int, queue.SimpleQueue[Returned]] = {}
         self._looks: list[threading.Event] = []
         self._parts: dict[str, Part] = {}
+        self._support: PickledQueue | None = None
         self._patches: list[_Patch] = []
         self._lock = threading.Lock()
         self._changed = threading.Condition()
@@ -158,6 +160,8 @@ class LiveTrack:
                     answer.put(message)
             elif isinstance(message, NewPart):
                 self._parts[message.query_id] = message.part
+            elif isinstance(message, NewSupport):
+                self._support = PickledQueue(message.queue)
             elif isinstance(message, LookDone):
                 with self._lock:
                     done = self._looks.pop(0)
@@ -171,7 +175,8 @@ class LiveTrack:
         if isinstance(message, Loaded):
             shell: View = pickle.loads(message.view)
             self._parts = {query_id: self._parts[query_id] for query_id in shell.heads}
-            self._show(replace(shell, parts=self._parts), self._patches)
+            support = self._support if shell.support_counts else None
+            self._show(replace(shell, parts=self._parts, support=support), self._patches)
             self.seconds = message.seconds
         elif isinstance(message, Trouble):
             self.trouble = message.reason

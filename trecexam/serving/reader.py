@@ -48,6 +48,12 @@ class NewPart(NamedTuple):
     part: Part
 
 
+class NewSupport(NamedTuple):
+    """What people can label of what responses cite, pickled, where that is another by now."""
+
+    queue: bytes
+
+
 class Loaded(NamedTuple):
     """A new view, pickled, without parts: those that were said before hold. `seconds` is what it took."""
 
@@ -171,6 +177,9 @@ class Reader:
         self._track = track
         for query_id, part in new.items():
             self._say(NewPart(query_id, part))
+        support = self._gatherer.new_support(track)
+        if support is not None:
+            self._say(NewSupport(support))
         seconds = time.monotonic() - began
         self._rest_until = time.monotonic() + REST * seconds
         self._say(Loaded(pickle.dumps(self._view, protocol=5), seconds))

@@ -137,6 +137,26 @@ def bank_change(query_id: str, change: str) -> str:
     return path if change == "add" else f"{path}/{change}"
 
 
+def support(**more: Value) -> str:
+    """What a person should label next of what responses cite; and where a label is sent."""
+    return _at("/support", more)
+
+
+def cited_sentence(name: str) -> str:
+    """A sentence with a passage that it cites."""
+    return _at(f"/support/sentence/{segment(name)}")
+
+
+def support_step(way: str, name: str) -> str:
+    """From this sentence to the "next" or the "previous" one."""
+    return _at(f"/support/{way}", {"sentence": name})
+
+
+def support_again() -> str:
+    """Where the form is sent that shows once more what was skipped."""
+    return _at("/support/again")
+
+
 def override() -> str:
     """Where a person's rating is sent."""
     return _at("/override")

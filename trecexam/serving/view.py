@@ -16,6 +16,7 @@ from converters.records import HumanRating, Item
 from trecexam.files.stamps import Rejected
 from trecexam.line.sheets import Counts
 from trecexam.scores.leaderboard import Leaderboard
+from trecexam.serving.support_queue import PickledQueue
 
 if TYPE_CHECKING:
     import numpy as np
@@ -244,6 +245,8 @@ class View:
             ends where there are too few queries, None where undefined.
         judged: None where official judgments and pool have nothing in common; `notes` say why.
         input_notes: what is odd of inputs that were taken, a line each.
+        support_counts: see `SupportCells.counts`; None where nothing cited can be graded. `support` is what
+            people can label of it.
         items: None likewise, else the items that discriminate worst first.
     """
 
@@ -273,6 +276,8 @@ class View:
     rejected: tuple[Rejected, ...]
     notes: tuple[str, ...]
     input_notes: tuple[str, ...]
+    support_counts: Mapping[str, int] | None = None
+    support: PickledQueue | None = field(default=None, repr=False)
     _opened: dict[str, QueryView] = field(default_factory=dict, repr=False)
 
     @property

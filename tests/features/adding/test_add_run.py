@@ -68,8 +68,14 @@ def test_responses_are_added_by_the_name_of_their_system(small_track: Path, tmp_
     with trecexam.open_track(small_track, grader=HashGrader()) as track:
         with pytest.raises(TrecexamError, match=r"responses of rag: add them by that name"):
             track.add_run("mine", tmp_path / "x.jsonl")
+        empty = {**row, "metadata": {"run_id": "rag", "narrative_id": "q2"}, "answer": []}
+        (tmp_path / "x.jsonl").write_text(json.dumps(empty) + "\n")
+        with pytest.raises(TrecexamError, match=r"x.jsonl:1: the response to query 'q2' has no text"):
+            track.add_run("rag", tmp_path / "x.jsonl")
+        (tmp_path / "x.jsonl").write_text(json.dumps(row) + "\n" + json.dumps(empty) + "\n")
         track.add_run("rag", tmp_path / "x.jsonl")
         assert "rag" in track.run_files()
+        assert "runs/rag.jsonl:2: the response to query 'q2' has no text" in map(str, track.rejected())
 
 
 def test_scores_may_be_decimals_as_duckdb_has_them(small_track: Path) -> None:

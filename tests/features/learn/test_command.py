@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from learnable import WordEncoder, make_learnable
+from support import HashGrader
 
 import trecexam
 from trecexam.cli.main import run
+from trecexam.graders import Answer, Cell
 
 Rows = list[dict[str, str]]
 
@@ -367,3 +370,27 @@ def test_a_leaderboard_of_runs_that_are_gone_goes_last(
     table.rmdir()
     said(capsys, learnable)
     assert not (learnable / "out" / "learned-leaderboard.tsv").exists()
+
+
+def test_what_cannot_be_probabilities_is_learned_from_as_a_rating_and_named_once(learnable: Path) -> None:
+    def learned_with(odd: tuple[float, ...] | None) -> tuple[object, list[str]]:
+        class OddGrader(HashGrader):
+            def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
+                for batch in super().grade(cells):
+                    yield [
+                        (cell, answer._replace(probabilities=odd if cell.doc_id.endswith("1") else None))
+                        for cell, answer in batch
+                    ]
+
+        shutil.rmtree(learnable / ".trecexam", ignore_errors=True)
+        with trecexam.open_track(learnable, grader=OddGrader()) as track:
+            track.grade()
+            found = track.learn()
+            return found.table, [note for note in found.notes if "probabilities" in note]
+
+    table, notes = learned_with(None)
+    assert notes == []
+    for odd in ((-1.0, 2.0, 0.0, 0.0, 0.0, 0.0), (float("inf"),) * 6):
+        again, (note,) = learned_with(odd)
+        assert again == table
+        assert "count as none" in note

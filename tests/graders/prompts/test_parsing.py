@@ -162,6 +162,7 @@ def test_very_long_answers_are_read_in_no_time() -> None:
         read_final_score(answer)
         read_yes_no(answer)
         read_answer(answer)
+        read_support(answer)
     assert time.perf_counter() - began < 10
 
 
@@ -176,6 +177,18 @@ def test_very_long_answers_are_read_in_no_time() -> None:
         ("The statement is not in full support.", None),
         ("It doesn't have full support", None),
         ("full_support or partial_support", None),
+        ("I think it has no support", 0),
+        ("There is no full support for it.", None),
+        ("The citation lacks full support", None),
+        ("This comes without partial support.", None),
+        # What a label of its own is followed by is a reason, and may say "not".
+        ("partial_support\n\nThe citation does not mention the price, so it isn't full support.", 1),
+        ("**Full Support**. The citation doesn't contradict it.", 2),
+        ("Answer: no_support\nReason: it does not say so.", 0),
+        ("It says when, but not why.\n\n`partial_support`", 1),
+        ("full_support\nno_support", None),
+        ("Full support? Not at all.", None),
+        ("Full support: no. Partial support: yes.", None),
         ("supported", None),
         ("fully", None),
         ("", None),

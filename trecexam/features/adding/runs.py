@@ -12,6 +12,7 @@ import converters
 from converters.errors import ConversionError
 from converters.fields import column
 from converters.lines import open_bytes
+from converters.rag_responses import read_responses
 from converters.run import Run
 from converters.trec_run import write_run
 from trecexam.errors import TrecexamError
@@ -102,7 +103,10 @@ def run_of(name: str, run: Any) -> Run:
 def _content(name: str, run: Any) -> tuple[bytes, str]:
     """The content of the run's file, and the ending of its name."""
     if isinstance(run, str | os.PathLike) and converters.sniff(run) == "responses":
-        systems = {response.run for response in converters.read(run, "responses")}
+        empty: list[ConversionError] = []
+        systems = {response.run for response in read_responses(run, empty.append)}
+        if empty and not systems:
+            raise empty[0]
         if systems != {name}:
             raise ConversionError(
                 run, None, f"responses of {', '.join(sorted(systems))}: add them by that name"

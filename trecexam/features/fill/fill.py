@@ -21,6 +21,7 @@ from trecexam.line.loader import TrackLoader
 from trecexam.line.official import Official, official_judgments, read_official
 from trecexam.line.pool import pool
 from trecexam.line.sources import LEARNED_IDENTITY, sources_beside, written_by
+from trecexam.line.stored_grades import unusable_lines
 from trecexam.scores.labels import labels
 from trecexam.tables.text import plural, shorten_list
 
@@ -271,7 +272,7 @@ def merged(track: LoadedTrack, to_fill: HolesToFill, graded: int = 0) -> Filled:
     rule, notes = choose_rule(track, to_fill.official, to_fill.request)
     automatic = _automatic(track, to_fill.holes)
     confidences, gains = {}, {}
-    partly = no_text = no_grade = 0
+    partly = no_text = no_grade = unusable = 0
     for q in track.ratings(list(to_fill.holes)):
         holes, labels = set(to_fill.holes[q.query_id]), automatic[q.query_id]
         unrated: Any = (q.ratings < 0).any(axis=1)
@@ -285,7 +286,8 @@ def merged(track: LoadedTrack, to_fill: HolesToFill, graded: int = 0) -> Filled:
         no_text += len(lost & sheet.without_text)
         no_grade += len(lost - sheet.without_text)
         how = (scores.label, scores.min_rating, scores.min_answers)
-        distributions = track.grades.distributions(sheet)
+        distributions, odd = track.grades.distributions(sheet)
+        unusable += odd
         confidences[q.query_id] = label_confidences(q, distributions, *how)
         if to_fill.request.expected:
             gains[q.query_id] = _expected(label_probabilities(q, distributions, *how), rule)
@@ -307,6 +309,7 @@ def merged(track: LoadedTrack, to_fill: HolesToFill, graded: int = 0) -> Filled:
             "learned has expected labels (with --insist, where another way was found better)",
             path=track.folder.root,
         )
+    notes = (*notes, *unusable_lines(unusable))
     best = max((row.label for row in new), default=0)
     highest = max(row.relevance for row in to_fill.official.rows)
     if rule.rule == "identity" and best > highest and not to_fill.request.as_unjudged:

@@ -109,7 +109,7 @@ def _scoring(track: LoadedTrack, name: str | None, level: Level | None) -> Scori
         if not names or measure(names[0]).NAME in SUPPORT:
             raise TrecexamError(
                 f"{name or track.measures[0]} is of what responses cite, and no judgment of a passage "
-                "changes it: take a measure on grades"
+                "changes it: take a measure on grades, or judge-next --support"
             )
         if level == "passage":
             on_labels = (each for each in names if measure(each).NAME not in COVER | DIVERSITY)

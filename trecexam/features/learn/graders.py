@@ -76,6 +76,6 @@ def _means(track: LoadedTrack, sheets: Sequence[GradeSheet], grades: StoredGrade
         asked = [replace(sheet, texts=keys(sheet)) for sheet in sheets]
         matrices = grades.codes([(sheet.texts, sheet.items) for sheet in asked])
         for at, (sheet, codes) in enumerate(zip(asked, matrices, strict=True)):
-            ratings = cell_ratings(replace(sheet, codes=codes), grades, track.config.scores.unparsed)
+            ratings, _ = cell_ratings(replace(sheet, codes=codes), grades, track.config.scores.unparsed)
             means[at] = np.where(np.isnan(means[at]), mean_ratings(ratings), means[at])
     return tuple(means)

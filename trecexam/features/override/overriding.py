@@ -17,10 +17,13 @@ from converters.overrides import read_overrides, with_override
 from converters.records import HumanRating, Item
 from trecexam.bank.model import Bank, passage_digest
 from trecexam.errors import RatingConflictError, TrecexamError, did_you_mean
+from trecexam.features.override.statements import cited_by
 from trecexam.files import atomic as files
 from trecexam.files.exclusive_lock import exclusive_lock
 from trecexam.line.overrides import COUNTS, Overrides, digest_of, resolve
 from trecexam.line.rejected import rejected_rows
+from trecexam.line.support import PREFIX
+from trecexam.line.support_overrides import BEST
 from trecexam.line.typed_text import MAX_WHO, MAX_WHY, refuse_controls, typed
 from trecexam.scores.labels import labels
 from trecexam.tables.table import Table
@@ -49,6 +52,11 @@ class Overridden:
     machine: int | None
     before: HumanRating | None
     written: bool
+
+    @property
+    def of_sentence(self) -> bool:
+        """Whether it is a label of a sentence of a response with a passage that it cites."""
+        return self.row.item_id.startswith(PREFIX)
 
 
 def seen_token(row: HumanRating | None) -> str:
@@ -86,6 +94,7 @@ def override(
     rating: int | None,
     *,
     item: str = "",
+    sentence: str = "",
     who: str,
     why: str,
     seen: str | None = None,
@@ -95,24 +104,40 @@ def override(
     It is a line of overrides.tsv, and counts from now on; `update` writes it into `out/`.
 
     Args:
-        rating: 0..5; None withdraws what was said before.
+        rating: 0..5; None withdraws what was said before. Of a sentence: 2 full support, 1 partial, 0 none.
         item: an item's id or its index from 1; "" for the passage as a whole.
+        sentence: in place of an item, a sentence of a response that cites the passage: RUN:N, as in
+            support.tsv, or its id. It counts for all responses to the query with this sentence and citation.
         who, why: part of every rating.
         seen: `trecexam.features.override.overriding.seen_token` of the rating that counted when the
             person looked; None to add this one in any case.
 
     Raises:
         RatingConflictError: another rating counts by now than the one that was seen; nothing was written.
-        TrecexamError: the query, passage or item is not in the track, or the rating not on the scale; a
-            name or a reason is missing, too long (200 and 500 characters), or has a control character.
+        TrecexamError: the query, passage, item or sentence is not in the track, or the rating not on the
+            scale; a name or a reason is missing, too long (200 and 500 characters), or has a control
+            character.
     """
+    if sentence or item.startswith(PREFIX):
+        statement, cited = cited_by(track, query_id, sentence or item, doc_id)
+        query, item = cited_to_rate(statement, cited), statement.item_id
+    else:
+        query = _to_rate(track, query_id)
+    row, before, written = take(track.folder, query, doc_id, item, rating, who, why, seen)
+    return Overridden(row, _machine(track, {query_id}).get(row[:3]), before, written)
+
+
+def cited_to_rate(statement: Item, texts: Mapping[str, str | None]) -> QueryToRate:
+    """A sentence as it is to a person who labels it with the passages that it cites, and their texts."""
+    return QueryToRate(statement.query_id, (statement,), (), texts, 0, BEST)
+
+
+def _to_rate(track: LoadedTrack, query_id: str) -> QueryToRate:
     bank = track.bank
     live, retired = bank.items.get(query_id, ()), bank.retired.get(query_id, ())
     texts = {d: track.sheets[query_id].text_of(d) for d in track.sheets[query_id].doc_ids} if live else {}
     best = track.traits.scale.max_rating
-    query = QueryToRate(query_id, live, retired, texts, track.config.track.depth, best, bank.query_ids)
-    row, before, written = take(track.folder, query, doc_id, item, rating, who, why, seen)
-    return Overridden(row, _machine(track, {query_id}).get(row[:3]), before, written)
+    return QueryToRate(query_id, live, retired, texts, track.config.track.depth, best, bank.query_ids)
 
 
 def take(
@@ -198,7 +223,7 @@ def human_table(track: LoadedTrack) -> Table:
     decisions = track.overrides.decisions
     machine = _machine(track, {decision.row.query_id for decision in decisions})
     alike: dict[HumanRating, list[HumanRating]] = {}
-    for (_, doc_id, _), row in track.overrides.ratings.items():
+    for (_, doc_id, _), row in (*track.overrides.ratings.items(), *track.overrides.support.items()):
         if doc_id != row.doc_id:
             alike.setdefault(row, []).append(row._replace(doc_id=doc_id))
     return Table(
@@ -254,7 +279,10 @@ def _checked(
 
 
 def _machine(track: LoadedTrack, query_ids: set[str]) -> dict[tuple[str, str, str], int]:
-    """(query_id, doc_id, item_id or "") -> the grader's rating, or its label of the passage."""
+    """(query_id, doc_id, item_id or "") -> the grader's rating, or its label of the passage.
+
+    Sentences of responses with what they cite are there, too.
+    """
     bank, scores = track.bank, track.config.scores
     machine: dict[tuple[str, str, str], int] = {}
     for query in track.ratings(sorted(query_ids & bank.items.keys()), human=False):
@@ -264,6 +292,11 @@ def _machine(track: LoadedTrack, query_ids: set[str]) -> dict[tuple[str, str, st
             for item, rating in zip(bank.items[query.query_id], ratings, strict=True):
                 if rating >= 0:
                     machine[query.query_id, doc_id, item.item_id] = rating
+    if track.support is not None:
+        for statement, codes in zip(track.support.statements, track.support.machine, strict=True):
+            if statement.query_id in query_ids:
+                keys = ((statement.query_id, doc, statement.item.item_id) for doc in statement.doc_ids)
+                machine.update((key, code) for key, code in zip(keys, codes, strict=True) if code >= 0)
     return machine
 
 

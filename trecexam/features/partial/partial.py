@@ -28,7 +28,8 @@ from trecexam.scores.missing_ratings import PartlyRated
 from trecexam.scores.retrieved import retrieved_weights
 from trecexam.tables.table import Table
 
-#: There are no intervals while a smaller share of the cells is graded: they would not hold.
+#: There are no intervals while a smaller share of the cells is graded: with 5% they held the final values of
+#: DL 2019 in 46 to 92% of cases, by measure.
 LEAST = 0.1
 #: Draws of what is missing, and how many cells all of them may have together.
 _DRAWS, _FEWEST, _MOST_CELLS = 40, 10, 2_000_000

@@ -1,11 +1,12 @@
-"""Labels of support from a file: in place of the grader's, or beside them."""
+"""Labels of support from a file, in place of the grader's or beside them; people's beside its."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from trecexam.tables.text import plural
 
 #: (run, query_id, place of the sentence, doc_id).
 Pair = tuple[str, str, int, str]
+K = TypeVar("K")
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class SupportAgreement:
         kappa: Cohen's, with an interval that keeps a query's citations together.
         weighted: with linear weights; NaN where there is none.
         ours_only, theirs_only: citations that one of them has a label of.
+        ours, theirs: what the two are called.
     """
 
     counts: NDArray[np.int64]
@@ -40,13 +43,15 @@ class SupportAgreement:
     weighted: float
     ours_only: int
     theirs_only: int
+    ours: str = "of the track"
+    theirs: str = "file"
 
     @property
     def table(self) -> Table:
-        """The track's labels by the file's, summed over queries."""
+        """The track's labels by the others, summed over queries."""
         table = self.counts.sum(axis=0).tolist()
         rows = tuple((name, *row) for name, row in zip(LABELS, table, strict=True))
-        return Table(("label", *(f"file: {name}" for name in LABELS)), rows)
+        return Table(("label", *(f"{self.theirs}: {name}" for name in LABELS)), rows)
 
     def lines(self) -> tuple[str, ...]:
         """What it comes to."""
@@ -55,13 +60,17 @@ class SupportAgreement:
         known = self.kappa.low == self.kappa.low
         ends = f" (95% interval {self.kappa.low:.2f} to {self.kappa.high:.2f})" if known else ""
         alone = (
-            f"{self.ours_only:,} have only a label of the track, {self.theirs_only:,} only one of the file"
+            f"{self.ours_only:,} have only a label {self.ours}, {self.theirs_only:,} only one of "
+            f"{'people' if self.theirs == 'people' else 'the file'}"
         )
         if not n:
             return (f"no citation has both labels; {alone}",)
+        kappas = f"Cohen's kappa {self.kappa.value:.2f}{ends}, with linear weights {self.weighted:.2f}"
+        if self.kappa.value != self.kappa.value:
+            kappas = "Cohen's kappa is not defined: all labels are the same"
         return (
             f"{plural(n, 'citation')} with both labels, {same / n:.0%} with the same; {alone}",
-            f"Cohen's kappa {self.kappa.value:.2f}{ends}, with linear weights {self.weighted:.2f}",
+            kappas,
         )
 
 
@@ -93,7 +102,7 @@ def with_labels(cells: SupportCells, ratings: Mapping[Pair, int]) -> SupportCell
     )
     if all(code == MISSING for of_statement in codes for code in of_statement):
         raise TrecexamError("none of the file's labels is of a citation here: compare runs and query ids")
-    return replace(cells, codes=codes)
+    return replace(cells, machine=codes, human={})
 
 
 def compare_labels(cells: SupportCells, ratings: Mapping[Pair, int]) -> SupportAgreement:
@@ -104,10 +113,32 @@ def compare_labels(cells: SupportCells, ratings: Mapping[Pair, int]) -> SupportA
         for doc_id, code in zip(statement.doc_ids, cells.codes[place], strict=True)
         if code >= 0
     }
+    return _compared(ours, ratings, lambda pair: pair[1])
+
+
+def compare_people(cells: SupportCells) -> SupportAgreement:
+    """The grader's labels by people's, of each sentence with a passage once, whichever responses have both.
+
+    Raises:
+        TrecexamError: no person labelled any.
+    """
+    if not cells.human:
+        raise TrecexamError("no person labelled a citation; `trecexam override --sentence` and `serve` do")
+    ours = {pair.key: pair.machine for pair in cells.pairs if pair.machine >= 0}
+    people = {pair.key: pair.code for pair in cells.pairs if pair.key in cells.human}
+    compared = _compared(ours, people, lambda key: key[0])
+    return replace(compared, ours="of the grader", theirs="people")
+
+
+def _compared(
+    ours: Mapping[K, int], ratings: Mapping[K, int], query_of: Callable[[K], str]
+) -> SupportAgreement:
     both = ours.keys() & ratings.keys()
-    row_of = {query_id: row for row, query_id in enumerate(sorted({pair[1] for pair in both}))}
+    row_of = {query_id: row for row, query_id in enumerate(sorted({query_of(key) for key in both}))}
     counts = np.zeros((len(row_of), len(LABELS), len(LABELS)), np.int64)
-    for (query_id, label, other), count in Counter((p[1], ours[p], ratings[p]) for p in both).items():
+    for (query_id, label, other), count in Counter(
+        (query_of(key), ours[key], ratings[key]) for key in both
+    ).items():
         counts[row_of[query_id], label, other] = count
     agreed = kappa(counts) if both else Kappa()
     return SupportAgreement(

@@ -11,7 +11,13 @@ from typing import Any, Literal
 
 from trecexam.bank.asked import QUERY
 from trecexam.errors import TrecexamError
-from trecexam.features.support.comparison import SupportAgreement, compare_labels, read_labels, with_labels
+from trecexam.features.support.comparison import (
+    SupportAgreement,
+    compare_labels,
+    compare_people,
+    read_labels,
+    with_labels,
+)
 from trecexam.features.support.tables import labels_table, queries_table, remarks, runs_table
 from trecexam.files import atomic as files
 from trecexam.files.stamps import Rejected
@@ -28,6 +34,8 @@ from trecexam.tables.table import Table, to_tsv
 
 #: In out/.
 LABELS_FILE, RUNS_FILE = "support.tsv", "support_runs.tsv"
+#: In place of a file of labels: those of overrides.tsv.
+PEOPLE = "people"
 _NOTHING = Graded(0)
 
 
@@ -40,8 +48,8 @@ class SupportReport:
         cells: sentences, what they cite, and the labels.
         graded: what was graded now, whether all was, and why not.
         usage: tokens and money, now and in all; None where these are not counted.
-        agreement: with the labels of a file; None where none is given.
-        rejected: lines of files that were not taken.
+        agreement: with the labels of a file, or of people; None where neither is asked for.
+        rejected: runs that were not taken, and lines of files.
     """
 
     track: LoadedTrack
@@ -110,7 +118,8 @@ def support(
         citations: "first" or "all" of a sentence; None for the track's setting.
         truncate: words of a response that count; None for the track's setting.
         labels: a file of labels in place of a grader, as out/support.tsv: nobody is asked.
-        against: another one, to compare the labels with.
+        against: another one, to compare the labels with; "people" for people's in overrides.tsv, which are
+            compared with the grader's.
         output: a folder for support.tsv and support_runs.tsv; None writes none.
         progress: called after each batch of labels.
         stop: asked again and again; True ends it early.
@@ -121,10 +130,12 @@ def support(
     """
     shown = loader.folder.shown
     given = None if labels is None else read_labels(Path(labels), shown(Path(labels)))
-    others = None if against is None else read_labels(Path(against), shown(Path(against)))
-    with _loading(loader, citations, truncate) as loading:
+    others = None if against in (None, PEOPLE) else read_labels(Path(against), shown(Path(against)))
+    with _loading(loader, citations, truncate, asks=given is None) as loading:
         track, graded, usage = loading.load(), _NOTHING, None
         cells = _cells(track)
+        if given is not None and against == PEOPLE:
+            raise TrecexamError('labels of a file and against = "people": compare people with the grader\'s')
         if given is not None:
             cells = with_labels(cells, given[0])
         elif next(cells.missing(), None) is not None:
@@ -132,8 +143,11 @@ def support(
                 loading.open_to_write()
                 track, graded = loading.grade_support(loading.load(), progress, stop)
             cells, usage = _cells(track), loading.support_grading.usage()
-        rejected = (*cells.rejected, *(row for each in (given, others) if each for row in each[1]))
+        of_labels = (row for each in (given, others) if each for row in each[1])
+        rejected = (*_refused_runs(track), *cells.rejected, *of_labels)
         agreement = None if others is None else compare_labels(cells, others[0])
+        if against == PEOPLE:
+            agreement = compare_people(cells)
         report = SupportReport(track, cells, graded, usage, agreement, rejected)
     if output is not None:
         report.write(Path(output))
@@ -152,28 +166,44 @@ def estimate_support(
 def _cells(track: LoadedTrack) -> SupportCells:
     assert track.support is not None, "it is loaded with [support]"
     if not track.responses:
-        first = next((f": {row}" for row in track.rejected if row.file.startswith("runs/")), "")
+        first = next((f": {row}" for row in _refused_runs(track)), "")
         raise TrecexamError(f"no generated responses to queries of the track{first}", path=track.folder.runs)
     return track.support
 
 
-class _NoBank:
-    """Stands for the grader of a track without a bank, whose queries are then those that it names."""
+def _refused_runs(track: LoadedTrack) -> Iterator[Rejected]:
+    runs = {track.folder.shown(path) for path in track.folder.run_files()}
+    return (row for row in track.rejected if row.file in runs)
+
+
+class _NoGrader:
+    """Stands for a grader where nobody is asked.
+
+    Of a track without a bank it is asked about queries, which are then those that the track names.
+    """
 
     item_kinds = frozenset({QUERY})
     identity: Mapping[str, Any] = {"grader": "none"}
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
-        raise TrecexamError("a track without a bank is graded for support alone")
+        raise TrecexamError("nobody grades here")
 
 
 @contextmanager
 def _loading(
-    loader: TrackLoader, citations: Literal["first", "all"] | None, truncate: int | None
+    loader: TrackLoader,
+    citations: Literal["first", "all"] | None,
+    truncate: int | None,
+    *,
+    asks: bool = True,
 ) -> Iterator[TrackLoader]:
-    """The loader, or another one of the same track with these settings."""
+    """The loader, or another one of the same track with these settings.
+
+    Args:
+        asks: whether the grader of [support] is needed; without it, none has to be installed.
+    """
     config = loader.folder.config
-    own = citations is None and truncate is None and loader.folder.bank(optional=True)
+    own = asks and citations is None and truncate is None and loader.folder.bank(optional=True)
     if config.grades_support and own:
         yield loader
         return
@@ -184,6 +214,7 @@ def _loading(
     loader.close()
     given = None if loader.track_grader.is_own else loader.grader
     if given is None and not loader.folder.bank(optional=True):
-        given = _NoBank()
-    with TrackLoader(replace(loader.folder, config=changed), given) as other:
+        given = _NoGrader()
+    of_labels = None if asks else _NoGrader()
+    with TrackLoader(replace(loader.folder, config=changed), given, support_grader=of_labels) as other:
         yield other

@@ -31,19 +31,23 @@ def label_of(code: int) -> str:
 def labels_table(cells: SupportCells) -> Table:
     """`run query_id sentence doc_id label`: each citation that was looked at, and sentences that have none.
 
-    A citation out of range has no doc_id and the label `out_of_range`, a sentence without one `uncited`.
+    A citation out of range has no doc_id and the label `out_of_range`, a sentence without one `uncited`. The
+    column `who` is there where people labelled anything.
     """
     rows = tuple(row for place, each in enumerate(cells.statements) for row in _rows(cells, place, each))
-    return Table(("run", "query_id", "sentence", "doc_id", "label"), rows)
+    header = ("run", "query_id", "sentence", "doc_id", "label", "who")
+    # Without people it is the table that it was before they could label.
+    return Table(header, rows) if cells.human else Table(header[:-1], tuple(row[:-1] for row in rows))
 
 
 def _rows(cells: SupportCells, place: int, statement: Statement) -> Iterator[tuple[Value, ...]]:
     key = statement.run, statement.query_id, statement.place
     codes = cells.codes[place]
-    yield from ((*key, doc, label_of(code)) for doc, code in zip(statement.doc_ids, codes, strict=True))
-    yield from [(*key, "", "out_of_range")] * (len(cells.weights(place)) - len(codes))
+    for doc_id, code, human in zip(statement.doc_ids, codes, cells.human_rows(place), strict=True):
+        yield *key, doc_id, label_of(code), human.who if human else ""
+    yield from [(*key, "", "out_of_range", "")] * (len(cells.weights(place)) - len(codes))
     if not codes and not statement.out_of_range:
-        yield (*key, "", "uncited")
+        yield *key, "", "uncited", ""
 
 
 #: What stands behind the measures, see `runs_table`.
@@ -129,6 +133,9 @@ def remarks(
         if counts[name]:
             some = text.format(next(iter(_without_text(cells)), "")) if name == "no_text" else text
             yield f"{plural(counts[name], 'citation')} {some}; they count as no support"
+    if cells.human:
+        n, who = cells.counts["by_people"], sorted({row.who for row in cells.human.values()})
+        yield f"{plural(n, 'label')} of people in place of the grader's ({shorten_list(who, 3)})"
     outside = sum(statement.out_of_range for statement in cells.statements)
     if outside:
         yield f"{plural(outside, 'citation')} out of range: they name no reference of their response"

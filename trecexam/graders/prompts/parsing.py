@@ -36,6 +36,15 @@ _END = re.compile(rf"[{_MARKS}]*+")
 _SET_OFF = re.compile(rf"[*_'\"`)\]}}]*(?:[:.)\]]|\s+[{_DASH}:=])[*_'\"`]*\s+(?=[^\W\d])")
 _SCORE = re.compile(r"final\s++score[\s:=*_<(\[\"']*+([0-9])(?![^\W_]|[.,/]\d|%)", re.I)
 
+# A label of support, and nothing else but what it is called.
+_LABEL = re.compile(
+    rf"{_LEAD}(?:(?:the|my|final)\s++)*+(?:(?:answer|label|response|support)\s*+(?:is\b|:))?{_LEAD}"
+    rf"(full|partial|no)[\s_{_DASH}]*+support[\s{_DASH}*_.,;!'\"`\u201c\u201d\u2018\u2019()\[\]{{}}|]*+",
+    re.I,
+)
+_SENTENCE_END = re.compile(r"[.!][*_'\"`]*+\s")
+_DENIALS = frozenset(("no", "cannot", "without", "lack", "lacks", "lacking", "neither", "nor", "never"))
+
 
 def read_rating(answer: str, max_rating: int = 5, labels: Mapping[int, str] | None = None) -> Reading:
     """A digit 0..max_rating, alone or led by punctuation or followed by its label; see the module's tests.
@@ -126,8 +135,13 @@ def read_key(answer: str, item: Item) -> Reading:
 def read_support(answer: str) -> Reading:
     """2 for full, 1 for partial and 0 for no support, however the words are joined and quoted.
 
-    An answer that names several of them, or denies one ("not full support"), is unparsed.
+    A label that is a line of its own, or the answer's first sentence, counts, whatever is said elsewhere.
+    Else an answer that names several labels, or denies one ("not full support"), is unparsed.
     """
+    first = _SENTENCE_END.split(answer.strip(), 1)[0]
+    alone = {match[1].lower() for part in (first, *answer.splitlines()) if (match := _LABEL.fullmatch(part))}
+    if alone:
+        return Reading(dict(SUPPORT)[f"{alone.pop()}_support"], "ok") if len(alone) == 1 else UNPARSED
     words = _words(answer.replace("_", " "))
     named = {
         f"{kind}_support"
@@ -135,7 +149,7 @@ def read_support(answer: str) -> Reading:
         if support == "support" and kind in {"full", "partial", "no"}
     }
     denied = "not" in words or "n't" in answer.replace("\u2019", "'")
-    if len(named) != 1 or denied:
+    if len(named) != 1 or denied or (named != {"no_support"} and not _DENIALS.isdisjoint(words)):
         return UNPARSED
     return Reading(dict(SUPPORT)[named.pop()], "ok")
 

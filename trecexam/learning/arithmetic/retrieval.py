@@ -29,7 +29,7 @@ def retrieval(learned: Learned, queries: Sequence[PooledQueryToLearn]) -> tuple[
         gained += predict(learned, query.passages).gains @ of_query
     total = np.sum([of_query.sum(axis=0) for of_query in votes], axis=0)
     means = gained / np.where(total, total, 1)
-    quality = (means - means.mean()) / (means.std() or 1)
+    quality = (means - means.mean()) / (means.std() or 1) if len(means) else means
     columns = [np.column_stack([np.log1p(of_query.sum(axis=1)), of_query @ quality]) for of_query in votes]
     every = np.vstack(columns)
     center, spread = every.mean(axis=0), every.std(axis=0)

@@ -20,6 +20,7 @@ MODULES = (
     "search",
     "people",
     "judge",
+    "support",
     "bank",
     "assess",
     "login",

@@ -8,7 +8,7 @@ from starlette.routing import Route
 
 from trecexam.serving import cookies, urls
 from trecexam.serving.logins import TooManyError
-from trecexam.serving.pages.judge import TRAIL
+from trecexam.serving.pages import judge, support
 from trecexam.serving.rendering import SAID, WHO, NotFoundError, form_of, go, render
 from trecexam.serving.users import VISITOR
 
@@ -49,7 +49,7 @@ async def logout(request: Request) -> Response:
     sessions = _sessions(request)
     sessions.end(request.scope)
     response = go(request, urls.login())
-    for name in (sessions.cookie, SAID, TRAIL, WHO):
+    for name in (sessions.cookie, SAID, WHO, judge.TRAIL, support.TRAIL):
         cookies.drop(response, name)
     return response
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from trecexam.features.judge_next.arithmetic.expected_change import DrawnLeaderboards, expected_change
-from trecexam.learning.arithmetic.draws import draw_judgments
 from trecexam.learning.arithmetic.learning import Learned, QueryPassages, fit, predict
 from trecexam.learning.arithmetic.ndcg import ndcg
 from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
+from trecexam.learning.arithmetic.posterior_labels import PosteriorLabels
 
 DRAWS = 6
 
@@ -65,8 +65,8 @@ def learned(queries: list[PooledQueryToLearn]) -> Learned:
 
 
 def draws_of(learned: Learned, queries: list[PooledQueryToLearn]) -> list[np.ndarray]:
-    rng = np.random.default_rng(0)
-    return [draw_judgments(learned, query.passages, DRAWS, rng) for query in queries]
+    labels = PosteriorLabels(learned, queries, DRAWS)
+    return [labels.draw(at)[:, query.rows] for at, query in enumerate(queries)]
 
 
 def test_leaderboards_after_judgments_are_those_of_predictions_with_what_the_draw_says(
@@ -125,3 +125,21 @@ def test_pairs_are_undecided_where_more_than_a_twentieth_of_draws_has_the_other_
         10,
     )
     assert pairs
+
+
+@pytest.mark.parametrize("judged", [1, 2])
+def test_a_few_judgments_of_one_query_are_enough(judged: int) -> None:
+    queries = make_queries()
+    labels = queries[0].judgments
+    first = np.flatnonzero(~np.isnan(labels))[0]
+    kept = [first, *np.flatnonzero((labels != labels[first]) & ~np.isnan(labels))[:judged]]
+    hidden = ~np.isin(np.arange(len(labels)), kept)
+    few = [queries[0].hiding(hidden), *(query.hiding(query.judgments >= 0) for query in queries[1:])]
+    boards = DrawnLeaderboards(fit([query.passages for query in few]), few, 20)
+    assert boards.undecided.pairs > 0
+    assert np.isfinite(boards.drawn).all()
+
+
+def test_without_runs_nothing_is_undecided(queries: list[PooledQueryToLearn], learned: Learned) -> None:
+    none = [replace(query, ranks=query.ranks[:0]) for query in queries]
+    assert DrawnLeaderboards(learned, none, DRAWS).undecided == (0, 0, 0, 0)

@@ -1,6 +1,6 @@
 """What more judgments are expected to do to a leaderboard, and what of it is undecided yet.
 
-All is from draws of what people would say of the passages that nobody judged (`draw_judgments`), with what
+All is from draws of what people would say of the passages that nobody judged (`PosteriorLabels`), with what
 was fitted held as it is. Leaderboards are by nDCG@10, means over queries.
 """
 
@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trecexam.learning.arithmetic.draws import draw_judgments
 from trecexam.learning.arithmetic.features import Floats
 from trecexam.learning.arithmetic.learning import Learned, predict
 from trecexam.learning.arithmetic.ndcg import ndcg
 from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
+from trecexam.learning.arithmetic.posterior_labels import PosteriorLabels
 from trecexam.learning.arithmetic.process import joint_posterior
 from trecexam.scores.rank_correlation.tau import tau_b_columns
 from trecexam.scores.ties import TIE_DECIMALS
@@ -47,6 +47,7 @@ class DrawnLeaderboards:
         drawn: by each draw, shape (runs, draws).
 
     Args:
+        learned: from these queries, with a Gaussian process.
         queries: at least one. A passage that has neither judgment nor text has gain 0.
         seed: of the draws.
     """
@@ -54,10 +55,10 @@ class DrawnLeaderboards:
     def __init__(
         self, learned: Learned, queries: Sequence[PooledQueryToLearn], draws: int = DRAWS, seed: int = 0
     ) -> None:
-        rng = np.random.default_rng(seed)
         self._learned = learned
         self._queries = queries
-        self._judgments = [draw_judgments(learned, query.passages, draws, rng) for query in queries]
+        labels = PosteriorLabels(learned, queries, draws, seed)
+        self._judgments = [labels.draw(at)[:, query.rows] for at, query in enumerate(queries)]
         self.expected = self._board([predict(learned, query.passages).gains[None] for query in queries])[:, 0]
         self.drawn = self._board(self._judgments)
 
@@ -92,23 +93,23 @@ class DrawnLeaderboards:
         )
 
     def _gains_after(self, query: PooledQueryToLearn, drawn: Floats, judged: Sequence[int]) -> Floats:
-        passages, kernel = query.passages, self._learned.kernel
+        passages = query.passages
+        assert self._learned.kernel is not None
         unknown = np.flatnonzero(np.isnan(passages.judgments))
         base = self._learned.steps.gains(passages.features)
         rows = np.flatnonzero(np.isin(query.rows[unknown], judged))
         answers = drawn[:, unknown]
         gains = np.broadcast_to(base[unknown], answers.shape).copy()
-        if kernel is not None:
-            known = np.flatnonzero(~np.isnan(passages.judgments))
-            mean, covariance = joint_posterior(
-                kernel,
-                passages.vectors[known],
-                passages.judgments[known] - base[known],
-                passages.vectors[unknown],
-            )
-            gains += mean
-            shifts = np.linalg.solve(covariance[np.ix_(rows, rows)], covariance[rows])
-            gains += (answers[:, rows] - gains[:, rows]) @ shifts
+        known = np.flatnonzero(~np.isnan(passages.judgments))
+        mean, covariance = joint_posterior(
+            self._learned.kernel,
+            passages.vectors[known],
+            passages.judgments[known] - base[known],
+            passages.vectors[unknown],
+        )
+        gains += mean
+        shifts = np.linalg.solve(covariance[np.ix_(rows, rows)], covariance[rows])
+        gains += (answers[:, rows] - gains[:, rows]) @ shifts
         gains[:, rows] = answers[:, rows]
         after = drawn.copy()
         after[:, unknown] = np.clip(gains, *self._learned.steps.scale[[0, -1]])

@@ -1,0 +1,177 @@
+"""`trecexam support` with odd responses, labels without a grader, and answers that are no bare label."""
+
+from __future__ import annotations
+
+import csv
+import json
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from cited import GOOD, POOR, make_cited_track, response, write_responses
+from forked import start_forked
+from forked import trecexam as trecexam_command
+from scripted_server import Exchange, serving
+
+pytest.importorskip("httpx2")
+pytest.importorskip("tenacity")
+
+from cited import judging
+
+import trecexam
+from trecexam.cli.main import run
+
+
+def labels(file: Path) -> list[tuple[str, ...]]:
+    with file.open(newline="") as lines:
+        return [tuple(row.values()) for row in csv.DictReader(lines, delimiter="\t")]
+
+
+def test_a_run_that_is_not_taken_is_named_with_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(judging) as server:
+        root = make_cited_track(tmp_path / "track", server.url)
+        bad = response("bad", "q1", ("Pumps move heat.", [0.5]), references=["q1-heat"])
+        write_responses(root / "runs" / "bad.jsonl", bad)
+        other = response("good", "q9", ("Why?", []), references=["q1-heat"])
+        write_responses(root / "runs" / "good.jsonl", *GOOD, other)
+        assert run(["support", str(root)]) == 1
+        shown = capsys.readouterr()
+        assert "not taken: runs/bad.jsonl:1: a citation is neither a place nor an id: 0.5" in shown.err
+        assert "note: runs/good.jsonl: 1 of its 3 queries are not in the bank" in shown.err
+        assert [line.split("\t")[0] for line in shown.out.splitlines()] == ["run", "good", "poor"]
+
+
+def test_labels_of_a_file_need_no_grader(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = make_cited_track(tmp_path / "track", name="seq2seq", model="no/such", more="")
+    file = tmp_path / "labels.tsv"
+    file.write_text("run\tquery_id\tsentence\tdoc_id\tlabel\ngood\tq2\t1\tq2-sea\tfull_support\n")
+    for setting in ("", "[support]\nname = 'openai'\n"):
+        if setting:
+            (root / "trecexam.toml").write_text(
+                f'[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n{setting}'
+            )
+        assert run(["support", str(root), "--labels", str(file), "--by", "query", "--json"]) == 0
+        rows = json.loads(capsys.readouterr().out)
+        assert {(row["run"], row["query_id"]): row["SupportP"] for row in rows} == {
+            ("good", "q1"): 0,
+            ("good", "q2"): 1,
+            ("poor", "q1"): 0,
+        }
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"key_env": "NO_SUCH_KEY"}, "another `key_env` in [support]"),
+        ({"name": "embedding", "model": "no/such"}, "or set `model` in [support]"),
+        ({"budget_tokens": 1}, "`budget_tokens` = 1 in [support] is reached"),
+    ],
+)
+def test_what_stands_in_the_way_names_the_section_that_it_is_in(
+    tmp_path: Path, settings: dict[str, object], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(judging) as server:
+        root = make_cited_track(tmp_path / "track", server.url, **settings)
+        assert run(["support", str(root)]) in {1, 2}
+        shown = capsys.readouterr().err
+        assert reason in shown
+        assert "[grader]" not in shown
+
+
+def test_an_empty_answer_leaves_out_that_query_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(judging) as server:
+        root = make_cited_track(tmp_path / "track", server.url)
+        empty, blank = GOOD[0] | {"answer": []}, POOR[0] | {"answer": [{"text": " \n", "citations": [0]}]}
+        write_responses(root / "runs" / "good.jsonl", empty, GOOD[1])
+        write_responses(root / "runs" / "poor.jsonl", blank)
+        assert run(["support", str(root)]) == 1
+        shown = capsys.readouterr()
+    assert "not taken: runs/good.jsonl:1: the response to query 'q1' has no text" in shown.err
+    assert "not taken: runs/poor.jsonl:1: the response to query 'q1' has no text" in shown.err
+    (row,) = csv.DictReader(shown.out.splitlines(), delimiter="\t")
+    # 1 of q2, and 0 of the query that it does not answer.
+    assert (row["run"], row["responses"], float(row["SupportP"])) == ("good", "1", 0.5)
+
+
+def test_odd_citations_are_counted_as_what_they_are(tmp_path: Path) -> None:
+    with serving(judging) as server:
+        root = make_cited_track(tmp_path / "track", server.url)
+        references = ["q1-heat", "q1-cost"]
+        odd = response(
+            "odd",
+            "q1",
+            ("Pumps move heat.", [0] * 100),
+            ("Pumps cost money.", [-1, 99, "q1-cost", 1]),
+            ("No such.", ["nowhere", 10**12]),
+            ("\u200f\u202e\u0645\u0631\u062d\u0628\u0627\x1b[31m\x00", [0]),
+            ("  ", [0]),
+            references=references,
+        )
+        write_responses(root / "runs" / "odd.jsonl", odd)
+        with trecexam.open_track(root) as track:
+            done = track.support(citations="all", output=tmp_path / "out")
+    mine = [row for row in labels(tmp_path / "out" / "support.tsv") if row[0] == "odd"]
+    assert mine == [
+        ("odd", "q1", "1", "q1-heat", "full_support"),
+        ("odd", "q1", "2", "q1-cost", "full_support"),
+        ("odd", "q1", "2", "", "out_of_range"),
+        ("odd", "q1", "2", "", "out_of_range"),
+        ("odd", "q1", "3", "nowhere", "no_text"),
+        ("odd", "q1", "3", "", "out_of_range"),
+        ("odd", "q1", "4", "q1-heat", "no_support"),
+    ]
+    values = {row["run"]: row for row in done.table().records()}["odd"]
+    assert (values["out_of_range"], values["no_text"], values["sentences"]) == (3, 1, 4)
+    assert values["SupportP"] == pytest.approx(2 / 7 / 2)
+    assert values["SupportR"] == pytest.approx(2 / 4 / 2)
+
+
+def test_killed_in_the_middle_it_asks_what_was_under_way_again_and_nothing_else(tmp_path: Path) -> None:
+    def judging_slowly(exchange: Exchange) -> None:
+        time.sleep(0.05)
+        judging(exchange)
+
+    with serving(judging_slowly) as server:
+        root = make_cited_track(tmp_path / "track", server.url, concurrency=2)
+        sentences = [(f"Pumps move heat {n} times.", [0]) for n in range(60)]
+        for name in ("one", "two"):
+            write_responses(
+                root / "runs" / f"{name}.jsonl", response(name, "q1", *sentences, references=["q1-heat"])
+            )
+        command = ["support", str(root)]
+        child = start_forked(trecexam_command, command, folder=tmp_path, output=tmp_path / "printed")
+        end = time.monotonic() + 60
+        while len(server.bodies) < 30:
+            assert time.monotonic() < end, (tmp_path / "printed").read_text()
+            time.sleep(0.01)
+        child.kill()
+        child.join(60)
+        assert child.exitcode == -signal.SIGKILL
+        assert run(command) == 0
+        # Sentences that two runs have in common are asked about once; 4 are of the other runs.
+        assert len(server.seen) == 64
+        again = sum(server.seen.values()) - 64
+        assert again <= 16
+        assert {row[4] for row in labels(root / "out" / "support.tsv") if row[0] in {"one", "two"}} == {
+            "partial_support"
+        }
+        assert run(command) == 0
+        assert sum(server.seen.values()) == 64 + again
+
+
+def test_where_all_labels_are_alike_kappa_is_said_not_to_be_defined(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = make_cited_track(tmp_path / "track")
+    file = tmp_path / "labels.tsv"
+    file.write_text("run\tquery_id\tsentence\tdoc_id\tlabel\ngood\tq2\t1\tq2-sea\tfull_support\n")
+    assert run(["support", str(root), "--labels", str(file), "--against", str(file)]) == 0
+    shown = capsys.readouterr().err
+    assert "1 citation with both labels, 100% with the same" in shown
+    assert "Cohen's kappa is not defined: all labels are the same" in shown
+    assert "nan" not in shown.replace(str(tmp_path), "")
