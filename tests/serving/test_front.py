@@ -184,6 +184,13 @@ class TestTrust:
         for sender in ("192.0.2.16", "127.0.0.1", "::1", "testclient", "2001:db8::1"):
             assert self.ask(team, sender, "orla").status_code == 303
 
+    def test_a_name_that_only_looks_like_one_is_another_person(self, opened: Callable[..., Team]) -> None:
+        team = opened("192.0.2.0/28")
+        browser = team.client(client=("192.0.2.1", 1))
+        for name in ("\uff4frla", "\u2134rla"):
+            assert browser.get("/trec/queries", headers={"X-Remote-User": name.encode()}).status_code == 403
+        assert browser.get("/trec/queries", headers={"X-Remote-User": "ORLA"}).status_code == 200
+
     def test_it_carries_the_role_that_the_file_says(self, opened: Callable[..., Team]) -> None:
         team = opened()
         assert self.ask(team, "192.0.2.7", "ADA").status_code == 403

@@ -170,6 +170,22 @@ def test_who_is_removed_is_out_at_the_next_click_and_another_role_counts_at_once
     assert rudi.get("/assess").status_code == 200
 
 
+def test_while_the_users_cannot_be_read_nobody_is_in_and_then_those_who_were(team: Team) -> None:
+    orla, text = team.client("orla"), team.path.read_text()
+    csrf = csrf_in(orla.get("/query/q1").text)
+    team.path.write_text(text + "[[user")
+    shown = [orla.get("/queries"), orla.post("/override", data={"csrf": csrf}), team.client().get("/login")]
+    assert [answer.status_code for answer in shown] == [503] * 3
+    assert "nothing was taken" in shown[1].text
+    assert str(team.path) not in shown[0].text
+    assert orla.get("/healthz").status_code == 200
+    # As some editors save: an empty file first.
+    team.path.write_text("")
+    assert orla.get("/queries").status_code == 303
+    team.path.write_text(text)
+    assert orla.get("/queries").status_code == 200
+
+
 def test_another_password_ends_all_logins_with_the_old_one(team: Team) -> None:
     orla = team.client("orla")
     add_user(team.path, "orla", "organizer", token=True, replace=True)
@@ -316,6 +332,14 @@ class TestLogins:
 
         looked_at, seconds = asyncio.run(guess())
         assert looked_at <= guard.FREE + 1 + seconds / guard.LONGEST_WAIT + 3
+
+    def test_other_ways_to_write_a_name_are_no_further_guesses(self, path: Path) -> None:
+        add_user(path, "zo\u00e9", "assessor")
+        known = Logins(Users(path))
+        ways = ("zo\u00e9", "zoe\u0301", "ZO\u00c9", "ZOE\u0301", "\uff5ao\u00e9")
+        for name in ways:
+            assert asyncio.run(known.entry(name, "x", "192.0.2.1")) is None
+        assert len(known._names._known) == 1
 
     def test_who_tries_many_names_waits_too_and_a_class_behind_one_address_does_not(
         self, path: Path, clock: list[float]

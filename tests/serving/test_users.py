@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 import threading
 from pathlib import Path
@@ -18,6 +19,7 @@ from trecexam.serving.users import (
     add_user,
     checked_name,
     digest,
+    name_key,
     read_users,
     remove_user,
 )
@@ -177,15 +179,20 @@ def test_what_cannot_be_changed_line_by_line_is_left_to_people(path: Path) -> No
     assert path.read_text() == text
 
 
-def test_a_file_that_breaks_while_it_is_served_lets_in_who_was_in_it(path: Path) -> None:
+def test_a_file_that_breaks_while_it_is_served_lets_in_nobody_until_it_is_mended(path: Path) -> None:
     add_user(path, "ada", "assessor")
     said: list[str] = []
     users = Users(path, said.append)
+    text = path.read_text()
     path.write_text("[[user")
+    assert users.get("ada") is None
+    assert users.get("ada") is None
+    assert users.trouble
+    path.write_text(text)
     assert users.get("ada")
-    assert users.get("ada")
+    assert not users.trouble
     path.unlink()
-    assert users.get("ada")
+    assert users.get("ada") is None
     assert len(said) == 2
     add_user(path, "bob", "reader")
     assert users.get("ada") is None
@@ -225,9 +232,28 @@ def test_names_come_back_as_they_were_added(
             add_user(path, name, "reader")
             added[checked_name(name)] = "reader"
         except TrecexamError:
-            assert checked_name(name).casefold() in read_users(path)
+            assert name_key(checked_name(name)) in read_users(path)
     assert {entry.name: entry.role for entry in read_users(path).values()} == added if added else True
     for name in added:
         remove_user(path, name)
     assert not added or read_users(path) == {}
     assert {file.name for file in path.parent.iterdir()} <= {".users.toml.lock", "users.toml"}
+
+
+def test_names_that_look_the_same_are_one_name(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    add_user(path, "ada", "assessor")
+    for name in ("\uff41da", "AD\uff21"):
+        assert run(["serve-user", "add", str(path), name, "--role", "organizer", "--token"]) == 2
+        assert "is there already" in capsys.readouterr().err
+
+
+def test_a_password_that_is_no_text_is_refused_in_a_line(path: Path) -> None:
+    with pytest.raises(TrecexamError, match="UTF-8"):
+        add_user(path, "ada", "assessor", password="\udcff\udcfe2345678")
+    assert not path.exists()
+
+
+def test_a_pipe_is_no_file_of_users(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(path)
+    assert run(["serve-user", "list", str(path)]) == 2
+    assert "pipe" in capsys.readouterr().err

@@ -153,7 +153,9 @@ class Guard:
             await send(message)
 
         refused = self._refused(scope)
-        if refused is None and visitor is not None:
+        if refused is None and self._sessions is not None and self._sessions.users.trouble:
+            refused = None if _says_nothing(path) else _closed()
+        elif refused is None and visitor is not None:
             refused = _refused_to(visitor, inside, path)
         elif refused is None and self._token is not None and not _says_nothing(path):
             refused = await self._welcome(inside, self._token)
@@ -284,6 +286,14 @@ def _is_address(name: str) -> bool:
 def _says_nothing(path: str) -> bool:
     """Whether what is there says nothing of the track."""
     return path.startswith("/static/") or path == "/healthz"
+
+
+def _closed() -> Response:
+    return plain_page(
+        503,
+        "The page cannot read who may log in, and nothing was taken. Tell the organizer; once that is "
+        "mended, go back, and send it again.",
+    )
 
 
 def _refused_to(visitor: Visitor, scope: Scope, path: str) -> Response | None:

@@ -11,7 +11,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import Argon2Error, InvalidHashError
 
 from trecexam.serving.guard import Attempts
-from trecexam.serving.users import LONGEST_PASSWORD, digest
+from trecexam.serving.users import LONGEST_PASSWORD, digest, name_key
 
 if TYPE_CHECKING:
     from trecexam.serving.users import UserEntry, Users
@@ -47,10 +47,11 @@ class Logins:
         Raises:
             TooManyError: it was not looked at.
         """
-        name_key, known = name.casefold()[:200], f"{address} {name.casefold()[:200]}"
+        who = name_key(name)[:200]
+        known = f"{address} {who}"
         # Who guesses a name elsewhere does not keep out who has logged in from here before.
-        name_key = known if known in self._known else name_key
-        waits = (self._addresses.wait(address), self._names.wait(name_key))
+        guessed = known if known in self._known else who
+        waits = (self._addresses.wait(address), self._names.wait(guessed))
         if None in waits:
             raise TooManyError
         await asyncio.sleep(max(wait for wait in waits if wait is not None))
@@ -67,7 +68,7 @@ class Logins:
         if not (is_password or is_token):
             return None
         self._addresses.right(address)
-        self._names.right(name_key)
+        self._names.right(guessed)
         self._known[known] = None
         if len(self._known) > _KNOWN:
             self._known.popitem(last=False)

@@ -100,7 +100,7 @@ class Sessions:
         return Visitor(VISITOR, f"visitor {fresh}", fresh)
 
     def _named(self, name: str) -> Visitor:
-        entry = self.users.get(name)
+        entry = self.users.named_by_proxy(name)
         try:
             if entry is not None:
                 user = entry.user
@@ -119,9 +119,12 @@ class Sessions:
             return None
         now, entry = time.monotonic(), self.users.get(login.entry.name)
         is_over = now - login.used > IDLE or now - login.begun > LONGEST
-        # Who was removed is out, and who has another password by now has to know it.
-        if is_over or entry is None or _secrets(entry) != _secrets(login.entry):
+        # Who has another password by now has to know it.
+        if is_over or (entry is not None and _secrets(entry) != _secrets(login.entry)):
             del self._logins[key]
+            return None
+        # Who was removed is out; but some editors save an empty file first, which is to end no login.
+        if entry is None:
             return None
         # A page that renews itself is no sign of somebody before it.
         if is_click:

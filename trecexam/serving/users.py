@@ -24,6 +24,8 @@ from argon2 import PasswordHasher, extract_parameters
 from argon2.exceptions import InvalidHashError
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, model_validator
 
+from converters.errors import ConversionError
+from converters.lines import open_input
 from trecexam.errors import TrecexamError
 from trecexam.files import atomic
 from trecexam.files.exclusive_lock import exclusive_lock
@@ -124,7 +126,11 @@ class Users:
 
     Args:
         path: None for nobody: then only a proxy says who is there.
-        log: told in a line of a file that cannot be read any more; those who were known stay known then.
+        log: told in a line of a file that cannot be read any more: nobody is known then, until it can, as who
+            is to be out may be in it still.
+
+    Attributes:
+        trouble: why the file cannot be read; "" where it can.
 
     Raises:
         TrecexamError: the file cannot be read, or a user in it is not as they must be.
@@ -135,10 +141,25 @@ class Users:
         self._log = log
         self._stamp = None if path is None else stamp(path)
         self._users: Mapping[str, UserEntry] = {} if path is None else read_users(path)
+        self._trouble = ""
+
+    @property
+    def trouble(self) -> str:
+        self._now()
+        return self._trouble
 
     def get(self, name: str) -> UserEntry | None:
         """The user of that name, whatever the case of its letters, by the file as it is now."""
-        return self._now().get(_key(name))
+        return self._now().get(name_key(name))
+
+    def named_by_proxy(self, name: str) -> UserEntry | None:
+        """The user of that name, but for one whose name it only looks like: a proxy may know both."""
+        entry = self.get(name)
+        is_same = entry is not None and (
+            entry.name.isascii() == name.isascii()
+            and entry.name.lower() == unicodedata.normalize("NFC", name).lower()
+        )
+        return entry if is_same else None
 
     def any_password(self) -> str:
         """The hash of somebody's password; "" where nobody has one."""
@@ -148,9 +169,10 @@ class Users:
         if self._path is not None and (now := stamp(self._path)) != self._stamp:
             self._stamp = now
             try:
-                self._users = read_users(self._path)
+                self._users, self._trouble = read_users(self._path), ""
             except TrecexamError as error:
-                self._log(f"{error}; the users stay as they were read before")
+                self._users, self._trouble = {}, str(error)
+                self._log(f"{error}; nobody is let in until that is mended")
         return self._users
 
 
@@ -161,7 +183,10 @@ def read_users(path: Path) -> dict[str, UserEntry]:
         TrecexamError: as `Users`.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        with open_input(path) as file:
+            text = file.read().decode()
+    except ConversionError as error:
+        raise TrecexamError(error.reason, path=path) from None
     except FileNotFoundError:
         raise TrecexamError("is not there; make it with `trecexam serve-user add`", path=path) from None
     except OSError as error:
@@ -191,11 +216,11 @@ def _parsed(text: str, path: Path) -> dict[str, UserEntry]:
             raise TrecexamError(
                 f"user {number}: {where + ': ' if where else ''}{reason}", path=path
             ) from None
-        if _key(entry.name) in users:
+        if name_key(entry.name) in users:
             raise TrecexamError(
                 f"user {number}: a second {entry.name!r}; case does not tell names apart", path=path
             )
-        users[_key(entry.name)] = entry
+        users[name_key(entry.name)] = entry
     return users
 
 
@@ -221,18 +246,22 @@ def add_user(
         raise TrecexamError(
             f"a password has {SHORTEST_PASSWORD} to {LONGEST_PASSWORD:,} letters, this one {len(password):,}"
         )
+    try:
+        secret = password.encode()
+    except UnicodeEncodeError:
+        raise TrecexamError("the password is no UTF-8 text") from None
     made = secrets.token_urlsafe(24) if token else ""
     entry = UserEntry(
         name=name,
         role=role,
-        password=PasswordHasher().hash(password) if password else "",
+        password=PasswordHasher().hash(secret) if password else "",
         token_sha256=digest(made) if made else "",
     )
 
     def change(users: dict[str, UserEntry]) -> None:
         _refuse_known(users, name, path, replace=replace)
-        users.pop(_key(name), None)
-        users[_key(name)] = entry
+        users.pop(name_key(name), None)
+        users[name_key(name)] = entry
 
     _change(path, change)
     return made
@@ -253,8 +282,10 @@ def checked_new(path: Path, name: str, *, replace: bool = False) -> str:
 
 
 def _refuse_known(users: Mapping[str, UserEntry], name: str, path: Path, *, replace: bool) -> None:
-    if _key(name) in users and not replace:
-        raise TrecexamError(f"{users[_key(name)].name!r} is there already; --replace replaces it", path=path)
+    if name_key(name) in users and not replace:
+        raise TrecexamError(
+            f"{users[name_key(name)].name!r} is there already; --replace replaces it", path=path
+        )
 
 
 def remove_user(path: Path, name: str) -> None:
@@ -265,7 +296,7 @@ def remove_user(path: Path, name: str) -> None:
     """
 
     def change(users: dict[str, UserEntry]) -> None:
-        if users.pop(_key(name), None) is None:
+        if users.pop(name_key(name), None) is None:
             raise TrecexamError(
                 f"has no user {name[:80]!r}; `trecexam serve-user list` names them", path=path
             )
@@ -301,7 +332,7 @@ def _change(path: Path, change: Callable[[dict[str, UserEntry]], None]) -> None:
 
 def _name_in(block: str) -> str:
     try:
-        return _key(tomllib.loads(block)["user"][0]["name"])
+        return name_key(tomllib.loads(block)["user"][0]["name"])
     except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError):
         return ""
 
@@ -312,8 +343,9 @@ def _block(entry: UserEntry) -> str:
     return "[[user]]\n" + "".join(f'{name} = "{value}"\n' for name, value in fields.items())
 
 
-def _key(name: str) -> str:
-    return unicodedata.normalize("NFC", name).casefold()
+def name_key(name: str) -> str:
+    """What names that look the same have in common, whatever their letters' case."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
 
 
 def digest(token: str) -> str:

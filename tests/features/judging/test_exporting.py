@@ -166,3 +166,22 @@ def test_a_table_without_scales_goes_where_its_ratings_belong(graded: Path, tmp_
         assert "table.tsv:4: the rating is neither" in str(done.refused[0])
         assert "\t2\tada\timported" in (graded / "judgments.tsv").read_text()
         assert "q1/0\t5\tada\timported" in (graded / "overrides.tsv").read_text()
+
+
+def test_a_line_that_cannot_be_stored_stops_no_other(empty_folder: TrackFolder) -> None:
+    table = empty_folder.root / "hostile.tsv"
+    rows = [
+        "q0\td\tx\x1b[31mda\t1\t",
+        "q0\td\tada\u202e\t1\t",
+        f"q0\td\t{'a' * 201}\t1\t",
+        "q0\td\tada\t1\tn\rn",
+        "q0\td\u00a0d\tada\t1\t",
+        "q0\td\tgood\t1\tn",
+    ]
+    table.write_text(
+        "query_id\tdoc_id\tassessor\trating\tnote\n" + "".join(f"{row}\n" for row in rows), newline=""
+    )
+    empty_folder.judgments().unlink(missing_ok=True)
+    done = import_judgments(empty_folder, table)
+    assert (done.n_new, done.n_known, [row.line for row in done.refused]) == (1, 0, [2, 3, 4, 5, 6])
+    assert [row.who for row in stored(empty_folder.judgments())] == ["good"]

@@ -13,6 +13,7 @@ import numpy as np
 from converters.errors import ConversionError
 from converters.fields import column
 from converters.judgment_table import TableRow, judgment_table, read_judgment_table
+from converters.overrides import with_override
 from converters.records import HumanRating, Qrel
 from converters.trec_qrels import write_qrels
 from trecexam.errors import TrecexamError
@@ -20,6 +21,7 @@ from trecexam.features.judging.assessments import CellKey, opinions_of
 from trecexam.features.override.overriding import add_rows
 from trecexam.files import atomic
 from trecexam.files.stamps import Rejected
+from trecexam.line.typed_text import MAX_WHO, refuse_controls, typed
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MISSING, QueryRatings
 
@@ -101,7 +103,13 @@ def import_judgments(folder: TrackFolder, path: Path | str) -> ImportedJudgments
     """
     refused: list[ConversionError] = []
     path = Path(path)
-    rows = [row for _, row in read_judgment_table(path, refused.append)]
+    rows: list[TableRow] = []
+    for number, row in read_judgment_table(path, refused.append):
+        try:
+            _check(row.rating)
+            rows.append(row)
+        except (ValueError, TrecexamError) as error:
+            refused.append(ConversionError(path, number, str(error)))
     has_scale = folder.config.judging.scale is not None
     n_new = 0
     for own_scale, target in ((False, folder.overrides()), (True, folder.judgments())):
@@ -113,6 +121,15 @@ def import_judgments(folder: TrackFolder, path: Path | str) -> ImportedJudgments
         n_new += add_rows(folder, target, lines) if lines else 0
     reasons = tuple(Rejected(str(path), error.line, error.reason) for error in refused)
     return ImportedJudgments(n_new, len(rows) - n_new, reasons)
+
+
+def _check(row: HumanRating) -> None:
+    """Raises a ValueError or TrecexamError where a line is none that people could have given here."""
+    for what, text in (("an id", row.query_id + row.doc_id + row.item_id), ("a reason", row.why)):
+        refuse_controls(what, text)
+    refuse_controls("a note", row.note)
+    typed("an assessor's name", row.who, MAX_WHO)
+    with_override(b"", row)
 
 
 def peoples_labels(track: LoadedTrack) -> dict[tuple[str, str], int]:
