@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from campaign import SCALE, campaign, to_rate
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trecexam.features.judging.assessments import record_assessment
+from trecexam.learning.learned_pool import people_judgments
 from trecexam.learning.peoples_labels import label_of_rating
 
 
@@ -39,3 +44,24 @@ def test_relevant_stays_relevant_and_a_better_rating_is_no_worse_a_label(
         rating >= min_rating for rating in range(max_rating + 1)
     ]
     assert set(given_labels) <= {0, min_relevant, *labels}
+
+
+@pytest.mark.parametrize("is_official", [False, True])
+def test_judgments_on_the_tracks_scale_are_judgments_as_they_are(graded: Path, is_official: bool) -> None:
+    qrels = graded / "qrels.txt"
+    lines = qrels.read_text().splitlines(keepends=True)
+    qrels.write_text("".join(line for line in lines if " q1-d01 " not in line))
+    with campaign(graded, SCALE, official=is_official) as track:
+        for doc_id, rating in (("q1-d00", 2), ("q1-d01", 1), ("q1-d02", "cannot")):
+            query = to_rate(track, "q1")
+            record_assessment(track.folder, query, doc_id, "", rating, who="ada", why="x")  # type: ignore[arg-type]
+        loaded = track._loader.load()
+        known = {} if loaded.official is None else {row[:2]: row.relevance for row in loaded.official}
+        expected = {("q1", "q1-d00"): 2, ("q1", "q1-d01"): 1, **known}
+        official, n_people = people_judgments(loaded)
+        assert official is not None
+        assert {row[:2]: row.relevance for row in official.rows} == expected
+        assert n_people == len(expected) - len(known)
+        assert is_official or official.source == "judgments.tsv"
+        # What compares with official judgments has none of them.
+        assert {row[:2]: row.relevance for row in loaded.official or ()} == known

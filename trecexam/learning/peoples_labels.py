@@ -31,22 +31,28 @@ def label_of_rating(
 def with_peoples_labels(track: LoadedTrack, official: Official | None) -> tuple[Official | None, int]:
     """The judgments, with what people say of pooled passages that have none; and of how many that is.
 
-    Without any official judgment the ratings are the judgments, as they are; None where there are neither.
+    Judgments on the scale of [judging] are on that of the official ones, and stay as they are; ratings on the
+    grader's scale are put on it, see `label_of_rating`. Without any judgment on either the ratings are the
+    judgments, as they are; None where there is nothing at all.
     """
     scores, best = track.config.scores, track.traits.scale.max_rating
     judged = {} if official is None else official.judged
-    scale = sorted({label for labels in judged.values() for label in labels.values()})
-    rows = [
-        Qrel(
-            query_id,
-            doc_id,
-            label_of_rating(rating, best, scores.min_rating, scale, scores.min_relevant) if scale else rating,
+    own_best = track.config.judging.best
+    scale = {label for labels in judged.values() for label in labels.values()}
+    scale |= set() if own_best is None else set(range(own_best + 1))
+    said = {
+        (query_id, doc_id): label_of_rating(
+            rating, best, scores.min_rating, sorted(scale), scores.min_relevant
         )
+        if scale
+        else rating
         for query_id, human in track.overrides.queries.items()
         for doc_id, rating in human.passages.items()
-        if doc_id not in judged.get(query_id, ())
-    ]
-    if official is None and not rows:
-        return None, 0
-    source, official_rows = ("overrides.tsv", ()) if official is None else (official.source, official.rows)
-    return Official(source, (*official_rows, *rows)), len(rows)
+    }
+    for query_id, human in track.judgments.queries.items():
+        said.update({(query_id, doc_id): label for doc_id, label in human.passages.items()})
+    rows = [Qrel(*key, label) for key, label in said.items() if key[1] not in judged.get(key[0], ())]
+    if official is None:
+        source = "judgments.tsv" if track.judgments.queries else "overrides.tsv"
+        return (Official(source, tuple(rows)), len(rows)) if rows else (None, 0)
+    return Official(official.source, (*official.rows, *rows)), len(rows)

@@ -148,7 +148,9 @@ def _check(
 ) -> None:
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice or not all(names):
-        raise TrecexamError(f"assessor '{twice[0]}' is named twice" if twice else "an assessor has no name")
+        raise TrecexamError(
+            f"assessor '{twice[0]}' is named twice" if all(names) else "an assessor has no name"
+        )
     for what, number in (("topics_each", topics_each), ("budget", budget)):
         if number is not None and number < 1:
             raise TrecexamError(f"{what} = {number}: at least 1")
