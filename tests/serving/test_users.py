@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
+from trecexam.serving.running import unknown_assessors
 from trecexam.serving.users import (
     Users,
     add_user,
@@ -23,6 +24,7 @@ from trecexam.serving.users import (
     read_users,
     remove_user,
 )
+from trecexam.track import TrackFolder
 
 HASH = "$argon2id$v=19$m=8,t=1,p=1$c29tZXNhbHQ$LS6NR/AMNYk"
 
@@ -257,3 +259,19 @@ def test_a_pipe_is_no_file_of_users(path: Path, capsys: pytest.CaptureFixture[st
     os.mkfifo(path)
     assert run(["serve-user", "list", str(path)]) == 2
     assert "pipe" in capsys.readouterr().err
+
+
+def test_a_plan_for_people_who_cannot_log_in_is_told(small_track: Path, path: Path) -> None:
+    folder = TrackFolder.open(small_track)
+    add_user(path, "ada", "assessor")
+    add_user(path, "rudi", "reader")
+    users = Users(path)
+    assert not unknown_assessors(folder, users)
+    plan = small_track / "judging.tsv"
+    plan.write_text("assessor\tquery_id\tdoc_id\ttask\nada\tq0\td\town\n")
+    assert not unknown_assessors(folder, users)
+    with plan.open("a") as file:
+        file.writelines(f"{name}\tq0\td\town\n" for name in ("Ada", "bob", "rudi"))
+    assert unknown_assessors(folder, users).endswith(": 'Ada' (there is 'ada'), 'bob', 'rudi'")
+    plan.write_text("x")
+    assert "judging.tsv:1" in unknown_assessors(folder, users)

@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from trecexam.errors import TrecexamError
+from trecexam.features.judging.plan import PLAN, read_plan
 from trecexam.serving.front import Front
 from trecexam.serving.grading import Regrader
 from trecexam.serving.judging import JudgeNext
@@ -20,6 +21,7 @@ from trecexam.serving.rendering import warm_up
 from trecexam.serving.server import Server, bound
 from trecexam.serving.users import Role, Users
 from trecexam.tables.terminal import printable
+from trecexam.tables.text import shorten_list
 from trecexam.track import TrackFolder, refuse_code
 
 #: The least characters of a token that somebody chooses.
@@ -80,6 +82,8 @@ def serve(
         print(f"{root} is at {shown} (Ctrl-C ends it{behind})", file=sys.stderr, flush=True)
         if users is not None and not (front.place.secure or is_loopback(host)):
             _log("passwords go over the network as they are: put an https proxy before it, see --public-url")
+        if users is not None and not trusted_role and (warning := unknown_assessors(folder, users)):
+            _log(warning)
         warm_up()
         server = Server(
             live,
@@ -96,6 +100,22 @@ def serve(
         if open_browser:
             webbrowser.open(shown)
         server.run()
+
+
+def unknown_assessors(folder: TrackFolder, users: Users) -> str:
+    """What is to be said of a plan for people who cannot log in and judge; "" for nothing."""
+    try:
+        plan = read_plan(folder)
+    except TrecexamError as error:
+        return str(error)
+    entries = {name: users.get(name) for name in (plan.assessors if plan else ())}
+    unknown = [
+        f"'{name}'" + (f" (there is '{entry.name}')" if entry is not None and entry.name != name else "")
+        for name, entry in entries.items()
+        if entry is None or entry.name != name or entry.role == "reader"
+    ]
+    shown = shorten_list(unknown, quote="")
+    return f"{PLAN} has tasks for who is no assessor here: {shown}" if unknown else ""
 
 
 def _log(line: str) -> None:
