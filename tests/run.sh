@@ -14,6 +14,12 @@ if ! command -v chromium >/dev/null && command -v apt-get >/dev/null && [ "$(id 
   { apt-get update && apt-get install --yes --no-install-recommends chromium fonts-dejavu-core fonts-noto-color-emoji; } \
     >/dev/null || echo "chromium could not be installed" >&2
 fi
+# So does a real nginx; where a machine would start it as a service, that is left to its owner.
+if ! { command -v nginx || [ -x /usr/sbin/nginx ] || [ -d /run/systemd/system ]; } >/dev/null &&
+  command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
+  echo "installing nginx" >&2
+  { apt-get update && apt-get install --yes --no-install-recommends nginx-light; } >/dev/null || echo "nginx could not be installed" >&2
+fi
 .venv/bin/ruff check .
 .venv/bin/ruff format --check .
 # A few tests run in this process, where they can be debugged, and alone, so that they can be timed.

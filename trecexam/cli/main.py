@@ -56,6 +56,7 @@ COMMANDS = {
     "judge-next": ("trecexam.cli.judge_next", "judge_next", "What a person should judge next."),
     "override": ("trecexam.cli.override", "override", "A person's rating in place of the grader's."),
     "serve": ("trecexam.cli.serve", "serve", "A live page of the track, for the human in the loop."),
+    "serve-user": ("trecexam.cli.serve_user", "serve_user", "Who may log in to the page: add, list, remove."),
     "graders": ("trecexam.cli.graders", "graders", "What can grade here, and what the rest needs."),
 }
 

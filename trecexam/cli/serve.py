@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from trecexam.cli.options import track_argument, trust_code_option
 from trecexam.errors import TrecexamError
-from trecexam.serving import missing_packages
+from trecexam.serving import ROLES, missing_packages
+from trecexam.serving.front import Front
+
+if TYPE_CHECKING:
+    from trecexam.serving.users import Role
 
 
 @click.command(epilog="Example: trecexam serve mytrack --open")
@@ -24,6 +29,37 @@ from trecexam.serving import missing_packages
     help="What people must show to see the page. Beyond this machine one is made where none is given. Better "
     "in the environment: others on this machine can read your command line.",
 )
+@click.option(
+    "--users",
+    "users_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Who may log in, and do what: see `trecexam serve-user`. In place of a token.",
+)
+@click.option(
+    "--public-url",
+    default="",
+    metavar="URL",
+    help="Where people reach the page through a proxy: https://nuggets.uni.edu/trec.",
+)
+@click.option(
+    "--root-path", default="", metavar="PATH", help="The path before its own, without --public-url."
+)
+@click.option(
+    "--trusted-proxy",
+    "trusted_proxies",
+    multiple=True,
+    metavar="ADDRESS|NETWORK",
+    help="Whose X-Forwarded-For, and --trust-header, are believed. May be repeated.",
+)
+@click.option(
+    "--trust-header", default="", metavar="NAME", help="In it that proxy says who is there: X-Remote-User."
+)
+@click.option(
+    "--trusted-role",
+    type=click.Choice(ROLES),
+    help="Of people whom the proxy names and FILE does not. Without it they may not enter.",
+)
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in a browser.")
 @click.option("--no-grade", is_flag=True, help="Grade nothing, also where no `trecexam watch` is at work.")
 @trust_code_option
@@ -32,6 +68,12 @@ def serve(
     host: str,
     port: int,
     token: str | None,
+    users_file: Path | None,
+    public_url: str,
+    root_path: str,
+    trusted_proxies: tuple[str, ...],
+    trust_header: str,
+    trusted_role: Role | None,
     open_browser: bool,
     no_grade: bool,
     trust_code: bool,
@@ -39,11 +81,30 @@ def serve(
     """A page of TRACK for people: leaderboard, passages, grades, and what to judge next.
 
     It is at http://127.0.0.1:8377 until Ctrl-C. On a machine that others use too, give it a token: everybody
-    there can reach that address.
+    there can reach that address. For a team behind a login, --users.
     """
+    if token is not None and (users_file or trust_header):
+        raise click.UsageError("a token is for one person: with --users leave --token and TRECEXAM_TOKEN out")
+    if trusted_role and not trust_header:
+        raise click.UsageError("--trusted-role is of people whom --trust-header names")
+    if trust_header and not (users_file or trusted_role):
+        raise click.UsageError(
+            "--trust-header says who is there: say by --users or --trusted-role what they may"
+        )
     missing = missing_packages()
     if missing:
         raise TrecexamError(f"`trecexam serve` {missing}")
     from trecexam.serving.running import serve as run
 
-    run(track, host, port, token, open_browser=open_browser, grade=not no_grade, trust_code=trust_code)
+    run(
+        track,
+        host,
+        port,
+        token,
+        users_file=users_file,
+        front=Front.of(public_url, root_path, trusted_proxies, trust_header),
+        trusted_role=trusted_role,
+        open_browser=open_browser,
+        grade=not no_grade,
+        trust_code=trust_code,
+    )

@@ -25,8 +25,11 @@ def make_folder(folder: Path) -> None:
         raise TrecexamError(f"no folder can be made here: {error.strerror}", path=folder) from None
 
 
-def replace(path: Path, content: bytes) -> bool:
+def replace(path: Path, content: bytes, *, mode: int = 0o666) -> bool:
     """Writes a file by renaming a finished one into its place.
+
+    Args:
+        mode: who may open a new file, less the process's mask; of an old one that stays.
 
     Returns:
         Whether anything was written: a file that already has this content is left alone.
@@ -34,11 +37,14 @@ def replace(path: Path, content: bytes) -> bool:
     Raises:
         TrecexamError: it cannot be written (full disk, no permission); the old file is as it was.
     """
-    return bool(replace_together({path: content}))
+    return bool(replace_together({path: content}, mode=mode))
 
 
-def replace_together(contents: Mapping[Path, bytes]) -> list[Path]:
+def replace_together(contents: Mapping[Path, bytes], *, mode: int = 0o666) -> list[Path]:
     """Writes files that belong together: none gets into its place before all are finished.
+
+    Args:
+        mode: as in `replace`.
 
     Returns:
         The files that were written: those that already have their content are left alone.
@@ -57,7 +63,8 @@ def replace_together(contents: Mapping[Path, bytes]) -> list[Path]:
                 continue
             path.parent.mkdir(parents=True, exist_ok=True)
             finished[path] = temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-            with temporary.open("wb") as file:
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+            with os.fdopen(descriptor, "wb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
+#: What a user may be: see `users.Role`.
+ROLES = ("assessor", "organizer", "reader")
 #: What the extra `serve` brings.
-PACKAGES = ("rapidfuzz", "starlette", "uvicorn")
+PACKAGES = ("argon2", "rapidfuzz", "starlette", "uvicorn")
 
 
 def missing_packages() -> str | None:

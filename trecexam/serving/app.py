@@ -17,15 +17,19 @@ from starlette.staticfiles import StaticFiles
 
 from trecexam.errors import TrecexamError
 from trecexam.serving import urls
+from trecexam.serving.front import Front
 from trecexam.serving.grading import Regrader
 from trecexam.serving.guard import Guard
 from trecexam.serving.judging import JudgeNext
 from trecexam.serving.learning import LearnAgain
 from trecexam.serving.listing import Address
 from trecexam.serving.live import LiveTrack
+from trecexam.serving.logins import Logins
 from trecexam.serving.pages import routes
 from trecexam.serving.rendering import NotFoundError, NotReadyError, live_of, render
+from trecexam.serving.sessions import Sessions
 from trecexam.serving.trails import Trails
+from trecexam.serving.users import Role, Users, user_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -56,6 +60,9 @@ def create_app(
     token: str | None = None,
     hosts: Iterable[str] = (),
     cookie: str = "trecexam",
+    front: Front | None = None,
+    users: Users | None = None,
+    trusted_role: Role | None = None,
 ) -> Starlette:
     """The page of a track.
 
@@ -64,12 +71,18 @@ def create_app(
         grader: grades what changes; None where that is left to others.
         judging: what to judge next; None for none.
         learning: learns from what is judged; None where nothing is to be said of it.
-        token, hosts, cookie: see `Guard`.
+        token, hosts, cookie, front: see `Guard`.
+        users: who may log in; None where nobody has to.
+        trusted_role: see `Sessions`.
     """
+    front = front or Front()
+    sessions = None if users is None else Sessions(users, front, cookie, trusted_role)
     CONVERTOR_TYPES["name"] = _Name()
     app = Starlette(
         routes=[*routes(), Mount("/static", StaticFiles(directory=Path(__file__).parent / "static"))],
-        middleware=[Middleware(Guard, token=token, hosts=tuple(hosts), cookie=cookie)],
+        middleware=[
+            Middleware(Guard, token=token, hosts=tuple(hosts), cookie=cookie, front=front, sessions=sessions)
+        ],
         exception_handlers={
             NotReadyError: _not_ready,
             NotFoundError: _not_found,
@@ -82,6 +95,8 @@ def create_app(
     app.state.judging = judging
     app.state.learning = learning
     app.state.trails = Trails()
+    app.state.sessions = sessions
+    app.state.logins = None if users is None else Logins(users)
     app.state.judged = {}
     app.state.support_trails = Trails()
     app.state.labelled = None
@@ -98,11 +113,19 @@ def _not_ready(request: Request, error: Exception) -> Response:
 
 
 def _not_found(request: Request, error: Exception) -> Response:
-    return render(request, "message.html", 404, title="Not here", text=str(error))
+    return render(request, "message.html", 404, title="Not here", text=_blind(request, error))
 
 
 def _failed(request: Request, error: Exception) -> Response:
-    return render(request, "message.html", 422, title="That cannot be done", text=str(error))
+    return render(request, "message.html", 422, title="That cannot be done", text=_blind(request, error))
+
+
+def _blind(request: Request, error: Exception) -> str:
+    """What an error says; nothing of it for assessors, as it may name a document, a run or a file."""
+    user = user_of(request)
+    if user is None or user.role in {"organizer", "reader"}:
+        return str(error)
+    return "Go back, and try again; if that does not help, tell the organizer of the track what you did."
 
 
 def _http(request: Request, error: Exception) -> Response:

@@ -2,7 +2,8 @@
 
 A page on this machine can be reached by every web site that its reader has open, so: the Host must be one of
 ours (DNS rebinding), what changes something must come from a form of ours (cross-site request forgery), and
-beyond this machine nothing goes without the token. Bodies are bounded, and read here.
+beyond this machine nothing goes without the token, or a login: then each may do what its role may
+(`permissions.py`), and nothing else. Bodies are bounded, and read here.
 """
 
 from __future__ import annotations
@@ -19,10 +20,16 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from trecexam.serving import cookies, urls
+from trecexam.serving.front import Front
+from trecexam.serving.permissions import roles_for
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from trecexam.serving.sessions import Sessions, Visitor
 
 #: Bytes of an address and of a form, fields of a form, seconds in which a form must have come.
 MAX_URL, MAX_BODY, MAX_FIELDS, BODY_SECONDS = 8192, 1 << 20, 200, 15.0
@@ -50,9 +57,14 @@ HEADERS = {
 
 
 class Attempts:
-    """When a token may be looked at that somebody shows: guessing takes its time, also many at once."""
+    """When a token may be looked at that somebody shows: guessing takes its time, also many at once.
 
-    def __init__(self) -> None:
+    Args:
+        free: in place of `FREE`.
+    """
+
+    def __init__(self, free: int | None = None) -> None:
+        self._free = free
         self._known: dict[str, tuple[int, float]] = {}
 
     def wait(self, address: str) -> float | None:
@@ -64,8 +76,9 @@ class Attempts:
         if admitted:
             wrong += 1
             free = begin
-            if wrong >= FREE:
-                free += min(FIRST_WAIT * 2 ** min(wrong - FREE, 20), LONGEST_WAIT)
+            over = wrong - (FREE if self._free is None else self._free)
+            if over >= 0:
+                free += min(FIRST_WAIT * 2 ** min(over, 20), LONGEST_WAIT)
         self._known[address] = wrong, free
         if len(self._known) > _ADDRESSES:
             del self._known[next(iter(self._known))]
@@ -78,29 +91,43 @@ class Attempts:
 class Guard:
     """Lets through what may be asked, with the form's fields as `request.scope["form"]`.
 
+    With users, `users.user_of(request)` is who asks, and `request.scope["visitor"]` the `Visitor`.
+
     Args:
         token: what everybody must show; None where nobody must.
         hosts: names that the page may be reached by, beside those of this machine; and any address, where
-            there is a token.
-        cookie: the name of the cookie; ports of one machine share their cookies.
+            there is a token, or a login.
+        cookie: the name of the token's cookie; ports of one machine share their cookies.
+        front: how people reach the page.
+        sessions: who is logged in; None where nobody has to be.
     """
 
     def __init__(
-        self, app: ASGIApp, token: str | None = None, hosts: Iterable[str] = (), cookie: str = "trecexam"
+        self,
+        app: ASGIApp,
+        token: str | None = None,
+        hosts: Iterable[str] = (),
+        cookie: str = "trecexam",
+        front: Front | None = None,
+        sessions: Sessions | None = None,
     ) -> None:
         self.app = app
         self._token = token
         self._cookie = cookie
+        self._front = front or Front()
+        self._sessions = sessions
+        self._is_closed = token is not None or sessions is not None
         self._attempts = Attempts()
         self._secret = secrets.token_bytes(32)
         self._hosts = {"localhost", "127.0.0.1", "::1", *(host.lower() for host in hosts)}
-        if token is not None:
+        if self._front.origin:
+            self._hosts.add(self._front.host)
+        if self._is_closed:
             self._hosts |= {socket.gethostname().lower(), socket.getfqdn().lower()}
 
-    @property
-    def csrf(self) -> str:
-        """What every form of ours carries."""
-        return hmac.new(self._secret, b"csrf", hashlib.sha256).hexdigest()
+    def _csrf(self, key: str) -> str:
+        """What every form of ours carries that is shown to this one."""
+        return hmac.new(self._secret, f"csrf {key}".encode(), hashlib.sha256).hexdigest()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -108,7 +135,13 @@ class Guard:
             return
         if scope["type"] != "http":
             return
-        scope["csrf"] = self.csrf
+        urls.PLACE.set(self._front.place)
+        path = self._front.path(scope)
+        inside = dict(self._front.inside(scope))
+        visitor = None if self._sessions is None else self._sessions.visitor(scope)
+        inside["csrf"] = csrf = self._csrf("" if visitor is None else visitor.key)
+        if visitor is not None:
+            inside["visitor"], inside["trecexam.user"] = visitor, visitor.user
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -116,27 +149,30 @@ class Guard:
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
                 # Our own files may be kept, and are asked for again in case they changed.
-                kept = "no-cache" if scope["path"].startswith("/static/") else "no-store"
-                headers.setdefault("cache-control", kept)
+                headers.setdefault("cache-control", "no-cache" if path.startswith("/static/") else "no-store")
             await send(message)
 
-        refused = await self._refused(scope)
+        refused = self._refused(scope)
+        if refused is None and visitor is not None:
+            refused = _refused_to(visitor, inside, path)
+        elif refused is None and self._token is not None and not _says_nothing(path):
+            refused = await self._welcome(inside, self._token)
         if refused is None and scope["method"] == "POST":
             form = await _form(scope, receive)
             if isinstance(form, Response):
                 refused = form
-            elif not hmac.compare_digest(form.pop(FIELD, "").encode(), self.csrf.encode()):
+            elif not hmac.compare_digest(form.pop(FIELD, "").encode(), csrf.encode()):
                 refused = plain_page(
                     403,
                     "This form is of an earlier start of the page, or not of this page. Go back, reload the "
                     "page, and send it again.",
                 )
             else:
-                scope["form"] = form
-        await (refused or self.app)(scope, receive, guarded)
+                inside["form"] = form
+        await (refused or self.app)(inside, receive, guarded)
 
-    async def _refused(self, scope: Scope) -> Response | None:
-        """The answer to a request that may not pass."""
+    def _refused(self, scope: Scope) -> Response | None:
+        """The answer to a request that nobody may send."""
         headers = Headers(scope=scope)
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > MAX_URL:
             return plain_page(414, "This address is too long.")
@@ -147,11 +183,9 @@ class Guard:
             return plain_page(
                 421, "The page is not at this name. Open it by the address that `trecexam serve` printed."
             )
-        if scope["method"] == "POST" and not _from_here(headers, host):
+        if scope["method"] == "POST" and not _from_here(headers, host, self._front.origin):
             return plain_page(403, "This request comes from another site, and was not taken.")
-        if self._token is None or scope["path"].startswith("/static/") or scope["path"] == "/healthz":
-            return None
-        return await self._welcome(scope, headers, self._token)
+        return None
 
     def _is_ours(self, host: str) -> bool:
         try:
@@ -163,21 +197,22 @@ class Guard:
         if name in self._hosts:
             return True
         # Rebinding needs a name that the attacker can point elsewhere; an address is what it is.
-        return self._token is not None and _is_address(name)
+        return self._is_closed and _is_address(name)
 
-    async def _welcome(self, scope: Scope, headers: Headers, token: str) -> Response | None:
+    async def _welcome(self, scope: Scope, token: str) -> Response | None:
         """None for who has shown the token; the cookie for who shows it now; else how to get in.
 
         A cookie is made of the token, so that it would do to guess that: a wrong one is a wrong token.
         """
+        headers = Headers(scope=scope)
         kept = hmac.new(token.encode(), b"trecexam cookie", hashlib.sha256).hexdigest()
-        cookies = _cookies(headers, self._cookie)
-        if any(hmac.compare_digest(cookie.encode(), kept.encode()) for cookie in cookies):
+        shown_cookies = _cookies(headers, self._cookie)
+        if any(hmac.compare_digest(cookie.encode(), kept.encode()) for cookie in shown_cookies):
             return None
         pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         shown = [value for name, value in pairs if name == "token"]
-        address = (scope.get("client") or ("", 0))[0]
-        if shown or cookies:
+        address = self._front.client(scope)
+        if shown or shown_cookies:
             wait = self._attempts.wait(address)
             if wait is None:
                 return plain_page(429, "Too many wrong tokens came from this address. Try again in a minute.")
@@ -190,21 +225,24 @@ class Guard:
             path = scope["raw_path"].decode("latin-1").split("?")[0]
             # No redirection: after a link in a mail, browsers send no strict cookie to where that leads.
             response = _onwards("/" + path.lstrip("/") + (f"?{rest}" if rest else ""))
-            response.set_cookie(self._cookie, kept, path="/", httponly=True, samesite="strict")
+            cookies.keep(response, self._cookie, kept)
             return response
         return plain_page(401, "This page needs the token that `trecexam serve` printed.", ask=True)
 
 
 def plain_page(
-    status: int, what: str, headers: dict[str, str] | None = None, *, ask: bool = False
+    status: int, what: str, headers: dict[str, str] | None = None, *, ask: bool = False, home: bool = False
 ) -> HTMLResponse:
-    """A page that says one thing, which is no user's text; with a form for the token."""
+    """A page that says one thing, which is no user's text; with a form for the token, or the way home."""
     form = (
-        '<form method="get" action="/"><label for="token">Token</label> '
+        f'<form method="get" action="{urls.board()}"><label for="token">Token</label> '
         '<input id="token" name="token" type="password" autocomplete="off" required> '
         "<button>Open the page</button></form>"
     )
-    return _page(status, f"<h1>{status}</h1><p>{what}</p>{form if ask else ''}", headers=headers)
+    way = f'<p><a href="{urls.board()}">To the first page</a></p>'
+    return _page(
+        status, f"<h1>{status}</h1><p>{what}</p>{form if ask else way if home else ''}", headers=headers
+    )
 
 
 def _onwards(target: str) -> HTMLResponse:
@@ -222,8 +260,8 @@ def _page(status: int, body: str, head: str = "", headers: dict[str, str] | None
     return HTMLResponse(
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>trecexam</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<link rel="icon" href="/static/icon.svg" type="image/svg+xml">'
-        f'<link rel="stylesheet" href="/static/style.css">{head}</head>'
+        f'<link rel="icon" href="{urls.static("icon.svg")}" type="image/svg+xml">'
+        f'<link rel="stylesheet" href="{urls.static("style.css")}">{head}</head>'
         f'<body><main id="main">{body}</main></body></html>',
         status,
         headers,
@@ -243,12 +281,48 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _from_here(headers: Headers, host: str) -> bool:
+def _says_nothing(path: str) -> bool:
+    """Whether what is there says nothing of the track."""
+    return path.startswith("/static/") or path == "/healthz"
+
+
+def _refused_to(visitor: Visitor, scope: Scope, path: str) -> Response | None:
+    """The answer to who may not ask for this."""
+    if visitor.unknown and not _says_nothing(path):
+        return plain_page(
+            403, "The proxy says who you are, and the page does not know you. Ask the organizer."
+        )
+    roles = roles_for(scope["method"], path)
+    if visitor.user.role in roles:
+        return None
+    is_get = scope["method"] != "POST"
+    if visitor.user.role != "visitor":
+        if path == "/" and is_get:
+            return RedirectResponse(urls.assess(), 303)
+        what = (
+            "This is not for your role. Ask the organizer of the track."
+            if roles
+            else "There is no such page."
+        )
+        return plain_page(403 if roles else 404, what, home=True)
+    if is_get and "x-refresh" not in Headers(scope=scope):
+        back = scope["raw_path"].decode("latin-1").split("?")[0]
+        query = scope["query_string"].decode("latin-1")
+        return RedirectResponse(urls.login(f"{back}?{query}" if query else back), 303)
+    return plain_page(
+        401,
+        "You are not logged in (any more), and nothing was taken. Log in in another tab, come back to the "
+        "page before this one, and send it again.",
+        home=True,
+    )
+
+
+def _from_here(headers: Headers, host: str, public: str) -> bool:
     """Whether the browser, as far as it says, sends this from a page of ours."""
     if headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
         return False
     origin = headers.get("origin")
-    return origin is None or origin in {f"http://{host}", f"https://{host}"}
+    return origin is None or origin in {f"http://{host}", f"https://{host}", public or f"http://{host}"}
 
 
 async def _form(scope: Scope, receive: Receive) -> dict[str, str] | Response:

@@ -6,7 +6,7 @@ import itertools
 import pickle
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -91,14 +91,20 @@ class LiveTrack:
         """Shows what was written just now before the track is read again, which it asks for.
 
         Args:
-            change: gives the query's state as it is now; called again on a state that is read meanwhile.
+            change: gives the query's state as it is now, all that was written of it included; called again on
+                a state that is read meanwhile.
         """
         done = self._look()
         with self._changed:
-            self._patches = [pending for pending in self._patches if not pending.done.is_set()]
+            self._patches = [
+                pending
+                for pending in self._patches
+                if pending.query_id != query_id and not pending.done.is_set()
+            ]
             self._patches.append(_Patch(query_id, change, done))
             if self.view is not None:
-                self._show(self.view)
+                # The others are in it: fifty people who rate would make each wait for all that is pending.
+                self._show(self.view, self._patches[-1:])
                 self._changed.notify_all()
 
     def _look(self) -> threading.Event:
@@ -169,19 +175,18 @@ class LiveTrack:
         if isinstance(message, Loaded):
             shell: View = pickle.loads(message.view)
             self._parts = {query_id: self._parts[query_id] for query_id in shell.heads}
-            self._show(shell)
+            support = self._support if shell.support_counts else None
+            self._show(replace(shell, parts=self._parts, support=support), self._patches)
             self.seconds = message.seconds
         elif isinstance(message, Trouble):
             self.trouble = message.reason
         else:
             self.work = message
 
-    def _show(self, shell: View) -> None:
+    def _show(self, view: View, patches: Sequence[_Patch]) -> None:
         """Makes this the state, with what was written since it was read."""
-        support = self._support if shell.support_counts else None
-        view = replace(shell, parts=dict(self._parts), support=support, _opened={})
-        parts, heads = dict(self._parts), dict(view.heads)
-        for patch in self._patches:
+        parts, heads = dict(view.parts), dict(view.heads)
+        for patch in patches:
             state = None if patch.done.is_set() else view.query(patch.query_id)
             if state is not None:
                 new = patch.change(view, state)

@@ -12,9 +12,10 @@ import jinja2
 from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse
 
-from trecexam.serving import urls
+from trecexam.serving import cookies, urls
 from trecexam.serving.grading import GradingState
 from trecexam.serving.listing import SIZES, Address
+from trecexam.serving.users import VISITOR, user_of
 from trecexam.version import __version__
 
 if TYPE_CHECKING:
@@ -82,8 +83,10 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
     """A page from its template. Text of users is escaped; what no encoding has is replaced.
 
     Templates have, beside `values`: `live`, `view` (None while loading), `urls`, `csrf()`, `at` (this page's
-    `Address`; `here` as text), `messages`, and the macros of parts.html, which they import.
+    `Address`; `here` as text), `messages`, and the macros of parts.html, which they import; and of who asks
+    `user` (None without users), `sees_all` and `may_change`.
     """
+    user = user_of(request)
     live, at = live_of(request), Address.of(request)
     message = request.cookies.get(SAID) if "x-refresh" not in request.headers else None
     page = (
@@ -99,13 +102,18 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
                 "messages": [unquote(message)] if message else [],
                 "grading": grading_of(request) or GradingState(),
                 "grading_off": request.app.state.grader is None,
+                "user": user,
+                # Who is not known sees no more than an assessor.
+                "sees_all": user is None or user.role in {"organizer", "reader"},
+                "may_change": user is None or user.role == "organizer",
+                "may_log_out": user not in {None, VISITOR} and not request.scope["visitor"].by_proxy,
                 **values,
             }
         )
     )
     response = HTMLResponse(page.encode(errors="replace"), status)
     if message:
-        response.delete_cookie(SAID, path="/", httponly=True, samesite="strict")
+        cookies.drop(response, SAID)
     return response
 
 
@@ -113,7 +121,7 @@ def go(request: Request, target: str, message: str = "") -> RedirectResponse:
     """After a POST: to that page (see `urls`), which shows the message once."""
     response = RedirectResponse(target, 303)
     if message:
-        response.set_cookie(SAID, _quoted(message), max_age=60, path="/", httponly=True, samesite="strict")
+        cookies.keep(response, SAID, _quoted(message), seconds=60)
     return response
 
 
@@ -128,18 +136,24 @@ def _quoted(message: str) -> str:
 
 
 def who_of(request: Request) -> str:
-    """Who is at the page, as far as the browser remembers it; "" where it does not."""
-    return unquote(request.cookies.get(WHO, ""))[:200]
+    """Who is at the page: who is logged in; else as far as the browser remembers it, "" where it does not."""
+    user = user_of(request)
+    return user.name if user is not None else unquote(request.cookies.get(WHO, ""))[:200]
+
+
+def author_of(request: Request) -> str:
+    """Who sends a form: who is logged in, whatever the form says; else who it says."""
+    user = user_of(request)
+    return user.name if user is not None else form_of(request).get("who", "")
 
 
 def remember(response: Response, who: str) -> Response:
     """Has the browser say next time who is there."""
     who = " ".join(who.split())[:200]
     if who:
-        text = quote(who, errors="replace")
-        response.set_cookie(WHO, text, max_age=A_YEAR, path="/", httponly=True, samesite="strict")
+        cookies.keep(response, WHO, quote(who, errors="replace"), seconds=A_YEAR)
     else:
-        response.delete_cookie(WHO, path="/", httponly=True, samesite="strict")
+        cookies.drop(response, WHO)
     return response
 
 

@@ -11,12 +11,14 @@ from pathlib import Path
 from urllib.parse import quote
 
 from trecexam.errors import TrecexamError
+from trecexam.serving.front import Front
 from trecexam.serving.grading import Regrader
 from trecexam.serving.judging import JudgeNext
 from trecexam.serving.learning import LearnAgain
 from trecexam.serving.live import LiveTrack
 from trecexam.serving.rendering import warm_up
 from trecexam.serving.server import Server, bound
+from trecexam.serving.users import Role, Users
 from trecexam.tables.terminal import printable
 from trecexam.track import TrackFolder, refuse_code
 
@@ -30,6 +32,9 @@ def serve(
     port: int,
     token: str | None,
     *,
+    users_file: Path | None = None,
+    front: Front | None = None,
+    trusted_role: Role | None = None,
     open_browser: bool = False,
     grade: bool = True,
     trust_code: bool = False,
@@ -39,13 +44,17 @@ def serve(
     Args:
         port: 0 for any that is free.
         token: None for none on this machine, and a new one beyond it.
+        users_file: who may log in; no token is needed then.
+        front: how people reach the page, and which proxies are believed.
+        trusted_role: of people whom such a proxy names, and the file does not.
         grade: let updates be run here where no daemon runs them.
         trust_code: a metric that lies in the track's folder may be run; to show the track runs it, too.
 
     Raises:
         TrecexamError: there is no such track, or no such place to listen at; or it has code that is not
-            trusted.
+            trusted; or the file of users cannot be read.
     """
+    front = front or Front()
     folder = TrackFolder.open(root)
     if not trust_code:
         refuse_code(folder)
@@ -53,7 +62,8 @@ def serve(
         raise TrecexamError("the token is empty: leave --token and TRECEXAM_TOKEN out to have none")
     if token is not None and len(token.strip()) < SHORTEST_TOKEN:
         raise TrecexamError(f"the token has less than {SHORTEST_TOKEN} characters, and could be guessed")
-    if token is None and not is_loopback(host):
+    users = Users(users_file, _log) if users_file or trusted_role else None
+    if users is None and token is None and not is_loopback(host):
         token = secrets.token_urlsafe(24)
     with ExitStack() as stack:
         listening = stack.enter_context(bound(host, port))
@@ -63,10 +73,25 @@ def serve(
         grader = stack.enter_context(Regrader(root, log=_log, trust_code=trust_code)) if grade else None
         actual = listening.getsockname()[1]
         shown = address(host, actual, token)
-        print(f"{root} is at {shown} (Ctrl-C ends it)", file=sys.stderr, flush=True)
+        if front.url:
+            behind, shown = f"; its proxy finds it at {shown}", front.url + _query(token)
+        else:
+            behind = ""
+        print(f"{root} is at {shown} (Ctrl-C ends it{behind})", file=sys.stderr, flush=True)
+        if users is not None and not (front.place.secure or is_loopback(host)):
+            _log("passwords go over the network as they are: put an https proxy before it, see --public-url")
         warm_up()
         server = Server(
-            live, listening, grader=grader, judging=judging, learning=learning, token=token, hosts=(host,)
+            live,
+            listening,
+            grader=grader,
+            judging=judging,
+            learning=learning,
+            token=token,
+            hosts=(host,),
+            front=front,
+            users=users,
+            trusted_role=trusted_role,
         )
         if open_browser:
             webbrowser.open(shown)
@@ -94,4 +119,8 @@ def address(host: str, port: int, token: str | None) -> str:
     name = socket.gethostname() if host in {"0.0.0.0", "::", ""} else host
     if ":" in name:
         name = f"[{name}]"
-    return f"http://{name}:{port}/" + (f"?token={quote(token, safe='')}" if token else "")
+    return f"http://{name}:{port}/" + _query(token)
+
+
+def _query(token: str | None) -> str:
+    return f"?token={quote(token, safe='')}" if token else ""

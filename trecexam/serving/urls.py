@@ -7,9 +7,28 @@ decodes `%2F` and takes `..` for a folder, and leaves these alone.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextvars import ContextVar
+from typing import NamedTuple
 from urllib.parse import quote, unquote, urlencode
 
 Value = str | int | None
+
+
+class Place(NamedTuple):
+    """Where the page is to its readers.
+
+    Attributes:
+        prefix: what stands before each of its paths, as "/trec"; "" for nothing.
+        secure: whether they reach it by https.
+    """
+
+    prefix: str = ""
+    secure: bool = False
+
+
+_HERE = Place()
+#: The place of the request that is answered; the guard sets it.
+PLACE: ContextVar[Place] = ContextVar("place", default=_HERE)
 
 
 def segment(name: str) -> str:
@@ -33,113 +52,157 @@ def with_query(path: str, given: Mapping[str, Value] | None = None, **more: Valu
     return f"{path}?{urlencode(pairs, errors='surrogateescape')}" if pairs else path
 
 
+def _at(path: str, given: Mapping[str, Value] | None = None) -> str:
+    return with_query(PLACE.get().prefix + path, given)
+
+
 def board(**more: Value) -> str:
     """The leaderboard."""
-    return with_query("/", more)
+    return _at("/", more)
 
 
 def run(name: str, **more: Value) -> str:
     """One run: its values on every query."""
-    return with_query(f"/run/{segment(name)}", more)
+    return _at(f"/run/{segment(name)}", more)
 
 
 def run_query(name: str, query_id: str, **more: Value) -> str:
     """One run's ranking for one query."""
-    return with_query(f"/run/{segment(name)}/query/{segment(query_id)}", more)
+    return _at(f"/run/{segment(name)}/query/{segment(query_id)}", more)
 
 
 def queries(**more: Value) -> str:
     """All queries."""
-    return with_query("/queries", more)
+    return _at("/queries", more)
 
 
 def query(query_id: str, **more: Value) -> str:
     """One query: its passages, and all runs on it."""
-    return with_query(f"/query/{segment(query_id)}", more)
+    return _at(f"/query/{segment(query_id)}", more)
 
 
 def passage(query_id: str, doc_id: str, item_id: str | None = None, **more: Value) -> str:
     """One passage with its grades on all items, or on the one in focus."""
-    return with_query(f"/query/{segment(query_id)}/passage/{segment(doc_id)}", {"item": item_id, **more})
+    return _at(f"/query/{segment(query_id)}/passage/{segment(doc_id)}", {"item": item_id, **more})
 
 
 def item(query_id: str, item_id: str, **more: Value) -> str:
     """One item, with the grades of all passages on it."""
-    return with_query(f"/query/{segment(query_id)}/item/{segment(item_id)}", more)
+    return _at(f"/query/{segment(query_id)}/item/{segment(item_id)}", more)
 
 
 def disagreements(**more: Value) -> str:
     """Passages whose label and official judgment differ."""
-    return with_query("/disagreements", more)
+    return _at("/disagreements", more)
 
 
 def holes(**more: Value) -> str:
     """Where judgments and grades are missing."""
-    return with_query("/holes", more)
+    return _at("/holes", more)
 
 
 def rejected(**more: Value) -> str:
     """Inputs that were not taken."""
-    return with_query("/rejected", more)
+    return _at("/rejected", more)
 
 
 def search(**more: Value) -> str:
     """Queries, items, runs and passages by id or text."""
-    return with_query("/search", more)
+    return _at("/search", more)
 
 
 def judge(**more: Value) -> str:
     """What a person should judge next."""
-    return with_query("/judge", more)
+    return _at("/judge", more)
 
 
 def bank(query_id: str, **more: Value) -> str:
     """The items of one query, to edit."""
-    return with_query(f"/bank/{segment(query_id)}", more)
+    return _at(f"/bank/{segment(query_id)}", more)
+
+
+def judge_again() -> str:
+    """Where the form is sent that shows once more what was skipped."""
+    return _at("/judge/again")
 
 
 def judge_step(way: str, query_id: str, doc_id: str, item_id: str, **more: Value) -> str:
     """From this judgment to the "next" or the "previous" one."""
-    return with_query(f"/judge/{way}", {"query": query_id, "doc": doc_id, "item": item_id, **more})
+    return _at(f"/judge/{way}", {"query": query_id, "doc": doc_id, "item": item_id, **more})
 
 
 def bank_change(query_id: str, change: str) -> str:
     """Where the form is sent that adds an item ("add"), edits ("edit") or retires one ("retire")."""
-    path = f"/bank/{segment(query_id)}/item"
+    path = _at(f"/bank/{segment(query_id)}/item")
     return path if change == "add" else f"{path}/{change}"
 
 
 def support(**more: Value) -> str:
     """What a person should label next of what responses cite; and where a label is sent."""
-    return with_query("/support", more)
+    return _at("/support", more)
 
 
 def cited_sentence(name: str) -> str:
     """A sentence with a passage that it cites."""
-    return f"/support/sentence/{segment(name)}"
+    return _at(f"/support/sentence/{segment(name)}")
 
 
 def support_step(way: str, name: str) -> str:
     """From this sentence to the "next" or the "previous" one."""
-    return with_query(f"/support/{way}", {"sentence": name})
+    return _at(f"/support/{way}", {"sentence": name})
+
+
+def support_again() -> str:
+    """Where the form is sent that shows once more what was skipped."""
+    return _at("/support/again")
 
 
 def override() -> str:
     """Where a person's rating is sent."""
-    return "/override"
+    return _at("/override")
 
 
 def who(back: str = "") -> str:
     """Who is at the page."""
-    return with_query("/who", {"back": back})
+    return _at("/who", {"back": back})
 
 
 def local(path: str) -> str:
-    """The path, where it is one of this page's own; else the leaderboard."""
-    own = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
+    """The path, prefix included, where it is one of this page's own; else the leaderboard."""
+    own = (
+        path.startswith(PLACE.get().prefix + "/")
+        and not path.startswith(("//", "/\\"))
+        and path.isprintable()
+    )
+    # Browsers resolve these, and what lies above the prefix is another site's.
+    own = own and {".", ".."}.isdisjoint(unquote(path.partition("?")[0]).split("/"))
     return path if own else board()
 
 
 def static(name: str) -> str:
     """A file of the page's own."""
-    return f"/static/{name}"
+    return _at(f"/static/{name}")
+
+
+def state() -> str:
+    """What the page's script asks every few seconds."""
+    return _at("/state")
+
+
+def login(back: str = "") -> str:
+    """Where people log in.
+
+    Args:
+        back: where they go afterwards.
+    """
+    return _at("/login", {"back": back})
+
+
+def logout() -> str:
+    """Where the form is sent that logs out."""
+    return _at("/logout")
+
+
+def assess(**more: Value) -> str:
+    """An assessor's first page."""
+    return _at("/assess", more)

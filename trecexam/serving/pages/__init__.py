@@ -22,6 +22,8 @@ MODULES = (
     "judge",
     "support",
     "bank",
+    "assess",
+    "login",
     "state",
 )
 

@@ -12,7 +12,17 @@ from trecexam.errors import ItemConflictError, TrecexamError
 from trecexam.features.banks.editing import KINDS, items_to_edit
 from trecexam.line.overrides import digest_of
 from trecexam.serving import urls
-from trecexam.serving.rendering import NotFoundError, form_of, go, live_of, remember, render, view_of, who_of
+from trecexam.serving.rendering import (
+    NotFoundError,
+    author_of,
+    form_of,
+    go,
+    live_of,
+    remember,
+    render,
+    view_of,
+    who_of,
+)
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
@@ -38,7 +48,7 @@ def add(request: Request) -> Response:
     """Adds an item."""
     form, query_id = form_of(request), request.path_params["query_id"]
     text, kind, importance = form.get("text", ""), form.get("kind", ""), form.get("importance", "")
-    who, why = form.get("who", ""), form.get("why", "")
+    who, why = author_of(request), form.get("why", "")
 
     def change(track: Track) -> Edited:
         return track.add_item(query_id, text, who=who, why=why, kind=kind, importance=importance)
@@ -50,7 +60,7 @@ def edit(request: Request) -> Response:
     """Changes an item's text."""
     form, query_id = form_of(request), request.path_params["query_id"]
     item_id, text, seen = form.get("item", ""), form.get("text", ""), form.get("seen") or None
-    who, why = form.get("who", ""), form.get("why", "")
+    who, why = author_of(request), form.get("why", "")
 
     def change(track: Track) -> Edited:
         return track.edit_item(item_id, text, who=who, why=why, seen=seen)
@@ -62,7 +72,7 @@ def retire(request: Request) -> Response:
     """Retires an item, or takes it back."""
     form, query_id = form_of(request), request.path_params["query_id"]
     item_id, seen, retired = form.get("item", ""), form.get("seen") or None, form.get("retired") == "yes"
-    who, why = form.get("who", ""), form.get("why", "")
+    who, why = author_of(request), form.get("why", "")
 
     def change(track: Track) -> Edited:
         return track.retire_item(item_id, who=who, why=why, retired=retired, seen=seen)
@@ -82,7 +92,7 @@ def _changed(
         return render(
             request, "conflict_item.html", 409, query_id=query_id, item_id=item_id, now=error.now,
             reason=error.reason, token="" if error.now is None else digest_of(error.now),
-            form=form, what=request.url.path.rpartition("/")[2],
+            form=form, who=author_of(request), what=request.url.path.rpartition("/")[2],
         )  # fmt: skip
     except (TrecexamError, ConversionError) as error:
         return _page(request, query_id, 422, trouble=str(error), typed=form)
@@ -93,7 +103,9 @@ def _changed(
     message = f"{what}: {done.item.text}" if done.written else f"It was so already: {done.item.text}"
     if done.warnings:
         message += f" To look at again: {'; '.join(done.warnings)}."
-    return remember(go(request, f"{urls.bank(query_id)}#{_anchor(done.item.item_id)}", message), form["who"])
+    return remember(
+        go(request, f"{urls.bank(query_id)}#{_anchor(done.item.item_id)}", message), author_of(request)
+    )
 
 
 def _page(request: Request, query_id: str, status: int = 200, **values: Any) -> Response:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from starlette.routing import Route
 
 from trecexam.features.override.overriding import seen_token
-from trecexam.serving import urls
+from trecexam.serving import cookies, urls
 from trecexam.serving.answers import of_passage
 from trecexam.serving.judging import JudgmentQueue, Key, Wish
 from trecexam.serving.marking import marked
 from trecexam.serving.pages.passages import cells_of
 from trecexam.serving.rendering import NotFoundError, go, render, view_of, who_of
+from trecexam.serving.users import user_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -214,12 +215,14 @@ def _address(request: Request, key: Key | None) -> str:
 
 
 def _trail(request: Request) -> tuple[str, Trail]:
-    trail: tuple[str, Trail] = request.app.state.trails.of(request.cookies.get(TRAIL, ""))
+    trail: tuple[str, Trail] = request.app.state.trails.of(
+        request.cookies.get(TRAIL, ""), who=user_of(request)
+    )
     return trail
 
 
 def _remember(response: Response, cookie: str) -> Response:
-    response.set_cookie(TRAIL, cookie, path="/", httponly=True, samesite="strict")
+    cookies.keep(response, TRAIL, cookie)
     return response
 
 

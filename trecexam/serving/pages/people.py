@@ -13,7 +13,18 @@ from trecexam.serving import urls
 from trecexam.serving.judging import Key
 from trecexam.serving.pages import judge
 from trecexam.serving.people import standing, with_people
-from trecexam.serving.rendering import NotFoundError, form_of, go, live_of, remember, render, view_of, who_of
+from trecexam.serving.rendering import (
+    NotFoundError,
+    author_of,
+    form_of,
+    go,
+    live_of,
+    remember,
+    render,
+    view_of,
+    who_of,
+)
+from trecexam.serving.users import user_of
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
@@ -31,7 +42,7 @@ def who(request: Request) -> Response:
     Raises:
         TrecexamError: what the form has can be no name.
     """
-    if request.method == "POST":
+    if request.method == "POST" and user_of(request) is None:
         form = form_of(request)
         name = typed("a name", form.get("who", ""), MAX_WHO)
         return remember(go(request, urls.local(form.get("back", ""))), name)
@@ -57,14 +68,14 @@ def override(request: Request) -> Response:
             key.doc_id,
             key.item_id,
             rating,
-            form.get("who", ""),
+            author_of(request),
             why,
             form.get("seen") or None,
         )
     except RatingConflictError as error:
         return render(
             request, "conflict.html", 409, key=key, theirs=error.now, token=seen_token(error.now), form=form,
-            rating=rating, why=why, state=state, place=state.place(key.doc_id),
+            who=author_of(request), rating=rating, why=why, state=state, place=state.place(key.doc_id),
             item_at=state.item(key.item_id), back=urls.local(form.get("back", "")),
         )  # fmt: skip
     if taken.written:

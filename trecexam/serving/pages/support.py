@@ -14,12 +14,23 @@ from trecexam.features.override.overriding import cited_to_rate, seen_token, tak
 from trecexam.files.stamps import stamp
 from trecexam.line.input_files import read_overrides_file
 from trecexam.line.support_overrides import resolve_support
-from trecexam.serving import urls
+from trecexam.serving import cookies, urls
 from trecexam.serving.answers import of_cited
 from trecexam.serving.judging import Key
 from trecexam.serving.marking import marked_support
 from trecexam.serving.pages.people import WITHDRAWN, rating_of
-from trecexam.serving.rendering import NotFoundError, form_of, go, live_of, remember, render, view_of, who_of
+from trecexam.serving.rendering import (
+    NotFoundError,
+    author_of,
+    form_of,
+    go,
+    live_of,
+    remember,
+    render,
+    view_of,
+    who_of,
+)
+from trecexam.serving.users import user_of
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
@@ -114,7 +125,7 @@ def _label(request: Request, queue: SupportQueue) -> Response:
     try:
         row, _, written, _ = take(
             TrackFolder.open(live.root), query, sentence.key[1], item.item_id, rating,
-            form.get("who", ""), why, form.get("seen") or None,
+            author_of(request), why, form.get("seen") or None,
         )  # fmt: skip
     except RatingConflictError as error:
         # What they said is not told: one's own label is not in yet.
@@ -216,12 +227,14 @@ def _undone(
 
 
 def _trail(request: Request) -> tuple[str, Trail]:
-    trail: tuple[str, Trail] = request.app.state.support_trails.of(request.cookies.get(TRAIL, ""))
+    trail: tuple[str, Trail] = request.app.state.support_trails.of(
+        request.cookies.get(TRAIL, ""), who=user_of(request)
+    )
     return trail
 
 
 def _remember(response: Response, cookie: str) -> Response:
-    response.set_cookie(TRAIL, cookie, path="/", httponly=True, samesite="strict")
+    cookies.keep(response, TRAIL, cookie)
     return response
 
 

@@ -105,7 +105,14 @@
     if (document.hidden) return;
     let state;
     try {
-      const answer = await fetch("/state", { headers: { "X-Refresh": "1" } });
+      const answer = await fetch(document.body.dataset.state, { headers: { "X-Refresh": "1" } });
+      if (answer.status === 401) {
+        // What is typed stays: after a login in another tab it can be sent.
+        lost = true;
+        find("status").innerHTML =
+          '<p class="note bad"><strong>You are logged out.</strong> Log in in another tab, and go on here.</p>';
+        return;
+      }
       if (!answer.ok) throw new Error(String(answer.status));
       state = await answer.json();
     } catch {

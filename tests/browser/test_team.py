@@ -1,0 +1,99 @@
+"""A team's page in a real Chromium, through a real nginx below a path: log in, rate, be logged out."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("starlette", reason="the extra `serve` is not installed")
+
+from nginx import free_port, is_installed, nginx
+from served import serving
+from support import write_run
+from team import users_file
+
+from converters.overrides import read_overrides
+from trecexam.serving.front import Front
+from trecexam.serving.users import Users, remove_user
+
+if TYPE_CHECKING:
+    from playwright.sync_api import BrowserContext, Page
+
+pytestmark = pytest.mark.skipif(not is_installed(), reason="no nginx here: apt-get install nginx")
+
+
+@pytest.fixture(params=[True, False], ids=["Host preserved", "Host rewritten"])
+def team(graded_once: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
+    track = Path(shutil.copytree(graded_once, tmp_path / "track"))
+    path, tokens = users_file(tmp_path)
+    port = free_port()
+    front = Front.of(f"http://127.0.0.1:{port}/trec", "", ["127.0.0.1"])
+    with (
+        serving(track, users=Users(path), front=front) as page,
+        nginx(tmp_path / "nginx", port, page.url, preserved=request.param) as url,
+    ):
+        yield {"url": url, "tokens": tokens, "track": track, "users": path, "live": page.live}
+
+
+def log_in(page: Page, team: dict[str, Any], name: str) -> None:
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Password or token").fill(team["tokens"][name])
+    page.get_by_role("button", name="Log in").click()
+
+
+def test_an_organizer_logs_in_rates_sees_a_new_run_and_logs_out(page: Page, team: dict[str, Any]) -> None:
+    page.goto(f"{team['url']}query/q1/passage/q1-d00")
+    log_in(page, team, "orla")
+    page.wait_for_url(f"{team['url']}query/q1/passage/q1-d00")
+    page.locator("#rate-whole summary").click()
+    form = page.locator("#rate-whole")
+    assert form.get_by_text("as orla").is_visible()
+    form.get_by_label("2", exact=True).check()
+    form.get_by_label("Why").fill("names the wrong year")
+    form.get_by_role("button", name="Rate").click()
+    page.get_by_text("2 by orla counts now").wait_for()
+    ((_, row),) = read_overrides(team["track"] / "overrides.tsv", lambda refused: None)
+    assert row.who == "orla"
+    # The script finds the state below the path.
+    page.goto(f"{team['url']}")
+    write_run(team["track"] / "runs" / "new.run", {"q1": ["q1-d00", "q1-d01"]}, tag="new")
+    team["live"].reload()
+    page.get_by_role("link", name="new", exact=True).wait_for()
+    page.get_by_role("button", name="Log out").click()
+    page.wait_for_url(f"{team['url']}login")
+
+
+def test_an_assessor_lands_on_her_page(page: Page, team: dict[str, Any]) -> None:
+    page.goto(team["url"])
+    log_in(page, team, "ada")
+    page.wait_for_url(f"{team['url']}assess")
+    assert page.get_by_role("heading", name="Nothing to judge yet").is_visible()
+    assert page.get_by_role("link", name="Leaderboard").count() == 0
+
+
+def test_who_is_out_is_told_and_goes_on_after_a_login_in_another_tab(
+    context: BrowserContext, team: dict[str, Any]
+) -> None:
+    # Without the fixture `page`: a refused request is an error in the console.
+    page = context.new_page()
+    page.goto(f"{team['url']}query/q1/passage/q1-d00")
+    log_in(page, team, "orla")
+    page.locator("#rate-whole summary").click()
+    page.locator("#rate-whole").get_by_label("Why").fill("typed before")
+    page.locator("#rate-whole").get_by_label("3", exact=True).check()
+    before = team["users"].read_text()
+    remove_user(team["users"], "orla")
+    page.get_by_text("You are logged out.").wait_for()
+    team["users"].write_text(before)
+    other = context.new_page()
+    other.goto(team["url"])
+    log_in(other, team, "orla")
+    other.get_by_role("button", name="Log out").wait_for()
+    page.bring_to_front()
+    page.get_by_text("You are logged out.").wait_for(state="hidden")
+    page.locator("#rate-whole").get_by_role("button", name="Rate").click()
+    page.get_by_text("3 by orla counts now").wait_for()

@@ -1,0 +1,189 @@
+"""Many people who rate on a page at once, each over a connection of its own, and what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import re
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlencode, urlsplit
+
+from support import ROOT
+
+from converters.overrides import read_overrides
+from trecexam.serving.users import add_user
+
+
+@dataclass
+class Load:
+    """What came of it.
+
+    Attributes:
+        taken: the reasons of the ratings that the page said it took, each another one.
+        rating, next_page: seconds from the form to the answer, and of the page that it leads to.
+        failed: connections that ended.
+    """
+
+    taken: list[str] = field(default_factory=list)
+    rating: list[float] = field(default_factory=list)
+    next_page: list[float] = field(default_factory=list)
+    failed: int = 0
+
+
+def organizers(folder: Path, people: int) -> tuple[Path, dict[str, str]]:
+    """A users file, and each one's token."""
+    path = folder / "users.toml"
+    return path, {f"p{n}": add_user(path, f"p{n}", "organizer", token=True) for n in range(people)}
+
+
+@contextmanager
+def served_apart(track: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """`trecexam serve` in a process of its own: that, and its address."""
+    command = [sys.executable, "-m", "trecexam", "serve", str(track), "--port", "0", "--no-grade", *options]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as child:
+        assert child.stderr is not None
+        try:
+            line = child.stderr.readline()
+            match = re.search(r"http://\S+/", line)
+            assert match, line
+            yield child, match[0]
+        finally:
+            child.kill()
+
+
+async def rate(
+    url: str,
+    tokens: Mapping[str, str],
+    cells: list[dict[str, str]],
+    seconds: float,
+    pause: float,
+    mark: str = "",
+) -> Load:
+    """Everybody logs in; then all rate for so long.
+
+    Args:
+        cells: fields `query`, `doc` and `item` of what is rated.
+        pause: seconds between two ratings of a person, on average.
+        mark: stands in each reason, so that those of two rounds differ.
+    """
+    load = Load()
+    browsers = [_Browser(url) for _ in tokens]
+    await asyncio.gather(*(b.log_in(*pair) for b, pair in zip(browsers, tokens.items(), strict=True)))
+    end = time.monotonic() + seconds
+    await asyncio.gather(
+        *(_person(b, name + mark, cells, end, pause, load) for b, name in zip(browsers, tokens, strict=True))
+    )
+    return load
+
+
+async def _person(
+    browser: _Browser, name: str, cells: list[dict[str, str]], end: float, pause: float, load: Load
+) -> None:
+    chance = random.Random(name)
+    await asyncio.sleep(chance.uniform(0, pause))
+    number = 0
+    while time.monotonic() < end:
+        number += 1
+        why = f"{name}-{number}"
+        form = {**chance.choice(cells), "rating": str(chance.randrange(6)), "why": why, "csrf": browser.csrf}
+        try:
+            began = time.monotonic()
+            status, headers, _ = await browser.ask("POST", "/override", form)
+            load.rating.append(time.monotonic() - began)
+            assert status == 303, status
+            load.taken.append(why)
+            began = time.monotonic()
+            status, _, _ = await browser.ask("GET", headers["location"])
+            load.next_page.append(time.monotonic() - began)
+            assert status == 200, status
+        except (OSError, EOFError):
+            load.failed += 1
+            break
+        await asyncio.sleep(chance.uniform(0.5, 1.5) * pause)
+    await browser.close()
+
+
+def cells_of(queries: int) -> list[dict[str, str]]:
+    """Passages and cells of `graded_track`, as fields of a form."""
+    return [
+        {"query": f"q{query}", "doc": f"q{query}-d{doc:02}", "item": item}
+        for query in range(1, queries + 1)
+        for doc in range(5)
+        for item in ("", f"q{query}/1")
+    ]
+
+
+def lost(track: Path, load: Load) -> list[str]:
+    """The ratings that were taken and do not stand in the file just once; each of its lines can be read."""
+    refused: list[object] = []
+    there = [row.why for _, row in read_overrides(track / "overrides.tsv", refused.append)]
+    assert not refused, refused
+    assert len(there) == len(set(there))
+    return sorted(set(load.taken) - set(there))
+
+
+def is_sound(track: Path) -> bool:
+    """Whether SQLite finds nothing wrong with the store of grades."""
+    with closing(sqlite3.connect(track / ".trecexam" / "grades.sqlite")) as store:
+        return store.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+class _Browser:
+    """As little of one as it takes: a client that works hard would measure itself."""
+
+    def __init__(self, url: str) -> None:
+        place = urlsplit(url)
+        self._address = place.hostname, place.port
+        self._host = place.netloc
+        self._cookie = ""
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self.csrf = ""
+
+    async def log_in(self, name: str, token: str) -> None:
+        await self._read_csrf("/login")
+        status, _, text = await self.ask("POST", "/login", {"csrf": self.csrf, "name": name, "secret": token})
+        assert status == 303, text
+        while '"loading":true' in (await self.ask("GET", "/state"))[2]:
+            await asyncio.sleep(0.1)
+        await self._read_csrf("/")
+
+    async def _read_csrf(self, path: str) -> None:
+        match = re.search(r'name="csrf" value="([0-9a-f]+)"', (await self.ask("GET", path))[2])
+        assert match
+        self.csrf = match[1]
+
+    async def ask(
+        self, method: str, path: str, form: Mapping[str, str] | None = None
+    ) -> tuple[int, dict[str, str], str]:
+        """Status, headers, text."""
+        if self._streams is None:
+            self._streams = await asyncio.open_connection(*self._address)
+        reader, writer = self._streams
+        body = urlencode(form or {})
+        kind = "Content-Type: application/x-www-form-urlencoded\r\n" if form else ""
+        writer.write(
+            f"{method} {path} HTTP/1.1\r\nHost: {self._host}\r\nCookie: {self._cookie}\r\n{kind}"
+            f"Content-Length: {len(body)}\r\n\r\n{body}".encode()
+        )
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        first, *lines = head.split("\r\n")
+        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        # Of the page's cookies, the login's has the port in its name.
+        self._cookie = next(iter(re.findall(r"(?i)set-cookie: (trecexam-\d+=[^;]*)", head)), self._cookie)
+        text = (await reader.readexactly(int(headers["content-length"]))).decode()
+        return int(first.split()[1]), headers, text
+
+    async def close(self) -> None:
+        if self._streams is not None:
+            self._streams[1].close()
+            with suppress(OSError):
+                await self._streams[1].wait_closed()

@@ -1,0 +1,54 @@
+"""People of a page: a users file of one in each role, and clients that are logged in."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from starlette.testclient import TestClient
+
+from trecexam.serving.users import add_user
+
+#: name -> role. Nobody has a password, so that nobody's login takes argon2's time.
+ROLES = {"ada": "assessor", "orla": "organizer", "rudi": "reader"}
+
+
+def users_file(folder: Path) -> tuple[Path, dict[str, str]]:
+    """The file, and each one's token."""
+    path = folder / "users.toml"
+    return path, {name: add_user(path, name, role, token=True) for name, role in ROLES.items()}  # type: ignore[arg-type]
+
+
+class Team:
+    """A page with users, and their tokens.
+
+    Attributes:
+        app: the page.
+        tokens: by name.
+        path: the users file.
+    """
+
+    def __init__(self, app: Any, path: Path, tokens: dict[str, str]) -> None:
+        self.app, self.path, self.tokens = app, path, tokens
+
+    def client(self, name: str = "", **settings: Any) -> TestClient:
+        """A browser of its own; with a name, where that one is logged in."""
+        made = TestClient(self.app, **{"base_url": "http://127.0.0.1", "follow_redirects": False, **settings})
+        if name:
+            done = log_in(made, name, self.tokens[name])
+            assert done.status_code == 303, done.text
+        return made
+
+
+def csrf_in(text: str) -> str:
+    """The token of a page's forms."""
+    match = re.search(r'name="csrf" value="([0-9a-f]+)"', text)
+    assert match, text
+    return match[1]
+
+
+def log_in(client: TestClient, name: str, secret: str, prefix: str = "", **fields: str) -> Any:
+    """Sends the login form as a browser does."""
+    csrf = csrf_in(client.get(f"{prefix}/login").text)
+    return client.post(f"{prefix}/login", data={"csrf": csrf, "name": name, "secret": secret, **fields})

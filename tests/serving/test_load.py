@@ -1,0 +1,55 @@
+"""Fifty people who rate at once, on a page in a process of its own; and that process killed in the middle."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from rating_load import cells_of, is_sound, lost, organizers, rate, served_apart
+
+from trecexam.cli.main import run
+
+PEOPLE = 50
+
+
+@pytest.mark.slow
+def test_of_fifty_people_who_rate_at_once_no_rating_is_lost(track: Path) -> None:
+    users, tokens = organizers(track.parent, PEOPLE)
+    with served_apart(track, "--users", str(users)) as (_, url):
+        load = asyncio.run(rate(url, tokens, cells_of(3), seconds=4, pause=1))
+    assert len(load.taken) >= PEOPLE
+    assert not load.failed
+    assert lost(track, load) == []
+    assert is_sound(track)
+    assert run(["override", str(track), "--list"]) == 0
+
+
+@pytest.mark.slow
+def test_what_was_taken_before_the_page_was_killed_stands_and_the_next_one_goes_on(track: Path) -> None:
+    users, tokens = organizers(track.parent, PEOPLE)
+    with served_apart(track, "--users", str(users)) as (child, url):
+        file = track / "overrides.tsv"
+
+        def kill_in_the_middle() -> None:
+            end = time.monotonic() + 60
+            while time.monotonic() < end and not (file.exists() and file.read_bytes().count(b"\n") > PEOPLE):
+                time.sleep(0.01)
+            child.kill()
+
+        killer = threading.Thread(target=kill_in_the_middle)
+        killer.start()
+        first = asyncio.run(rate(url, tokens, cells_of(3), seconds=60, pause=0.3))
+        killer.join()
+    assert first.failed == PEOPLE
+    assert len(first.taken) >= PEOPLE / 2
+    assert lost(track, first) == []
+    assert is_sound(track)
+    with served_apart(track, "--users", str(users)) as (_, url):
+        second = asyncio.run(
+            rate(url, {"p0": tokens["p0"]}, cells_of(3)[-2:-1], seconds=1, pause=0.2, mark="again")
+        )
+    assert second.taken
+    assert lost(track, second) == []

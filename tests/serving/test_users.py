@@ -1,0 +1,233 @@
+"""The file of users, and the commands that change it."""
+
+from __future__ import annotations
+
+import json
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trecexam.cli.main import run
+from trecexam.errors import TrecexamError
+from trecexam.serving.users import (
+    Users,
+    add_user,
+    checked_name,
+    digest,
+    read_users,
+    remove_user,
+)
+
+HASH = "$argon2id$v=19$m=8,t=1,p=1$c29tZXNhbHQ$LS6NR/AMNYk"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "users.toml"
+
+
+def test_a_token_is_printed_once_and_its_digest_kept(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["serve-user", "add", str(path), "ada", "--role", "assessor", "--token"]) == 0
+    token = capsys.readouterr().out.strip()
+    assert len(token) >= 30
+    assert token not in path.read_text()
+    entry = read_users(path)["ada"]
+    assert (entry.role, entry.token_sha256, entry.password) == ("assessor", digest(token), "")
+
+
+def test_a_password_is_read_from_stdin_and_kept_as_an_argon2_hash(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import io
+
+    monkeypatch.setattr("sys.stdin", io.StringIO("correct horse\n"))
+    assert run(["serve-user", "add", str(path), "Ada L.", "--role", "organizer", "--password-stdin"]) == 0
+    assert "correct horse" not in path.read_text()
+    assert read_users(path)["ada l."].password.startswith("$argon2id$")
+
+
+def test_the_file_is_for_its_owner_s_eyes_and_a_mode_that_somebody_set_stays(path: Path) -> None:
+    add_user(path, "ada", "assessor", token=True)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    path.chmod(0o640)
+    add_user(path, "bob", "reader", token=True)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_what_stands_in_the_file_beside_stays(path: Path) -> None:
+    path.write_text(
+        f'# The people of 2026.\n\n[[user]]\nname = "ada" # our first\nrole = "assessor"\n'
+        f'password = "{HASH}"\n\n'
+        '# Helps in May.\n[[user]]\nrole = "reader"\nname = "bob"'
+    )
+    add_user(path, "eve", "organizer")
+    text = path.read_text()
+    assert "# The people of 2026." in text
+    assert "# our first" in text
+    assert list(read_users(path)) == ["ada", "bob", "eve"]
+    remove_user(path, "ADA")
+    assert list(read_users(path)) == ["bob", "eve"]
+    assert path.read_text().startswith("# The people of 2026.\n")
+    assert path.read_text().endswith('[[user]]\nname = "eve"\nrole = "organizer"\n')
+
+
+def test_a_name_that_is_there_is_replaced_only_where_that_is_said(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_user(path, "ada", "assessor", token=True)
+    before = path.read_bytes()
+    assert run(["serve-user", "add", str(path), "ADA", "--role", "reader", "--token"]) == 2
+    assert "--replace" in capsys.readouterr().err
+    assert path.read_bytes() == before
+    assert run(["serve-user", "add", str(path), "Ada", "--role", "reader", "--token", "--replace"]) == 0
+    (entry,) = read_users(path).values()
+    assert (entry.name, entry.role) == ("Ada", "reader")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", " ", "a b ", "a  b", "a\tb", "a\nb", 'a"b', "a,b", "a/b", "x" * 65, "a\u202eb", "\\", "a=b", "[x]"],
+)
+def test_what_can_be_no_name_is_refused_in_a_line(
+    path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    assert run(["serve-user", "add", str(path), "--role", "reader", "--token", "--", name]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    "options", [["--token", "--password-stdin"], ["--token", "--proxy-alone"], ["--password-stdin"], []]
+)
+def test_there_must_be_one_way_to_log_in(
+    path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]
+) -> None:
+    import io
+
+    monkeypatch.setattr("sys.stdin", io.StringIO("short\n"))
+    assert run(["serve-user", "add", str(path), "ada", "--role", "reader", *options]) == 2
+    assert not path.exists()
+
+
+def test_who_is_there_is_listed_without_hashes(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    add_user(path, "ada", "assessor", token=True)
+    add_user(path, "bob", "reader")
+    assert run(["serve-user", "list", str(path), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [tuple(row.values()) for row in rows] == [
+        ("ada", "assessor", "token"),
+        ("bob", "reader", "proxy alone"),
+    ]
+
+
+def test_who_is_not_there_cannot_be_removed(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    add_user(path, "ada", "assessor", token=True)
+    assert run(["serve-user", "remove", str(path), "bob"]) == 2
+    assert run(["serve-user", "remove", str(path), "ada"]) == 0
+    assert read_users(path) == {}
+    assert run(["serve-user", "list", str(path.with_name("none.toml"))]) == 2
+    assert capsys.readouterr().err.count("\n") == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("user = 1", "[[user]]"),
+        ('[users.ada]\nrole = "reader"', "[[user]]"),
+        ("[[user]]\n[", "TOML"),
+        ('[[user]]\nname = "ada"', "user 1: role"),
+        ('[[user]]\nname = "ada"\nrole = "boss"', "user 1: role"),
+        ('[[user]]\nname = "a,b"\nrole = "reader"', "user 1: name"),
+        ('[[user]]\nname = "ada"\nrole = "reader"\npassword = "plain-secret"', "no argon2 hash"),
+        ('[[user]]\nname = "ada"\nrole = "reader"\ntoken_sha256 = "plain-secret"', "no sha256"),
+        ('[[user]]\nname = "ada"\nrole = "reader"\nshoe = 4', "user 1: shoe"),
+        (
+            f'[[user]]\nname = "ada"\nrole = "reader"\npassword = "{HASH}"\ntoken_sha256 = "{"0" * 64}"',
+            "both",
+        ),
+        (
+            '[[user]]\nname = "ada"\nrole = "reader"\n[[user]]\nname = "ADA"\nrole = "reader"',
+            "user 2: a second",
+        ),
+    ],
+)
+def test_a_file_that_is_none_is_refused_in_a_line_that_shows_no_secret(
+    path: Path, text: str, reason: str
+) -> None:
+    path.write_text(text)
+    with pytest.raises(TrecexamError) as refused:
+        Users(path)
+    assert reason in str(refused.value)
+    assert "secret" not in str(refused.value)
+    assert "\n" not in str(refused.value)
+    with pytest.raises(TrecexamError):
+        add_user(path, "new", "reader", token=True)
+    assert path.read_text() == text
+
+
+def test_what_cannot_be_changed_line_by_line_is_left_to_people(path: Path) -> None:
+    text = 'user = [{name = "ada", role = "reader"}]\n'
+    path.write_text(text)
+    with pytest.raises(TrecexamError, match="by hand"):
+        add_user(path, "bob", "reader")
+    assert path.read_text() == text
+
+
+def test_a_file_that_breaks_while_it_is_served_lets_in_who_was_in_it(path: Path) -> None:
+    add_user(path, "ada", "assessor")
+    said: list[str] = []
+    users = Users(path, said.append)
+    path.write_text("[[user")
+    assert users.get("ada")
+    assert users.get("ada")
+    path.unlink()
+    assert users.get("ada")
+    assert len(said) == 2
+    add_user(path, "bob", "reader")
+    assert users.get("ada") is None
+    assert users.get("BOB")
+
+
+def test_many_who_are_added_at_once_are_all_there(path: Path) -> None:
+    threads = [
+        threading.Thread(target=add_user, args=(path, f"u{n}", "reader"), kwargs={"token": True})
+        for n in range(12)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(read_users(path)) == {f"u{n}" for n in range(12)}
+
+
+def test_a_link_stays_a_link(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    path.symlink_to(tmp_path / "real" / "people.toml")
+    add_user(path, "ada", "assessor")
+    add_user(path, "bob", "assessor")
+    assert path.is_symlink()
+    assert set(read_users(tmp_path / "real" / "people.toml")) == {"ada", "bob"}
+    assert not list(tmp_path.glob(".*.tmp"))
+
+
+@given(st.lists(st.from_regex(r"[\w.@+-]{1,8}( [\w.@+-]{1,8})?", fullmatch=True), max_size=5))
+def test_names_come_back_as_they_were_added(
+    tmp_path_factory: pytest.TempPathFactory, names: list[str]
+) -> None:
+    path = tmp_path_factory.mktemp("users") / "users.toml"
+    added = {}
+    for name in names:
+        try:
+            add_user(path, name, "reader")
+            added[checked_name(name)] = "reader"
+        except TrecexamError:
+            assert checked_name(name).casefold() in read_users(path)
+    assert {entry.name: entry.role for entry in read_users(path).values()} == added if added else True
+    for name in added:
+        remove_user(path, name)
+    assert not added or read_users(path) == {}
+    assert {file.name for file in path.parent.iterdir()} <= {".users.toml.lock", "users.toml"}

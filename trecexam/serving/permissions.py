@@ -1,0 +1,68 @@
+"""Who may ask for which address where the page has users: one table, and what is not in it is for nobody."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+from starlette.routing import compile_path
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_NOBODY = frozenset[str]()
+_ASSESSING = frozenset({"assessor", "organizer"})
+_LOOKING = frozenset({"organizer", "reader"})
+_ORGANIZING = frozenset({"organizer"})
+_LOGGED_IN = _ASSESSING | _LOOKING
+_EVERYBODY = _LOGGED_IN | {"visitor"}
+
+#: A route's path -> the roles that may get it, and those that may send it a form.
+TABLE: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
+    "/healthz": (_EVERYBODY, _NOBODY),
+    "/static/{path:path}": (_EVERYBODY, _NOBODY),
+    "/login": (_EVERYBODY, _EVERYBODY),
+    "/logout": (_NOBODY, _LOGGED_IN),
+    # An assessor sees neither runs nor grades nor what others say: these pages show none.
+    "/assess": (_ASSESSING, _NOBODY),
+    "/": (_LOOKING, _NOBODY),
+    "/run/{run:name}": (_LOOKING, _NOBODY),
+    "/run/{run:name}/query/{query_id:name}": (_LOOKING, _NOBODY),
+    "/queries": (_LOOKING, _NOBODY),
+    "/query/{query_id:name}": (_LOOKING, _NOBODY),
+    "/query/{query_id:name}/passage/{doc_id:name}": (_LOOKING, _NOBODY),
+    "/query/{query_id:name}/item/{item_id:name}": (_LOOKING, _NOBODY),
+    "/disagreements": (_LOOKING, _NOBODY),
+    "/holes": (_LOOKING, _NOBODY),
+    "/rejected": (_LOOKING, _NOBODY),
+    "/search": (_LOOKING, _NOBODY),
+    "/state": (_LOOKING, _NOBODY),
+    "/judge": (_LOOKING, _NOBODY),
+    "/judge/{way:str}": (_LOOKING, _NOBODY),
+    "/judge/again": (_NOBODY, _ORGANIZING),
+    "/support": (_LOOKING, _ORGANIZING),
+    "/support/again": (_NOBODY, _ORGANIZING),
+    "/support/sentence/{sentence:name}": (_LOOKING, _NOBODY),
+    "/support/{way:str}": (_LOOKING, _NOBODY),
+    "/override": (_NOBODY, _ORGANIZING),
+    "/who": (_ORGANIZING, _ORGANIZING),
+    "/bank/{query_id:name}": (_LOOKING, _NOBODY),
+    "/bank/{query_id:name}/item": (_NOBODY, _ORGANIZING),
+    "/bank/{query_id:name}/item/edit": (_NOBODY, _ORGANIZING),
+    "/bank/{query_id:name}/item/retire": (_NOBODY, _ORGANIZING),
+}
+
+
+def roles_for(method: str, path: str) -> frozenset[str]:
+    """The roles that may ask for a path, the prefix of all left out; none where there is no such page."""
+    for pattern, (get, post) in _patterns():
+        roles = post if method == "POST" else get
+        if roles and pattern.match(path):
+            return roles
+    return _NOBODY
+
+
+@cache
+def _patterns() -> tuple[tuple[re.Pattern[str], tuple[frozenset[str], frozenset[str]]], ...]:
+    return tuple((compile_path(path)[0], roles) for path, roles in TABLE.items())

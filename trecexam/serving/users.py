@@ -1,0 +1,321 @@
+"""The people of a page: a TOML file with their names, roles, and hashes of what they log in with.
+
+```toml
+[[user]]
+name = "ada"
+role = "assessor"
+password = "$argon2id$v=19$m=65536,t=3,p=4$..."    # or token_sha256 = "9f86d0..."; neither: by a proxy alone
+```
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+import tomllib
+import unicodedata
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from argon2 import PasswordHasher, extract_parameters
+from argon2.exceptions import InvalidHashError
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, model_validator
+
+from trecexam.errors import TrecexamError
+from trecexam.files import atomic
+from trecexam.files.exclusive_lock import exclusive_lock
+from trecexam.files.stamps import stamp
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+#: An assessor judges, blind; a reader looks at all and changes nothing; an organizer does all.
+Role = Literal["assessor", "organizer", "reader"]
+#: The least and the most characters of a password; the most of a name.
+SHORTEST_PASSWORD, LONGEST_PASSWORD, LONGEST_NAME = 8, 1_000, 64
+#: What may stand in a name: it is a column of files, a cookie's owner, and an argument of commands.
+_NAME = re.compile(r"[\w.@+-]+( [\w.@+-]+)*")
+_BLOCK = re.compile(r"(?m)^(?=[ \t]*\[\[[ \t]*user[ \t]*\]\])")
+
+
+class User(NamedTuple):
+    """Who is at the page. A visitor has not logged in, and has no name."""
+
+    name: str
+    role: Role | Literal["visitor"]
+
+
+VISITOR = User("", "visitor")
+
+
+def user_of(request: Request) -> User | None:
+    """Who asks; None where the page has no users, so that whoever sees it may do everything."""
+    user: User | None = request.scope.get("trecexam.user")
+    return user
+
+
+class UserEntry(BaseModel):
+    """One `[[user]]` of the file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    name: str
+    role: Role
+    password: str = ""
+    token_sha256: str = ""
+
+    @field_validator("name")
+    @classmethod
+    def _name(cls, name: str) -> str:
+        return checked_name(name)
+
+    @field_validator("password")
+    @classmethod
+    def _password(cls, password: str) -> str:
+        try:
+            if password:
+                extract_parameters(password)
+        except InvalidHashError:
+            raise ValueError("is no argon2 hash; `trecexam serve-user add --replace` makes one") from None
+        return password
+
+    @field_validator("token_sha256")
+    @classmethod
+    def _token(cls, token: str) -> str:
+        if token and not re.fullmatch("[0-9a-f]{64}", token):
+            raise ValueError("is no sha256 in hex; `trecexam serve-user add --replace --token` makes one")
+        return token
+
+    @model_validator(mode="after")
+    def _one_secret(self) -> UserEntry:
+        if self.password and self.token_sha256:
+            raise ValueError("has both a password and a token_sha256: remove one of them")
+        return self
+
+    @property
+    def user(self) -> User:
+        """Without what they log in with."""
+        return User(self.name, self.role)
+
+    @property
+    def logs_in_with(self) -> str:
+        """In words."""
+        return "password" if self.password else "token" if self.token_sha256 else "proxy alone"
+
+
+def checked_name(name: str) -> str:
+    """The name in Unicode's composed form.
+
+    Raises:
+        ValueError: it can be no name of a user.
+    """
+    composed = unicodedata.normalize("NFC", name)
+    if not _NAME.fullmatch(composed) or len(composed) > LONGEST_NAME:
+        raise ValueError(
+            f"{name[:80]!a} can be no name: take up to {LONGEST_NAME} letters, digits, . _ @ + - and blanks"
+        )
+    return composed
+
+
+class Users:
+    """The people in a file, which is read again when it changed.
+
+    Args:
+        path: None for nobody: then only a proxy says who is there.
+        log: told in a line of a file that cannot be read any more; those who were known stay known then.
+
+    Raises:
+        TrecexamError: the file cannot be read, or a user in it is not as they must be.
+    """
+
+    def __init__(self, path: Path | None, log: Callable[[str], None] = lambda line: None) -> None:
+        self._path = path
+        self._log = log
+        self._stamp = None if path is None else stamp(path)
+        self._users: Mapping[str, UserEntry] = {} if path is None else read_users(path)
+
+    def get(self, name: str) -> UserEntry | None:
+        """The user of that name, whatever the case of its letters, by the file as it is now."""
+        return self._now().get(_key(name))
+
+    def any_password(self) -> str:
+        """The hash of somebody's password; "" where nobody has one."""
+        return next((entry.password for entry in self._now().values() if entry.password), "")
+
+    def _now(self) -> Mapping[str, UserEntry]:
+        if self._path is not None and (now := stamp(self._path)) != self._stamp:
+            self._stamp = now
+            try:
+                self._users = read_users(self._path)
+            except TrecexamError as error:
+                self._log(f"{error}; the users stay as they were read before")
+        return self._users
+
+
+def read_users(path: Path) -> dict[str, UserEntry]:
+    """The users of a file, by their names without case.
+
+    Raises:
+        TrecexamError: as `Users`.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise TrecexamError("is not there; make it with `trecexam serve-user add`", path=path) from None
+    except OSError as error:
+        raise TrecexamError(f"cannot be read: {error.strerror}", path=path) from None
+    except UnicodeDecodeError:
+        raise TrecexamError("is no UTF-8", path=path) from None
+    return _parsed(text, path)
+
+
+def _parsed(text: str, path: Path) -> dict[str, UserEntry]:
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise TrecexamError(f"not valid TOML: {error}", path=path) from None
+    rows = data.pop("user", [])
+    if data or not isinstance(rows, list):
+        raise TrecexamError("has something else than [[user]] in it", path=path)
+    users: dict[str, UserEntry] = {}
+    for number, row in enumerate(rows, 1):
+        try:
+            entry = UserEntry.model_validate(row)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"])
+            # Values are not shown: one of them is a hash.
+            reason = first["msg"].removeprefix("Value error, ")
+            raise TrecexamError(
+                f"user {number}: {where + ': ' if where else ''}{reason}", path=path
+            ) from None
+        if _key(entry.name) in users:
+            raise TrecexamError(
+                f"user {number}: a second {entry.name!r}; case does not tell names apart", path=path
+            )
+        users[_key(entry.name)] = entry
+    return users
+
+
+def add_user(
+    path: Path, name: str, role: Role, *, password: str = "", token: bool = False, replace: bool = False
+) -> str:
+    """Adds a user to a file, which is made where there is none, for its owner's eyes alone.
+
+    Args:
+        password: what they log in with.
+        token: they log in with a token, which is made. Neither: a proxy says who they are.
+        replace: in place of the one of that name that is there.
+
+    Returns:
+        The token; "" without one.
+
+    Raises:
+        TrecexamError: the name can be none or is there already, the password is too short or too long, or the
+            file cannot be read, changed or written.
+    """
+    name = checked_new(path, name, replace=replace)
+    if password and not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
+        raise TrecexamError(
+            f"a password has {SHORTEST_PASSWORD} to {LONGEST_PASSWORD:,} letters, this one {len(password):,}"
+        )
+    made = secrets.token_urlsafe(24) if token else ""
+    entry = UserEntry(
+        name=name,
+        role=role,
+        password=PasswordHasher().hash(password) if password else "",
+        token_sha256=digest(made) if made else "",
+    )
+
+    def change(users: dict[str, UserEntry]) -> None:
+        _refuse_known(users, name, path, replace=replace)
+        users.pop(_key(name), None)
+        users[_key(name)] = entry
+
+    _change(path, change)
+    return made
+
+
+def checked_new(path: Path, name: str, *, replace: bool = False) -> str:
+    """The name, which can be added to a file.
+
+    Raises:
+        TrecexamError: as `add_user`.
+    """
+    try:
+        name = checked_name(name)
+    except ValueError as error:
+        raise TrecexamError(str(error)) from None
+    _refuse_known(read_users(path) if path.exists() else {}, name, path, replace=replace)
+    return name
+
+
+def _refuse_known(users: Mapping[str, UserEntry], name: str, path: Path, *, replace: bool) -> None:
+    if _key(name) in users and not replace:
+        raise TrecexamError(f"{users[_key(name)].name!r} is there already; --replace replaces it", path=path)
+
+
+def remove_user(path: Path, name: str) -> None:
+    """Removes a user from a file: they are out with their next click.
+
+    Raises:
+        TrecexamError: nobody has that name, or the file cannot be read, changed or written.
+    """
+
+    def change(users: dict[str, UserEntry]) -> None:
+        if users.pop(_key(name), None) is None:
+            raise TrecexamError(
+                f"has no user {name[:80]!r}; `trecexam serve-user list` names them", path=path
+            )
+
+    _change(path, change)
+
+
+def _change(path: Path, change: Callable[[dict[str, UserEntry]], None]) -> None:
+    """Changes a file of users under its lock; what stands in it beside the changed ones stays."""
+    real = Path(os.path.realpath(path))
+    with exclusive_lock(real.with_name(f".{real.name}.lock")):
+        users = read_users(path) if path.exists() else {}
+        text = path.read_text(encoding="utf-8") if users else ""
+        before = dict(users)
+        change(users)
+        head, *blocks = _BLOCK.split(text)
+        kept = [block for block in blocks if users.get(key := _name_in(block)) == before.get(key, "nobody")]
+        new = [_block(entry) for key, entry in users.items() if before.get(key) != entry]
+        text = "".join([head, *kept])
+        if text and new and not text.endswith("\n"):
+            text += "\n"
+        text += ("\n" if text and new else "") + "\n".join(new)
+        try:
+            is_right = _parsed(text, path) == users
+        except TrecexamError:
+            is_right = False
+        if not is_right:
+            raise TrecexamError(
+                "is written in a way that cannot be changed from here: edit it by hand", path=path
+            )
+        atomic.replace(real, text.encode(), mode=0o600)
+
+
+def _name_in(block: str) -> str:
+    try:
+        return _key(tomllib.loads(block)["user"][0]["name"])
+    except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError):
+        return ""
+
+
+def _block(entry: UserEntry) -> str:
+    # A name, a role and hashes have nothing in them that TOML would have escaped.
+    fields = entry.model_dump(exclude_defaults=True)
+    return "[[user]]\n" + "".join(f'{name} = "{value}"\n' for name, value in fields.items())
+
+
+def _key(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
+
+
+def digest(token: str) -> str:
+    """A token's sha256: it has 192 random bits, so that no slower hash is needed."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
