@@ -53,6 +53,11 @@ class Assessment(NamedTuple):
     why: str
     seen: str
 
+    @property
+    def cannot(self) -> bool:
+        """Whether she cannot judge it."""
+        return self.status == "cannot"
+
 
 def asked_items(judging: JudgingSection, items: Sequence[Item]) -> tuple[str, ...]:
     """The item_ids that make up the judgment of one passage of a query; "" is the passage as a whole.
@@ -70,7 +75,10 @@ def asked_items(judging: JudgingSection, items: Sequence[Item]) -> tuple[str, ..
 
 
 def is_done(
-    opinions: Mapping[CellKey, HumanRating], query_id: str, doc_id: str, asked: Sequence[str]
+    opinions: Mapping[CellKey, HumanRating] | Mapping[CellKey, Assessment],
+    query_id: str,
+    doc_id: str,
+    asked: Sequence[str],
 ) -> bool:
     """Whether a person is done with a passage: all is judged, or it cannot be judged as a whole.
 
