@@ -71,10 +71,6 @@ class Question(NamedTuple):
     def item_id(self) -> str:
         return "" if self.item is None else self.item.item_id
 
-    def text_of(self, rating: int) -> str:
-        """A rating in words."""
-        return next((choice.text for choice in self.choices if choice.value == rating), "") or str(rating)
-
 
 class Desk:
     """All that one assessor has before her, by the files as they are now.
@@ -145,7 +141,7 @@ class Desk:
             Question(
                 number,
                 items.get(item_id),
-                self._choices(items.get(item_id)),
+                choices_of(items.get(item_id), self.folder, self.view),
                 self.own.get(CellKey(task.query_id, task.doc_id, item_id)),
             )
             for number, item_id in enumerate(self.asked(task.query_id), 1)
@@ -161,14 +157,6 @@ class Desk:
         """Tells what she says of a passage from anything else that she might say."""
         said = "\n".join(f"{item_id}\t{row.seen}" for item_id, row in self.said(task).items())
         return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-    def _choices(self, item: Item | None) -> tuple[Choice, ...]:
-        scale, best = self.folder.config.judging.scale, self.view.settings.max_rating
-        if item is None and scale is not None:
-            return tuple(Choice(str(value), value, text) for value, text in enumerate(scale))
-        if item is not None and item.kind == "nugget" and best == max(filter(None, RATINGS.values())):
-            return tuple(Choice(key, RATINGS[label] or 0, text) for key, text, label in _NUGGET)
-        return tuple(Choice(str(value), value, "") for value in range(best + 1))
 
     def _unplanned(self) -> Iterator[tuple[str, str]]:
         for query_id, part in self.view.parts.items():
@@ -195,6 +183,21 @@ class _Pooled:
     part: bytes
     doc_ids: Sequence[str]
     human: Mapping[tuple[str, str], Any]
+
+
+def choices_of(item: Item | None, folder: TrackFolder, view: View) -> tuple[Choice, ...]:
+    """The ratings that an item can have, or with None a passage as a whole."""
+    scale, best = folder.config.judging.scale, view.settings.max_rating
+    if item is None and scale is not None:
+        return tuple(Choice(str(value), value, text) for value, text in enumerate(scale))
+    if item is not None and item.kind == "nugget" and best == RATINGS["support"]:
+        return tuple(Choice(key, RATINGS[label] or 0, text) for key, text, label in _NUGGET)
+    return tuple(Choice(str(value), value, "") for value in range(best + 1))
+
+
+def text_of(rating: int, choices: Iterable[Choice]) -> str:
+    """A rating in words."""
+    return next((choice.text for choice in choices if choice.value == rating), "") or str(rating)
 
 
 def _by_retrieved(state: QueryView) -> tuple[str, ...]:

@@ -109,6 +109,14 @@ def own_assessments(folder: TrackFolder, who: str, query_id: str = "") -> tuple[
     return tuple(map(assessment_of, last.values()))
 
 
+def ratings_by_assessor(folder: TrackFolder, cell: CellKey) -> dict[str, int]:
+    """Assessor -> her rating of a cell, by the files as they are now; without decisions between people."""
+    path = folder.overrides() if cell.item_id or not folder.config.judging.scale else folder.judgments()
+    opinions = standing_opinions(row for row in _lines(path, cell.query_id, cell.doc_id))
+    rows = {name: of_person.get(cell) for name, of_person in opinions.items()}
+    return {name: row.rating for name, row in rows.items() if row is not None and row.rating is not None}
+
+
 def _lines(path: Path, *naming: str) -> list[HumanRating]:
     try:
         return [row for _, row in read_overrides(path, lambda refused: None, naming=naming)]

@@ -13,7 +13,7 @@ from trecexam.errors import RatingConflictError, TrecexamError
 from trecexam.features.judging.assessments import Assessment, record_assessment
 from trecexam.features.override.overriding import seen_token
 from trecexam.serving import urls
-from trecexam.serving.assessing import Desk, Question, Task, guidelines
+from trecexam.serving.assessing import Desk, Question, Task, guidelines, text_of
 from trecexam.serving.pages.people import rating_of
 from trecexam.serving.people import standing
 from trecexam.serving.rendering import NotFoundError, form_of, go, live_of, render, view_of
@@ -121,7 +121,7 @@ def _judged(request: Request, desk: Desk) -> Response:
     holder = holder if holder is not None else next(iter(wishes))
     if form.get("act") != "withdraw" and note != noted and holder not in new:
         row = own.get(holder)
-        new[holder] = wishes[holder] if row is None else CANNOT if row.cannot else row.rating
+        new[holder] = wishes[holder] if row is None else "cannot" if row.cannot else row.rating
     if new and form.get("seen", "") != desk.token(task):
         return _conflict(request, desk, task, wishes)
     seconds = _seconds(form, len(new))
@@ -191,7 +191,7 @@ def _wishes(form: Mapping[str, str], questions: Sequence[Question], own: Mapping
 def _says(row: Assessment | None, wish: int | str | None, why: str) -> bool:
     """Whether that is what she says already."""
     if row is None or wish is None:
-        return row is None
+        return row is wish
     return (CANNOT if row.cannot else row.rating) == wish and why in ("", row.why)
 
 
@@ -225,7 +225,7 @@ def _conflict(request: Request, desk: Desk, task: Task, wishes: Wishes) -> Respo
 
 
 def _words(question: Question, rating: int | str | None) -> str:
-    return question.text_of(rating) if isinstance(rating, int) else "nothing"
+    return text_of(rating, question.choices) if isinstance(rating, int) else "nothing"
 
 
 def _places(questions: Sequence[Question], item_ids: Collection[str]) -> str:
