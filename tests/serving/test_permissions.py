@@ -87,7 +87,7 @@ def test_each_address_answers_those_who_may_and_tells_the_others_nothing(
     for role, browser in browsers.items():
         if method == "POST":
             page = {"visitor": "/login", "reader": "/"}.get(role, "/assess")
-            csrf = csrf_in(browser.get(page).text)
+            csrf = csrf_in(browser.get(page, follow_redirects=True).text)
             answer = browser.post(address(path), data={"csrf": csrf})
         else:
             answer = browser.get(address(path))
@@ -129,7 +129,7 @@ def test_an_assessor_s_pages_name_neither_track_nor_run_nor_what_is_wrong(
         for role, path in itertools.product(
             ("assessor", "visitor"), ("/assess", "/login", "/static/none.js")
         ):
-            answer = browsers[role].get(path)
+            answer = browsers[role].get(path, follow_redirects=True)
             for secret in (
                 "secret.run",
                 f"· {live.view.name}",
@@ -161,7 +161,7 @@ def test_an_assessor_who_asks_for_what_is_not_hers_is_told_nothing_of_the_error(
     def failing(*args: object, **values: object) -> None:
         raise TrecexamError("'secret-doc' is not in the pool")
 
-    monkeypatch.setattr(assess, "render", failing)
+    monkeypatch.setattr(assess, "Desk", failing)
     for name, shown in (("ada", False), ("orla", True)):
         answer = team.client(name).get("/assess")
         assert answer.status_code == 422
