@@ -193,3 +193,17 @@ def test_progress_is_told_while_a_grader_works(tmp_path: Path) -> None:
         with trecexam.open_track(root) as track:
             track.update()
         assert live.wait_for(lambda one: one.work is not None and one.work.graded == one.work.cells, 20)
+
+
+def test_a_thousand_changes_while_it_is_read_are_one_look_more(track: Path) -> None:
+    """With one look for each, the pipes to the reader and back filled, and the page stood still."""
+    with LiveTrack(track, apart=False) as live:
+        assert live.reload()
+        send, sent = live._link.send, []
+        live._link.send = sent.append  # type: ignore[method-assign, assignment]
+        waited = {id(live._look()) for _ in range(1000)}
+        assert (len(sent), len(waited)) == (1, 2)
+        live._link.send = send  # type: ignore[method-assign]
+        last = live._look()
+        send(sent[0])
+        assert last.wait(20)

@@ -64,7 +64,7 @@ def test_what_is_shown_before_the_track_is_read_again_is_what_is_read_then(
         assert shown is not before
         # Else what is read would be patched too, and be as it was shown whatever that is.
         live._patches.clear()
-        live._looks.clear()
+        live._looking = None
         assert live.reload()
         read = state_of(client)
         assert read is not shown

@@ -59,7 +59,8 @@ class LiveTrack:
         self._listener = threading.Thread(target=self._listen, name="live track", daemon=True)
         self._numbers = itertools.count(1)
         self._waiting: dict[int, queue.SimpleQueue[Returned]] = {}
-        self._looks: list[threading.Event] = []
+        self._looking: threading.Event | None = None
+        self._wanted: threading.Event | None = None
         self._parts: dict[str, Part] = {}
         self._support: PickledQueue | None = None
         self._patches: list[_Patch] = []
@@ -108,11 +109,18 @@ class LiveTrack:
                 self._changed.notify_all()
 
     def _look(self) -> threading.Event:
-        done = threading.Event()
+        """Has the reader look at the track after now: one look is on its way, and one waits for all others.
+
+        With a look for each of a thousand ratings, the pipes to and from the reader would fill, and both
+        sides wait for ever.
+        """
         with self._lock:
-            self._looks.append(done)
-            self._link.send(Look())
-        return done
+            if self._looking is None:
+                self._looking = threading.Event()
+                self._link.send(Look())
+                return self._looking
+            self._wanted = self._wanted or threading.Event()
+            return self._wanted
 
     def call(self, function: Callable[..., T], *args: Any) -> T:
         """`function(track, *args)` in the reader, with the track as it was read last.
@@ -164,7 +172,10 @@ class LiveTrack:
                 self._support = PickledQueue(message.queue)
             elif isinstance(message, LookDone):
                 with self._lock:
-                    done = self._looks.pop(0)
+                    done, self._looking, self._wanted = self._looking, self._wanted, None
+                    if self._looking is not None:
+                        self._link.send(Look())
+                assert done is not None
                 done.set()
             else:
                 with self._changed:
