@@ -286,6 +286,49 @@ def test_guidelines_stand_beside_the_passage_and_their_html_is_shown_as_text(
     assert "<script>alert" not in page
 
 
+def test_guidelines_that_are_not_there_stop_no_assessor_and_organizers_are_told(
+    open_team: Callable[..., Team], track: Path
+) -> None:
+    team = open_team(SCALE)
+    (track / "guide.md").unlink()
+    ada = team.client("ada")
+    assert ada.get(first(ada)).status_code == 200
+    assert "Assessors see no guidelines" in team.client("orla").get("/campaign").text
+
+
+def test_the_passage_as_a_whole_is_asked_about_only_where_the_track_asks_for_that(
+    open_team: Callable[..., Team], track: Path
+) -> None:
+    browser = open_team("[judging]\nwhole_passage = true\n").client("ada")
+    address = first(browser)
+    page = browser.get(address).text
+    assert page.count("How well does it answer as a whole?") == 1
+    n = page.count("data-question")
+    judge(browser, address, **{f"item_{n}": "3"})
+    assert lines(track, "overrides.tsv") == [("q1-d03", "", "3", "ada", "")]
+    (track / "trecexam.toml").write_text((track / "trecexam.toml").read_text().replace("= true", "= false"))
+    assert "as a whole" not in browser.get(address).text
+
+
+def test_a_rating_that_is_not_on_the_scale_is_refused_and_nothing_is_written(
+    open_team: Callable[..., Team], track: Path
+) -> None:
+    browser = open_team(SCALE).client("ada")
+    for rating in ("3", "x", "-1"):
+        assert judge(browser, first(browser), item_1=rating).status_code == 422
+    assert judge(browser, first(browser)).headers["location"] == first(browser)
+    assert not (track / "judgments.tsv").exists()
+
+
+def test_a_note_can_be_changed_alone(open_team: Callable[..., Team], track: Path) -> None:
+    browser = open_team(SCALE).client("ada")
+    address = first(browser)
+    judge(browser, address, item_1="2", note="a")
+    assert 'name="note" value="a"' in browser.get(address).text
+    judge(browser, address, item_1="2", note="b")
+    assert [(row[2], row[4]) for row in lines(track, "judgments.tsv")] == [("2", "a"), ("2", "b")]
+
+
 def test_a_reason_is_asked_for_where_the_track_wants_one(open_team: Callable[..., Team], track: Path) -> None:
     browser = open_team(SCALE + "reason = true\n").client("ada")
     address = first(browser)

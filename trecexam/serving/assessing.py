@@ -82,6 +82,7 @@ class Desk:
     def __init__(self, folder: TrackFolder, view: View, who: str, kept: dict[str, _Pooled]) -> None:
         self.folder, self.view, self.who, self._kept = folder, view, who, kept
         self._secret = secret_of(folder)
+        self._asked: dict[str, tuple[str, ...]] = {}
         self.plan = read_plan(folder)
 
     @cached_property
@@ -96,15 +97,24 @@ class Desk:
         rows = own_assessments(self.folder, self.who)
         return {CellKey(*row[:3]): row for row in rows if row.status != "withdrawn"}
 
-    @cached_property
+    def take(self, said: Assessment) -> None:
+        """What she says now, as it was written."""
+        self.own.pop(CellKey(*said[:3]), None)
+        if said.status != "withdrawn":
+            self.own[CellKey(*said[:3])] = said
+
+    @property
     def open(self) -> tuple[Task, ...]:
         """What is not done, in order."""
         return tuple(task for task in self.tasks if not self.is_done(task))
 
     def asked(self, query_id: str) -> tuple[str, ...]:
         """The item_ids that are asked about; "" is the passage as a whole."""
-        state = self.view.query(query_id)
-        return asked_items(self.folder.config.judging, () if state is None else state.items)
+        if query_id not in self._asked:
+            pooled = self._pooled(query_id)
+            items = () if pooled is None else pooled.items
+            self._asked[query_id] = asked_items(self.folder.config.judging, items)
+        return self._asked[query_id]
 
     def is_done(self, task: Task) -> bool:
         """Whether she is done with it."""
@@ -159,12 +169,9 @@ class Desk:
         return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     def _unplanned(self) -> Iterator[tuple[str, str]]:
-        for query_id, part in self.view.parts.items():
-            kept = self._kept.get(query_id)
-            if kept is None or kept.part is not part.state:
-                state = self.view.query(query_id)
-                assert state is not None
-                kept = self._kept[query_id] = _Pooled(part.state, _by_retrieved(state), state.human)
+        for query_id in self.view.query_ids:
+            kept = self._pooled(query_id)
+            assert kept is not None
             asked = self.asked(query_id)
             for doc_id in kept.doc_ids:
                 said = [kept.human.get((doc_id, item_id)) for item_id in asked]
@@ -172,15 +179,26 @@ class Desk:
                 if not others or self._spoke(query_id, doc_id, asked):
                     yield query_id, doc_id
 
+    def _pooled(self, query_id: str) -> _Pooled | None:
+        """Kept until the query changes: a page opens a hundred queries at the most, and this needs all."""
+        part, kept = self.view.parts.get(query_id), self._kept.get(query_id)
+        if part is not None and (kept is None or kept.part is not part.state):
+            state = self.view.query(query_id)
+            assert state is not None
+            kept = _Pooled(part.state, state.items, _by_retrieved(state), state.human)
+            self._kept[query_id] = kept
+        return None if part is None else kept
+
     def _spoke(self, query_id: str, doc_id: str, asked: Iterable[str]) -> bool:
         return any(CellKey(query_id, doc_id, item_id) in self.own for item_id in (*asked, ""))
 
 
 @dataclass(frozen=True)
 class _Pooled:
-    """Of a query: its part, the passages to judge in order, and the ratings that count."""
+    """Of a query: its part, its items, the passages to judge in order, and the ratings that count."""
 
     part: bytes
+    items: tuple[Item, ...]
     doc_ids: Sequence[str]
     human: Mapping[tuple[str, str], Any]
 

@@ -94,10 +94,18 @@ def _shown(desk: Desk, task: Task) -> dict[str, Any]:
         "note": _note_of(own)[1],
         "asks_why": asks_why,
         "why": next((row.why for row in own.values() if not row.cannot), "") if asks_why else "",
-        "guidelines": guidelines(desk.folder),
+        "guidelines": _guidelines(desk),
         "token": desk.token(task),
         "places": _places(questions, own),
     }
+
+
+def _guidelines(desk: Desk) -> str:
+    try:
+        return guidelines(desk.folder)
+    except TrecexamError:
+        # An assessor can do nothing about it, and goes on; the campaign's page says it.
+        return ""
 
 
 def _judged(request: Request, desk: Desk) -> Response:
@@ -130,18 +138,19 @@ def _judged(request: Request, desk: Desk) -> Response:
     try:
         for item_id, wish in new.items():
             row = own.get(item_id)
-            record_assessment(
+            said = record_assessment(
                 desk.folder, standing(desk.view, state), task.doc_id, item_id, wish,
                 who=desk.who, why=why, note=note if item_id == holder else "", seconds=seconds,
                 seen=seen_token(None) if row is None else row.seen,
             )  # fmt: skip
+            desk.take(said)
     except RatingConflictError:
         return _conflict(request, _desk(request), task, wishes)
     if new:
         live_of(request).reload(wait=0)
         if request.app.state.grader is not None:
             request.app.state.grader.ask()
-    return _gone_on(request, _desk(request), task, new)
+    return _gone_on(request, desk, task, new)
 
 
 def _gone_on(request: Request, desk: Desk, task: Task, new: Wishes) -> Response:
@@ -191,7 +200,7 @@ def _wishes(form: Mapping[str, str], questions: Sequence[Question], own: Mapping
 def _says(row: Assessment | None, wish: int | str | None, why: str) -> bool:
     """Whether that is what she says already."""
     if row is None or wish is None:
-        return row is wish
+        return row is None and wish is None
     return (CANNOT if row.cannot else row.rating) == wish and why in ("", row.why)
 
 

@@ -9,14 +9,14 @@ from starlette.routing import Route
 
 from converters.overrides import ADJUDICATED
 from converters.records import HumanRating, Item
-from trecexam.errors import RatingConflictError
+from trecexam.errors import RatingConflictError, TrecexamError
 from trecexam.features.judging.agreement import Disagreement, assessor_agreement
 from trecexam.features.judging.assessments import CellKey, ratings_by_assessor
 from trecexam.features.judging.plan import read_plan
 from trecexam.features.judging.progress import judging_progress
 from trecexam.features.override.overriding import seen_token, take
 from trecexam.serving import urls
-from trecexam.serving.assessing import Choice, choices_of, text_of
+from trecexam.serving.assessing import Choice, choices_of, guidelines, text_of
 from trecexam.serving.listing import Address, listed
 from trecexam.serving.pages.people import WITHDRAWN, rating_of
 from trecexam.serving.people import standing, with_people
@@ -70,7 +70,12 @@ def campaign(request: Request) -> Response:
     folder = TrackFolder.open(live.root)
     view_of(request)
     progress = None if read_plan(folder) is None else live.call(judging_progress)
-    return render(request, "campaign.html", progress=progress, judging=folder.config.judging)
+    trouble = ""
+    try:
+        guidelines(folder)
+    except TrecexamError as error:
+        trouble = str(error)
+    return render(request, "campaign.html", progress=progress, judging=folder.config.judging, trouble=trouble)
 
 
 def agreement(request: Request) -> Response:
