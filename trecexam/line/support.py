@@ -173,14 +173,19 @@ class SupportCells:
         }
 
     def missing(self) -> Iterator[Cell]:
-        """Every pair with a text and without a grade; equal ones once."""
+        """Every pair with a text and without a grade; equal ones once.
+
+        The item's id is RUN/QUERY_ID/PLACE, by which recordings know a sentence.
+        """
         asked: set[tuple[str, str]] = set()
         for statement, codes in zip(self.statements, self.machine, strict=True):
             for doc_id, code in zip(statement.doc_ids, codes, strict=True):
                 if code != MISSING or (statement.text, self.texts[doc_id]) in asked:
                     continue
                 asked.add((statement.text, self.texts[doc_id]))
-                yield Cell(statement.query_id, "", doc_id, self.texts[doc_id], statement.item)
+                recorded_as = f"{statement.run}/{statement.query_id}/{statement.place}"
+                item = statement.item._replace(item_id=recorded_as)
+                yield Cell(statement.query_id, "", doc_id, self.texts[doc_id], item)
 
     def weights(self, place: int) -> tuple[float, ...]:
         """The weights of a statement's citations that are looked at, as `support_scores` takes them."""
