@@ -12,6 +12,7 @@ import jinja2
 from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse
 
+from trecexam.features.judging.plan import PLAN
 from trecexam.serving import cookies, urls
 from trecexam.serving.downloads import as_file
 from trecexam.serving.grading import GradingState
@@ -87,7 +88,7 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
 
     Templates have, beside `values`: `live`, `view` (None while loading), `urls`, `csrf()`, `at` (this page's
     `Address`; `here` as text), `messages`, and the macros of parts.html, which they import; and of who asks
-    `user` (None without users), `sees_all` and `may_change`.
+    `user` (None without users), `sees_all` and `may_change`; `campaign`: whether there is one to look at.
     """
     user = user_of(request)
     live, at = live_of(request), Address.of(request)
@@ -110,6 +111,7 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
                 "grading": grading_of(request) or GradingState(),
                 "grading_off": request.app.state.grader is None,
                 "user": user,
+                "campaign": user is not None or (live.root / PLAN).exists(),
                 # Who is not known sees no more than an assessor.
                 "sees_all": user is None or user.role in {"organizer", "reader"},
                 "may_change": user is None or user.role == "organizer",
