@@ -56,6 +56,7 @@ PERMITTED = {
         "trecexam.cli.ragval.asking",
         "trecexam.cli.ragval.filtering",
         "trecexam.cli.ragval.judging",
+        "trecexam.cli.serve_user",
         "trecexam.cli.watch",
         "trecexam.cli.working",
     },

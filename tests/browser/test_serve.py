@@ -6,7 +6,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
@@ -92,11 +92,11 @@ ADDRESSES = [
 ]
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1280, "light"), (1280, "dark")])
 def test_every_page_fits_can_be_read_and_runs_nothing_of_others(
-    odd: Served, browser: Browser, width: int
+    odd: Served, browser: Browser, width: int, scheme: Literal["light", "dark"]
 ) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 800})
+    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
     page = context.new_page()
     trouble: list[str] = []
     page.on("dialog", lambda dialog: (trouble.append("a dialog"), dialog.dismiss()))

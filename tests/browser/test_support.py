@@ -41,7 +41,7 @@ def test_the_keys_label_go_on_and_undo(cited: Served, page: Page) -> None:
     page.get_by_label("Your name").fill("Ann")
     page.locator("h1").click()
     page.keyboard.press("3")
-    page.wait_for_function("document.getElementById('left').textContent.startsWith('3')")
+    page.locator("#left", has_text="3 more").wait_for()
     assert "no_support by Ann counts now." in (page.locator("#messages").text_content() or "")
     assert page.locator("#judge-grader").count() == 0
     page.keyboard.press("p")
@@ -51,7 +51,7 @@ def test_the_keys_label_go_on_and_undo(cited: Served, page: Page) -> None:
     page.wait_for_selector("#judge-grader", state="detached")
     page.keyboard.press("4")
     page.keyboard.press("1")
-    page.wait_for_function("document.getElementById('messages').textContent.includes('full_support')")
+    page.locator("#messages", has_text="full_support").wait_for()
     with trecexam.open_track(cited.root) as track:
         rows = track.human_ratings().rows
     assert [(row[3], row[-1]) for row in rows] == [(0, "replaced"), (None, "replaced"), (2, "counts")]
@@ -69,9 +69,10 @@ def test_it_fits_can_be_read_and_works_without_a_script(cited: Served, browser: 
         assert page.locator("h1").count() == 1
         if page.get_by_label("Your name").count():
             page.get_by_label("Your name").fill("Ann")
-        page.get_by_role("button", name="Partial").click()
-        page.go_back()
-        page.reload()
+        labelled = page.url
+        with page.expect_navigation():
+            page.get_by_role("button", name="Partial").click()
+        page.goto(labelled)
     context.close()
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

@@ -70,8 +70,8 @@ def test_an_organizer_logs_in_rates_sees_a_new_run_and_logs_out(page: Page, team
 def test_an_assessor_lands_on_her_page(page: Page, team: dict[str, Any]) -> None:
     page.goto(team["url"])
     log_in(page, team, "ada")
-    page.wait_for_url(f"{team['url']}assess")
-    assert page.get_by_role("heading", name="Nothing to judge yet").is_visible()
+    page.wait_for_url(f"{team['url']}assess/passage/*")
+    assert page.get_by_role("heading", name="Your judgment").is_visible()
     assert page.get_by_role("link", name="Leaderboard").count() == 0
 
 

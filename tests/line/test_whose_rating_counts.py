@@ -104,9 +104,14 @@ def test_who_cannot_judge_has_no_rating_and_changes_nobody_elses(rule: Rule) -> 
 
 
 def test_who_takes_back_her_rating_leaves_those_of_others() -> None:
-    assert counting([ANN, BOB, line("bob", None)], "latest") == 3
-    assert states([ANN, BOB, line("bob", None)], "latest") == ["counts", "replaced", "withdrawn"]
-    # Who said nothing herself takes back what others said, as it ever was.
+    undone = line("bob", None, "undone")
+    assert counting([ANN, BOB, undone], "latest") == 3
+    assert states([ANN, BOB, undone], "latest") == ["counts", "replaced", "withdrawn"]
+    assert counting([ANN, line("eve", None, "undone")], "latest") == 3
+    for rule in ("majority", "adjudicated"):
+        assert counting([ANN, BOB, line("bob", None)], rule) == 3
+    # Without that kind, as in files from before, a withdrawal takes back all that was said.
+    assert counting([ANN, BOB, line("bob", None)], "latest") is None
     assert counting([ANN, BOB, line("eve", None)], "latest") is None
 
 

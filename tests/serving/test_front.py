@@ -195,6 +195,7 @@ class TestTrust:
         team = opened()
         assert self.ask(team, "192.0.2.7", "ADA").status_code == 403
         page = self.ask(team, "192.0.2.7", "ada", "/trec/assess")
+        page = self.ask(team, "192.0.2.7", "ada", page.headers["location"])
         assert "ada" in page.text
         assert "Log out" not in page.text
         browser = team.client(client=("192.0.2.7", 1))

@@ -51,10 +51,10 @@ def test_who_logs_in_comes_to_where_they_wanted(team: Team) -> None:
     assert "rudi" in browser.get("/").text
 
 
-def test_an_assessor_lands_where_there_is_nothing_to_judge_yet(team: Team) -> None:
+def test_an_assessor_lands_at_what_she_judges(team: Team) -> None:
     page = team.client("ada").get("/", follow_redirects=True)
-    assert page.url.path == "/assess"
-    assert "Nothing to judge yet" in page.text
+    assert page.url.path.startswith("/assess/passage/")
+    assert "Your judgment" in page.text
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_who_is_removed_is_out_at_the_next_click_and_another_role_counts_at_once
     assert orla.get("/queries").status_code == 303
     team.path.write_text(team.path.read_text().replace('"reader"', '"assessor"'))
     assert rudi.get("/queries").status_code == 403
-    assert rudi.get("/assess").status_code == 200
+    assert rudi.get("/assess").headers["location"].startswith("/assess/passage/")
 
 
 def test_while_the_users_cannot_be_read_nobody_is_in_and_then_those_who_were(team: Team) -> None:

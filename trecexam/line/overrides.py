@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from converters.overrides import ADJUDICATED
+from converters.overrides import ADJUDICATED, UNDONE
 from converters.records import HumanRating, Item
 from trecexam.bank.model import Bank, item_digest, passage_digest
 from trecexam.config.judging import Rule
@@ -98,7 +98,8 @@ def resolve(
     was given on another text than the passage or item has now is refused: it says nothing about this one. A
     rating counts for every pooled passage of the query with the same text, as a grade does.
 
-    A line without a rating takes back its writer's own; who has none takes back everybody's.
+    A line without a rating takes back what counts: by the rule "latest" what everybody said, else what its
+    writer said, or everybody where she said nothing. One of the kind "undone" takes back its writer's alone.
 
     Args:
         rows: the lines and their numbers.
@@ -128,9 +129,12 @@ def resolve(
         replaced = [voice] if voice in of_cell else []
         if takes_back(row):
             opinions = {of for of, at in of_cell.items() if not takes_back(decisions[at].row)}
-            if voice not in opinions:
-                voice = row.who, not voice[1]
-                replaced = [voice] if voice in opinions else list(of_cell)
+            own = [of for of in (voice, (row.who, not voice[1])) if of in opinions]
+            if own and (row.kind or rule != "latest"):
+                voice = own[0]
+                replaced = [voice]
+            elif row.kind != UNDONE:
+                replaced = list(of_cell)
         for of in replaced:
             at = of_cell.pop(of)
             decisions[at] = decisions[at]._replace(state=REPLACED)

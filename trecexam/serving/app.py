@@ -100,6 +100,7 @@ def create_app(
     app.state.judged = {}
     app.state.support_trails = Trails()
     app.state.labelled = None
+    app.state.pooled = {}
     app.state.started = time.time()
     return app
 

@@ -19,7 +19,18 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 #: First segments of the page's own paths: a prefix that begins with one could be taken for what is behind it.
 OURS = frozenset(
     (
-        *("assess", "bank", "disagreements", "healthz", "holes", "judge", "login", "logout", "override"),
+        *(
+            "assess",
+            "bank",
+            "campaign",
+            "disagreements",
+            "healthz",
+            "holes",
+            "judge",
+            "login",
+            "logout",
+            "override",
+        ),
         *("queries", "query", "rejected", "run", "search", "state", "static", "support", "who"),
     )
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from trecexam.serving.urls import Value, with_query
@@ -59,6 +59,7 @@ class ListedRows(Generic[T]):
         rows: those of this page; `first` is the place of the first of them among all `total`, from 1.
         page, pages: from 1; there is always one.
         sort: the column that orders it; `down`: highest first.
+        every: all rows, in order, and `columns` what they have as a file; see `downloads`.
     """
 
     rows: Sequence[T]
@@ -69,26 +70,46 @@ class ListedRows(Generic[T]):
     size: int
     sort: str = ""
     down: bool = False
+    every: Sequence[Any] = ()
+    columns: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
 
 
-def listed(rows: Sequence[T], address: Address, sort: str = "", *, down: bool = False) -> ListedRows[T]:
-    """The page of these rows that an address asks for; the nearest there is where it asks for another."""
+def listed(
+    rows: Sequence[T],
+    address: Address,
+    sort: str = "",
+    *,
+    down: bool = False,
+    columns: Mapping[str, Callable[[T], Any]] | None = None,
+) -> ListedRows[T]:
+    """The page of these rows that an address asks for; the nearest there is where it asks for another.
+
+    Args:
+        columns: what the table has as a file.
+    """
     asked = address.number("size")
     size = asked if asked in SIZES else SIZE
     pages = max(1, math.ceil(len(rows) / size))
     page = min(max(1, address.number("page") or 1), pages)
     start = (page - 1) * size
-    return ListedRows(rows[start : start + size], len(rows), start + 1, page, pages, size, sort, down)
+    return ListedRows(
+        rows[start : start + size], len(rows), start + 1, page, pages, size, sort, down, rows, columns or {}
+    )
 
 
 def in_order(
-    rows: Iterable[T], address: Address, keys: Mapping[str, Callable[[T], Any]], default: str
+    rows: Iterable[T],
+    address: Address,
+    keys: Mapping[str, Callable[[T], Any]],
+    default: str,
+    columns: Mapping[str, Callable[[T], Any]] | None = None,
 ) -> ListedRows[T]:
     """The page of these rows in the order that an address asks for with `sort=COLUMN` or `sort=-COLUMN`.
 
     Args:
         keys: column -> what it is ordered by; rows without a value (None, NaN) come last either way.
         default: as `sort`.
+        columns: what the table has as a file; None for the keys.
     """
     asked = address.get("sort")
     sort = asked if asked.removeprefix("-") in keys else default
@@ -100,7 +121,8 @@ def in_order(
         value = key(row)
         missing = value is None or (isinstance(value, float) and math.isnan(value))
         (unknown if missing else known).append(row)
-    return listed([*sorted(known, key=key, reverse=down), *unknown], address, column, down=down)
+    ordered = [*sorted(known, key=key, reverse=down), *unknown]
+    return listed(ordered, address, column, down=down, columns=keys if columns is None else columns)
 
 
 def columns(

@@ -25,7 +25,11 @@ TABLE: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "/login": (_EVERYBODY, _EVERYBODY),
     "/logout": (_NOBODY, _LOGGED_IN),
     # An assessor sees neither runs nor grades nor what others say: these pages show none.
-    "/assess": (_ASSESSING, _NOBODY),
+    "/assess": (_ASSESSING, _ASSESSING),
+    "/assess/passage/{passage:name}": (_ASSESSING, _NOBODY),
+    "/campaign": (_LOOKING, _NOBODY),
+    "/campaign/agreement": (_LOOKING, _NOBODY),
+    "/campaign/adjudicate": (_NOBODY, _ORGANIZING),
     "/": (_LOOKING, _NOBODY),
     "/run/{run:name}": (_LOOKING, _NOBODY),
     "/run/{run:name}/query/{query_id:name}": (_LOOKING, _NOBODY),

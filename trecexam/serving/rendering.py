@@ -12,9 +12,11 @@ import jinja2
 from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse
 
+from trecexam.features.judging.plan import PLAN
 from trecexam.serving import cookies, urls
+from trecexam.serving.downloads import as_file
 from trecexam.serving.grading import GradingState
-from trecexam.serving.listing import SIZES, Address
+from trecexam.serving.listing import SIZES, Address, ListedRows
 from trecexam.serving.users import VISITOR, user_of
 from trecexam.version import __version__
 
@@ -79,15 +81,21 @@ class NotFoundError(Exception):
     """There is no such run, query, passage or item (any more); the message says which, and what to do."""
 
 
-def render(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+def render(request: Request, template: str, status: int = 200, **values: Any) -> Response:
     """A page from its template. Text of users is escaped; what no encoding has is replaced.
+
+    Where the address asks for the page's table as a file, that (see `downloads`): its table is `rows`.
 
     Templates have, beside `values`: `live`, `view` (None while loading), `urls`, `csrf()`, `at` (this page's
     `Address`; `here` as text), `messages`, and the macros of parts.html, which they import; and of who asks
-    `user` (None without users), `sees_all` and `may_change`.
+    `user` (None without users), `sees_all` and `may_change`; `campaign`: whether there is one to look at.
     """
     user = user_of(request)
     live, at = live_of(request), Address.of(request)
+    if isinstance(values.get("rows"), ListedRows):
+        file = as_file(at, values["rows"], template.removesuffix(".html"))
+        if file is not None:
+            return file
     message = request.cookies.get(SAID) if "x-refresh" not in request.headers else None
     page = (
         environment()
@@ -103,6 +111,7 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
                 "grading": grading_of(request) or GradingState(),
                 "grading_off": request.app.state.grader is None,
                 "user": user,
+                "campaign": user is not None or (live.root / PLAN).exists(),
                 # Who is not known sees no more than an assessor.
                 "sees_all": user is None or user.role in {"organizer", "reader"},
                 "may_change": user is None or user.role == "organizer",

@@ -206,3 +206,23 @@ def logout() -> str:
 def assess(**more: Value) -> str:
     """An assessor's first page."""
     return _at("/assess", more)
+
+
+def assess_passage(name: str, **more: Value) -> str:
+    """A passage that an assessor judges."""
+    return _at(f"/assess/passage/{segment(name)}", more)
+
+
+def campaign() -> str:
+    """How far the assessors are."""
+    return _at("/campaign")
+
+
+def campaign_agreement(**more: Value) -> str:
+    """How far assessors agree, and where they do not."""
+    return _at("/campaign/agreement", more)
+
+
+def adjudicate() -> str:
+    """Where the form is sent that decides between assessors."""
+    return _at("/campaign/adjudicate")

@@ -63,11 +63,21 @@ def test_undo_brings_back_what_the_same_person_said_before(track: Track) -> None
 def test_undo_takes_back_ones_own_rating_and_no_other(track: Track) -> None:
     track.override(*CELL, 3, who="Ann", why="a")
     track.override(*CELL, 4, who="Bob", why="b")
-    after = track.override(*CELL, None, who="Ann", why="a slip").after
-    assert after is not None
-    assert (after.who, after.rating) == ("Bob", 4)
     after = track.override(*CELL, None, who="Bob", why="a slip").after
+    assert after is not None
+    assert (after.who, after.rating) == ("Ann", 3)
+    assert standing(track) == [("Ann", 3, "counts"), ("Bob", 4, "replaced"), ("Bob", None, "withdrawn")]
+    after = track.override(*CELL, None, who="Ann", why="a slip").after
     assert after is None
+
+
+def test_who_withdraws_what_somebody_else_said_has_it_withdrawn(track: Track) -> None:
+    track.override(*CELL, 3, who="Ann", why="a")
+    track.override(*CELL, 4, who="Bob", why="b")
+    withdrawn = track.override(*CELL, None, who="Ann", why="it is neither")
+    assert withdrawn.before is not None
+    assert withdrawn.before.who == "Bob"
+    assert withdrawn.after is None
 
 
 def test_an_assessor_sees_and_takes_back_her_own_ratings_alone(track: Track) -> None:

@@ -53,6 +53,11 @@ class Assessment(NamedTuple):
     why: str
     seen: str
 
+    @property
+    def cannot(self) -> bool:
+        """Whether she cannot judge it."""
+        return self.status == "cannot"
+
 
 def asked_items(judging: JudgingSection, items: Sequence[Item]) -> tuple[str, ...]:
     """The item_ids that make up the judgment of one passage of a query; "" is the passage as a whole.
@@ -70,7 +75,10 @@ def asked_items(judging: JudgingSection, items: Sequence[Item]) -> tuple[str, ..
 
 
 def is_done(
-    opinions: Mapping[CellKey, HumanRating], query_id: str, doc_id: str, asked: Sequence[str]
+    opinions: Mapping[CellKey, HumanRating] | Mapping[CellKey, Assessment],
+    query_id: str,
+    doc_id: str,
+    asked: Sequence[str],
 ) -> bool:
     """Whether a person is done with a passage: all is judged, or it cannot be judged as a whole.
 
@@ -99,6 +107,14 @@ def own_assessments(folder: TrackFolder, who: str, query_id: str = "") -> tuple[
         if row.kind != ADJUDICATED:
             last[CellKey(*row[:3])] = row
     return tuple(map(assessment_of, last.values()))
+
+
+def ratings_by_assessor(folder: TrackFolder, cell: CellKey) -> dict[str, int]:
+    """Assessor -> her rating of a cell, by the files as they are now; without decisions between people."""
+    path = folder.overrides() if cell.item_id or not folder.config.judging.scale else folder.judgments()
+    opinions = standing_opinions(row for row in _lines(path, cell.query_id, cell.doc_id))
+    rows = {name: of_person.get(cell) for name, of_person in opinions.items()}
+    return {name: row.rating for name, row in rows.items() if row is not None and row.rating is not None}
 
 
 def _lines(path: Path, *naming: str) -> list[HumanRating]:

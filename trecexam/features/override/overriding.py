@@ -225,9 +225,14 @@ def take(
         if takes_back(row):
             if mine is None and (own or before is None):
                 raise TrecexamError("there is no rating to withdraw", path=path)
-            earlier = None if adjudicates else earlier_opinion(spoken)
-            if earlier is not None:
-                row = earlier._replace(when=row.when, seconds=None, kind=UNDONE)
+            theirs = before is not None and before.who != who and folder.config.judging.rule == "latest"
+            if mine is not None and not adjudicates and (own or not theirs):
+                earlier = earlier_opinion(spoken)
+                if earlier is not None:
+                    row = earlier._replace(when=row.when, seconds=None, kind=UNDONE)
+                elif own or _others_spoke(known, row):
+                    # Without the kind it would take back what others said, too.
+                    row = row._replace(kind=UNDONE)
         elif (
             mine is not None
             and (own or spoken[-1].state != REPLACED)
@@ -237,6 +242,13 @@ def take(
         add_lines(path, [row])
         after = None if own else _resolved(folder, query, path).ratings.get(row[:3])
         return Taken(row, before, True, after)
+
+
+def _others_spoke(known: Overrides, row: HumanRating) -> bool:
+    """Whether others have lines on the query's item that a withdrawal could take back."""
+    return any(
+        decision.row.item_id == row.item_id and decision.row.who != row.who for decision in known.decisions
+    )
 
 
 def add_rows(folder: TrackFolder, path: Path, rows: Sequence[HumanRating]) -> int:

@@ -23,6 +23,7 @@ MODULES = (
     "support",
     "bank",
     "assess",
+    "campaign",
     "login",
     "state",
 )

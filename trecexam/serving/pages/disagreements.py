@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from starlette.routing import Route
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from trecexam.serving.view import JudgedTable, View
+    from trecexam.serving.view import JudgedTable, QueryView, View
 
 
 @dataclass(frozen=True)
@@ -123,10 +124,14 @@ def _listed(
     page = listed(range(len(places)), address, sort.removeprefix("-"), down=sort.startswith("-"))
     query_ids = view.query_ids
     rows = []
-    for at in places[list(page.rows)].tolist():
+
+    def passage(at: int) -> tuple[QueryView, int]:
         state = view.query(query_ids[int(table.query[at])])
         assert state is not None
-        place = int(table.doc[at])
+        return state, int(table.doc[at])
+
+    for at in places[list(page.rows)].tolist():
+        state, place = passage(at)
         rows.append(
             Disagreement(
                 state.query_id,
@@ -137,7 +142,27 @@ def _listed(
                 int(table.runs[at]),
             )
         )
-    return ListedRows(rows, page.total, page.first, page.page, page.pages, page.size, page.sort, page.down)
+
+    file_columns: dict[str, Callable[[Any], Any]] = {
+        "query": lambda at: query_ids[int(table.query[at])],
+        "doc": lambda at: passage(at)[0].doc_ids[passage(at)[1]],
+        "label": lambda at: table.label[at],
+        "judgment": lambda at: table.judgment[at],
+        "runs": lambda at: table.runs[at],
+    }
+    every = places.tolist()
+    return ListedRows(
+        rows,
+        page.total,
+        page.first,
+        page.page,
+        page.pages,
+        page.size,
+        page.sort,
+        page.down,
+        every,
+        file_columns,
+    )
 
 
 def _items(request: Request, view: View, address: Address) -> Response:
@@ -154,11 +179,17 @@ def _items(request: Request, view: View, address: Address) -> Response:
         "nonrelevant": lambda row: row[1].nonrelevant_reached,
         "query": lambda row: (row[1].query_id, row[1].index),
     }
+    file_columns: dict[str, Callable[[Any], Any]] = {
+        "query": lambda row: row[1].query_id,
+        "item": lambda row: row[1].item_id,
+        "text": lambda row: row[1].text,
+        **{name: keys[name] for name in ("phi", "relevant", "nonrelevant")},
+    }
     return render(
         request,
         "disagreements_items.html",
         show="items",
-        rows=in_order(rows, address, keys, "doubt"),
+        rows=in_order(rows, address, keys, "doubt", file_columns),
         known=view.items is not None,
     )
 

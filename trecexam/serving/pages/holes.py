@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from starlette.routing import Route
 
@@ -67,8 +68,16 @@ def rejected(request: Request) -> Response:
         "file": lambda row: (row.file, row.line or 0),
         "reason": lambda row: row.reason,
     }
+    file_columns: dict[str, Callable[[Any], Any]] = {
+        "file": lambda row: row.file,
+        "line": lambda row: row.line,
+        "reason": keys["reason"],
+    }
     return render(
-        request, "rejected.html", rows=in_order(rows, address, keys, "file"), all=len(view.rejected)
+        request,
+        "rejected.html",
+        rows=in_order(rows, address, keys, "file", file_columns),
+        all=len(view.rejected),
     )
 
 

@@ -47,7 +47,8 @@ def item(request: Request) -> Response:
         "doc": lambda place: state.doc_ids[place],
         "judgment": lambda place: state.judgments.get(state.doc_ids[place]),
     }
-    rows = in_order(places, address, keys, "-rating")
+    file_columns = {name: keys[name] for name in ("doc", "rating", "judgment")}
+    rows = in_order(places, address, keys, "-rating", file_columns)
     answers = of_item(Path(view.store), view, state, column, list(rows.rows))
     codes = state.codes[:, column].tolist()
     return render(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.routing import Route
 
 from trecexam.features.leaderboard.differences import compare
+from trecexam.serving.downloads import named_columns
 from trecexam.serving.listing import Address, columns, in_order
 from trecexam.serving.rendering import render, view_of
 
@@ -49,6 +50,20 @@ def leaderboard(request: Request) -> Response:
         **columns("m", len(measures), lambda line: [score.mean for score in line.row.scores]),
         **columns("o", len(theirs), lambda line: [score.mean for score in line.official]),
     }
+    file_columns: dict[str, Callable[[Any], Any]] = {
+        **{name: keys[name] for name in ("rank", "run", "group")},
+        **named_columns(measures, lambda line: [score.mean for score in line.row.scores]),
+        **named_columns(
+            [f"{measure}.stderr" for measure in measures],
+            lambda line: [score.stderr for score in line.row.scores],
+        ),
+        "queries": lambda line: line.row.n_answered,
+        "official_rank": keys["official_rank"],
+        **named_columns(
+            [f"official {measure}" for measure in theirs],
+            lambda line: [score.mean for score in line.official],
+        ),
+    }
     return render(
         request,
         "leaderboard.html",
@@ -56,7 +71,7 @@ def leaderboard(request: Request) -> Response:
         theirs=theirs,
         baseline=baseline if compared else "",
         compared=compared,
-        rows=in_order(rows, address, keys, "rank"),
+        rows=in_order(rows, address, keys, "rank", file_columns),
         n_queries=0 if view.official_board is None else view.official_board.n_queries,
     )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.routing import Route
 
 from trecexam.line.sheets import ERROR, MISSING, REFUSED, UNPARSED
+from trecexam.serving.downloads import named_columns
 from trecexam.serving.listing import Address, columns, in_order
 from trecexam.serving.rendering import query_of, render, view_of
 
@@ -85,10 +86,15 @@ def queries(request: Request) -> Response:
         "best": lambda line: line.best,
     }
     measure = next(iter(view.values.measures), "")
+    file_columns: dict[str, Callable[[Any], Any]] = {
+        "query": keys["query"],
+        "text": lambda line: line.head.text,
+        **keys,
+    }
     return render(
         request,
         "queries.html",
-        rows=in_order(rows, address, keys, "query"),
+        rows=in_order(rows, address, keys, "query", file_columns),
         measure=measure,
         all=len(view.heads),
     )
@@ -209,7 +215,12 @@ def _items(view: View, state: QueryView, address: Address) -> dict[str, Any]:
         "reached": lambda row: row.reached,
         "mean": lambda row: row.mean,
     }
-    return {"rows": in_order(rows, address, keys, "item")}
+    file_columns: dict[str, Callable[[Any], Any]] = {
+        "item": lambda row: items[row.column].item_id,
+        "text": lambda row: items[row.column].text,
+        **{name: keys[name] for name in ("rated", "reached", "mean")},
+    }
+    return {"rows": in_order(rows, address, keys, "item", file_columns)}
 
 
 def _runs(view: View, state: QueryView, address: Address) -> dict[str, Any]:
@@ -232,7 +243,12 @@ def _runs(view: View, state: QueryView, address: Address) -> dict[str, Any]:
         **columns("m", len(measures), lambda row: row.values),
         **columns("o", len(judged), lambda row: row.official),
     }
-    rows_shown = in_order(rows, address, keys, "-m0" if measures else "run")
+    file_columns: dict[str, Callable[[Any], Any]] = {
+        **{name: keys[name] for name in ("run", "retrieved")},
+        **named_columns(measures, lambda row: row.values),
+        **named_columns([f"official {measure}" for measure in judged], lambda row: row.official),
+    }
+    rows_shown = in_order(rows, address, keys, "-m0" if measures else "run", file_columns)
     return {"rows": rows_shown, "measures": measures, "theirs": judged}
 
 

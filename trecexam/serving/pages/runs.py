@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.routing import Route
 
+from trecexam.serving.downloads import named_columns
 from trecexam.serving.listing import Address, columns, in_order, listed
 from trecexam.serving.rendering import NotFoundError, query_of, render, view_of
 
@@ -55,6 +56,11 @@ def run(request: Request) -> Response:
         **columns("m", len(measures), lambda line: line.values),
         **columns("o", len(theirs), lambda line: line.official),
     }
+    file_columns: dict[str, Callable[[Any], Any]] = {
+        **{name: keys[name] for name in ("query", "place", "ungraded", "unjudged")},
+        **named_columns(measures, lambda line: line.values),
+        **named_columns([f"official {measure}" for measure in theirs], lambda line: line.official),
+    }
     standing = next(n for n, row in enumerate(view.board.rows, 1) if row.run == name)
     return render(
         request,
@@ -65,7 +71,7 @@ def run(request: Request) -> Response:
         row=view.board.rows[standing - 1],
         measures=measures,
         theirs=theirs,
-        rows=in_order(rows, address, keys, "query"),
+        rows=in_order(rows, address, keys, "query", file_columns),
     )
 
 
@@ -82,7 +88,16 @@ def run_query(request: Request) -> Response:
         state=state,
         measures=view.values.measures,
         values=values,
-        rows=listed([(rank, place) for rank, place in enumerate(ranking, 1)], Address.of(request)),
+        rows=listed(
+            [(rank, place) for rank, place in enumerate(ranking, 1)],
+            Address.of(request),
+            columns={
+                "rank": lambda row: row[0],
+                "doc": lambda row: state.doc_ids[row[1]],
+                "label": lambda row: state.labels[row[1]],
+                "judgment": lambda row: state.judgments.get(state.doc_ids[row[1]]),
+            },
+        ),
         retrieved=state.retrieved.get(name, 0),
     )
 

@@ -18,7 +18,7 @@
   }
 
   function isTyping(target) {
-    return target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
+    return target.isContentEditable || (/^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) && target.type !== "radio");
   }
 
   document.addEventListener("keydown", (event) => {
@@ -32,7 +32,7 @@
     }
     if (isOff()) return;
     const button = /^[0-9]$/.test(event.key)
-      ? document.querySelector(`#rate-form button[name="rating"][aria-keyshortcuts="${event.key}"]`)
+      ? document.querySelector(`#rate-form .keys button[aria-keyshortcuts="${event.key}"]`)
       : find({ n: "judge-next", p: "judge-previous", u: "judge-undo" }[event.key] || "");
     if (!button || pressed) return;
     event.preventDefault();

@@ -1,0 +1,112 @@
+"""The page of assessors in a real Chromium: judging by keys, on a phone, and without a script."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+pytest.importorskip("starlette", reason="the extra `serve` is not installed")
+
+from readable import FAINT, NAMELESS
+from served import Served, serving
+from team import users_file
+
+from converters.overrides import read_overrides
+from trecexam.serving.users import Users
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+SCALE = '[judging]\nscale = ["off topic", "related", "to the point"]\n'
+
+
+@contextmanager
+def opened(graded_once: Path, folder: Path, settings: str) -> Iterator[tuple[Served, str]]:
+    track = Path(shutil.copytree(graded_once, folder / "track"))
+    config = track / "trecexam.toml"
+    config.write_text(config.read_text() + settings)
+    (folder / "people").mkdir()
+    path, tokens = users_file(folder / "people")
+    with serving(track, users=Users(path)) as page:
+        yield page, tokens["ada"]
+
+
+def log_in(page: Page, served: Served, token: str) -> None:
+    page.goto(f"{served.url}/assess")
+    page.get_by_label("Name").fill("ada")
+    page.get_by_label("Password or token").fill(token)
+    page.get_by_role("button", name="Log in").click()
+    page.wait_for_selector("#judge")
+
+
+def test_a_passage_is_judged_by_one_key_and_undone_by_another(
+    graded_once: Path, tmp_path: Path, page: Page
+) -> None:
+    with opened(graded_once, tmp_path, SCALE) as (served, token):
+        log_in(page, served, token)
+        address = page.url
+        page.keyboard.press("2")
+        page.wait_for_url(lambda url: url.split("?")[0] != address)
+        page.keyboard.press("u")
+        page.wait_for_url(address)
+        page.get_by_label("Note").fill("2 and 1")
+        page.locator("h1").click()
+        page.keyboard.press("1")
+        page.wait_for_url(lambda url: url.split("?")[0] != address)
+        page.keyboard.press("p")
+        page.wait_for_url(address)
+        assert page.locator(".now").text_content() == "related 1"
+        rows = [row for _, row in read_overrides(served.root / "judgments.tsv", lambda refused: None)]
+    assert [(row.rating, row.note) for row in rows] == [(2, ""), (None, ""), (1, "2 and 1")]
+    assert rows[0].seconds is not None
+
+
+def test_items_are_rated_by_digits_arrows_and_enter(graded_once: Path, tmp_path: Path, page: Page) -> None:
+    with opened(graded_once, tmp_path, "") as (served, token):
+        log_in(page, served, token)
+        address, n_items = page.url, page.locator("[data-question]").count()
+        for _ in range(n_items):
+            page.keyboard.press("3")
+        page.keyboard.press("ArrowUp")
+        page.keyboard.press("5")
+        page.locator("h1").click()
+        page.keyboard.press("Enter")
+        page.wait_for_url(lambda url: url.split("?")[0] != address)
+        rows = [row for _, row in read_overrides(served.root / "overrides.tsv", lambda refused: None)]
+    assert [row.rating for row in rows] == [*[3] * (n_items - 2), 5, 3]
+
+
+@pytest.mark.parametrize("settings", [SCALE, ""], ids=["a scale", "items"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_is_wider_than_the_screen_nameless_or_faint(
+    graded_once: Path, tmp_path: Path, page: Page, width: int, settings: str
+) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    with opened(graded_once, tmp_path, settings) as (served, token):
+        log_in(page, served, token)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate(NAMELESS) == []
+        assert page.evaluate(FAINT) == []
+
+
+def test_without_a_script_the_form_does_it(graded_once: Path, tmp_path: Path, browser: Browser) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    context.set_default_timeout(10_000)
+    page = context.new_page()
+    with opened(graded_once, tmp_path, SCALE) as (served, token):
+        log_in(page, served, token)
+        address = page.url
+        page.get_by_role("button", name="to the point").click()
+        page.wait_for_url(lambda url: url.split("?")[0] != address)
+        page.get_by_role("button", name="Undo your last judgment").click()
+        page.wait_for_url(address)
+        page.get_by_text("I cannot judge it").click()
+        page.get_by_label("Why not").fill("in Greek")
+        page.get_by_role("button", name="Say so").click()
+        page.wait_for_url(lambda url: url.split("?")[0] != address)
+    context.close()
