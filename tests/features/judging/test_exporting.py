@@ -16,6 +16,7 @@ from converters.judgment_table import TableRow, judgment_table
 from converters.overrides import read_overrides
 from converters.records import HumanRating
 from trecexam import Track
+from trecexam.cli.main import run
 from trecexam.features.judging.assessments import record_assessment
 from trecexam.features.judging.exporting import import_judgments
 from trecexam.features.override.overriding import take
@@ -185,3 +186,24 @@ def test_a_line_that_cannot_be_stored_stops_no_other(empty_folder: TrackFolder) 
     done = import_judgments(empty_folder, table)
     assert (done.n_new, done.n_known, [row.line for row in done.refused]) == (1, 0, [2, 3, 4, 5, 6])
     assert [row.who for row in stored(empty_folder.judgments())] == ["good"]
+
+
+def test_what_cannot_be_read_is_said_and_no_empty_qrels_replace_good_ones(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with campaign(graded) as track:
+        judge(track, "ada", d00=2)
+    out = tmp_path / "out"
+    command = ["judge", "export", str(graded), "-o", str(out)]
+    assert run(command) == 0
+    judgments = graded / "judgments.tsv"
+    text = judgments.read_text()
+    judgments.write_text(text + "odd\n")
+    capsys.readouterr()
+    assert run(command) == 1
+    assert "judgments.tsv:3: " in capsys.readouterr().err
+    assert lines(out / "qrels.txt") == ["q1 0 q1-d00 2"]
+    judgments.write_text("who\twhy\n" + text)
+    assert run(command) == 2
+    assert "nothing is exported" in capsys.readouterr().err
+    assert lines(out / "qrels.txt") == ["q1 0 q1-d00 2"]

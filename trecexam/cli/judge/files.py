@@ -22,7 +22,7 @@ from trecexam.tables.text import plural
     metavar="DIR",
     help="The folder to write into.",
 )
-def export(track: Path, output: Path) -> None:
+def export(track: Path, output: Path) -> int:
     """Write what people judged of TRACK: qrels.txt, qrels-6.txt and judgments.tsv.
 
     qrels.txt has the labels that count, as trec_eval takes them; qrels-6.txt those with the share of
@@ -30,11 +30,14 @@ def export(track: Path, output: Path) -> None:
     """
     with trecexam.open_track(track) as opened:
         done = opened.export_judgments(output)
+    for row in done.refused:
+        click.echo(f"counts nowhere: {printable(str(row))}", err=True)
     click.echo(
         f"{plural(done.n_judged, 'judged passage')}, {plural(done.n_lines, 'judgment')}: "
         + ", ".join(map(str, done.paths)),
         err=True,
     )
+    return 1 if done.refused else 0
 
 
 @click.command(name="import", epilog="Example: trecexam judge import mytrack judged/judgments.tsv")

@@ -21,6 +21,8 @@ from trecexam.features.judging.assessments import CellKey, opinions_of
 from trecexam.features.override.overriding import add_rows
 from trecexam.files import atomic
 from trecexam.files.stamps import Rejected
+from trecexam.line.input_files import read_overrides_file
+from trecexam.line.rejected import rejected_rows
 from trecexam.line.typed_text import MAX_WHO, refuse_controls, typed
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MISSING, QueryRatings
@@ -39,11 +41,13 @@ class ExportedJudgments:
     Attributes:
         n_judged: passages with a label.
         n_lines: of the table.
+        refused: lines of people's files that count nowhere, with reasons.
     """
 
     paths: tuple[Path, ...]
     n_judged: int
     n_lines: int
+    refused: tuple[Rejected, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -65,9 +69,17 @@ def export_judgments(track: LoadedTrack, folder: Path | str) -> ExportedJudgment
     has this label, the run id their names with + between them.
 
     Raises:
-        TrecexamError: a file cannot be written; an id has white space in it.
+        TrecexamError: a file cannot be written; an id has white space in it; a file of people's ratings has
+            no header line, so that none of them is known: nothing is written then.
     """
     folder = Path(folder)
+    sources = (track.folder.overrides(), track.folder.judgments())
+    for source in filter(Path.exists, sources):
+        try:
+            read_overrides_file(source)
+        except ConversionError as error:
+            reason = f"{error.reason}; nothing is exported until that is mended"
+            raise TrecexamError(reason, path=source, line=error.line) from None
     label_of = peoples_labels(track)
     people = _labels_by_person(track)
     rows = [Qrel(q, doc_id, label) for (q, doc_id), label in label_of.items()]
@@ -89,7 +101,9 @@ def export_judgments(track: LoadedTrack, folder: Path | str) -> ExportedJudgment
     }
     atomic.make_folder(folder)
     atomic.replace_together(contents)
-    return ExportedJudgments(tuple(contents), len(rows), len(lines))
+    shown = {track.folder.shown(path) for path in sources}
+    refused = tuple(row for row in rejected_rows(track) if row.file in shown)
+    return ExportedJudgments(tuple(contents), len(rows), len(lines), refused)
 
 
 def import_judgments(folder: TrackFolder, path: Path | str) -> ImportedJudgments:
