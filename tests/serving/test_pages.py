@@ -48,6 +48,7 @@ PAGES = [
     urls.disagreements(show="items"),
     "/holes",
     "/rejected",
+    "/work",
     "/search",
     urls.search(q="passage 3"),
 ]

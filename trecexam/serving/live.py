@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from trecexam.errors import TrecexamError
 from trecexam.serving.child import Link, Look, Process, Thread
+from trecexam.serving.pace import Pace
 from trecexam.serving.reader import Call, Loaded, LookDone, NewPart, NewSupport, Returned, Trouble, Work, work
 from trecexam.serving.support_queue import PickledQueue
 from trecexam.serving.view import Part, QueryView, View
@@ -42,7 +43,7 @@ class LiveTrack:
             replaced: take it once for a page.
         version: grows with every new state.
         trouble: why the track cannot be read now, though the last state holds; "" where all is well.
-        work: how far grading is, None where it is not known yet.
+        work: how far grading is, None where it is not known yet; `pace` how quickly it goes.
 
     Args:
         apart: the reader is a process of its own; False for a thread, in tests.
@@ -54,6 +55,7 @@ class LiveTrack:
         self.version = 0
         self.trouble = ""
         self.work: Work | None = None
+        self.pace = Pace()
         self.seconds = 0.0
         self._link: Link = Process(work, root, nice=NICE) if apart else Thread(work, root)
         self._listener = threading.Thread(target=self._listen, name="live track", daemon=True)
@@ -193,6 +195,7 @@ class LiveTrack:
             self.trouble = message.reason
         else:
             self.work = message
+            self.pace.note(message.graded)
 
     def _show(self, view: View, patches: Sequence[_Patch]) -> None:
         """Makes this the state, with what was written since it was read."""

@@ -38,6 +38,7 @@ TABLE: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "/query/{query_id:name}/passage/{doc_id:name}": (_LOOKING, _NOBODY),
     "/query/{query_id:name}/item/{item_id:name}": (_LOOKING, _NOBODY),
     "/disagreements": (_LOOKING, _NOBODY),
+    "/work": (_LOOKING, _NOBODY),
     "/holes": (_LOOKING, _NOBODY),
     "/rejected": (_LOOKING, _NOBODY),
     "/search": (_LOOKING, _NOBODY),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pickle
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -68,11 +68,16 @@ class Trouble(NamedTuple):
 
 
 class Work(NamedTuple):
-    """How far grading is, and the process that grades."""
+    """How far grading is, and the process that grades.
+
+    `usage`: what the grader of the settings used so far, in all, as in the manifest; None where nobody
+    counts.
+    """
 
     graded: int
     cells: int
     watched_by: int | None
+    usage: Mapping[str, Any] | None = None
 
 
 class LookDone(NamedTuple):
@@ -221,7 +226,9 @@ class Reader:
         done = counts.cells - counts.missing - counts.no_text_cells
         if pid is not None and counts.missing and self._store_changes(loader) != self._changes:
             done += max(0, loader.store.count() - self._stored)
-        work = Work(min(done, counts.cells - counts.no_text_cells), counts.cells - counts.no_text_cells, pid)
+        gradable = counts.cells - counts.no_text_cells
+        usage = loader.grading.usage()
+        work = Work(min(done, gradable), gradable, pid, None if usage is None else usage["total"])
         if work != self._work:
             self._work = work
             self._say(work)

@@ -96,6 +96,11 @@ def disagreements(**more: Value) -> str:
     return _at("/disagreements", more)
 
 
+def work(**more: Value) -> str:
+    """What is being graded."""
+    return _at("/work", more)
+
+
 def holes(**more: Value) -> str:
     """Where judgments and grades are missing."""
     return _at("/holes", more)

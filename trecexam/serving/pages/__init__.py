@@ -17,6 +17,7 @@ MODULES = (
     "items",
     "disagreements",
     "holes",
+    "work",
     "search",
     "people",
     "judge",
