@@ -22,7 +22,11 @@ def test_an_empty_file_gives_the_defaults(tmp_path: Path) -> None:
 
 
 def test_the_rendered_template_is_valid_and_means_the_defaults(tmp_path: Path) -> None:
-    assert load_config(write(tmp_path, render_config({}))) == TrackConfig()
+    config = load_config(write(tmp_path, render_config({})))
+    assert config == TrackConfig()
+    # Sections that count by being there are not there.
+    assert (config.grades_support, config.has_judging) == (False, False)
+    assert load_config(write(tmp_path, render_config({"support": {}}))).grades_support
 
 
 def test_the_rendered_template_keeps_what_is_set(tmp_path: Path) -> None:

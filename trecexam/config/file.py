@@ -101,6 +101,10 @@ def _line_of(text: str, location: list[str]) -> int | None:
     return None
 
 
+#: Sections that count when they are there, be they empty.
+_SWITCHES = ("support", "judging")
+
+
 def render_config(values: Mapping[str, Mapping[str, Any]], *, full: bool = True) -> str:
     """A commented trecexam.toml: `values` are set, other settings stand there as comments.
 
@@ -121,7 +125,8 @@ def render_config(values: Mapping[str, Mapping[str, Any]], *, full: bool = True)
         shared = _as_in_grader(model) if full else []
         keys = [key for key in model.model_fields if full or key in given or key in _FIRST.get(section, ())]
         if keys:
-            lines += ["", f"[{section}]"]
+            off = section in _SWITCHES and section not in values
+            lines += ["", f"# [{section}]" if off else f"[{section}]"]
         for key in keys:
             field = model.model_fields[key]
             # Of what `init` was given nobody has to be told what it is.
