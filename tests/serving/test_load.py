@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from pathlib import Path
 
 import pytest
+from loops import run_in_loop
 from rating_load import cells_of, is_sound, lost, organizers, rate, served_apart
 
 from trecexam.cli.main import run
@@ -19,7 +19,7 @@ PEOPLE = 50
 def test_of_fifty_people_who_rate_at_once_no_rating_is_lost(track: Path) -> None:
     users, tokens = organizers(track.parent, PEOPLE)
     with served_apart(track, "--users", str(users)) as (_, url):
-        load = asyncio.run(rate(url, tokens, cells_of(3), seconds=4, pause=1))
+        load = run_in_loop(rate(url, tokens, cells_of(3), seconds=4, pause=1))
     assert len(load.taken) >= PEOPLE
     assert not load.failed
     assert lost(track, load) == []
@@ -41,14 +41,14 @@ def test_what_was_taken_before_the_page_was_killed_stands_and_the_next_one_goes_
 
         killer = threading.Thread(target=kill_in_the_middle)
         killer.start()
-        first = asyncio.run(rate(url, tokens, cells_of(3), seconds=60, pause=0.3))
+        first = run_in_loop(rate(url, tokens, cells_of(3), seconds=60, pause=0.3))
         killer.join()
     assert first.failed == PEOPLE
     assert len(first.taken) >= PEOPLE / 2
     assert lost(track, first) == []
     assert is_sound(track)
     with served_apart(track, "--users", str(users)) as (_, url):
-        second = asyncio.run(
+        second = run_in_loop(
             rate(url, {"p0": tokens["p0"]}, cells_of(3)[-2:-1], seconds=1, pause=0.2, mark="again")
         )
     assert second.taken

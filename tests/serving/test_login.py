@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from loops import run_in_loop
 from served import client_of
 from starlette.testclient import TestClient
 from team import Team, csrf_in, log_in, users_file
@@ -274,7 +275,7 @@ class TestLogins:
                      ("eve", "correct horse"), ("ada", ""), ("ada", "correct horse ")]  # fmt: skip
             return [await known.entry(name, secret, "192.0.2.1") is not None for name, secret in tries]
 
-        assert asyncio.run(all_of_them()) == [True, True, True, *[False] * 7]
+        assert run_in_loop(all_of_them()) == [True, True, True, *[False] * 7]
 
     def test_a_name_that_nobody_has_costs_one_hash_as_any_other_does(
         self, path: Path, monkeypatch: pytest.MonkeyPatch
@@ -287,7 +288,7 @@ class TestLogins:
             for name in ("ada", "bob", "tom", "nobody"):
                 assert await known.entry(name, "wrong", "192.0.2.1") is None
 
-        asyncio.run(one_each())
+        run_in_loop(one_each())
         assert len(hashed) == 4
         assert len(set(hashed)) == 1
 
@@ -314,7 +315,7 @@ class TestLogins:
                 longest, last = max(longest, time.monotonic() - last), time.monotonic()
             return longest
 
-        assert asyncio.run(crowd()) < 0.045
+        assert run_in_loop(crowd()) < 0.045
         assert most == [2]
 
     def test_who_guesses_a_name_waits_longer_and_longer_from_wherever_that_is(
@@ -330,7 +331,7 @@ class TestLogins:
                     clock[0] += 1
             return looked_at, clock[0] - began
 
-        looked_at, seconds = asyncio.run(guess())
+        looked_at, seconds = run_in_loop(guess())
         assert looked_at <= guard.FREE + 1 + seconds / guard.LONGEST_WAIT + 3
 
     def test_other_ways_to_write_a_name_are_no_further_guesses(self, path: Path) -> None:
@@ -338,7 +339,7 @@ class TestLogins:
         known = Logins(Users(path))
         ways = ("zo\u00e9", "zoe\u0301", "ZO\u00c9", "ZOE\u0301", "\uff5ao\u00e9")
         for name in ways:
-            assert asyncio.run(known.entry(name, "x", "192.0.2.1")) is None
+            assert run_in_loop(known.entry(name, "x", "192.0.2.1")) is None
         assert len(known._names._known) == 1
 
     def test_who_tries_many_names_waits_too_and_a_class_behind_one_address_does_not(
@@ -354,7 +355,7 @@ class TestLogins:
                 await known.entry(f"other{number}", "12345678", "192.0.2.1")
             return free, clock[0] - began
 
-        free, whole = asyncio.run(spray())
+        free, whole = run_in_loop(spray())
         assert free == 0
         assert whole > 60
 
@@ -373,4 +374,4 @@ class TestLogins:
             assert await known.entry("tom", token, "192.0.2.1")
             return clock[0] - began
 
-        assert asyncio.run(attacked()) == 0
+        assert run_in_loop(attacked()) == 0

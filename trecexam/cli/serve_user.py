@@ -22,7 +22,11 @@ file_argument = click.argument("file", type=click.Path(path_type=Path, dir_okay=
 name_argument = click.argument("name", metavar="NAME")
 
 
-@click.group("serve-user", cls=SuggestingGroup)
+@click.group(
+    "serve-user",
+    cls=SuggestingGroup,
+    epilog="Example: trecexam serve-user add users.toml ada --role assessor",
+)
 def serve_user() -> None:
     """Who may log in to `trecexam serve --users FILE`, and what they may do.
 

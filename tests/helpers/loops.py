@@ -1,0 +1,16 @@
+"""Coroutines in tests: a browser that other tests opened keeps a running loop in their thread."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def run_in_loop(coroutine: Coroutine[Any, Any, T]) -> T:
+    """As `asyncio.run`, in a thread of its own."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        return pool.submit(asyncio.run, coroutine).result()
