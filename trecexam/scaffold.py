@@ -232,7 +232,7 @@ def _bank_name(source: Path) -> str:
 
 
 def _config(root: Path, sources: Sources, plan: list[tuple[Path, Path]]) -> str:
-    values: dict[str, dict[str, Any]] = {section: {} for section in TrackConfig.model_fields}
+    values: dict[str, dict[str, Any]] = {"track": {}, "grader": {}}
     targets: dict[Path, str] = {}
     for source, target in plan:
         targets.setdefault(source, target.relative_to(root).as_posix())
@@ -255,7 +255,7 @@ def _config(root: Path, sources: Sources, plan: list[tuple[Path, Path]]) -> str:
     if sources.recorded:
         values["grader"]["recorded"] = _recorded_name(sources.recorded)
     for section, settings in sources.settings.items():
-        values[section].update(settings)
+        values.setdefault(section, {}).update(settings)
     return render_config(values, full=sources.full)
 
 
