@@ -14,7 +14,7 @@ from typing import Any
 import converters
 from converters.errors import ConversionError
 from converters.lines import first_object, head
-from trecexam.config import CONFIG_NAME, TrackConfig, render_config
+from trecexam.config import CONFIG_NAME, render_config
 from trecexam.errors import TrackError
 from trecexam.track import BANK_PATTERNS, TrackFolder
 

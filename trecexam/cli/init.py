@@ -204,8 +204,8 @@ def _sources(track: Path, options: InitOptions) -> Sources:
         settings={
             "track": own | _track_settings(options),
             "grader": settings,
-            "support": _support_settings(options) if options.support else {},
             "ray": cluster,
+            **({"support": _support_settings(options)} if options.support else {}),
         },
     )
 
