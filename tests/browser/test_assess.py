@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from keys import press
 
 pytest.importorskip("starlette", reason="the extra `serve` is not installed")
 
@@ -50,15 +51,15 @@ def test_a_passage_is_judged_by_one_key_and_undone_by_another(
     with opened(graded_once, tmp_path, SCALE) as (served, token):
         log_in(page, served, token)
         address = page.url
-        page.keyboard.press("2")
+        press(page, "2")
         page.wait_for_url(lambda url: url.split("?")[0] != address)
-        page.keyboard.press("u")
+        press(page, "u")
         page.wait_for_url(address)
         page.get_by_label("Note").fill("2 and 1")
         page.locator("h1").click()
-        page.keyboard.press("1")
+        press(page, "1")
         page.wait_for_url(lambda url: url.split("?")[0] != address)
-        page.keyboard.press("p")
+        press(page, "p")
         page.wait_for_url(address)
         assert page.locator(".now").text_content() == "related 1"
         rows = [row for _, row in read_overrides(served.root / "judgments.tsv", lambda refused: None)]
@@ -71,11 +72,11 @@ def test_items_are_rated_by_digits_arrows_and_enter(graded_once: Path, tmp_path:
         log_in(page, served, token)
         address, n_items = page.url, page.locator("[data-question]").count()
         for _ in range(n_items):
-            page.keyboard.press("3")
-        page.keyboard.press("ArrowUp")
-        page.keyboard.press("5")
+            press(page, "3")
+        press(page, "ArrowUp")
+        press(page, "5")
         page.locator("h1").click()
-        page.keyboard.press("Enter")
+        press(page, "Enter")
         page.wait_for_url(lambda url: url.split("?")[0] != address)
         rows = [row for _, row in read_overrides(served.root / "overrides.tsv", lambda refused: None)]
     assert [row.rating for row in rows] == [*[3] * (n_items - 2), 5, 3]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from keys import press
 
 pytest.importorskip("starlette", reason="the extra `serve` is not installed")
 pytest.importorskip("httpx2", reason="the extra `openai` is not installed")
@@ -167,33 +168,33 @@ def test_judging_by_keyboard_alone(served: Served, page: Page) -> None:
     shot(page, "judge")
     one = page.url
     # Nobody is known yet: the key asks for a name, and rates nothing.
-    page.keyboard.press("4")
+    press(page, "4")
     assert page.evaluate("document.activeElement.name") == "who"
     # In a field keys are letters.
     page.keyboard.type("Ann 5 n p u ?")
     assert page.url == one
-    page.keyboard.press("Tab")
+    press(page, "Tab")
     page.evaluate("document.activeElement.blur()")
-    page.keyboard.press("4")
+    press(page, "4")
     page.get_by_text("4 by Ann 5 n p u ? counts now").wait_for()
     two = page.url
     assert two != one
     shot(page, "judge-next")
-    page.keyboard.press("n")
+    press(page, "n")
     page.wait_for_url(lambda url: url not in (one, two))
-    page.keyboard.press("p")
+    press(page, "p")
     page.wait_for_url(two)
-    page.keyboard.press("u")
+    press(page, "u")
     page.wait_for_url(one)
     page.get_by_text("is withdrawn").wait_for()
-    page.keyboard.press("?")
+    press(page, "?")
     page.get_by_text("undo your last rating").wait_for()
-    page.keyboard.press("Control+n")  # the browser's own
+    press(page, "Control+n")  # the browser's own
     assert page.url == one
     page.get_by_role("button", name="Shortcuts are on").click()
     page.get_by_role("button", name="Shortcuts are off").wait_for()
     page.evaluate("document.activeElement.blur()")
-    page.keyboard.press("3")
+    press(page, "3")
     page.wait_for_timeout(300)
     assert page.url == one
     assert [row[3] for row in overrides(served.root)] == ["4", ""]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from keys import press
 
 pytest.importorskip("starlette", reason="the extra `serve` is not installed")
 pytest.importorskip("httpx2")
@@ -40,17 +41,17 @@ def test_the_keys_label_go_on_and_undo(cited: Served, page: Page) -> None:
     assert page.locator("#left").text_content() == "4 more to label."
     page.get_by_label("Your name").fill("Ann")
     page.locator("h1").click()
-    page.keyboard.press("3")
+    press(page, "3")
     page.locator("#left", has_text="3 more").wait_for()
     assert "no_support by Ann counts now." in (page.locator("#messages").text_content() or "")
     assert page.locator("#judge-grader").count() == 0
-    page.keyboard.press("p")
+    press(page, "p")
     page.wait_for_selector("#judge-grader")
     assert page.locator("strong").text_content() == sentence
-    page.keyboard.press("u")
+    press(page, "u")
     page.wait_for_selector("#judge-grader", state="detached")
-    page.keyboard.press("4")
-    page.keyboard.press("1")
+    press(page, "4")
+    press(page, "1")
     page.locator("#messages", has_text="full_support").wait_for()
     with trecexam.open_track(cited.root) as track:
         rows = track.human_ratings().rows

@@ -151,9 +151,10 @@ def test_a_process_that_ends_is_said_and_started_again_after_the_next_judgment(l
 
     with page_of(learnable, mortal) as client:
         assert "the process that learns ended" in line_of(client)
+        n_starts = len(starts)
         rate(client, "q0-d00", 5)
         assert "the process that learns ended" in line_of(client)
-    assert len(starts) == 2
+    assert len(starts) > n_starts
 
 
 def test_without_it_the_page_says_nothing_of_learning(learnable: Path) -> None:

@@ -1,0 +1,14 @@
+"""Keys as somebody presses them who looks at a page that has come whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+
+def press(page: Page, key: str) -> None:
+    """Presses a key once the page's scripts run: their text is there before they listen."""
+    page.wait_for_load_state()
+    page.keyboard.press(key)
