@@ -9,6 +9,14 @@ from pydantic import Field, SerializerFunctionWrapHandler, field_validator, mode
 from trecexam.config.language_models import LanguageModelSection, without_usual
 
 
+def _reproducible() -> Any:
+    return Field(
+        True,
+        description="embedding, seq2seq, causal: a cell gets the same answer, bit for bit, whatever else is "
+        "graded with it: batches have fixed shapes. false is a little faster.",
+    )
+
+
 class GraderSection(LanguageModelSection):
     """Who grades, and with what. Only settings that can change an answer enter the grader's identity."""
 
@@ -89,6 +97,7 @@ class GraderSection(LanguageModelSection):
         description="embedding: the width of the logistic around soft_cuts, in cosine. Unset: fitted.",
     )
     batch_size: int = Field(64, ge=1, description="embedding: passages embedded at once.")
+    reproducible: bool = _reproducible()
     structured: Literal["json_schema", "choice", "none"] | None = Field(
         None,
         examples=["json_schema"],
@@ -106,7 +115,7 @@ class GraderSection(LanguageModelSection):
 
     @model_serializer(mode="wrap")
     def _without_what_is_unset(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_usual(serialize(self), {"soft_cuts": None, "soft_width": None})
+        return without_usual(serialize(self), {"soft_cuts": None, "soft_width": None, "reproducible": True})
 
     @field_validator("cut_points", "soft_cuts")
     @classmethod
@@ -152,6 +161,7 @@ class SupportSection(LanguageModelSection):
     )
     max_characters: int = Field(20_000, ge=1, description="openai: characters of a cited passage.")
     batch_size: int = Field(64, ge=1, description="embedding: texts embedded at once.")
+    reproducible: bool = _reproducible()
     cut_points: list[float] | None = Field(
         None,
         examples=[[0.56, 0.74]],

@@ -29,7 +29,13 @@ if TYPE_CHECKING:
     from trecexam.line.loaded import LoadedTrack
 
 #: Settings that can change no answer and no score.
-_IDLE = ("[grader] device", "[grader] dtype", "[grader] max_batch_tokens", "[grader] batch_size")
+_IDLE = (
+    "[grader] device",
+    "[grader] dtype",
+    "[grader] max_batch_tokens",
+    "[grader] batch_size",
+    "[grader] reproducible",
+)
 
 
 def snapshot_of(track: LoadedTrack) -> LeaderboardSnapshot:
