@@ -16,6 +16,7 @@ from trecexam.graders.language.choices import ChoiceTree
 from trecexam.graders.language.grader import LanguageGrader
 from trecexam.graders.language.lists import LabelLists, written_lists
 from trecexam.graders.language.local import LocalModel, local_grader
+from trecexam.graders.language.tiles import Tile, in_order, padded_length
 from trecexam.graders.language.tokens import answer_tokens
 
 if TYPE_CHECKING:
@@ -95,13 +96,13 @@ class Seq2SeqBackend(LocalModel):
         return answer_tokens(self.tokens.tokenizer, texts, self.folder)
 
     def score(self, jobs: Sequence[Job], answers: Sequence[str]) -> Callable[[], list[list[float]]]:
-        import torch
-
         tree = ChoiceTree.of(self.answers(answers))
-        with torch.inference_mode(), loading.out_of_memory():
-            tokens, mask = self._padded([job.tokens for job in jobs])
-            hidden = self.scorer.encode(tokens, mask)
-            scores = self.scorer.log_probabilities(hidden, mask, tree, self.end)
+
+        def of_tile(tile: Tile) -> torch.Tensor:
+            tokens, mask = self._padded([jobs[place].tokens for place in tile.places], tile.length)
+            return self.scorer.log_probabilities(self.scorer.encode(tokens, mask), mask, tree, self.end)
+
+        scores = in_order(self.in_tiles(self._lengths([job.tokens for job in jobs]), of_tile))
 
         def result() -> list[list[float]]:
             with loading.out_of_memory():
@@ -124,39 +125,44 @@ class Seq2SeqBackend(LocalModel):
         self,
         rows: Sequence[Sequence[int]],
         decoding: GenerationConfig,
-        processor: LabelLists | None = None,
+        lists: Callable[[Sequence[int]], LabelLists] | None = None,
     ) -> torch.Tensor:
         """The tokens of each prompt's answer, padded at the end; shape (prompts, new tokens).
 
         Args:
-            processor: holds the model to certain tokens.
+            lists: for places in `rows`, what holds the model to certain tokens there.
 
         Raises:
             OutOfMemoryError: there are too many.
         """
-        import torch
 
-        with torch.inference_mode(), loading.out_of_memory():
-            tokens, mask = self._padded(rows)
+        def of_tile(tile: Tile) -> torch.Tensor:
+            tokens, mask = self._padded([rows[place] for place in tile.places], tile.length)
             generated: torch.Tensor = self.model.generate(
                 input_ids=tokens,
                 attention_mask=mask.long(),
                 generation_config=decoding,
-                logits_processor=None if processor is None else [processor],
+                logits_processor=None if lists is None else [lists(tile.places)],
             )
-        return generated
+            return generated
 
-    def _padded(self, prompts: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Tokens padded at the end, and True where there is a token; shape (prompts, longest)."""
-        import torch
+        return self.texts_in_order(self.in_tiles(self._lengths(rows), of_tile))
 
+    def _lengths(self, prompts: Sequence[Sequence[int]]) -> list[int]:
+        if self.reproducible:
+            return [padded_length(len(prompt)) for prompt in prompts]
         # Tensor cores, and the attention kernel's bias, want lengths in steps of 8.
         step = 8 if self.device.startswith("cuda") else 1
-        longest = -(-max(map(len, prompts)) // step) * step
-        rows = [[*prompt, *[self.pad] * (longest - len(prompt))] for prompt in prompts]
+        return [-(-len(prompt) // step) * step for prompt in prompts]
+
+    def _padded(self, prompts: Sequence[Sequence[int]], length: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Tokens padded at the end, and True where there is a token; shape (prompts, length)."""
+        import torch
+
+        rows = [[*prompt, *[self.pad] * (length - len(prompt))] for prompt in prompts]
         tokens = torch.tensor(rows, device=self.device)
         lengths = torch.tensor([len(prompt) for prompt in prompts], device=self.device)
-        return tokens, torch.arange(longest, device=self.device)[None] < lengths[:, None]
+        return tokens, torch.arange(length, device=self.device)[None] < lengths[:, None]
 
 
 def _create(settings: GraderSection, root: Path) -> LanguageGrader:

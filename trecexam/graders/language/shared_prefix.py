@@ -6,13 +6,15 @@ cache serves each of the prompts, and all answers follow as one tree of tokens.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from trecexam.graders.batching import Plan
 from trecexam.graders.language.backend import Job
 from trecexam.graders.language.choices import ChoiceTree
+from trecexam.graders.language.tiles import COARSE, Tile, tiles
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -45,30 +47,126 @@ def tree_logits(model: Any, jobs: Sequence[Job], tree: ChoiceTree, pad: int) -> 
     """
     from transformers import DynamicCache
 
-    device = model.device
     rows, prefixes = _shared(jobs)
     cache = DynamicCache()
-    prefix_tokens, prefix_mask = left_padded(prefixes, pad, device)
-    if prefix_tokens.shape[1]:
-        model(
-            input_ids=prefix_tokens,
-            attention_mask=prefix_mask.long(),
-            position_ids=_positions(prefix_mask),
-            past_key_values=cache,
-            use_cache=True,
-            logits_to_keep=1,
-        )
-        cache.batch_select_indices(torch.tensor(rows, device=device))
+    tokens, mask = left_padded(prefixes, pad, model.device)
+    if tokens.shape[1]:
+        _read(model, cache, tokens, mask)
+        cache.batch_select_indices(torch.tensor(rows, device=model.device))
     lengths = [len(prefixes[row]) for row in rows]
+    return _logits(model, cache, mask[rows], jobs, lengths, tree, pad)
+
+
+def tiled_logits(
+    model: Any, jobs: Sequence[Job], tree: ChoiceTree, pad: int, tile_tokens: int
+) -> Iterator[tuple[Tile, Tensor]]:
+    """The same in tiles, so that they hang on each prompt and its `prefix` alone.
+
+    Prefixes go through the model unpadded, in tiles; then what follows, in tiles of a quarter of the tokens,
+    as there are few prompts with a prefix of the same length.
+
+    Yields:
+        Tiles of jobs, each with logits of shape (rows, 1 + nodes, vocabulary).
+    """
+    from transformers import DynamicCache
+
+    by_prefix: dict[int, list[int]] = {}
+    for place, job in enumerate(jobs):
+        by_prefix.setdefault(job.prefix, []).append(place)
+    for length, places in by_prefix.items():
+        row_of = {tuple(jobs[place].tokens[:length]): -1 for place in places}
+        row_of = {prefix: row for row, prefix in enumerate(row_of)}
+        layers = _prefix_layers(model, [*row_of], tile_tokens) if length else []
+        widths = [-(-(jobs[place].length - length) // COARSE) * COARSE for place in places]
+        for part in tiles(widths, tile_tokens // 4):
+            tile = part._replace(places=tuple(places[each] for each in part.places))
+            members = [jobs[place] for place in tile.places]
+            rows = torch.tensor([row_of[tuple(job.tokens[:length])] for job in members], device=model.device)
+            cache = DynamicCache()
+            for number, (keys, values) in enumerate(layers):
+                cache.update(keys.index_select(0, rows), values.index_select(0, rows), number)
+            mask = torch.ones(len(members), length, dtype=torch.bool, device=model.device)
+            yield (
+                tile,
+                _logits(model, cache, mask, members, [length] * len(members), tree, pad, tile.length),
+            )
+
+
+def plan_shared(jobs: Sequence[Job], max_tokens: int) -> Plan:
+    """Cuts jobs into batches for `tiled_logits`: a passage's prompts, and prefixes of a length, together.
+
+    Args:
+        max_tokens: of a batch; a prefix is counted once.
+    """
+    order = sorted(range(len(jobs)), key=lambda i: (-jobs[i].prefix, jobs[i].group, -jobs[i].length, i))
+    batches: list[list[int]] = []
+    size = max_tokens
+    prefix: tuple[int, int] | None = None
+    for place in order:
+        job = jobs[place]
+        begins = (job.prefix, job.group) != prefix
+        prefix = job.prefix, job.group
+        own = job.length - job.prefix
+        size += own + (job.prefix if begins else 0)
+        if size > max_tokens:
+            batches.append([])
+            size = job.length
+        batches[-1].append(place)
+    return Plan(batches, [])
+
+
+def _prefix_layers(
+    model: Any, prefixes: Sequence[Sequence[int]], tile_tokens: int
+) -> list[tuple[Tensor, Tensor]]:
+    """The keys and values of prefixes of one length in each layer; shape (prefixes, heads, length, width)."""
+    from transformers import DynamicCache
+
+    parts: list[list[tuple[Tensor, Tensor]]] = []
+    for tile in tiles([len(prefix) for prefix in prefixes], tile_tokens):
+        cache = DynamicCache()
+        tokens = torch.tensor([prefixes[place] for place in tile.places], device=model.device)
+        _read(model, cache, tokens, torch.ones_like(tokens, dtype=torch.bool))
+        layers: Any = cache.layers
+        parts.append([(each.keys[: tile.n_prompts], each.values[: tile.n_prompts]) for each in layers])
+    return [
+        (torch.cat([keys for keys, _ in layer]), torch.cat([values for _, values in layer]))
+        for layer in zip(*parts, strict=True)
+    ]
+
+
+def _read(model: Any, cache: Any, tokens: Tensor, mask: Tensor) -> None:
+    """Has the model read prefixes, and keep what it needs of them."""
+    model(
+        input_ids=tokens,
+        attention_mask=mask.long(),
+        position_ids=_positions(mask),
+        past_key_values=cache,
+        use_cache=True,
+        logits_to_keep=1,
+    )
+
+
+def _logits(
+    model: Any,
+    cache: Any,
+    prefix_mask: Tensor,
+    jobs: Sequence[Job],
+    lengths: Sequence[int],
+    tree: ChoiceTree,
+    pad: int,
+    width: int | None = None,
+) -> Tensor:
+    """Logits after prefixes in a cache, of `lengths` tokens; what follows is padded to `width`."""
+    device = model.device
     suffixes = [list(job.tokens[length:]) for job, length in zip(jobs, lengths, strict=True)]
-    tokens, mask = left_padded(suffixes, pad, device)
+    tokens, mask = left_padded(suffixes, pad, device, width)
     nodes = torch.tensor(tree.tokens, device=device).expand(len(jobs), -1)
     before = torch.tensor(lengths, device=device)[:, None]
     after = torch.tensor([job.length for job in jobs], device=device)[:, None]
     depths = torch.tensor(tree.depths, device=device)
     logits: Tensor = model(
         input_ids=torch.cat([tokens, nodes], dim=1),
-        attention_mask=_additive(_sees(prefix_mask[rows], mask, tree), model.dtype),
+        attention_mask=_additive(_sees(prefix_mask, mask, tree), model.dtype),
         position_ids=torch.cat([before + _positions(mask), after + depths[None] - 1], dim=1),
         past_key_values=cache,
         use_cache=True,
@@ -77,9 +175,11 @@ def tree_logits(model: Any, jobs: Sequence[Job], tree: ChoiceTree, pad: int) -> 
     return logits
 
 
-def left_padded(rows: Sequence[Sequence[int]], pad: int, device: Any) -> tuple[Tensor, Tensor]:
-    """Tokens padded at the beginning, and True where there is a token; shape (rows, longest)."""
-    longest = max(map(len, rows))
+def left_padded(
+    rows: Sequence[Sequence[int]], pad: int, device: Any, length: int | None = None
+) -> tuple[Tensor, Tensor]:
+    """Tokens padded at the beginning, and True where there is a token; shape (rows, length or longest)."""
+    longest = length or max(map(len, rows))
     padded = [[*[pad] * (longest - len(row)), *row] for row in rows]
     mask = [[*[False] * (longest - len(row)), *[True] * len(row)] for row in rows]
     return (
