@@ -261,6 +261,11 @@ def test_labels_that_were_paid_for_are_not_paid_for_again_unasked(
         assert track.lost_grades() == 5
         with pytest.raises(StoreError):
             track.update()
+    for command in (["support", str(root)], ["support", str(root), "--citations", "all"]):
+        capsys.readouterr()
+        assert run(command) == 2
+        assert "cells that were graded once would be graded again" in capsys.readouterr().err
+    assert not (root / ".trecexam" / "grades.sqlite").exists()
 
 
 def test_an_older_store_without_the_labels_is_said_too(
