@@ -105,8 +105,16 @@ def test_a_label_is_given_as_a_word_or_as_its_code(root: Path, words: str, label
     ("query", "doc", "sentence", "rating", "text"),
     [
         ("q1", "q1-heat", "poor:1", "3", "is not on the grader's scale, 0..2"),
-        ("q1", "q1-heat", "good:2", "1", "not cited by this sentence"),
-        ("q1", "q1-heat", "poor:9", "1", "has no sentence 9"),
+        (
+            "q1",
+            "q1-heat",
+            "good:2",
+            "1",
+            "not cited by this sentence, or not looked at: those looked at are '",
+        ),
+        ("q1", "q1-heat", "poor:9", "1", "has no sentence 9: it has 3, counted from 1"),
+        ("q1", "q1-heat", "poor:", "1", "name it by RUN:N, as in support.tsv"),
+        ("q1", "q1-heat", "poor:x", "1", "name it by RUN:N, as in support.tsv"),
         ("q1", "q1-heat", "pooor:1", "1", "did you mean 'poor'?"),
         ("q9", "q1-heat", "poor:1", "1", "no response to query 'q9'"),
         ("q1", "q1-heat", "statement:0123456789abcdef", "1", "judge-next --support"),
