@@ -19,7 +19,7 @@ from trecexam.graders.language.choices import ChoiceTree
 from trecexam.graders.language.grader import LanguageGrader
 from trecexam.graders.language.lists import LabelLists, written_lists
 from trecexam.graders.language.local import LocalModel, local_grader
-from trecexam.graders.language.tiles import Tile, in_order, padded_length
+from trecexam.graders.language.tiles import Tile, in_order, n_rows, padded_length
 from trecexam.graders.language.tokens import answer_tokens
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: A base model's answer follows this; only where the words of the answer begin depends on it.
 _CUE = "Answer:"
+#: Tokens of a tile of what follows a passage, by kind of device: few, as few have prefixes of like length.
+QUESTION_TOKENS = {"cuda": 2_048, "cpu": 128}
 
 
 class CausalBackend(LocalModel):
@@ -131,10 +133,14 @@ class CausalBackend(LocalModel):
             return self.fitting(lambda: self._of_logits(tree_logits(self.model, jobs, tree, self.pad), tree))
 
         def in_all() -> Tensor:
-            logits = tiled_logits(self.model, jobs, tree, self.pad, self.tile_tokens())
+            logits = tiled_logits(self.model, jobs, tree, self.pad, self.reading_rows, self._question_rows)
             return in_order([(tile, self._of_logits(each, tree)) for tile, each in logits])
 
         return self.fitting(in_all, smallest=len({job.group for job in jobs}) == 1)
+
+    def _question_rows(self, length: int) -> int:
+        """Of a tile of what follows a passage."""
+        return n_rows(length, self._tile_tokens(QUESTION_TOKENS))
 
     def _of_logits(self, logits: Tensor, tree: ChoiceTree) -> Tensor:
         """log P(answer, end | prompt), shape (jobs, answers), of what `tree_logits` returns."""
@@ -180,7 +186,9 @@ class CausalBackend(LocalModel):
             same.setdefault(job.length, []).append(place)
         for length, places in same.items():
             for column, answer in enumerate(answers):
-                parts = self.in_tiles([length] * len(places), partial(of_tile, places, answer), part=4)
+                parts = self.in_tiles(
+                    [length] * len(places), partial(of_tile, places, answer), self.reading_rows
+                )
                 scores[places, column] = in_order(parts)
         return scores
 
@@ -228,7 +236,7 @@ class CausalBackend(LocalModel):
             return generated[:, tokens.shape[1] :]
 
         lengths = [padded_length(len(row)) if self.reproducible else len(row) for row in rows]
-        return self.texts_in_order(self.in_tiles(lengths, of_tile))
+        return self.texts_in_order(self.in_tiles(lengths, of_tile, self.writing_rows))
 
 
 def _create(settings: GraderSection, root: Path) -> LanguageGrader:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 FLAN_T5_LARGE = "google/flan-t5-large"
 #: Nats by which an answer's log-probability may differ from transformers' own: bfloat16 rounds by less.
 MOST_DIFFERENCE = 1.0
+#: Rows of tiles in which answers are scored, by kind of device, and the steps of their lengths.
+ANSWER_ROWS, ANSWER_STEP = {"cuda": 128, "cpu": 8}, 128
 #: T5's relative positions know no end, but it was trained on so many tokens.
 T5_LENGTH = 512
 
@@ -97,12 +99,8 @@ class Seq2SeqBackend(LocalModel):
 
     def score(self, jobs: Sequence[Job], answers: Sequence[str]) -> Callable[[], list[list[float]]]:
         tree = ChoiceTree.of(self.answers(answers))
-
-        def of_tile(tile: Tile) -> torch.Tensor:
-            tokens, mask = self._padded([jobs[place].tokens for place in tile.places], tile.length)
-            return self.scorer.log_probabilities(self.scorer.encode(tokens, mask), mask, tree, self.end)
-
-        scores = in_order(self.in_tiles(self._lengths([job.tokens for job in jobs]), of_tile))
+        rows = [job.tokens for job in jobs]
+        scores = self._tiled_scores(rows, tree) if self.reproducible else self._scores(rows, tree)
 
         def result() -> list[list[float]]:
             with loading.out_of_memory():
@@ -110,6 +108,52 @@ class Seq2SeqBackend(LocalModel):
             return values
 
         return result
+
+    def _scores(self, rows: Sequence[Sequence[int]], tree: ChoiceTree) -> torch.Tensor:
+        """log P(answer, end | prompt), shape (prompts, answers)."""
+
+        def of_all() -> torch.Tensor:
+            tokens, mask = self._padded(rows, max(self._lengths(rows)))
+            hidden = self.scorer.encode(tokens, mask)
+            return self.scorer.log_probabilities(hidden, mask, tree, self.end)
+
+        return self.fitting(of_all)
+
+    def _tiled_scores(self, rows: Sequence[Sequence[int]], tree: ChoiceTree) -> torch.Tensor:
+        """The same in tiles.
+
+        Prompts are read in tiles of few rows, so that few are filled up in vain; answers, a tenth of the
+        work, are scored in tiles of more, as each reads all weights of the decoder.
+        """
+        import torch
+
+        hidden: list[torch.Tensor] = [torch.empty(0)] * len(rows)
+
+        def read(tile: Tile) -> torch.Tensor:
+            tokens, mask = self._padded([rows[place] for place in tile.places], tile.length)
+            return self.scorer.encode(tokens, mask)
+
+        for tile, states in self.in_tiles(self._lengths(rows), read, self.reading_rows):
+            for place, state in zip(tile.places[: tile.n_prompts], states, strict=False):
+                hidden[place] = state[: len(rows[place])]
+
+        def answer(tile: Tile) -> torch.Tensor:
+            like = hidden[tile.places[0]]
+            states = like.new_zeros(len(tile.places), tile.length, like.shape[1])
+            mask = torch.zeros(states.shape[:2], dtype=torch.bool, device=like.device)
+            for row, place in enumerate(tile.places):
+                states[row, : len(rows[place])] = hidden[place]
+                mask[row, : len(rows[place])] = True
+            return self.scorer.log_probabilities(states, mask, tree, self.end)
+
+        lengths = [padded_length(len(row), ANSWER_STEP) for row in rows]
+        return in_order(self.in_tiles(lengths, answer, self._answer_rows))
+
+    def _answer_rows(self, length: int) -> int:
+        return self._suiting(ANSWER_ROWS)
+
+    def planned_rows(self, length: int) -> int:
+        return max(self.reading_rows(length), self._answer_rows(length))
 
     def list_labels(
         self, jobs: Sequence[Job], labels: Sequence[str]
@@ -146,7 +190,7 @@ class Seq2SeqBackend(LocalModel):
             )
             return generated
 
-        return self.texts_in_order(self.in_tiles(self._lengths(rows), of_tile))
+        return self.texts_in_order(self.in_tiles(self._lengths(rows), of_tile, self.writing_rows))
 
     def _lengths(self, prompts: Sequence[Sequence[int]]) -> list[int]:
         if self.reproducible:

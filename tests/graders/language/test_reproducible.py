@@ -117,7 +117,7 @@ LENGTHS = st.lists(st.integers(1, 600), max_size=60)
 def test_a_tiles_shape_hangs_on_its_prompts_length_alone(lengths: list[int], tokens: int) -> None:
     padded = [*map(padded_length, lengths)]
     assert all(own <= tile < own + 16 for own, tile in zip(lengths, padded, strict=True))
-    cut = tiles(padded, tokens)
+    cut = tiles(padded, lambda length: max(1, tokens // length))
     assert sorted(place for tile in cut for place in tile.places[: tile.n_prompts]) == [*range(len(lengths))]
     for tile in cut:
         assert len(tile.places) == max(1, tokens // tile.length)
@@ -129,7 +129,7 @@ def test_batches_are_whole_tiles_and_what_fills_none_waits(
     lengths: list[int], tokens: int, max_tokens: int
 ) -> None:
     padded = [*map(padded_length, lengths)]
-    batches, left = plan_tiles(padded, tokens, max_tokens)
+    batches, left = plan_tiles(padded, lambda length: max(1, tokens // length), max_tokens)
     assert sorted([*left, *(place for batch in batches for place in batch)]) == [*range(len(lengths))]
     for batch in batches:
         size = sum(padded[place] for place in batch)

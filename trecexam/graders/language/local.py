@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +14,7 @@ from trecexam.graders.batching import OutOfMemoryError, Plan, plan
 from trecexam.graders.language import loading
 from trecexam.graders.language.backend import Backend, Job
 from trecexam.graders.language.grader import LanguageGrader, chosen_decoding, chosen_prompts
-from trecexam.graders.language.tiles import Tile, all_of, in_order, padded_length, plan_tiles, tiles
+from trecexam.graders.language.tiles import Tile, all_of, in_order, n_rows, padded_length, plan_tiles, tiles
 from trecexam.graders.language.tokens import PromptTokens
 from trecexam.graders.weights import model_folder
 
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Result = TypeVar("Result")
+
+#: Tokens of a tile on a CPU: enough for a core each. Of the machine's cores, not of those that a process has,
+#: so that a worker of a cluster cuts as its driver would.
+CPU_TOKENS = 128 * (os.cpu_count() or 1)
+#: Tokens of a tile of prompts that texts are written for: each of their tokens reads all weights.
+WRITING_TOKENS = {"cuda": 8_192, "cpu": max(1_024, CPU_TOKENS)}
+#: Into how many parts tiles are cut, at most, where they do not fit into memory.
+SMALLEST = 2**16
 
 
 class LocalModel:
@@ -36,8 +45,8 @@ class LocalModel:
     auto_class: ClassVar[str]
     #: Tokens of a batch that were fastest, by kind of device.
     budgets: ClassVar[Mapping[str, int]]
-    #: Tokens of a tile, by kind of device.
-    tile_sizes: ClassVar[Mapping[str, int]] = {"cuda": 16_384, "cpu": 1_024}
+    #: Tokens of a tile of prompts, by kind of device.
+    reading_tokens: ClassVar[Mapping[str, int]] = {"cuda": 16_384, "cpu": CPU_TOKENS}
     #: Whether prompts go into the tokenizer's chat template, where it has one.
     chat: ClassVar[bool] = False
 
@@ -86,37 +95,51 @@ class LocalModel:
 
     def least_budget(self) -> int:
         """Tokens that go through the model at once in any case: a tile's, where there are tiles."""
-        return self.tile_tokens() if self.reproducible else 1
+        return self._tile_tokens(self.reading_tokens) if self.reproducible else 1
 
     def plan(self, jobs: Sequence[Job], max_tokens: int) -> Plan:
         """As `batching.plan`; where it is reproducible, whole tiles."""
         if not self.reproducible:
             return plan(jobs, max_tokens)
         lengths = [padded_length(job.length) for job in jobs]
-        return Plan(*plan_tiles(lengths, self.tile_tokens(), max_tokens))
+        return Plan(*plan_tiles(lengths, self.planned_rows, max_tokens))
 
-    def tile_tokens(self) -> int:
-        """Tokens of a tile."""
-        return max(1, self._suiting(self.tile_sizes) // self._smaller)
+    def planned_rows(self, length: int) -> int:
+        """The prompts of this length that better go together."""
+        return self.reading_rows(length)
+
+    def _tile_tokens(self, sizes: Mapping[str, int]) -> int:
+        return max(1, self._suiting(sizes) // self._smaller)
 
     def in_tiles(
-        self, lengths: Sequence[int], run: Callable[[Tile], Tensor], *, part: int = 1
+        self,
+        lengths: Sequence[int],
+        run: Callable[[Tile], Tensor],
+        rows_of: Callable[[int], int],
     ) -> list[tuple[Tile, Tensor]]:
         """Has prompts computed tile by tile; as one tile, where it need not be reproducible.
 
         Args:
             lengths: of the tiles that the prompts go into; of the prompts, where it need not be reproducible.
-            part: of a tile's tokens these tiles have one part in so many.
             run: computes a tile; its result has a row for each of the tile's.
+            rows_of: the rows of a tile of a length.
 
         Raises:
             OutOfMemoryError: it does not fit.
         """
 
         def cut() -> list[Tile]:
-            return tiles(lengths, self.tile_tokens() // part) if self.reproducible else [all_of(lengths)]
+            return tiles(lengths, rows_of) if self.reproducible else [all_of(lengths)]
 
         return self.fitting(lambda: [(tile, run(tile)) for tile in cut()], smallest=len(cut()) == 1)
+
+    def reading_rows(self, length: int) -> int:
+        """The rows of a tile of prompts of this length, to be read."""
+        return n_rows(length, self._tile_tokens(self.reading_tokens))
+
+    def writing_rows(self, length: int) -> int:
+        """The same, to be gone on with token by token."""
+        return n_rows(length, self._tile_tokens(WRITING_TOKENS))
 
     def fitting(self, run: Callable[[], Result], *, smallest: bool = False) -> Result:
         """Has something computed.
@@ -135,7 +158,7 @@ class LocalModel:
                 with torch.inference_mode(), loading.out_of_memory():
                     return run()
             except OutOfMemoryError:
-                if not (self.reproducible and smallest and self.tile_tokens() > 1):
+                if not (self.reproducible and smallest and self._smaller < SMALLEST):
                     raise
                 self._smaller *= 2
 

@@ -6,19 +6,22 @@ cache serves each of the prompts, and all answers follow as one tree of tokens.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.nn import functional
 
 from trecexam.graders.batching import Plan
 from trecexam.graders.language.backend import Job
 from trecexam.graders.language.choices import ChoiceTree
-from trecexam.graders.language.tiles import COARSE, Tile, tiles
+from trecexam.graders.language.tiles import COARSE, Tile, padded_length, tiles
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+#: Prefixes whose lengths are in the same step of so many tokens are seen together.
+PREFIX_STEP = 64
 #: Models (by `model_type`) that attend to whatever a 4-dimensional mask lets them see, at the positions
 #: given. The tests compare each with a plain forward pass.
 SHARING = frozenset(
@@ -58,38 +61,53 @@ def tree_logits(model: Any, jobs: Sequence[Job], tree: ChoiceTree, pad: int) -> 
 
 
 def tiled_logits(
-    model: Any, jobs: Sequence[Job], tree: ChoiceTree, pad: int, tile_tokens: int
+    model: Any,
+    jobs: Sequence[Job],
+    tree: ChoiceTree,
+    pad: int,
+    prefix_rows: Callable[[int], int],
+    suffix_rows: Callable[[int], int],
 ) -> Iterator[tuple[Tile, Tensor]]:
     """The same in tiles, so that they hang on each prompt and its `prefix` alone.
 
-    Prefixes go through the model unpadded, in tiles; then what follows, in tiles of a quarter of the tokens,
-    as there are few prompts with a prefix of the same length.
+    Prefixes go through the model unpadded; then what follows, of prefixes of like length together.
+
+    Args:
+        prefix_rows: the rows of a tile of prefixes of a length.
+        suffix_rows: the rows of a tile of what follows.
 
     Yields:
         Tiles of jobs, each with logits of shape (rows, 1 + nodes, vocabulary).
     """
     from transformers import DynamicCache
 
-    by_prefix: dict[int, list[int]] = {}
+    caches = _prefix_caches(model, {tuple(job.tokens[: job.prefix]) for job in jobs}, prefix_rows)
+    by_width: dict[int, list[int]] = {}
     for place, job in enumerate(jobs):
-        by_prefix.setdefault(job.prefix, []).append(place)
-    for length, places in by_prefix.items():
-        row_of = {tuple(jobs[place].tokens[:length]): -1 for place in places}
-        row_of = {prefix: row for row, prefix in enumerate(row_of)}
-        layers = _prefix_layers(model, [*row_of], tile_tokens) if length else []
-        widths = [-(-(jobs[place].length - length) // COARSE) * COARSE for place in places]
-        for part in tiles(widths, tile_tokens // 4):
+        by_width.setdefault(padded_length(job.prefix, PREFIX_STEP), []).append(place)
+    for width, places in by_width.items():
+        widths = [padded_length(jobs[place].length - jobs[place].prefix, COARSE) for place in places]
+        for part in tiles(widths, suffix_rows):
             tile = part._replace(places=tuple(places[each] for each in part.places))
             members = [jobs[place] for place in tile.places]
-            rows = torch.tensor([row_of[tuple(job.tokens[:length])] for job in members], device=model.device)
+            lengths = [job.prefix for job in members]
             cache = DynamicCache()
-            for number, (keys, values) in enumerate(layers):
-                cache.update(keys.index_select(0, rows), values.index_select(0, rows), number)
-            mask = torch.ones(len(members), length, dtype=torch.bool, device=model.device)
-            yield (
-                tile,
-                _logits(model, cache, mask, members, [length] * len(members), tree, pad, tile.length),
+            layers = [caches[tuple(job.tokens[: job.prefix])] for job in members] if width else []
+            for number, states in enumerate(zip(*layers, strict=True)):
+                cache.update(
+                    torch.stack(
+                        [functional.pad(keys, (0, 0, width - keys.shape[1], 0)) for keys, _ in states]
+                    ),
+                    torch.stack(
+                        [functional.pad(values, (0, 0, width - values.shape[1], 0)) for _, values in states]
+                    ),
+                    number,
+                )
+            seen = (
+                torch.arange(width, device=model.device)[None]
+                >= width - torch.tensor(lengths, device=model.device)[:, None]
             )
+            yield tile, _logits(model, cache, seen, members, lengths, tree, pad, tile.length)
 
 
 def plan_shared(jobs: Sequence[Job], max_tokens: int) -> Plan:
@@ -115,23 +133,22 @@ def plan_shared(jobs: Sequence[Job], max_tokens: int) -> Plan:
     return Plan(batches, [])
 
 
-def _prefix_layers(
-    model: Any, prefixes: Sequence[Sequence[int]], tile_tokens: int
-) -> list[tuple[Tensor, Tensor]]:
-    """The keys and values of prefixes of one length in each layer; shape (prefixes, heads, length, width)."""
+def _prefix_caches(
+    model: Any, prefixes: Collection[tuple[int, ...]], rows_of: Callable[[int], int]
+) -> dict[tuple[int, ...], list[tuple[Tensor, Tensor]]]:
+    """Of each prefix the keys and values in each layer, shape (heads, length, width); none of an empty one."""
     from transformers import DynamicCache
 
-    parts: list[list[tuple[Tensor, Tensor]]] = []
-    for tile in tiles([len(prefix) for prefix in prefixes], tile_tokens):
+    caches: dict[tuple[int, ...], list[tuple[Tensor, Tensor]]] = {(): []}
+    ordered = sorted(filter(None, prefixes))
+    for tile in tiles([len(prefix) for prefix in ordered], rows_of):
         cache = DynamicCache()
-        tokens = torch.tensor([prefixes[place] for place in tile.places], device=model.device)
+        tokens = torch.tensor([ordered[place] for place in tile.places], device=model.device)
         _read(model, cache, tokens, torch.ones_like(tokens, dtype=torch.bool))
         layers: Any = cache.layers
-        parts.append([(each.keys[: tile.n_prompts], each.values[: tile.n_prompts]) for each in layers])
-    return [
-        (torch.cat([keys for keys, _ in layer]), torch.cat([values for _, values in layer]))
-        for layer in zip(*parts, strict=True)
-    ]
+        for row, place in enumerate(tile.places[: tile.n_prompts]):
+            caches[ordered[place]] = [(layer.keys[row], layer.values[row]) for layer in layers]
+    return caches
 
 
 def _read(model: Any, cache: Any, tokens: Tensor, mask: Tensor) -> None:

@@ -9,7 +9,7 @@ measured.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ class Tile(NamedTuple):
     length: int
 
 
-def padded_length(length: int) -> int:
-    """The columns of the tile of a prompt of so many tokens."""
-    step = FINE if length <= COARSE_FROM else COARSE
+def padded_length(length: int, step: int | None = None) -> int:
+    """The columns of the tile of a prompt of so many tokens, in steps of this size."""
+    step = step or (FINE if length <= COARSE_FROM else COARSE)
     return -(-length // step) * step
 
 
@@ -55,12 +55,12 @@ def n_rows(length: int, tokens: int) -> int:
     return max(1, tokens // max(1, length))
 
 
-def tiles(lengths: Sequence[int], tokens: int) -> list[Tile]:
+def tiles(lengths: Sequence[int], rows_of: Callable[[int], int]) -> list[Tile]:
     """Cuts prompts into tiles, the longest first.
 
     Args:
         lengths: of the tiles that each prompt goes into, as `padded_length` gives them.
-        tokens: of a tile.
+        rows_of: the rows of a tile of a length.
 
     Returns:
         Tiles in which each place stands once among the first `n_prompts`.
@@ -70,7 +70,7 @@ def tiles(lengths: Sequence[int], tokens: int) -> list[Tile]:
         by_length.setdefault(length, []).append(place)
     cut = []
     for length in sorted(by_length, reverse=True):
-        places, rows = by_length[length], n_rows(length, tokens)
+        places, rows = by_length[length], rows_of(length)
         for start in range(0, len(places), rows):
             part = places[start : start + rows]
             cut.append(Tile((*part, *[part[-1]] * (rows - len(part))), len(part), length))
@@ -97,12 +97,14 @@ def in_order(parts: Sequence[tuple[Tile, Tensor]]) -> Tensor:
     return ordered
 
 
-def plan_tiles(lengths: Sequence[int], tokens: int, max_tokens: int) -> tuple[list[list[int]], list[int]]:
+def plan_tiles(
+    lengths: Sequence[int], rows_of: Callable[[int], int], max_tokens: int
+) -> tuple[list[list[int]], list[int]]:
     """Cuts prompts into batches of whole tiles, the longest first.
 
     Args:
         lengths: as for `tiles`.
-        tokens: of a tile.
+        rows_of: as for `tiles`.
         max_tokens: of a batch; where a tile has more, its prompts are cut into several batches.
 
     Returns:
@@ -111,7 +113,7 @@ def plan_tiles(lengths: Sequence[int], tokens: int, max_tokens: int) -> tuple[li
     batches: list[list[int]] = []
     left: list[int] = []
     size = max_tokens
-    for tile in tiles(lengths, tokens):
+    for tile in tiles(lengths, rows_of):
         rows = len(tile.places)
         if tile.n_prompts < rows:
             left += tile.places[: tile.n_prompts]
