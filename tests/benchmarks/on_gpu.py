@@ -1,8 +1,9 @@
-"""All that only a GPU can tell, in one call: tests/gpu, how fast grading is, what reproducible grades cost.
+"""All that only a GPU can tell: tests/gpu, how fast grading is, what reproducible grades cost.
 
-python tests/benchmarks/on_gpu.py [--device cuda] [--shape large] [--out tests/benchmarks/results/language-gpu.md]
+python tests/benchmarks/on_gpu.py [--device cuda] [--shape large] [--out FILE.md]
 
-Without a GPU, `--device cpu --shape tiny --out FILE` shows that it runs, and the file says what was not measured.
+Without a GPU, `--device cpu --shape tiny --out FILE.md` shows that it runs; the file says what was not
+measured.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ if __name__ == "__main__":
     parts = ["# Language models on a GPU\n"]
     if not gpu:
         parts.append(
-            f"**A dry run on {given.device}: nothing here was measured on a GPU.** Not measured: tests/gpu, prompts a "
-            "second against 2,000 (H200) or 1,300 (H100), the share of the floor against 55%, the ratio to the "
-            "published way against 50, and whether an answer is the same bit for bit on a GPU.\n"
+            f"**A dry run on {given.device}: nothing here was measured on a GPU.** Not measured: tests/gpu, "
+            "prompts a second against 2,000 (H200) or 1,300 (H100), the share of the floor against 55%, the "
+            "ratio to the published way against 50, and whether an answer is the same bit for bit on a GPU.\n"
         )
     else:
         well, text = ran("-m", "pytest", "-q", "-m", "gpu and not benchmark", "tests/gpu")

@@ -136,7 +136,7 @@ def plan_shared(jobs: Sequence[Job], max_tokens: int) -> Plan:
 def _prefix_caches(
     model: Any, prefixes: Collection[tuple[int, ...]], rows_of: Callable[[int], int]
 ) -> dict[tuple[int, ...], list[tuple[Tensor, Tensor]]]:
-    """Of each prefix the keys and values in each layer, shape (heads, length, width); none of an empty one."""
+    """Of each prefix each layer's keys and values, shape (heads, length, width); none of an empty one."""
     from transformers import DynamicCache
 
     caches: dict[tuple[int, ...], list[tuple[Tensor, Tensor]]] = {(): []}
