@@ -119,6 +119,8 @@ def test_torchs_own_out_of_memory_is_understood(
     most: int,
 ) -> None:
     grader = made(models["t5"], "seq2seq", max_batch_tokens=4_000, reproducible=reproducible)
+    # As if this machine had many cores.
+    monkeypatch.setattr(grader.backend, "reading_tokens", {"cpu": 4_000})
     scorer: Any = grader.backend.scorer  # type: ignore[attr-defined]
     encode, failures = scorer.encode, []
 
