@@ -2,10 +2,11 @@
 
 python tests/benchmarks/embedding_speed.py [--dl19 ../shared/dl19] [--out FILE.md]
 
-The model is that of the extra `offline`. Texts have about 76 tokens: passages of TREC DL 2019, or words of the
-README. All ways take turns, so that what else runs on the machine slows all of them; the figures are medians
-over the rounds. The daemon's rate is of an update of a track: a run of passages that nobody has seen comes, and
-the leaderboard, the report and the rest are written. Then a question comes, whose texts are all kept but one.
+The model is that of the extra `offline`. Texts have about 76 tokens: passages of TREC DL 2019, or words of
+the README. All ways take turns, so that what else runs on the machine slows all of them; the figures are
+medians over the rounds. The daemon's rate is of an update of a track: a run of passages that nobody has seen
+comes, and the leaderboard, the report and the rest are written. Then a question comes, whose texts are all
+kept but one.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 import torch  # noqa: E402
+from language_speed import machine  # noqa: E402
 
 import converters  # noqa: E402
 import trecexam  # noqa: E402
-from language_speed import machine  # noqa: E402
 from trecexam.graders.embedding import EmbeddingGrader, load_model  # noqa: E402
 from trecexam.graders.weights import offline_folder  # noqa: E402
 
@@ -125,8 +126,9 @@ def measure(texts_from: Path | None, number: int, passages: int, rounds: int) ->
     texts = texts_of(texts_from, tokenizer, passages)
     mean = statistics.mean(len(ids) for ids in tokenizer(texts[:number])["input_ids"])
     rates = time_ways(folder, texts[:number], rounds)
+    source = "TREC DL 2019" if texts_from else "random words"
     lines = [
-        f"{number} texts of {'TREC DL 2019' if texts_from else 'random words'}, {mean:.0f} tokens on average; "
+        f"{number} texts of {source}, {mean:.0f} tokens on average; "
         f"medians of {rounds} rounds in turn. Load of the machine at the end: {os.getloadavg()[0]:.1f}.\n",
         "| way | type | texts a second | x | texts a second of CPU time |",
         "|---|---|---:|---:|---:|",
@@ -135,7 +137,8 @@ def measure(texts_from: Path | None, number: int, passages: int, rounds: int) ->
         times = wall / rates["sentence-transformers", dtype][0]
         lines.append(f"| {way} | {dtype} | {wall:.0f} | {times:.1f} | {cpu:.0f} |")
     lines += [
-        f"\nAn update of a track, with {passages} new passages and one question; then with a second question:\n",
+        f"\nAn update of a track, with {passages} new passages and one question; then with a second "
+        "question:\n",
         "| type | seconds of the first | texts a second | seconds of the second |",
         "|---|---:|---:|---:|",
     ]
