@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 
 from trecexam.graders.base import Cell
+from trecexam.graders.kept_vectors import no_kept_vectors
 from trecexam.graders.registry import BUILT_IN
 from trecexam.graders.sampling import MeasuredTime, measured
 from trecexam.graders.traits import traits_of
@@ -33,8 +34,9 @@ def measure_time(loader: TrackLoader, track: LoadedTrack | None = None) -> Measu
         return None
 
     def grade(passages: Sequence[list[Cell]]) -> None:
-        for _ in grader.grade(list(itertools.chain.from_iterable(passages))):
-            pass
+        with no_kept_vectors():
+            for _ in grader.grade(list(itertools.chain.from_iterable(passages))):
+                pass
 
     groups = itertools.groupby(missing_cells(track), lambda cell: (cell.query_id, cell.text))
     return measured(grade, (list(cells) for _, cells in groups), track.counts.missing, len)
