@@ -202,6 +202,7 @@ class Track:
         """Counts of what the track holds and of its cells, the grader, and who grades it now."""
         track = self._loader.load()
         pid = holder(self.folder.lock_path)
+        made_on = track.grades.environments()
         return {
             "track": str(self.folder.root),
             "grader": track.grader.identity["grader"],
@@ -215,6 +216,7 @@ class Track:
             **asdict(track.counts),
             **(self._loader.grading.usage() or {"total": {}})["total"],
             "stored_grades": self._loader.store.count(),
+            **({"mixed_environments": made_on.summary()} if made_on.mixed else {}),
             **({} if track.support is None else {"support": dict(track.support.counts)}),
             "rated_by": ", ".join(track.override_summary()["who"]) or None,
             **(

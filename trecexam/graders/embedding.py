@@ -17,6 +17,7 @@ from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Factory
 from trecexam.graders.cut_points import CUT_POINTS, SOFT_CUTS, SoftCuts, probabilities, rating
+from trecexam.graders.environment import environment_of
 from trecexam.graders.weights import (
     HOW_TO_GET,
     OFFLINE_MODEL,
@@ -36,6 +37,8 @@ KEPT_ITEMS = 20_000
 
 class EmbeddingGrader:
     """Grades by cosine. The raw answer is the cosine with four digits; the cut is made on those."""
+
+    reproducible = False
 
     def __init__(
         self,
@@ -70,6 +73,12 @@ class EmbeddingGrader:
             "config_sha256": config_digest(self.folder),
             "cut_points": list(self.cut_points),
         }
+
+    @property
+    def environment(self) -> Mapping[str, str] | None:
+        """What the model runs on; None before it is loaded."""
+        loaded = self.__dict__.get("_model")
+        return None if loaded is None else environment_of(loaded, reproducible=self.reproducible)
 
     @property
     def model_and_prompt(self) -> tuple[str, str]:

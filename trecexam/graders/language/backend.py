@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from trecexam.graders.base import Cell
@@ -39,6 +39,11 @@ class Backend(Protocol):
 
     #: The grader's name.
     name: str
+
+    @property
+    def environment(self) -> Mapping[str, str] | None:
+        """What it runs on, see `Grader`; None before it is loaded."""
+        ...
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The tokens of whole prompts, special tokens and chat template included. May run in any thread."""

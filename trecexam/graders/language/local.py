@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
+from trecexam.graders.environment import environment_of
 from trecexam.graders.language import loading
 from trecexam.graders.language.backend import Backend
 from trecexam.graders.language.grader import LanguageGrader, chosen_decoding, chosen_prompts
@@ -25,6 +26,7 @@ class LocalModel:
     budgets: ClassVar[Mapping[str, int]]
     #: Whether prompts go into the tokenizer's chat template, where it has one.
     chat: ClassVar[bool] = False
+    reproducible: bool = False
 
     def __init__(self, folder: Path, device: str | None = None, dtype: str = "auto") -> None:
         self.folder = folder
@@ -42,6 +44,12 @@ class LocalModel:
     def model(self) -> Any:
         dtype = loading.best_dtype(self._dtype, self.device)
         return loading.load_model(self.folder, self.auto_class, self.device, dtype)
+
+    @property
+    def environment(self) -> Mapping[str, str] | None:
+        """What the model runs on; None before it is loaded."""
+        loaded = self.__dict__.get("model")
+        return None if loaded is None else environment_of(loaded, reproducible=self.reproducible)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         return self.tokens.encode(texts)
