@@ -43,7 +43,7 @@ from trecexam.features.override import overriding
 from trecexam.features.ragval import calls as ragval
 from trecexam.features.ragval import judging
 from trecexam.features.support.support import estimate_support, support
-from trecexam.features.verification import verification
+from trecexam.features.verification import reproducing, verification
 from trecexam.files.track_lock import TrackLock, holder
 from trecexam.graders.base import identity_digest
 from trecexam.learning.learned_board import learned_leaderboard
@@ -294,6 +294,8 @@ class Track:
     verify_grid = on_loaded(verification.grids)
     verify_missing = on_loaded(verification.missing)
     verify_spurious = on_loaded(verification.spurious)
+    verify_reproducible = on_loader(reproducing.verify_reproducible)
+    estimate_reproducible = on_loader(reproducing.estimate_reproducible)
     judgments_unused = on_loaded(verification.judgments_unused)
     judge_next = on_loaded(next_judgments)
     plan_judging = on_loaded(plan_judging)

@@ -1,4 +1,4 @@
-"""What a grader's stored answers were made on: devices, number formats, versions; and whether they are mixed."""
+"""What a grader's stored answers were made on: devices, dtypes, versions; and whether they are mixed."""
 
 from __future__ import annotations
 
