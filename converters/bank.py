@@ -35,7 +35,8 @@ def read_bank(path: Path, on_error: Callable[[ConversionError], None] | None = N
 
     Published banks hold questions of nothing but blanks, which their generator left behind. Nobody can
     answer them: they are left out, and so is a nugget with the id and text of an earlier one. Lines of gold
-    outputs that cannot be read, and second ones for a query, are left out.
+    outputs that cannot be read, and second ones for a query, are left out; so are queries with empty lists of
+    nuggets.
 
     Args:
         on_error: takes an error for each item left out; None logs how many there were, as warnings.
@@ -60,6 +61,7 @@ def distinct_items(
     blank: list[ConversionError] = []
     twice: list[ConversionError] = []
     unread: list[ConversionError] = []
+    without = 0
     for line in lines:
         number = line.number or 0
         for item in line.items:
@@ -87,6 +89,9 @@ def distinct_items(
             if not line.forgiving:
                 raise line.error
             unread.append(line.error)
+            without += line.nuggets
+    if without and not (lines_of_ids or blank):
+        raise ConversionError(path, None, "no item in it: each query's list of nuggets is empty")
     _report_left_out((blank, twice, unread), on_error)
 
 

@@ -13,7 +13,7 @@ from converters.fields import a_flag, a_text, a_weight, an_id, an_origin, made_i
 from converters.gold import gold_items, gold_query, is_gold
 from converters.knowledge import has_question, question_items, question_of
 from converters.lines import Head, first_object, head, iter_filled, parse_object
-from converters.nuggets import has_nuggets, importance_of, nugget_items, query_of
+from converters.nuggets import has_nuggets, importance_of, is_without_nuggets, nugget_items, query_of
 from converters.records import Item
 from converters.research_rubrics import has_rubrics, rubric_items
 
@@ -132,6 +132,9 @@ def scan_line(path: Path, number: int, line: bytes, *, forgiving: bool = False) 
         else:
             query_id = an_id(path, number, row, ("query_id",))
         parsed = parsed._replace(query_id=query_id, query_text=text if isinstance(text, str) else "")
+        if form is NUGGETS and is_without_nuggets(row):
+            parsed = parsed._replace(forgiving=True)
+            raise ConversionError(path, number, f"query '{query_id}' has no nuggets: left out")
         if form is None and forgiving:
             raise ConversionError(path, number, f"query '{query_id}' has no gold outputs: left out")
         for item in form.items(path, number, row) if form is not None else _items(path, number, row):

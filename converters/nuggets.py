@@ -36,6 +36,11 @@ def has_nuggets(row: Mapping[str, Any]) -> bool:
     return "nuggets" in row and "questions" not in row and "items" not in row
 
 
+def is_without_nuggets(row: Mapping[str, Any]) -> bool:
+    """Whether a line names a query for which nobody wrote a nugget: an empty list."""
+    return row.get("nuggets") == []
+
+
 def is_assigned(row: Mapping[str, Any]) -> bool:
     """Whether a line has assignments; of one that is cut, with None as values, whether it names an answer."""
     listed = row.get("nuggets")

@@ -53,11 +53,12 @@ from trecexam.line.grading import Graded, Progress
 from trecexam.line.grading_time import measure_time
 from trecexam.line.judged_pool import count_judged_outside
 from trecexam.line.loader import TrackLoader
+from trecexam.line.lost_grades import lost_grades, refuse_lost_grades
 from trecexam.line.rejected import all_rejected, rejected_rows
 from trecexam.line.sheets import Counts
 from trecexam.outputs.outputs import Outputs
 from trecexam.outputs.plotting import plot
-from trecexam.outputs.update import lost_grades, update
+from trecexam.outputs.update import update
 from trecexam.outputs.updates import Update
 from trecexam.track import TrackFolder
 
@@ -126,6 +127,7 @@ class Track:
 
         Raises:
             LockedError: a daemon is running on this track.
+            StoreError: the store is gone or an older one, and what it had would be paid for again.
             TrecexamError, ConversionError: what stands in the way.
         """
         with TrackLock(self.folder.lock_path):
@@ -146,6 +148,7 @@ class Track:
             TrecexamError, ConversionError: what stands in the way.
         """
         with TrackLock(self.folder.lock_path):
+            refuse_lost_grades(self._loader)
             self._loader.open_to_write()
             return self._loader.grade(self._loader.load(), progress, stop)[1]
 

@@ -121,9 +121,17 @@ def inputs_of(other: Path, root: Path) -> dict[str, Any]:
     files = {"queries": folder.queries(), "passages": folder.passages(), "qrels": folder.qrels()}
     named = {name: folder.shown(path) for name, path in files.items() if path}
     bank = track.bank or [pattern for pattern in BANK_PATTERNS if any(folder.root.glob(pattern))]
-    inputs = {name: Path(there, path).as_posix() for name, path in {**named, "runs": track.runs}.items()}
+    inputs = {name: _from(there, path) for name, path in {**named, "runs": track.runs}.items()}
     same = track.model_dump(include={"dataset", "depth", "truncate"} & track.model_fields_set)
-    return {**inputs, **({"bank": [Path(there, each).as_posix() for each in bank]} if bank else {}), **same}
+    return {**inputs, **({"bank": [_from(there, each) for each in bank]} if bank else {}), **same}
+
+
+def _from(there: str, path: str) -> str:
+    """A path in the folder `there`, without steps into a folder and out of it again.
+
+    `there` has no links in it, so that what comes out is the same file.
+    """
+    return Path(os.path.normpath(Path(there, path))).as_posix()
 
 
 def not_runs(sources: Sources) -> list[str]:

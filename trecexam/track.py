@@ -56,6 +56,14 @@ class TrackFolder:
         return self.state / "grades.sqlite"
 
     @property
+    def last_update_path(self) -> Path:
+        return self.state / "last-update.json"
+
+    @property
+    def manifest_path(self) -> Path:
+        return self.out / "manifest.json"
+
+    @property
     def lock_path(self) -> Path:
         return self.state / "lock"
 

@@ -143,11 +143,20 @@ def test_importance_changes_nothing_that_a_grader_is_asked() -> None:
     assert item_digest(item) == item_digest(item._replace(importance="vital"))
 
 
+def test_a_query_for_which_nobody_wrote_a_nugget_stops_none_of_the_others(tmp_path: Path) -> None:
+    rows = nuggets_of("q1", one="vital"), {"qid": "q", "nuggets": []}, nuggets_of("q2", two="okay")
+    path = put(tmp_path, *rows)
+    left_out: list[ConversionError] = []
+    assert [item.query_id for item in read_bank(path, left_out.append)] == ["q1", "q2"]
+    assert [(error.line, error.reason) for error in left_out] == [(2, "query 'q' has no nuggets: left out")]
+    with pytest.raises(ConversionError, match="no item in it"):
+        list(converters.read(put(tmp_path, {"qid": "q", "nuggets": []}), "bank"))
+
+
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
         ({"nuggets": [{"text": "x"}]}, 'no "query_id" or "qid" or "topic_id"'),
-        ({"qid": "q", "nuggets": []}, "query 'q' has no nuggets"),
         ({"qid": "q", "nuggets": None}, "query 'q' has no nuggets"),
         ({"qid": "q", "nuggets": ["x"]}, "a nugget of query 'q' is no JSON object"),
         ({"qid": "q", "nuggets": [{"importance": "vital"}]}, "a nugget of query 'q' has no text"),

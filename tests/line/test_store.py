@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -155,3 +156,12 @@ def test_ids_are_the_same_whether_a_table_is_read_whole_or_row_by_row(
         one_by_one = store.passage_ids(asked)
         monkeypatch.setattr("trecexam.line.store._MANY", 1)
         assert store.passage_ids(asked) == one_by_one
+
+
+@pytest.mark.parametrize("write", [True, False])
+def test_what_is_no_file_is_refused_in_a_line_and_not_waited_for(tmp_path: Path, write: bool) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    for name in ("pipe", "folder"):
+        with pytest.raises(StoreError, match=rf"{name}: is no file: .*move it away"):
+            GradeStore(tmp_path / name, write=write)

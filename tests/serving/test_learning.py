@@ -100,7 +100,7 @@ def test_nothing_is_encoded_by_a_visit_and_the_page_says_what_to_do(
         (lambda root, _: (root / "qrels.txt").unlink(), "no passage is judged yet"),
         (
             lambda root, _: (root / "qrels.txt").write_text("q0 0 q0-d01 1\n"),
-            "nothing to learn: all 1 judgments are 1",
+            "nothing to learn: the only judgment is 1",
         ),
         (
             lambda _, patch: patch.setattr(learned_pool, "find_spec", lambda _: None),

@@ -189,6 +189,17 @@ def test_the_last_label_is_undone_and_given_again(client: TestClient, track: Pat
     assert [row["rating"] for row in overrides(track)] == ["2", "", "1"]
 
 
+def test_the_label_after_which_none_is_left_is_undone_as_well(client: TestClient, track: Path) -> None:
+    address = first(client)
+    while address != "/support":
+        last, address = address, label(client, address, "2").headers["location"]
+    page = client.get("/support").text
+    assert "No sentence is left to label" in page
+    assert client.post("/support", data=fields(page, undo=True)).headers["location"] == last
+    assert [row["rating"] for row in overrides(track)][-2:] == ["2", ""]
+    assert "Your label is withdrawn." in client.get(last).text
+
+
 def test_a_label_that_somebody_gave_meanwhile_is_not_overruled_by_accident_nor_told(
     client: TestClient, track: Path
 ) -> None:

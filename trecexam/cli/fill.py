@@ -11,6 +11,7 @@ import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import cuts_of, thresholds_option, track_argument
 from trecexam.line.sources import sources_beside
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.scale_map import RuleName
@@ -133,15 +134,15 @@ def _say(*lines: str) -> None:
 def _say_holes(holes: HolesToFill) -> None:
     _say(*(f"not taken: {row}" for row in holes.rejected), *holes.notes)
     _say(
-        f"{holes.official.source}: {len(holes.official.rows):,} judgments; of the {holes.pooled:,} passages "
-        f"pooled to depth {holes.depth:,} {holes.judged:,} are judged; {holes.n_holes:,} holes to fill, "
-        f"{holes.missing:,} cells to grade"
+        f"{holes.official.source}: {plural(len(holes.official.rows), 'judgment')}; of the "
+        f"{plural(holes.pooled, 'passage')} pooled to depth {holes.depth:,} {holes.judged:,} are judged; "
+        f"{plural(holes.n_holes, 'hole')} to fill, {plural(holes.missing, 'cell')} to grade"
     )
 
 
 def _say_filled(filled: Filled, output: Path, sources: Path) -> None:
     if filled.graded:
-        _say(f"graded {filled.graded:,} cells")
+        _say(f"graded {plural(filled.graded, 'cell')}")
     noted_before = filled.found.rule_notes if filled.found.missing else ()
     _say(*(note for note in filled.notes if note not in noted_before), f"labels: {filled.rule}")
     if filled.partly:
@@ -153,6 +154,6 @@ def _say_filled(filled: Filled, output: Path, sources: Path) -> None:
     if filled.found.request.expected and any(row.gain is not None for row in filled.rows):
         _say("the new labels have decimals: trec_eval cuts them off, and ir_measures refuses the file")
     _say(
-        f"{output}: {len(filled.found.official.rows):,} human judgments as they were, and {filled.filled:,} "
-        f"new lines; who said what: {sources}"
+        f"{output}: {plural(len(filled.found.official.rows), 'human judgment')} as before, and "
+        f"{plural(filled.filled, 'new line')}; who said what: {sources}"
     )

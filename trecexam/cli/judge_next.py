@@ -12,6 +12,7 @@ import click
 import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import json_option, track_argument
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.features.judge_next.judge_next import NextJudgments
@@ -178,8 +179,9 @@ def _support(
     top = top or (20 if budget is None else None)
     shown = f"; the first {top}" if top is not None and len(plan.rows) > top else ""
     for line in (
-        f"{plan.judged:,} citations are labelled by people, {plan.candidates:,} are not, "
-        f"{plan.ungraded:,} of these have no label of the grader{shown}",
+        f"{plural(plan.judged, 'citation')} {'is' if plan.judged == 1 else 'are'} labelled by people, "
+        f"{plan.candidates:,} {'is' if plan.candidates == 1 else 'are'} not, "
+        f"{plan.ungraded:,} of these {'has' if plan.ungraded == 1 else 'have'} no label of the grader{shown}",
         *([f"{plan.no_text:,} whose passages have no text are left out"] if plan.no_text else []),
     ):
         click.echo(line, err=True)

@@ -16,7 +16,6 @@ from trecexam.features.partial.partial import PartialStanding
 from trecexam.files import atomic as files
 from trecexam.files.memory import recall
 from trecexam.files.stamps import Rejected, stamp
-from trecexam.graders.base import identity_json
 from trecexam.line.cell_order import count_left_out
 from trecexam.line.sheets import Counts
 from trecexam.line.versions import package_version, versions
@@ -59,7 +58,7 @@ class Outputs:
     def __init__(self, folder: TrackFolder) -> None:
         self.folder = folder
         self.history = History(folder)
-        self._memory = folder.state / "last-update.json"
+        self._memory = folder.last_update_path
         self._made: dict[str, _Made] = {}
 
     def write(
@@ -152,27 +151,6 @@ class Outputs:
             # Missing, or of another version: then everything is looked at again.
             pass
         return None
-
-    def counted_grades(self, identity: Mapping[str, Any]) -> int:
-        """How many cells of the grader with this identity, of support too, had a grade in `out/`."""
-        try:
-            manifest = json.loads((self.folder.out / MANIFEST).read_bytes())
-            support = manifest.get("support")
-            if support is not None and identity_json(support["grader"]) == identity_json(identity):
-                return int(support["graded"])
-            counts = manifest["counts"]
-            graded = sum(counts[status] for status in ("ok", "unparsed", "refused", "error"))
-            return graded if identity_json(manifest["grader"]) == identity_json(identity) else 0
-        except (OSError, ValueError, KeyError, TypeError):
-            return 0
-
-    def stored_grades(self, grader: str) -> int:
-        """How many grades of the grader with this digest the store had after the last complete update."""
-        try:
-            stored = json.loads(self._memory.read_bytes())["stored"]
-            return int(dict(zip(stored[::2], stored[1::2], strict=True)).get(grader, 0))
-        except (OSError, ValueError, KeyError, TypeError):
-            return 0
 
     def remember(
         self,

@@ -14,12 +14,11 @@ from pathlib import Path
 
 from converters.errors import StoppedError
 from converters.lines import stoppable
-from trecexam.errors import StoreError, TrecexamError
+from trecexam.errors import TrecexamError
 from trecexam.features.learn.learn import learn
 from trecexam.features.partial.partial import partial_standing
 from trecexam.files.stamps import fingerprint
-from trecexam.graders.base import Grader, identity_digest, identity_json
-from trecexam.graders.traits import traits_of
+from trecexam.graders.base import identity_json
 from trecexam.learning.encoding import Encoded
 from trecexam.learning.promise import promising_places
 from trecexam.line.cell_order import ItemPlaces, is_useful, left_out_cautions
@@ -27,6 +26,7 @@ from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.grading import Progress
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.loader import TrackLoader
+from trecexam.line.lost_grades import lost_grades, refuse_lost_grades, stored_grades
 from trecexam.line.measures import without_vital
 from trecexam.line.rejected import left_out, not_computable, rejected_rows
 from trecexam.line.sheets import Counts
@@ -72,16 +72,9 @@ def update(
             missing = all_cells and last is not None and last[1].missing
             if last is not None and not missing and loader.folder.store_path.exists():
                 return Update(False, 0, *last, complete=True, written=())
-            lost = lost_grades(loader)
-            if lost and not regrade:
-                how = "gone" if loader.store.is_empty() else "an older one"
-                raise StoreError(
-                    f"the store is {how}, and the {lost:,} cells that were graded once would be graded "
-                    f"again, which costs: put it back, or `trecexam watch {loader.folder.root} --once "
-                    "--regrade`",
-                    path=loader.folder.store_path,
-                )
-            if lost:
+            if not regrade:
+                refuse_lost_grades(loader)
+            elif lost_grades(loader):
                 # Where this is interrupted, the next update goes on with it.
                 outputs.forget()
             loader.open_to_write()
@@ -110,7 +103,7 @@ def update(
     if learned:
         outputs.renew_page(track, rejected)
     if outcome.complete:
-        stored = [value for grader in _metered(loader) for value in _stored(loader, grader)]
+        stored = [value for pair in stored_grades(loader).items() for value in pair]
         environments = loader.store.n_environments()
         outputs.remember(seen, len(track.runs), track.counts, rejected, stored, environments)
     with contextlib.suppress(OSError, AttributeError):
@@ -196,31 +189,6 @@ def _not_collected() -> Iterator[None]:
         yield
     finally:
         gc.unfreeze()
-
-
-def lost_grades(loader: TrackLoader) -> int:
-    """How many cells graders that cost had graded, of support too, of which the store has no grade any more.
-
-    Of an empty store that is by what is in `out/`, of others by how many it had after the last update.
-    """
-    graders, outputs = _metered(loader), Outputs(loader.folder)
-    if graders and loader.store.is_empty():
-        return sum(outputs.counted_grades(grader.identity) for grader in graders)
-    stored = (_stored(loader, grader) for grader in graders)
-    return sum(max(0, outputs.stored_grades(digest) - count) for digest, count in stored)
-
-
-def _metered(loader: TrackLoader) -> list[Grader]:
-    """The track's graders that cost: who grades the pool, and who grades support."""
-    graders = [loader.grader, *([loader.support_grader] if loader.config.grades_support else [])]
-    return [grader for grader in graders if traits_of(grader).meter is not None]
-
-
-def _stored(loader: TrackLoader, grader: Grader) -> tuple[str, int]:
-    """The grader, and how many grades of its the store has."""
-    digest = identity_digest(grader.identity)
-    grader_id = loader.store.grader_id(digest)
-    return digest.hex(), 0 if grader_id is None else loader.store.count(grader_id)
 
 
 def warm_up(loader: TrackLoader, stop: Callable[[], bool] | None = None, hold: Collection[Path] = ()) -> None:

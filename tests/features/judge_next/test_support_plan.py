@@ -128,7 +128,7 @@ def test_the_command_says_what_to_type_and_leaves_out_what_people_labelled(
         "text",
     ]  # fmt: skip
     assert first.split("\t")[8:] == ["Odd 1", "Pumps cost money."]
-    assert "0 citations are labelled by people, 7 are not, 1 of these have no label" in shown.err
+    assert "0 citations are labelled by people, 7 are not, 1 of these has no label" in shown.err
     assert "1 whose passages have no text are left out" in shown.err
     assert not {"good", "poor"} & set(shown.out.replace("\t", "\n").splitlines())
     item_id = first.split("\t")[3]

@@ -76,6 +76,16 @@ def test_a_track_in_another_ones_folder_takes_its_inputs_from_where_they_are(roo
     }  # fmt: skip
 
 
+def test_the_inputs_of_a_track_that_has_anothers_are_named_without_a_way_round(
+    root: Path, tmp_path: Path
+) -> None:
+    third = tmp_path / "a third" / "track"
+    assert run(["init", str(third), "--inputs-of", str(root / "second")]) == 0
+    settings = tomllib.loads((third / "trecexam.toml").read_text())["track"]
+    assert settings["queries"] == "../../track/queries.tsv"
+    assert (settings["runs"], settings["bank"]) == ("../../track/runs", ["../../track/bank.*jsonl"])
+
+
 def test_what_is_given_beside_it_is_taken_in_place_of_the_tracks_own(root: Path, tmp_path: Path) -> None:
     (root / "people.qrels").write_text("q1 0 q1-d00 1\n")
     given = ["--inputs-of", str(root), "--qrels", str(root / "people.qrels")]

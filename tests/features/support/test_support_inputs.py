@@ -54,7 +54,10 @@ def test_labels_of_a_file_need_no_grader(tmp_path: Path, capsys: pytest.CaptureF
                 f'[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n{setting}'
             )
         assert run(["support", str(root), "--labels", str(file), "--by", "query", "--json"]) == 0
-        rows = json.loads(capsys.readouterr().out)
+        shown = capsys.readouterr()
+        assert "citations without a label in the file; they count as no support" in shown.err
+        assert "not graded yet" not in shown.err
+        rows = json.loads(shown.out)
         assert {(row["run"], row["query_id"]): row["SupportP"] for row in rows} == {
             ("good", "q1"): 0,
             ("good", "q2"): 1,

@@ -105,8 +105,16 @@ def test_a_label_is_given_as_a_word_or_as_its_code(root: Path, words: str, label
     ("query", "doc", "sentence", "rating", "text"),
     [
         ("q1", "q1-heat", "poor:1", "3", "is not on the grader's scale, 0..2"),
-        ("q1", "q1-heat", "good:2", "1", "not cited by this sentence"),
-        ("q1", "q1-heat", "poor:9", "1", "has no sentence 9"),
+        (
+            "q1",
+            "q1-heat",
+            "good:2",
+            "1",
+            "not cited by this sentence, or not looked at: those looked at are '",
+        ),
+        ("q1", "q1-heat", "poor:9", "1", "has no sentence 9: it has 3, counted from 1"),
+        ("q1", "q1-heat", "poor:", "1", "name it by RUN:N, as in support.tsv"),
+        ("q1", "q1-heat", "poor:x", "1", "name it by RUN:N, as in support.tsv"),
         ("q1", "q1-heat", "pooor:1", "1", "did you mean 'poor'?"),
         ("q9", "q1-heat", "poor:1", "1", "no response to query 'q9'"),
         ("q1", "q1-heat", "statement:0123456789abcdef", "1", "judge-next --support"),
@@ -261,6 +269,11 @@ def test_labels_that_were_paid_for_are_not_paid_for_again_unasked(
         assert track.lost_grades() == 5
         with pytest.raises(StoreError):
             track.update()
+    for command in (["support", str(root)], ["support", str(root), "--citations", "all"]):
+        capsys.readouterr()
+        assert run(command) == 2
+        assert "cells that were graded once would be graded again" in capsys.readouterr().err
+    assert not (root / ".trecexam" / "grades.sqlite").exists()
 
 
 def test_an_older_store_without_the_labels_is_said_too(

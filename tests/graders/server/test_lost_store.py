@@ -112,6 +112,18 @@ def test_another_grader_grades_what_it_never_graded(track: MakeTrack) -> None:
         assert len(server.bodies) == 2 * asked
 
 
+def test_grading_alone_asks_for_nothing_again_either(track: MakeTrack) -> None:
+    with serving(Exchange.say) as server:
+        root = track(server.url)
+        assert run(["watch", str(root), "--once"]) == 0
+        asked = len(server.bodies)
+        lose_store(root)
+        with trecexam.open_track(root) as opened, pytest.raises(StoreError, match=ASK):
+            opened.grade()
+        assert len(server.bodies) == asked
+        assert not (root / ".trecexam" / "grades.sqlite").exists()
+
+
 def test_where_grading_costs_nothing_a_lost_store_is_made_again(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

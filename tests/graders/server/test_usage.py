@@ -179,6 +179,17 @@ def test_a_grader_that_cannot_run_has_cells_and_no_time(
     assert "no time can be measured here: " in printed.err
 
 
+def test_two_limits_that_are_both_in_the_way_are_both_named(
+    track: MakeTrack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving() as server:
+        root = track(server.url, max_new_tokens=20, budget_tokens=1, budget=1e-9, **PRICES)
+        assert run(["watch", str(root), "--once"]) == 1
+        both = "ended early: `budget` = 1e-09 and `budget_tokens` = 1 in [grader] are reached; raise both"
+        assert both in capsys.readouterr().err
+        assert not server.bodies
+
+
 @pytest.mark.parametrize(
     ("limit", "said"),
     [({"budget_tokens": 3000}, "`budget_tokens` = 3,000"), ({"budget": 0.005, **PRICES}, "`budget` = 0.005")],

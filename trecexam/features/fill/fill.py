@@ -18,6 +18,7 @@ from trecexam.files.track_lock import TrackLock
 from trecexam.learning.verdict import GRADER
 from trecexam.line.grading import Progress, count_missing
 from trecexam.line.loader import TrackLoader
+from trecexam.line.lost_grades import refuse_lost_grades
 from trecexam.line.official import Official, official_judgments, read_official
 from trecexam.line.pool import pool
 from trecexam.line.sources import LEARNED_IDENTITY, sources_beside, written_by
@@ -123,6 +124,7 @@ def fill(
 
     Raises:
         LockedError: another process grades this track.
+        StoreError: the store is gone or an older one, and what it had would be paid for again.
         TrecexamError: `output` or `sources` is an input, or cannot be written; a grader that cannot run;
             judgments that nothing can be learned from; expected labels of a grader without probabilities.
     """
@@ -133,6 +135,7 @@ def fill(
     graded = 0
     if to_fill.missing:
         with TrackLock(loader.folder.lock_path):
+            refuse_lost_grades(loader)
             loader.open_to_write()
             track = loader.load(depth=to_fill.pool_depth)
             track, outcome = loader.grade(track, progress, only=to_fill.holes)

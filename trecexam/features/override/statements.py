@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError, did_you_mean
+from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
     from converters.records import Item
@@ -38,8 +40,10 @@ def cited_by(
     alike = _named(cells, query_id, item.item_id)
     texts = {cited: cells.texts.get(cited) for statement in alike for cited in statement.doc_ids}
     if doc_id not in texts:
-        hint = did_you_mean(doc_id, texts, before="; ")
-        raise TrecexamError(f"'{doc_id}' is not cited by this sentence, or not looked at{hint}", path=root)
+        looked_at = f"those looked at are {shorten_list(texts)}" if texts else "nothing is looked at"
+        raise TrecexamError(
+            f"'{doc_id}' is not cited by this sentence, or not looked at: {looked_at}", path=root
+        )
     return item, texts
 
 
@@ -57,10 +61,11 @@ def _unknown(cells: SupportCells, query_id: str, name: str) -> str:
     if query_id not in queries:
         return f"no response to query '{query_id}'{did_you_mean(query_id, queries, before='; ')}"
     run, _, place = name.rpartition(":")
-    runs = {each.run for each in cells.statements if each.query_id == query_id}
-    if run in runs:
-        return f"the response of '{run}' to query '{query_id}' has no sentence {place[:40]}"
-    hint = did_you_mean(run, runs, before="; ")
+    n_sentences = Counter(each.run for each in cells.statements if each.query_id == query_id)
+    if run in n_sentences and place.lstrip("-").isdecimal():
+        has = f"it has {n_sentences[run]:,}, counted from 1"
+        return f"the response of '{run}' to query '{query_id}' has no sentence {place[:40]}: {has}"
+    hint = did_you_mean(run, set(n_sentences), before="; ")
     return (
         f"query '{query_id}' has no sentence '{name[:80]}': name it by RUN:N, as in support.tsv, or by the "
         f"id that `trecexam judge-next --support` shows{hint}"

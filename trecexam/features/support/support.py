@@ -27,6 +27,7 @@ from trecexam.line.grading import Graded, Progress
 from trecexam.line.grading_time import measure_support_time
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.loader import TrackLoader
+from trecexam.line.lost_grades import refuse_lost_grades
 from trecexam.line.support import SupportCells
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.leaderboard import leaderboard as leaderboard_of
@@ -51,6 +52,7 @@ class SupportReport:
         usage: tokens and money, now and in all; None where these are not counted.
         agreement: with the labels of a file, or of people; None where neither is asked for.
         rejected: runs that were not taken, and lines of files.
+        from_file: the labels are those of a file, and no grader was asked.
     """
 
     track: LoadedTrack
@@ -59,6 +61,7 @@ class SupportReport:
     usage: dict[str, Any] | None = None
     agreement: SupportAgreement | None = None
     rejected: tuple[Rejected, ...] = ()
+    from_file: bool = False
 
     @cached_property
     def board(self) -> Leaderboard:
@@ -81,7 +84,8 @@ class SupportReport:
 
     def remarks(self) -> tuple[str, ...]:
         """What one must know of the scores, a line each."""
-        return tuple(remarks(self.cells, self.track.responses, self.track.config.track.truncate))
+        words, responses = self.track.config.track.truncate, self.track.responses
+        return tuple(remarks(self.cells, responses, words, from_file=self.from_file))
 
     def contents(self) -> Mapping[str, bytes]:
         """The files that `write` writes, by name."""
@@ -127,6 +131,7 @@ def support(
 
     Raises:
         LockedError: another process grades this track, and there is something to ask.
+        StoreError: the store is gone or an older one, and what it had would be paid for again.
         TrecexamError, ConversionError: what stands in the way; what was graded until then is stored.
     """
     shown = loader.folder.shown
@@ -141,6 +146,7 @@ def support(
             cells = with_labels(cells, given[0])
         elif next(cells.missing(), None) is not None:
             with TrackLock(loading.folder.lock_path):
+                refuse_lost_grades(loading)
                 loading.open_to_write()
                 track, graded = loading.grade_support(loading.load(), progress, stop)
             cells, usage = _cells(track), loading.support_grading.usage()
@@ -149,7 +155,7 @@ def support(
         agreement = None if others is None else compare_labels(cells, others[0])
         if against == PEOPLE:
             agreement = compare_people(cells)
-        report = SupportReport(track, cells, graded, usage, agreement, rejected)
+        report = SupportReport(track, cells, graded, usage, agreement, rejected, given is not None)
     if output is not None:
         report.write(Path(output))
     return report

@@ -108,12 +108,17 @@ def _counted(cells: SupportCells, places: Sequence[int], responses: Sequence[Res
 
 
 def remarks(
-    cells: SupportCells, responses: Mapping[str, Sequence[Response]], words: int | None
+    cells: SupportCells,
+    responses: Mapping[str, Sequence[Response]],
+    words: int | None,
+    *,
+    from_file: bool = False,
 ) -> Iterator[str]:
     """What one must know of the scores, a line each.
 
     Args:
         words: after which responses are cut; None where they are not.
+        from_file: the labels are those of a file, which may lack some.
     """
     if words is not None:
         yield f"responses are cut after {plural(words, 'word')}"
@@ -126,7 +131,7 @@ def remarks(
     counts = count_codes([code for codes in cells.codes for code in codes])
     why = {
         "no_text": "of passages without a text, first '{}': add them to the track's passages",
-        "ungraded": "not graded yet",
+        "ungraded": "without a label in the file" if from_file else "not graded yet",
         "unread": "whose answers say no label, were refused or failed",
     }
     for name, text in why.items():

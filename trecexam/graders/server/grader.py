@@ -16,7 +16,7 @@ from trecexam.graders.server.exchange import Exchange, Unanswered
 from trecexam.graders.server.flow import flow
 from trecexam.graders.server.lists import list_form
 from trecexam.graders.server.messages import Form, Reply, distribution, excerpt, plain
-from trecexam.graders.server.meter import Meter, Prices, guessed
+from trecexam.graders.server.meter import Meter, Prices, guessed, reached
 from trecexam.graders.server.secret import Secret
 from trecexam.graders.server.session import AHEAD, Queue, ServerAccess, session
 
@@ -96,7 +96,7 @@ class ServerGrader(PromptedGrader):
                 unanswered += [result.reason for _, result in results if isinstance(result, Unanswered)]
                 yield [(cell, result) for cell, result in results if isinstance(result, Answer)]
         if queue.limit:
-            raise UngradedError(f"{queue.limit} in [grader] is reached; raise it to grade the rest")
+            raise UngradedError(reached(queue.limit, "to grade the rest"))
         if unanswered:
             raise UngradedError(
                 f"{self.server.base_url} gave no answer to {len(unanswered):,} cells, which are asked again: "

@@ -12,6 +12,8 @@ SHORT = 8
 #: Bytes of a token in common tokenizers, and tokens that a chat adds to a prompt: for guesses.
 _BYTES, _AROUND = 4, 8
 _MILLION = 1_000_000
+#: Between two limits.
+_AND = " and "
 
 
 def guessed(text: str) -> int:
@@ -40,13 +42,19 @@ class Prices:
         return (usage.tokens_in * self.tokens_in + usage.tokens_out * self.tokens_out) / _MILLION
 
     def over(self, usage: Usage) -> str:
-        """The limit that so many tokens pass, in words; "" where they pass none."""
-        cost = self.cost(usage)
+        """The limits that so many tokens pass, in words; "" where they pass none."""
+        cost, passed = self.cost(usage), []
         if self.budget is not None and cost is not None and cost > self.budget:
-            return f"`budget` = {self.budget:g}"
+            passed.append(f"`budget` = {self.budget:g}")
         if self.budget_tokens is not None and usage.tokens_in + usage.tokens_out > self.budget_tokens:
-            return f"`budget_tokens` = {self.budget_tokens:,}"
-        return ""
+            passed.append(f"`budget_tokens` = {self.budget_tokens:,}")
+        return _AND.join(passed)
+
+
+def reached(limits: str, then: str) -> str:
+    """That limits, as `Prices.over` names them, stand in the way of going on."""
+    verb, them = ("are", "both") if _AND in limits else ("is", "it")
+    return f"{limits} in [grader] {verb} reached; raise {them} {then}"
 
 
 class Meter:
@@ -64,7 +72,7 @@ class Meter:
         self._underway = Usage()
 
     def passes(self, most: Usage) -> str:
-        """The limit that could be passed if so much more were asked now; "" where none could."""
+        """The limits that could be passed if so much more were asked now; "" where none could."""
         return self.prices.over(self.before.plus(self.used).plus(self._underway).plus(most))
 
     def begin(self) -> None:

@@ -10,7 +10,7 @@ from trecexam.graders.server.exchange import Exchange, Unanswered
 from trecexam.graders.server.flow import flow
 from trecexam.graders.server.grader import shortened
 from trecexam.graders.server.messages import Form, plain
-from trecexam.graders.server.meter import Meter, Prices, guessed
+from trecexam.graders.server.meter import Meter, Prices, guessed, reached
 from trecexam.graders.server.secret import Secret
 from trecexam.graders.server.session import AHEAD, Queue, ServerAccess, session
 from trecexam.graders.writing.base import Fitted, Unwritten, WrittenText, naming
@@ -101,7 +101,7 @@ class ServerWriter:
                 unanswered += (text.reason for text in passing)
                 yield [(prompt, _as_written(text)) for prompt, text in results if text not in passing]
         if queue.limit:
-            raise UngradedError(f"{queue.limit} in [grader] is reached; raise it to go on")
+            raise UngradedError(reached(queue.limit, "to go on"))
         if unanswered:
             raise UngradedError(
                 f"{self.server.base_url} gave no answer to {len(unanswered):,} prompts, which are asked "

@@ -57,7 +57,8 @@ def fit_steps(features: Floats, labels: Floats, start: Steps | None = None, c: f
 
     scale = np.unique(labels)
     if len(scale) < 2:
-        raise ValueError(f"all {len(labels):,} judgments are {scale[0]:g}" if len(scale) else "no judgments")
+        alike = "the only judgment is" if len(labels) == 1 else f"all {len(labels):,} judgments are"
+        raise ValueError(f"{alike} {scale[0]:g}" if len(scale) else "no judgments")
     center, spread = features.mean(axis=0), features.std(axis=0)
     spread = np.where(spread <= 1e-9 * np.maximum(np.abs(center), 1), 1.0, spread)
     standard = (features - center) / spread

@@ -58,7 +58,8 @@ def support(request: Request) -> Response:
         return _remember(go(request, urls.cited_sentence(best.name)), cookie)
     labelled = _labelled(request, queue)
     skipped = sum(s.key not in labelled and s.key in trail.seen for s in queue.sentences)
-    page = render(request, "support_none.html", skipped=skipped, counts=view_of(request).support_counts)
+    counts, undo = view_of(request).support_counts, _undone(queue, labelled, trail)
+    page = render(request, "support_none.html", skipped=skipped, counts=counts, undo=undo)
     return _remember(page, cookie)
 
 
@@ -70,7 +71,6 @@ def sentence_page(request: Request) -> Response:
     labelled, key = _labelled(request, queue), Key(*sentence.key)
     human, passage, view = labelled.get(key), queue.texts[key.doc_id], view_of(request)
     own = human is not None and human.who == who_of(request)
-    undo = trail.rated[-1] if trail.rated else None
     page = render(
         request,
         "support.html",
@@ -84,7 +84,7 @@ def sentence_page(request: Request) -> Response:
         token=seen_token(human),
         who=who_of(request),
         why=trail.why or WHY,
-        undo=None if undo is None else _undone(queue, labelled, undo),
+        undo=_undone(queue, labelled, trail),
         back=trail.before(key),
         left=len(_open(request, queue, trail)),
     )
@@ -215,10 +215,12 @@ def _address(queue: SupportQueue, key: Key | None) -> str:
 
 
 def _undone(
-    queue: SupportQueue, labelled: Mapping[tuple[str, str, str], HumanRating], key: Key
+    queue: SupportQueue, labelled: Mapping[tuple[str, str, str], HumanRating], trail: Trail
 ) -> dict[str, object] | None:
-    """The label that can be taken back; None where it does not count any more."""
-    sentence, row = queue.by_key.get(key), labelled.get(key)
+    """The browser's last label, which can be taken back; None where none is there, or counts any more."""
+    if not trail.rated:
+        return None
+    sentence, row = queue.by_key.get(trail.rated[-1]), labelled.get(trail.rated[-1])
     return (
         None
         if row is None or sentence is None
