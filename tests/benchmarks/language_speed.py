@@ -35,6 +35,7 @@ from trecexam.graders.seq2seq import Seq2SeqBackend  # noqa: E402
 
 #: FLAN-T5's shapes: d_model, d_ff, layers, heads (Chung et al., 2022, and T5 1.1's configuration files).
 SHAPES = {
+    "tiny": (64, 128, 2, 2),
     "small": (512, 1024, 8, 6),
     "base": (768, 2048, 12, 12),
     "large": (1024, 2816, 24, 16),
@@ -135,7 +136,7 @@ def grader_of(model: Any, tokenizer: Any, device: str, dtype: torch.dtype) -> La
     """The `seq2seq` grader on a model in memory."""
     from trecexam.graders.language.tokens import PromptTokens
 
-    backend = Seq2SeqBackend(Path(), device)
+    backend = Seq2SeqBackend(Path(), device, reproducible=True)
     made = backend.__dict__
     made["tokens"], made["model"] = PromptTokens(tokenizer), model.to(device=device, dtype=dtype)
     return LanguageGrader(backend, [PROMPT], Decoding("choices"), "random", Path(), max_length=512)

@@ -55,6 +55,21 @@ def test_a_gpu_grades_as_a_cpu_does(models: dict[str, Path], cells: list[Cell], 
         assert gpu[cell].probabilities == pytest.approx(answer.probabilities, abs=1e-3)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("name", ["seq2seq", "causal"])
+def test_an_answer_is_bit_for_bit_the_same_in_all_company(
+    models: dict[str, Path], cells: list[Cell], name: str, dtype: str
+) -> None:
+    grader = create(GraderSection(name=name, model=str(models[name]), device="cuda", dtype=dtype), Path())
+    expected = {cell: answer for batch in grader.grade(cells) for cell, answer in batch}
+    for size in (1, 7, 40):
+        parts = [cells[start : start + size] for start in range(0, 80, size)]
+        for part in parts:
+            for batch in grader.grade(part[::-1]):
+                for cell, answer in batch:
+                    assert answer == expected[cell]
+
+
 @pytest.mark.parametrize("name", ["seq2seq", "causal"])
 def test_bfloat16_moves_few_grades(models: dict[str, Path], cells: list[Cell], name: str) -> None:
     exact = grades(models, name, cells, device="cuda", dtype="float32")

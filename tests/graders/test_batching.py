@@ -32,7 +32,7 @@ def tokens(batch: Sequence[Prompt]) -> int:
 
 @given(JOBS, st.integers(1, 200))
 def test_every_prompt_stands_in_exactly_one_batch_within_the_budget(jobs: list[Prompt], budget: int) -> None:
-    batches = plan(jobs, budget)
+    batches = plan(jobs, budget).batches
     assert sorted(place for batch in batches for place in batch) == list(range(len(jobs)))
     for batch in batches:
         assert len(batch) == 1 or tokens([jobs[place] for place in batch]) <= budget
@@ -40,7 +40,7 @@ def test_every_prompt_stands_in_exactly_one_batch_within_the_budget(jobs: list[P
 
 @given(JOBS, st.integers(1, 200))
 def test_longer_groups_come_first_and_groups_stay_together(jobs: list[Prompt], budget: int) -> None:
-    order = [jobs[place] for batch in plan(jobs, budget) for place in batch]
+    order = [jobs[place] for batch in plan(jobs, budget).batches for place in batch]
     longest = {job.group: max(other.length for other in jobs if other.group == job.group) for job in jobs}
     assert [longest[job.group] for job in order] == sorted((longest[job.group] for job in jobs), reverse=True)
     seen = [
@@ -53,7 +53,7 @@ def test_longer_groups_come_first_and_groups_stay_together(jobs: list[Prompt], b
 
 @given(JOBS, st.integers(1, 200))
 def test_no_batch_is_cut_while_the_next_prompt_would_fit(jobs: list[Prompt], budget: int) -> None:
-    batches = [[jobs[place] for place in batch] for batch in plan(jobs, budget)]
+    batches = [[jobs[place] for place in batch] for batch in plan(jobs, budget).batches]
     for batch, after in pairwise(batches):
         assert tokens([*batch, after[0]]) > budget
 

@@ -96,7 +96,9 @@ class GraderSection(LanguageModelSection):
         examples=[0.16],
         description="embedding: the width of the logistic around soft_cuts, in cosine. Unset: fitted.",
     )
-    batch_size: int = Field(64, ge=1, description="embedding: passages embedded at once.")
+    batch_size: int = Field(
+        64, ge=1, description="embedding: texts embedded at once, where reproducible = false."
+    )
     reproducible: bool = _reproducible()
     structured: Literal["json_schema", "choice", "none"] | None = Field(
         None,
@@ -160,7 +162,9 @@ class SupportSection(LanguageModelSection):
         None, examples=["json_schema"], description="openai: as in [grader]."
     )
     max_characters: int = Field(20_000, ge=1, description="openai: characters of a cited passage.")
-    batch_size: int = Field(64, ge=1, description="embedding: texts embedded at once.")
+    batch_size: int = Field(
+        64, ge=1, description="embedding: texts embedded at once, where reproducible = false."
+    )
     reproducible: bool = _reproducible()
     cut_points: list[float] | None = Field(
         None,

@@ -48,7 +48,8 @@ class LanguageModelSection(Section):
     )
     dtype: Literal["auto", "float32", "bfloat16"] = Field(
         "auto",
-        description='seq2seq, causal: "auto" is bfloat16 where the device computes in it, else float32.',
+        description='seq2seq, causal: "auto" is bfloat16 where the device computes in it, else float32. '
+        'embedding: "auto" is float32; with "bfloat16" other cosines are stored.',
     )
     max_batch_tokens: int | None = Field(
         None,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 Cell_ = TypeVar("Cell_")
 Result = TypeVar("Result")
@@ -37,14 +37,27 @@ class Sized(Protocol):
 Job = TypeVar("Job", bound=Sized)
 
 
-def plan(jobs: Sequence[Sized], max_tokens: int) -> list[list[int]]:
+class Plan(NamedTuple):
+    """Jobs, by their places, in batches.
+
+    Attributes:
+        batches: the places of each batch's jobs.
+        left: places that better wait for further jobs, if some come: with these they fill a batch.
+    """
+
+    batches: list[list[int]]
+    left: list[int]
+
+
+def plan(jobs: Sequence[Sized], max_tokens: int) -> Plan:
     """Cuts jobs into batches.
 
     Longest first (what does not fit shows at once), members of a group side by side, and in each batch
     `jobs x longest job <= max_tokens`, except that a batch has at least one job.
 
     Returns:
-        For each batch the places of its jobs in `jobs`; every place stands in exactly one batch.
+        For each batch the places of its jobs in `jobs`; every place stands in exactly one batch, and none
+        is left.
     """
     longest: dict[int, int] = {}
     for job in jobs:
@@ -59,7 +72,7 @@ def plan(jobs: Sequence[Sized], max_tokens: int) -> list[list[int]]:
         else:
             batches.append([place])
             widest = jobs[place].length
-    return batches
+    return Plan(batches, [])
 
 
 def windows(items: Iterable[Cell_], first: int = FIRST_WINDOW, later: int = WINDOW) -> Iterator[list[Cell_]]:
@@ -88,6 +101,7 @@ class Batcher(Generic[Cell_, Job, Result]):
         launch: starts a batch and returns a call that waits for its results, in the batch's order.
             Either may raise `OutOfMemoryError`.
         max_tokens: the budget of one batch, in tokens with padding.
+        plan: cuts jobs into batches within a budget.
     """
 
     def __init__(
@@ -95,10 +109,12 @@ class Batcher(Generic[Cell_, Job, Result]):
         prepare: Callable[[list[Cell_]], Sequence[Job]],
         launch: Callable[[Sequence[Job]], Callable[[], Sequence[Result]]],
         max_tokens: int,
+        plan: Callable[[Sequence[Job], int], Plan] = plan,
     ) -> None:
         self.prepare = prepare
         self.launch = launch
         self.max_tokens = max_tokens
+        self.plan = plan
         self._one_at_a_time = False
 
     def run(
@@ -115,16 +131,19 @@ class Batcher(Generic[Cell_, Job, Result]):
             ahead = windows(cells, first, later)
             window = next(ahead, None)
             prepared = None if window is None else pool.submit(self.prepare, window)
+            left: list[Job] = []
             while prepared is not None:
-                jobs, prepared = prepared.result(), self._next(pool, ahead)
-                yield from self._window(jobs)
+                jobs, prepared = [*left, *prepared.result()], self._next(pool, ahead)
+                work, left = self._planned(jobs)
+                if prepared is None:
+                    work += self._cut(left)
+                yield from self._window(work)
 
     def _next(self, pool: ThreadPoolExecutor, ahead: Iterator[list[Cell_]]) -> Future[Sequence[Job]] | None:
         window = next(ahead, None)
         return None if window is None else pool.submit(self.prepare, window)
 
-    def _window(self, jobs: Sequence[Job]) -> Generator[list[tuple[Job, Result]], None, None]:
-        work = self._planned(jobs)
+    def _window(self, work: deque[list[Job]]) -> Generator[list[tuple[Job, Result]], None, None]:
         waiting: _Running[Job, Result] | None = None
         while work or waiting:
             running, failed = None, []
@@ -144,11 +163,18 @@ class Batcher(Generic[Cell_, Job, Result]):
             if failed:
                 self._lower(failed)
                 batches = [batch for batch, _ in failed]
-                work = self._planned([job for batch in (*batches, *work) for job in batch])
+                work, left = self._planned([job for batch in (*batches, *work) for job in batch])
+                work += self._cut(left)
             waiting = running
 
-    def _planned(self, jobs: Sequence[Job]) -> deque[list[Job]]:
-        return deque([jobs[place] for place in places] for places in plan(jobs, self.max_tokens))
+    def _planned(self, jobs: Sequence[Job]) -> tuple[deque[list[Job]], list[Job]]:
+        """Batches, and jobs that better wait."""
+        batches, left = self.plan(jobs, self.max_tokens)
+        return deque([jobs[place] for place in places] for places in batches), [jobs[place] for place in left]
+
+    def _cut(self, jobs: Sequence[Job]) -> Iterator[list[Job]]:
+        """Batches of jobs that waited in vain."""
+        return ([jobs[place] for place in places] for places in plan(jobs, self.max_tokens).batches)
 
     def _lower(self, failed: Sequence[tuple[list[Job], bool]]) -> None:
         """Lowers the budget to half of the smallest batch that did not fit.

@@ -5,19 +5,21 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Factory
+from trecexam.graders.batching import Plan
 from trecexam.graders.language import loading
 from trecexam.graders.language.backend import Job
 from trecexam.graders.language.choices import ChoiceTree
 from trecexam.graders.language.grader import LanguageGrader
 from trecexam.graders.language.lists import LabelLists, written_lists
 from trecexam.graders.language.local import LocalModel, local_grader
+from trecexam.graders.language.tiles import Tile, in_order, n_rows, padded_length
 from trecexam.graders.language.tokens import answer_tokens
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 #: A base model's answer follows this; only where the words of the answer begin depends on it.
 _CUE = "Answer:"
+#: Tokens of a tile of what follows a passage, by kind of device: few, as few have prefixes of like length.
+QUESTION_TOKENS = {"cuda": 2_048, "cpu": 128}
 
 
 class CausalBackend(LocalModel):
@@ -35,6 +39,24 @@ class CausalBackend(LocalModel):
     auto_class = "AutoModelForCausalLM"
     budgets: ClassVar = {"cuda": 32_768, "cpu": 2_048}
     chat = True
+
+    @property
+    def wants_prefixes(self) -> bool:
+        """So that what a prompt shares does not hang on the prompts that are there."""
+        return self.reproducible
+
+    def plan(self, jobs: Sequence[Job], max_tokens: int) -> Plan:
+        """As for all models; of prompts that share their beginnings, those of like length together."""
+        if not self.reproducible or not any(job.prefix for job in jobs) or not self._shares(0):
+            return super().plan(jobs, max_tokens)
+        from trecexam.graders.language.shared_prefix import plan_shared
+
+        return plan_shared(jobs, max_tokens)
+
+    def _shares(self, length: int) -> bool:
+        from trecexam.graders.language.shared_prefix import can_share
+
+        return can_share(self.model.config.get_text_config(), length)
 
     @cached_property
     def ends(self) -> list[int]:
@@ -80,14 +102,21 @@ class CausalBackend(LocalModel):
     def score(self, jobs: Sequence[Job], answers: Sequence[str]) -> Callable[[], list[list[float]]]:
         import torch
 
-        from trecexam.graders.language.shared_prefix import can_share
-
         tokens = self.answers(answers)
         tree = ChoiceTree.of(tokens)
-        longest = max(job.length for job in jobs) + max(tree.depths)
-        share = can_share(self.model.config.get_text_config(), longest)
-        with torch.inference_mode(), loading.out_of_memory():
-            scores = self._by_tree(jobs, tree) if share else self._one_by_one(jobs, tokens)
+        lengths = [job.length + max(tree.depths) for job in jobs]
+        if not self.reproducible:
+            lengths = [max(lengths)] * len(jobs)
+        sharing = {length: self._shares(length) for length in set(lengths)}
+        places = {
+            able: [p for p, length in enumerate(lengths) if sharing[length] == able] for able in (True, False)
+        }
+        scores = torch.empty(len(jobs), len(answers), device=self.device)
+        with loading.out_of_memory():
+            if places[True]:
+                scores[places[True]] = self._by_tree([jobs[place] for place in places[True]], tree)
+            if places[False]:
+                scores[places[False]] = self._one_by_one([jobs[place] for place in places[False]], tokens)
 
         def result() -> list[list[float]]:
             with loading.out_of_memory():
@@ -98,11 +127,26 @@ class CausalBackend(LocalModel):
 
     def _by_tree(self, jobs: Sequence[Job], tree: ChoiceTree) -> Tensor:
         """Shape (jobs, answers)."""
+        from trecexam.graders.language.shared_prefix import tiled_logits, tree_logits
+
+        if not self.reproducible:
+            return self.fitting(lambda: self._of_logits(tree_logits(self.model, jobs, tree, self.pad), tree))
+
+        def in_all() -> Tensor:
+            logits = tiled_logits(self.model, jobs, tree, self.pad, self.reading_rows, self._question_rows)
+            return in_order([(tile, self._of_logits(each, tree)) for tile, each in logits])
+
+        return self.fitting(in_all, smallest=len({job.group for job in jobs}) == 1)
+
+    def _question_rows(self, length: int) -> int:
+        """Of a tile of what follows a passage."""
+        return n_rows(length, self._tile_tokens(QUESTION_TOKENS))
+
+    def _of_logits(self, logits: Tensor, tree: ChoiceTree) -> Tensor:
+        """log P(answer, end | prompt), shape (jobs, answers), of what `tree_logits` returns."""
         import torch
 
-        from trecexam.graders.language.shared_prefix import tree_logits
-
-        logits = tree_logits(self.model, jobs, tree, self.pad).float()
+        logits = logits.float()
         total = torch.logsumexp(logits, dim=-1)
         scores = []
         for path, leaf in zip(tree.paths, tree.leaves, strict=True):
@@ -125,19 +169,27 @@ class CausalBackend(LocalModel):
 
         able = "logits_to_keep" in inspect.signature(self.model.forward).parameters
         scores = torch.empty(len(jobs), len(answers), device=self.device)
-        places: dict[int, list[int]] = {}
+
+        def of_tile(places: Sequence[int], answer: Sequence[int], tile: Tile) -> Tensor:
+            places = [places[each] for each in tile.places]
+            rows = torch.tensor([[*jobs[place].tokens, *answer] for place in places], device=self.device)
+            keep = len(answer) + 1
+            only = {"logits_to_keep": keep} if able else {}
+            logits = self.model(input_ids=rows, use_cache=False, **only).logits[:, -keep:]
+            steps = torch.log_softmax(logits.float(), dim=-1)
+            targets = torch.tensor(answer, device=self.device).expand(len(places), -1)[:, :, None]
+            answer_score = steps[:, :-1].gather(2, targets).sum(dim=(1, 2))
+            return answer_score + torch.logsumexp(steps[:, -1, self.ends], dim=-1)
+
+        same: dict[int, list[int]] = {}
         for place, job in enumerate(jobs):
-            places.setdefault(job.length, []).append(place)
-        for same in places.values():
+            same.setdefault(job.length, []).append(place)
+        for length, places in same.items():
             for column, answer in enumerate(answers):
-                rows = torch.tensor([[*jobs[place].tokens, *answer] for place in same], device=self.device)
-                keep = len(answer) + 1
-                only = {"logits_to_keep": keep} if able else {}
-                logits = self.model(input_ids=rows, use_cache=False, **only).logits[:, -keep:]
-                steps = torch.log_softmax(logits.float(), dim=-1)
-                targets = torch.tensor(answer, device=self.device).expand(len(same), -1)[:, :, None]
-                answer_score = steps[:, :-1].gather(2, targets).sum(dim=(1, 2))
-                scores[same, column] = answer_score + torch.logsumexp(steps[:, -1, self.ends], dim=-1)
+                parts = self.in_tiles(
+                    [length] * len(places), partial(of_tile, places, answer), self.reading_rows
+                )
+                scores[places, column] = in_order(parts)
         return scores
 
     def list_labels(
@@ -159,29 +211,32 @@ class CausalBackend(LocalModel):
         self,
         rows: Sequence[Sequence[int]],
         decoding: GenerationConfig,
-        processor: LabelLists | None = None,
+        lists: Callable[[Sequence[int]], LabelLists] | None = None,
     ) -> Tensor:
         """The tokens that follow each prompt's, padded at the end; shape (prompts, new tokens).
 
         Args:
-            processor: holds the model to certain tokens.
+            lists: for places in `rows`, what holds the model to certain tokens there.
 
         Raises:
             OutOfMemoryError: there are too many.
         """
-        import torch
-
         from trecexam.graders.language.shared_prefix import left_padded
 
-        with torch.inference_mode(), loading.out_of_memory():
-            tokens, mask = left_padded(rows, self.pad, self.device)
+        def of_tile(tile: Tile) -> Tensor:
+            tokens, mask = left_padded(
+                [rows[place] for place in tile.places], self.pad, self.device, tile.length
+            )
             generated: Tensor = self.model.generate(
                 input_ids=tokens,
                 attention_mask=mask.long(),
                 generation_config=decoding,
-                logits_processor=None if processor is None else [processor],
+                logits_processor=None if lists is None else [lists(tile.places)],
             )
-        return generated[:, tokens.shape[1] :]
+            return generated[:, tokens.shape[1] :]
+
+        lengths = [padded_length(len(row)) if self.reproducible else len(row) for row in rows]
+        return self.texts_in_order(self.in_tiles(lengths, of_tile, self.writing_rows))
 
 
 def _create(settings: GraderSection, root: Path) -> LanguageGrader:

@@ -1,11 +1,13 @@
 """The `embedding` grader: cosine of passage and item in a sentence-embedding space, cut into 0..5.
 
-A passage is embedded once and an item once, so a cell costs one dot product.
+A passage is embedded once and an item once, so a cell costs one dot product. Vectors are kept with the track:
+a new item embeds itself alone.
 """
 
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
@@ -14,10 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trecexam.config import GraderSection
+from trecexam.config.language_models import LanguageModelSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Factory
 from trecexam.graders.cut_points import CUT_POINTS, SOFT_CUTS, SoftCuts, probabilities, rating
 from trecexam.graders.environment import environment_of
+from trecexam.graders.fixed_shapes import FixedShapes
+from trecexam.graders.kept_vectors import KeptVectors
 from trecexam.graders.weights import (
     HOW_TO_GET,
     OFFLINE_MODEL,
@@ -33,12 +38,14 @@ if TYPE_CHECKING:
 
 #: Item embeddings kept between batches: 20,000 x 384 float32 is 30 MB.
 KEPT_ITEMS = 20_000
+#: Passages that are read ahead and sorted by their length.
+READ_AHEAD = 512
+#: Passages whose cells are stored together.
+STORED = 128
 
 
 class EmbeddingGrader:
     """Grades by cosine. The raw answer is the cosine with four digits; the cut is made on those."""
-
-    reproducible = False
 
     def __init__(
         self,
@@ -49,20 +56,30 @@ class EmbeddingGrader:
         *,
         model: str | None = None,
         soft_cuts: SoftCuts | None = None,
+        dtype: str = "float32",
+        reproducible: bool = True,
+        vectors_path: Path | None = None,
     ) -> None:
         """A grader with the model in `folder`.
 
         Args:
+            batch_size: texts embedded at once, where it is not `reproducible`.
             model: what people call it; the folder's name if None.
             soft_cuts: from cosines to probabilities; None for none. They are read from the stored cosines, so
                 they are no part of the identity.
+            dtype: of the model's numbers: "float32" or "bfloat16".
+            reproducible: a text's vector is the same, bit for bit, whatever is embedded with it.
+            vectors_path: where vectors are kept, see `KeptVectors`; None for nowhere.
         """
         self.model = folder.name if model is None else model
         self.folder = folder
         self.cut_points = tuple(cut_points)
         self.device = device
         self.batch_size = batch_size
+        self.dtype = dtype
+        self.reproducible = reproducible
         self._soft_cuts = soft_cuts
+        self._vectors_path = vectors_path
         self._items: dict[str, NDArray[np.float32]] = {}
 
     @cached_property
@@ -72,6 +89,8 @@ class EmbeddingGrader:
             "weights_sha256": weights_digest(self.folder),
             "config_sha256": config_digest(self.folder),
             "cut_points": list(self.cut_points),
+            # Stores of before the setting are of float32.
+            **({} if self.dtype == "float32" else {"dtype": self.dtype}),
         }
 
     @property
@@ -94,21 +113,36 @@ class EmbeddingGrader:
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors, shape (len(texts), dimension); texts past the model's length are cut at their end."""
+        if self.reproducible:
+            return self._shaped.encode(texts)
         vectors: NDArray[np.float32] = self._model.encode(
             list(texts), batch_size=self.batch_size, normalize_embeddings=True, show_progress_bar=False
         )
         return vectors
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
-        for batch in by_passages(cells, self.batch_size):
-            rows = {text: row for row, text in enumerate(dict.fromkeys(cell.text for cell in batch))}
-            passages = self.embed(list(rows))
+        for batch in by_passages(cells, READ_AHEAD):
             self._embed_items(cell.item.text for cell in batch)
-            graded = []
+            cells_of: dict[str, list[Cell]] = {}
             for cell in batch:
-                cosine = round(float(passages[rows[cell.text]] @ self._items[cell.item.text]), 4)
-                graded.append((cell, Answer(rating(cosine, self.cut_points), "ok", f"{cosine:.4f}")))
-            yield graded
+                cells_of.setdefault(cell.text, []).append(cell)
+            texts = sorted(cells_of, key=len)
+            for start in range(0, len(texts), STORED):
+                part = texts[start : start + STORED]
+                passages = self._vectors(part)
+                yield [
+                    graded for text in part for graded in self._graded(cells_of[text], passages[text][None])
+                ]
+
+    def _graded(self, cells: Sequence[Cell], vectors: NDArray[np.float32]) -> Iterator[tuple[Cell, Answer]]:
+        """The cells of a passage by the highest cosine of its vectors, shape (vectors, dimension)."""
+        import numpy as np
+
+        for cell in cells:
+            # Terms are added in one order, however many vectors there are: BLAS would choose.
+            products = np.multiply(vectors, self._items[cell.item.text], dtype=np.float64)
+            cosine = round(float(products.sum(axis=1).max()), 4)
+            yield cell, Answer(rating(cosine, self.cut_points), "ok", f"{cosine:.4f}")
 
     def _embed_items(self, texts: Iterable[str]) -> None:
         distinct = dict.fromkeys(texts)
@@ -117,11 +151,34 @@ class EmbeddingGrader:
             return
         if len(self._items) > KEPT_ITEMS:
             self._items = {text: self._items[text] for text in distinct if text in self._items}
-        self._items.update(zip(new, self.embed(new), strict=True))
+        self._items.update(self._vectors(new))
+
+    def _vectors(self, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """Vectors of different texts: those that are kept, and the others embedded."""
+        vectors = {} if self._kept is None else self._kept.get(texts)
+        new = [text for text in texts if text not in vectors]
+        if new:
+            made = dict(zip(new, self.embed(new), strict=True))
+            if self._kept is not None:
+                self._kept.add(made)
+            vectors.update(made)
+        return vectors
+
+    @cached_property
+    def _kept(self) -> KeptVectors | None:
+        if self._vectors_path is None:
+            return None
+        how = {"dtype": self.dtype, "reproducible": self.reproducible, **_machine(self.device)}
+        weights = {"weights": weights_digest(self.folder), "config": config_digest(self.folder)}
+        return KeptVectors(self._vectors_path, {**weights, **how})
+
+    @cached_property
+    def _shaped(self) -> FixedShapes:
+        return FixedShapes(self._model)
 
     @cached_property
     def _model(self) -> Any:
-        return load_model(self.folder, self.device)
+        return load_model(self.folder, self.device, None if self.dtype == "float32" else self.dtype)
 
 
 def _probabilities(answers: Sequence[str], cuts: SoftCuts) -> NDArray[np.float64]:
@@ -134,6 +191,30 @@ def _probabilities(answers: Sequence[str], cuts: SoftCuts) -> NDArray[np.float64
     return probabilities(cosines, cuts)
 
 
+def _machine(device: str | None) -> dict[str, str]:
+    """What the last bits of a vector hang on beside model and dtype: libraries and processor."""
+    _check_installed()
+    import sentence_transformers
+    import torch
+    import transformers
+
+    on_cuda = torch.cuda.is_available() and (device is None or device.startswith("cuda"))
+    return {
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+        "sentence_transformers": sentence_transformers.__version__,
+        "device": device or "",
+        "processor": platform.machine() + torch.backends.cpu.get_cpu_capability(),
+        "gpu": torch.cuda.get_device_name(device) if on_cuda else "",
+    }
+
+
+def _check_installed() -> None:
+    missing = _missing_packages()
+    if missing:
+        raise GraderError(f"the `embedding` grader is not installed ({missing}): {HOW_TO_GET}")
+
+
 def load_model(folder: Path, device: str | None, dtype: str | None = None) -> Any:
     """The sentence-transformers model in a folder.
 
@@ -144,9 +225,7 @@ def load_model(folder: Path, device: str | None, dtype: str | None = None) -> An
     Raises:
         GraderError: what it takes is not installed, or it cannot be loaded.
     """
-    missing = _missing_packages()
-    if missing:
-        raise GraderError(f"the `embedding` grader is not installed ({missing}): {HOW_TO_GET}")
+    _check_installed()
     # A progress bar for the tensors of a small model is noise in a log.
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     from sentence_transformers import SentenceTransformer
@@ -203,7 +282,20 @@ def create_embedding(settings: GraderSection, root: Path) -> EmbeddingGrader:
         settings.batch_size,
         model=settings.model or OFFLINE_MODEL,
         soft_cuts=_soft_cuts(settings),
+        dtype=dtype_of(settings),
+        reproducible=settings.reproducible,
+        vectors_path=vectors_path(root),
     )
+
+
+def dtype_of(settings: LanguageModelSection) -> str:
+    """That of `embedding`: float32, where the settings do not say otherwise."""
+    return "float32" if settings.dtype == "auto" else settings.dtype
+
+
+def vectors_path(root: Path) -> Path:
+    """Where the vectors of a track's texts are kept."""
+    return root / ".trecexam" / "vectors.sqlite"
 
 
 def _soft_cuts(settings: GraderSection) -> SoftCuts | None:

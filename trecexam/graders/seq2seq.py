@@ -16,6 +16,7 @@ from trecexam.graders.language.choices import ChoiceTree
 from trecexam.graders.language.grader import LanguageGrader
 from trecexam.graders.language.lists import LabelLists, written_lists
 from trecexam.graders.language.local import LocalModel, local_grader
+from trecexam.graders.language.tiles import Tile, in_order, padded_length
 from trecexam.graders.language.tokens import answer_tokens
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 FLAN_T5_LARGE = "google/flan-t5-large"
 #: Nats by which an answer's log-probability may differ from transformers' own: bfloat16 rounds by less.
 MOST_DIFFERENCE = 1.0
+#: Rows of tiles in which answers are scored, by kind of device, and the steps of their lengths.
+ANSWER_ROWS, ANSWER_STEP = {"cuda": 128, "cpu": 8}, 128
 #: T5's relative positions know no end, but it was trained on so many tokens.
 T5_LENGTH = 512
 
@@ -95,13 +98,9 @@ class Seq2SeqBackend(LocalModel):
         return answer_tokens(self.tokens.tokenizer, texts, self.folder)
 
     def score(self, jobs: Sequence[Job], answers: Sequence[str]) -> Callable[[], list[list[float]]]:
-        import torch
-
         tree = ChoiceTree.of(self.answers(answers))
-        with torch.inference_mode(), loading.out_of_memory():
-            tokens, mask = self._padded([job.tokens for job in jobs])
-            hidden = self.scorer.encode(tokens, mask)
-            scores = self.scorer.log_probabilities(hidden, mask, tree, self.end)
+        rows = [job.tokens for job in jobs]
+        scores = self._tiled_scores(rows, tree) if self.reproducible else self._scores(rows, tree)
 
         def result() -> list[list[float]]:
             with loading.out_of_memory():
@@ -109,6 +108,52 @@ class Seq2SeqBackend(LocalModel):
             return values
 
         return result
+
+    def _scores(self, rows: Sequence[Sequence[int]], tree: ChoiceTree) -> torch.Tensor:
+        """log P(answer, end | prompt), shape (prompts, answers)."""
+
+        def of_all() -> torch.Tensor:
+            tokens, mask = self._padded(rows, max(self._lengths(rows)))
+            hidden = self.scorer.encode(tokens, mask)
+            return self.scorer.log_probabilities(hidden, mask, tree, self.end)
+
+        return self.fitting(of_all)
+
+    def _tiled_scores(self, rows: Sequence[Sequence[int]], tree: ChoiceTree) -> torch.Tensor:
+        """The same in tiles.
+
+        Prompts are read in tiles of few rows, so that few are filled up in vain; answers, a tenth of the
+        work, are scored in tiles of more, as each reads all weights of the decoder.
+        """
+        import torch
+
+        hidden: list[torch.Tensor] = [torch.empty(0)] * len(rows)
+
+        def read(tile: Tile) -> torch.Tensor:
+            tokens, mask = self._padded([rows[place] for place in tile.places], tile.length)
+            return self.scorer.encode(tokens, mask)
+
+        for tile, states in self.in_tiles(self._lengths(rows), read, self.reading_rows):
+            for place, state in zip(tile.places[: tile.n_prompts], states, strict=False):
+                hidden[place] = state[: len(rows[place])]
+
+        def answer(tile: Tile) -> torch.Tensor:
+            like = hidden[tile.places[0]]
+            states = like.new_zeros(len(tile.places), tile.length, like.shape[1])
+            mask = torch.zeros(states.shape[:2], dtype=torch.bool, device=like.device)
+            for row, place in enumerate(tile.places):
+                states[row, : len(rows[place])] = hidden[place]
+                mask[row, : len(rows[place])] = True
+            return self.scorer.log_probabilities(states, mask, tree, self.end)
+
+        lengths = [padded_length(len(row), ANSWER_STEP) for row in rows]
+        return in_order(self.in_tiles(lengths, answer, self._answer_rows))
+
+    def _answer_rows(self, length: int) -> int:
+        return self._suiting(ANSWER_ROWS)
+
+    def planned_rows(self, length: int) -> int:
+        return max(self.reading_rows(length), self._answer_rows(length))
 
     def list_labels(
         self, jobs: Sequence[Job], labels: Sequence[str]
@@ -124,39 +169,44 @@ class Seq2SeqBackend(LocalModel):
         self,
         rows: Sequence[Sequence[int]],
         decoding: GenerationConfig,
-        processor: LabelLists | None = None,
+        lists: Callable[[Sequence[int]], LabelLists] | None = None,
     ) -> torch.Tensor:
         """The tokens of each prompt's answer, padded at the end; shape (prompts, new tokens).
 
         Args:
-            processor: holds the model to certain tokens.
+            lists: for places in `rows`, what holds the model to certain tokens there.
 
         Raises:
             OutOfMemoryError: there are too many.
         """
-        import torch
 
-        with torch.inference_mode(), loading.out_of_memory():
-            tokens, mask = self._padded(rows)
+        def of_tile(tile: Tile) -> torch.Tensor:
+            tokens, mask = self._padded([rows[place] for place in tile.places], tile.length)
             generated: torch.Tensor = self.model.generate(
                 input_ids=tokens,
                 attention_mask=mask.long(),
                 generation_config=decoding,
-                logits_processor=None if processor is None else [processor],
+                logits_processor=None if lists is None else [lists(tile.places)],
             )
-        return generated
+            return generated
 
-    def _padded(self, prompts: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Tokens padded at the end, and True where there is a token; shape (prompts, longest)."""
-        import torch
+        return self.texts_in_order(self.in_tiles(self._lengths(rows), of_tile, self.writing_rows))
 
+    def _lengths(self, prompts: Sequence[Sequence[int]]) -> list[int]:
+        if self.reproducible:
+            return [padded_length(len(prompt)) for prompt in prompts]
         # Tensor cores, and the attention kernel's bias, want lengths in steps of 8.
         step = 8 if self.device.startswith("cuda") else 1
-        longest = -(-max(map(len, prompts)) // step) * step
-        rows = [[*prompt, *[self.pad] * (longest - len(prompt))] for prompt in prompts]
+        return [-(-len(prompt) // step) * step for prompt in prompts]
+
+    def _padded(self, prompts: Sequence[Sequence[int]], length: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Tokens padded at the end, and True where there is a token; shape (prompts, length)."""
+        import torch
+
+        rows = [[*prompt, *[self.pad] * (length - len(prompt))] for prompt in prompts]
         tokens = torch.tensor(rows, device=self.device)
         lengths = torch.tensor([len(prompt) for prompt in prompts], device=self.device)
-        return tokens, torch.arange(longest, device=self.device)[None] < lengths[:, None]
+        return tokens, torch.arange(length, device=self.device)[None] < lengths[:, None]
 
 
 def _create(settings: GraderSection, root: Path) -> LanguageGrader:

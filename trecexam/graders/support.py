@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,8 @@ from trecexam.config import RaySection, SupportSection
 from trecexam.errors import GraderError, did_you_mean
 from trecexam.graders.base import Answer, Cell, Grader, Scale
 from trecexam.graders.creation import create
-from trecexam.graders.cut_points import CUT_POINTS, rating
-from trecexam.graders.embedding import EmbeddingGrader, by_passages
+from trecexam.graders.cut_points import CUT_POINTS
+from trecexam.graders.embedding import READ_AHEAD, EmbeddingGrader, by_passages, dtype_of, vectors_path
 from trecexam.graders.traits import traits_of
 from trecexam.graders.weights import OFFLINE_MODEL, embedding_folder
 from trecexam.graders.writing.base import naming
@@ -52,22 +53,25 @@ class SupportEmbedding(EmbeddingGrader):
         return {**own, "grader": "embedding-support", "window": WINDOW}
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
+        import numpy as np
+
         # Runs cite the same passages: one after the other, each passage's windows are embedded once.
         together = sorted(cells, key=lambda cell: cell.text)
-        for batch in by_passages(together, self.batch_size, most_cells=MOST_CELLS):
+        for batch in by_passages(together, READ_AHEAD, most_cells=MOST_CELLS):
             windows = {
-                text: dict.fromkeys((text, *segments(text, WINDOW))) for cell in batch for text in [cell.text]
+                text: list(dict.fromkeys((text, *segments(text, WINDOW))))
+                for text in dict.fromkeys(cell.text for cell in batch)
             }
-            distinct = list(dict.fromkeys(window for of_text in windows.values() for window in of_text))
-            row_of = {window: row for row, window in enumerate(distinct)}
-            vectors = self.embed(distinct)
+            distinct = dict.fromkeys(window for of_text in windows.values() for window in of_text)
+            vectors = self._vectors(list(distinct))
             self._embed_items(cell.item.text for cell in batch)
-            graded = []
-            for cell in batch:
-                rows = [row_of[window] for window in windows[cell.text]]
-                cosine = round(float((vectors[rows] @ self._items[cell.item.text]).max()), 4)
-                graded.append((cell, Answer(rating(cosine, self.cut_points), "ok", f"{cosine:.4f}")))
-            yield graded
+            yield [
+                graded
+                for text, cells_of_text in groupby(batch, lambda cell: cell.text)
+                for graded in self._graded(
+                    list(cells_of_text), np.array([vectors[window] for window in windows[text]])
+                )
+            ]
 
 
 class SupportRecorded:
@@ -132,6 +136,9 @@ def create_support(settings: SupportSection, root: Path, ray: RaySection | None 
                 settings.device,
                 settings.batch_size,
                 model=settings.model or OFFLINE_MODEL,
+                dtype=dtype_of(settings),
+                reproducible=settings.reproducible,
+                vectors_path=vectors_path(root),
             )
         own = settings.as_grader().model_copy(update={"prompt": settings.prompt or PROMPT})
         grader = create(own, root, ray)

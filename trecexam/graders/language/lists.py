@@ -43,7 +43,10 @@ class Continuing(Protocol):
         ...
 
     def continued(
-        self, rows: Sequence[Sequence[int]], decoding: Any, processor: LabelLists | None = None
+        self,
+        rows: Sequence[Sequence[int]],
+        decoding: Any,
+        lists: Callable[[Sequence[int]], LabelLists] | None = None,
     ) -> Tensor: ...
 
 
@@ -58,15 +61,23 @@ def written_lists(
     """
     tokens = ListTokens.of(labels, model.answers, model.folder)
     numbers = [len(job.cells) for job in jobs]
-    lists = LabelLists(tokens, numbers, model.ends[0])
+    scores: list[list[tuple[float, ...]]] = [[] for _ in jobs]
+
+    def of(places: Sequence[int]) -> LabelLists:
+        lists = LabelLists(tokens, [numbers[place] for place in places], model.ends[0])
+        # A tile is filled up at its end.
+        for place, row in reversed(list(zip(places, lists.scores(), strict=True))):
+            scores[place] = row
+        return lists
+
     decoding = loading.free_text(model.model, 0.0, tokens.longest(max(numbers)), model.pad, model.ends)
     try:
-        model.continued([job.tokens for job in jobs], decoding, lists)
+        model.continued([job.tokens for job in jobs], decoding, of)
     except (ValueError, NotImplementedError) as error:
         raise GraderError(
             f"this model cannot write lists: {loading.line_of(error)}", path=model.folder
         ) from error
-    return lists.scores
+    return lambda: scores
 
 
 #: The tokens of each label at a place.
@@ -176,7 +187,10 @@ class LabelLists:
         return torch.full_like(scores, -math.inf).scatter(1, columns, chances)
 
     def scores(self) -> list[list[tuple[float, ...]]]:
-        """For each row and place of its list log P of each label, given the labels written before."""
+        """For each row and place of its list log P of each label, given the labels written before.
+
+        The lists grow while the model writes.
+        """
         return [row.scores for row in self._rows]
 
     def _begin(self, row: _Row) -> None:

@@ -2,35 +2,67 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
+from trecexam.graders.batching import OutOfMemoryError, Plan, plan
 from trecexam.graders.environment import environment_of
 from trecexam.graders.language import loading
-from trecexam.graders.language.backend import Backend
+from trecexam.graders.language.backend import Backend, Job
 from trecexam.graders.language.grader import LanguageGrader, chosen_decoding, chosen_prompts
+from trecexam.graders.language.tiles import Tile, all_of, in_order, n_rows, padded_length, plan_tiles, tiles
 from trecexam.graders.language.tokens import PromptTokens
 from trecexam.graders.weights import model_folder
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Result = TypeVar("Result")
+
+#: Tokens of a tile on a CPU: enough for a core each. Of the machine's cores, not of those that a process has,
+#: so that a worker of a cluster cuts as its driver would.
+CPU_TOKENS = 128 * (os.cpu_count() or 1)
+#: Tokens of a tile of prompts that texts are written for: each of their tokens reads all weights.
+WRITING_TOKENS = {"cuda": 8_192, "cpu": max(1_024, CPU_TOKENS)}
+#: Into how many parts tiles are cut, at most, where they do not fit into memory.
+SMALLEST = 2**16
+
 
 class LocalModel:
-    """A model of transformers. Nothing is loaded before it is needed."""
+    """A model of transformers. Nothing is loaded before it is needed.
+
+    Args:
+        device: as torch names it; None for the best one here.
+        dtype: "auto", or as torch names it.
+        reproducible: what a prompt gives is bit for bit the same whatever is asked with it (`tiles`).
+    """
 
     #: The class of transformers that loads it.
     auto_class: ClassVar[str]
     #: Tokens of a batch that were fastest, by kind of device.
     budgets: ClassVar[Mapping[str, int]]
+    #: Tokens of a tile of prompts, by kind of device.
+    reading_tokens: ClassVar[Mapping[str, int]] = {"cuda": 16_384, "cpu": CPU_TOKENS}
     #: Whether prompts go into the tokenizer's chat template, where it has one.
     chat: ClassVar[bool] = False
-    reproducible: bool = False
 
-    def __init__(self, folder: Path, device: str | None = None, dtype: str = "auto") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        device: str | None = None,
+        dtype: str = "auto",
+        *,
+        reproducible: bool = False,
+    ) -> None:
         self.folder = folder
         self._device, self._dtype = device, dtype
+        self.reproducible = reproducible
+        self._smaller = 1
 
     @cached_property
     def tokens(self) -> PromptTokens:
@@ -51,6 +83,11 @@ class LocalModel:
         loaded = self.__dict__.get("model")
         return None if loaded is None else environment_of(loaded, reproducible=self.reproducible)
 
+    @property
+    def wants_prefixes(self) -> bool:
+        """Whether jobs need their `prefix`."""
+        return False
+
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         return self.tokens.encode(texts)
 
@@ -61,13 +98,99 @@ class LocalModel:
         return self.tokens.ends(text)
 
     def budget(self) -> int:
-        return self.budgets.get(self.device.split(":")[0], self.budgets["cpu"])
+        return self._suiting(self.budgets)
+
+    def least_budget(self) -> int:
+        """Tokens that go through the model at once in any case: a tile's, where there are tiles."""
+        return self._tile_tokens(self.reading_tokens) if self.reproducible else 1
+
+    def plan(self, jobs: Sequence[Job], max_tokens: int) -> Plan:
+        """As `batching.plan`; where it is reproducible, whole tiles."""
+        if not self.reproducible:
+            return plan(jobs, max_tokens)
+        lengths = [padded_length(job.length) for job in jobs]
+        return Plan(*plan_tiles(lengths, self.planned_rows, max_tokens))
+
+    def planned_rows(self, length: int) -> int:
+        """The prompts of this length that better go together."""
+        return self.reading_rows(length)
+
+    def _tile_tokens(self, sizes: Mapping[str, int]) -> int:
+        return max(1, self._suiting(sizes) // self._smaller)
+
+    def in_tiles(
+        self,
+        lengths: Sequence[int],
+        run: Callable[[Tile], Tensor],
+        rows_of: Callable[[int], int],
+    ) -> list[tuple[Tile, Tensor]]:
+        """Has prompts computed tile by tile; as one tile, where it need not be reproducible.
+
+        Args:
+            lengths: of the tiles that the prompts go into; of the prompts, where it need not be reproducible.
+            run: computes a tile; its result has a row for each of the tile's.
+            rows_of: the rows of a tile of a length.
+
+        Raises:
+            OutOfMemoryError: it does not fit.
+        """
+
+        def cut() -> list[Tile]:
+            return tiles(lengths, rows_of) if self.reproducible else [all_of(lengths)]
+
+        return self.fitting(lambda: [(tile, run(tile)) for tile in cut()], smallest=len(cut()) == 1)
+
+    def reading_rows(self, length: int) -> int:
+        """The rows of a tile of prompts of this length, to be read."""
+        return n_rows(length, self._tile_tokens(self.reading_tokens))
+
+    def writing_rows(self, length: int) -> int:
+        """The same, to be gone on with token by token."""
+        return n_rows(length, self._tile_tokens(WRITING_TOKENS))
+
+    def fitting(self, run: Callable[[], Result], *, smallest: bool = False) -> Result:
+        """Has something computed.
+
+        Args:
+            smallest: it is no more than a tile, so tiles that do not fit into memory are halved, from now
+                on; then what they give may differ in its last bits from what it was before.
+
+        Raises:
+            OutOfMemoryError: it does not fit.
+        """
+        import torch
+
+        while True:
+            try:
+                with torch.inference_mode(), loading.out_of_memory():
+                    return run()
+            except OutOfMemoryError:
+                if not (self.reproducible and smallest and self._smaller < SMALLEST):
+                    raise
+                self._smaller *= 2
+
+    def texts_in_order(self, parts: Sequence[tuple[Tile, Tensor]]) -> Tensor:
+        """As `in_order`, for tokens of answers: padded at the end to the longest."""
+        from torch.nn.functional import pad
+
+        longest = max(tokens.shape[1] for _, tokens in parts)
+        return in_order(
+            [(tile, pad(tokens, (0, longest - tokens.shape[1]), value=self.pad)) for tile, tokens in parts]
+        )
+
+    @property
+    def pad(self) -> int:
+        """The token that fills up."""
+        raise NotImplementedError
+
+    def _suiting(self, sizes: Mapping[str, int]) -> int:
+        return sizes.get(self.device.split(":")[0], sizes["cpu"])
 
 
 def local_grader(
     settings: GraderSection,
     root: Path,
-    make: Callable[[Path, str | None, str], Backend],
+    make: Callable[..., Backend],
     name: str,
     *,
     default: str | None,
@@ -76,7 +199,7 @@ def local_grader(
     """A grader by its settings.
 
     Args:
-        make: folder, device, dtype -> the model.
+        make: folder, device, dtype, and `reproducible` by name -> the model.
         name: the grader's.
         default: the model where the settings name none.
         passage_first: where the settings do not say.
@@ -94,7 +217,7 @@ def local_grader(
     first = passage_first if settings.passage_first is None else settings.passage_first
     prompts = chosen_prompts(settings, root, passage_first=first)
     return LanguageGrader(
-        make(folder, settings.device, settings.dtype),
+        make(folder, settings.device, settings.dtype, reproducible=settings.reproducible),
         prompts,
         chosen_decoding(settings, prompts),
         Path(model).name,

@@ -6,17 +6,22 @@ cache serves each of the prompts, and all answers follow as one tree of tokens.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.nn import functional
 
+from trecexam.graders.batching import Plan
 from trecexam.graders.language.backend import Job
 from trecexam.graders.language.choices import ChoiceTree
+from trecexam.graders.language.tiles import COARSE, Tile, padded_length, tiles
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+#: Prefixes whose lengths are in the same step of so many tokens are seen together.
+PREFIX_STEP = 64
 #: Models (by `model_type`) that attend to whatever a 4-dimensional mask lets them see, at the positions
 #: given. The tests compare each with a plain forward pass.
 SHARING = frozenset(
@@ -45,30 +50,140 @@ def tree_logits(model: Any, jobs: Sequence[Job], tree: ChoiceTree, pad: int) -> 
     """
     from transformers import DynamicCache
 
-    device = model.device
     rows, prefixes = _shared(jobs)
     cache = DynamicCache()
-    prefix_tokens, prefix_mask = left_padded(prefixes, pad, device)
-    if prefix_tokens.shape[1]:
-        model(
-            input_ids=prefix_tokens,
-            attention_mask=prefix_mask.long(),
-            position_ids=_positions(prefix_mask),
-            past_key_values=cache,
-            use_cache=True,
-            logits_to_keep=1,
-        )
-        cache.batch_select_indices(torch.tensor(rows, device=device))
+    tokens, mask = left_padded(prefixes, pad, model.device)
+    if tokens.shape[1]:
+        _read(model, cache, tokens, mask)
+        cache.batch_select_indices(torch.tensor(rows, device=model.device))
     lengths = [len(prefixes[row]) for row in rows]
+    return _logits(model, cache, mask[rows], jobs, lengths, tree, pad)
+
+
+def tiled_logits(
+    model: Any,
+    jobs: Sequence[Job],
+    tree: ChoiceTree,
+    pad: int,
+    prefix_rows: Callable[[int], int],
+    suffix_rows: Callable[[int], int],
+) -> Iterator[tuple[Tile, Tensor]]:
+    """The same in tiles, so that they hang on each prompt and its `prefix` alone.
+
+    Prefixes go through the model unpadded; then what follows, of prefixes of like length together.
+
+    Args:
+        prefix_rows: the rows of a tile of prefixes of a length.
+        suffix_rows: the rows of a tile of what follows.
+
+    Yields:
+        Tiles of jobs, each with logits of shape (rows, 1 + nodes, vocabulary).
+    """
+    from transformers import DynamicCache
+
+    caches = _prefix_caches(model, {tuple(job.tokens[: job.prefix]) for job in jobs}, prefix_rows)
+    by_width: dict[int, list[int]] = {}
+    for place, job in enumerate(jobs):
+        by_width.setdefault(padded_length(job.prefix, PREFIX_STEP), []).append(place)
+    for width, places in by_width.items():
+        widths = [padded_length(jobs[place].length - jobs[place].prefix, COARSE) for place in places]
+        for part in tiles(widths, suffix_rows):
+            tile = part._replace(places=tuple(places[each] for each in part.places))
+            members = [jobs[place] for place in tile.places]
+            lengths = [job.prefix for job in members]
+            cache = DynamicCache()
+            layers = [caches[tuple(job.tokens[: job.prefix])] for job in members] if width else []
+            for number, states in enumerate(zip(*layers, strict=True)):
+                cache.update(
+                    torch.stack(
+                        [functional.pad(keys, (0, 0, width - keys.shape[1], 0)) for keys, _ in states]
+                    ),
+                    torch.stack(
+                        [functional.pad(values, (0, 0, width - values.shape[1], 0)) for _, values in states]
+                    ),
+                    number,
+                )
+            seen = (
+                torch.arange(width, device=model.device)[None]
+                >= width - torch.tensor(lengths, device=model.device)[:, None]
+            )
+            yield tile, _logits(model, cache, seen, members, lengths, tree, pad, tile.length)
+
+
+def plan_shared(jobs: Sequence[Job], max_tokens: int) -> Plan:
+    """Cuts jobs into batches for `tiled_logits`: a passage's prompts, and prefixes of a length, together.
+
+    Args:
+        max_tokens: of a batch; a prefix is counted once.
+    """
+    order = sorted(range(len(jobs)), key=lambda i: (-jobs[i].prefix, jobs[i].group, -jobs[i].length, i))
+    batches: list[list[int]] = []
+    size = max_tokens
+    prefix: tuple[int, int] | None = None
+    for place in order:
+        job = jobs[place]
+        begins = (job.prefix, job.group) != prefix
+        prefix = job.prefix, job.group
+        own = job.length - job.prefix
+        size += own + (job.prefix if begins else 0)
+        if size > max_tokens:
+            batches.append([])
+            size = job.length
+        batches[-1].append(place)
+    return Plan(batches, [])
+
+
+def _prefix_caches(
+    model: Any, prefixes: Collection[tuple[int, ...]], rows_of: Callable[[int], int]
+) -> dict[tuple[int, ...], list[tuple[Tensor, Tensor]]]:
+    """Of each prefix each layer's keys and values, shape (heads, length, width); none of an empty one."""
+    from transformers import DynamicCache
+
+    caches: dict[tuple[int, ...], list[tuple[Tensor, Tensor]]] = {(): []}
+    ordered = sorted(filter(None, prefixes))
+    for tile in tiles([len(prefix) for prefix in ordered], rows_of):
+        cache = DynamicCache()
+        tokens = torch.tensor([ordered[place] for place in tile.places], device=model.device)
+        _read(model, cache, tokens, torch.ones_like(tokens, dtype=torch.bool))
+        layers: Any = cache.layers
+        for row, place in enumerate(tile.places[: tile.n_prompts]):
+            caches[ordered[place]] = [(layer.keys[row], layer.values[row]) for layer in layers]
+    return caches
+
+
+def _read(model: Any, cache: Any, tokens: Tensor, mask: Tensor) -> None:
+    """Has the model read prefixes, and keep what it needs of them."""
+    model(
+        input_ids=tokens,
+        attention_mask=mask.long(),
+        position_ids=_positions(mask),
+        past_key_values=cache,
+        use_cache=True,
+        logits_to_keep=1,
+    )
+
+
+def _logits(
+    model: Any,
+    cache: Any,
+    prefix_mask: Tensor,
+    jobs: Sequence[Job],
+    lengths: Sequence[int],
+    tree: ChoiceTree,
+    pad: int,
+    width: int | None = None,
+) -> Tensor:
+    """Logits after prefixes in a cache, of `lengths` tokens; what follows is padded to `width`."""
+    device = model.device
     suffixes = [list(job.tokens[length:]) for job, length in zip(jobs, lengths, strict=True)]
-    tokens, mask = left_padded(suffixes, pad, device)
+    tokens, mask = left_padded(suffixes, pad, device, width)
     nodes = torch.tensor(tree.tokens, device=device).expand(len(jobs), -1)
     before = torch.tensor(lengths, device=device)[:, None]
     after = torch.tensor([job.length for job in jobs], device=device)[:, None]
     depths = torch.tensor(tree.depths, device=device)
     logits: Tensor = model(
         input_ids=torch.cat([tokens, nodes], dim=1),
-        attention_mask=_additive(_sees(prefix_mask[rows], mask, tree), model.dtype),
+        attention_mask=_additive(_sees(prefix_mask, mask, tree), model.dtype),
         position_ids=torch.cat([before + _positions(mask), after + depths[None] - 1], dim=1),
         past_key_values=cache,
         use_cache=True,
@@ -77,9 +192,11 @@ def tree_logits(model: Any, jobs: Sequence[Job], tree: ChoiceTree, pad: int) -> 
     return logits
 
 
-def left_padded(rows: Sequence[Sequence[int]], pad: int, device: Any) -> tuple[Tensor, Tensor]:
-    """Tokens padded at the beginning, and True where there is a token; shape (rows, longest)."""
-    longest = max(map(len, rows))
+def left_padded(
+    rows: Sequence[Sequence[int]], pad: int, device: Any, length: int | None = None
+) -> tuple[Tensor, Tensor]:
+    """Tokens padded at the beginning, and True where there is a token; shape (rows, length or longest)."""
+    longest = length or max(map(len, rows))
     padded = [[*[pad] * (longest - len(row)), *row] for row in rows]
     mask = [[*[False] * (longest - len(row)), *[True] * len(row)] for row in rows]
     return (

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: Classes of transformers whose weights have these names and this meaning.
 SUPPORTED = ("T5ForConditionalGeneration", "MT5ForConditionalGeneration")
+#: Weights of the last step up to which it is computed in float32: T5's up to XL, not mT5's eightfold words.
+MOST_EXACT = 2**26
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,10 @@ class T5Scorer:
         self.gated = config.is_gated_act
         self.activation = _activation(config.dense_act_fn)
         self.embedding = model.shared.weight
+        # In bfloat16 logits around 20 are an eighth apart: answers would be decided by their order.
         self.head = model.lm_head.weight
+        if self.head.numel() <= MOST_EXACT:
+            self.head = self.head.float()
         # Only the first T5 scales; MT5's configuration has no such setting, and says "tied" all the same.
         tied = config.model_type == "t5" and config.tie_word_embeddings
         scaled = getattr(config, "scale_decoder_outputs", tied)
@@ -106,9 +111,8 @@ class T5Scorer:
         hidden = functional.embedding(tokens, self.embedding)
         length = tokens.shape[1]
         bias = self.bias(length, length).to(hidden.dtype)
-        if not bool(mask.all()):
-            bias = bias.masked_fill(~mask[:, None, None, :], torch.finfo(hidden.dtype).min)
-        bias = bias.contiguous()
+        # Also where nothing is padded: what is computed must not hang on the other prompts.
+        bias = bias.masked_fill(~mask[:, None, None, :], torch.finfo(hidden.dtype).min).contiguous()
         for attention, feed_forward in self.encoder_layers:
             hidden = self._self_attention(hidden, attention, bias)
             hidden = self._feed_forward(hidden, feed_forward)
@@ -129,13 +133,13 @@ class T5Scorer:
         nodes = torch.tensor([self.start, *tree.tokens], device=device)
         state = functional.embedding(nodes, self.embedding).expand(prompts, -1, -1)
         bias = self._tree_bias(tree, hidden)
-        blocked = None if bool(mask.all()) else ~mask[:, None, :]
+        blocked = ~mask[:, None, :]
         for attention, cross, feed_forward in self.decoder_layers:
             state = self._self_attention(state, attention, bias)
             state = self._cross_attention(state, cross, hidden, blocked)
             state = self._feed_forward(state, feed_forward)
         state = self._norm(state, self.decoder_norm) * self.scale
-        logits = functional.linear(state, self.head).float()
+        logits = functional.linear(state.to(self.head.dtype), self.head).float()
         total = torch.logsumexp(logits, dim=-1)
         scores = []
         for path, leaf in zip(tree.paths, tree.leaves, strict=True):
@@ -189,15 +193,14 @@ class T5Scorer:
         return hidden + functional.linear(attended.transpose(1, 2).reshape(prompts, length, -1), layer.out)
 
     def _cross_attention(
-        self, state: Tensor, layer: _CrossAttention, hidden: Tensor, blocked: Tensor | None
+        self, state: Tensor, layer: _CrossAttention, hidden: Tensor, blocked: Tensor
     ) -> Tensor:
         prompts, nodes, width = state.shape
         query = functional.linear(self._norm(state, layer.norm), layer.query)
         query = query.view(prompts, nodes, self.heads, self.d_kv)
         asked = torch.einsum("bnhk,hkd->bhnd", query, layer.key).reshape(prompts, -1, width)
         scores = torch.bmm(asked, hidden.transpose(1, 2)).float()
-        if blocked is not None:
-            scores = scores.masked_fill(blocked, torch.finfo(scores.dtype).min)
+        scores = scores.masked_fill(blocked, torch.finfo(scores.dtype).min)
         weights = functional.softmax(scores, dim=-1).to(hidden.dtype)
         attended = torch.bmm(weights, hidden).view(prompts, self.heads, nodes, width)
         value = torch.einsum("bhnd,hkd->bnhk", attended, layer.value).reshape(prompts, nodes, -1)

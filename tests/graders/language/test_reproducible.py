@@ -1,0 +1,150 @@
+"""The same cell, the same grade: bit for bit, whatever else is graded with it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny_models import bpe_tokenizer
+
+from trecexam.config import GraderSection
+from trecexam.graders import Answer, Cell, create
+from trecexam.graders.language.backend import Job
+from trecexam.graders.language.grader import LanguageGrader
+from trecexam.graders.language.tiles import padded_length, plan_tiles, shared_length, tiles
+
+MODELS = [("seq2seq", "t5"), ("seq2seq", "mt5"), ("causal", "llama"), ("causal", "gpt2"), ("causal", "bloom")]
+#: Of a cell its answer, and log P of each permitted answer as the model gives it.
+Bits = tuple[Answer, tuple[float, ...]]
+
+
+@pytest.fixture(scope="module")
+def folders(models: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The tiny models, and one that cannot share what prompts begin with."""
+    folder = tmp_path_factory.mktemp("models") / "bloom"
+    torch.manual_seed(3)
+    tokenizer = bpe_tokenizer(chat=False)
+    config = transformers.BloomConfig(
+        hidden_size=32, n_layer=2, n_head=4, vocab_size=len(tokenizer), eos_token_id=tokenizer.eos_token_id
+    )
+    transformers.BloomForCausalLM(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return {**models, "bloom": folder}
+
+
+def made(folder: Path, name: str, dtype: str, **settings: Any) -> LanguageGrader:
+    section = GraderSection(name=name, model=str(folder), device="cpu", dtype=dtype, **settings)
+    grader = create(section, Path())
+    assert isinstance(grader, LanguageGrader)
+    return grader
+
+
+def bits(
+    grader: LanguageGrader, parts: Iterator[Sequence[Cell]] | Sequence[Sequence[Cell]]
+) -> dict[Cell, Bits]:
+    """What comes of grading in these parts, one update after the other."""
+    scores: dict[Cell, tuple[float, ...]] = {}
+    score = grader.backend.score
+
+    def kept(jobs: Sequence[Job], answers: Sequence[str]) -> Callable[[], list[list[float]]]:
+        result = score(jobs, answers)
+
+        def rows() -> list[list[float]]:
+            values = result()
+            scores.update({job.cells[0]: tuple(row) for job, row in zip(jobs, values, strict=True)})
+            return values
+
+        return rows
+
+    grader.backend.score = kept  # type: ignore[method-assign]
+    try:
+        answers = {cell: answer for part in parts for batch in grader.grade(part) for cell, answer in batch}
+    finally:
+        grader.backend.score = score  # type: ignore[method-assign]
+    return {cell: (answer, scores.get(cell, ())) for cell, answer in answers.items()}
+
+
+def splits(cells: Sequence[Cell], rng: random.Random) -> Iterator[Sequence[Cell]]:
+    """The cells in a random order, in updates of random sizes."""
+    rest = rng.sample(cells, len(cells))
+    while rest:
+        size = rng.choice([1, 2, 5, len(cells)])
+        yield rest[:size]
+        rest = rest[size:]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize(("name", "model"), MODELS)
+def test_an_answer_is_bit_for_bit_the_same_in_all_company(
+    folders: dict[str, Path], cells: list[Cell], name: str, model: str, dtype: str
+) -> None:
+    expected = bits(made(folders[model], name, dtype), [cells])
+    assert len({answer.probabilities for answer, _ in expected.values()}) > len(cells) // 2
+    for seed, budget in enumerate((None, 1, 3_000)):
+        rng = random.Random(seed)
+        # A process that goes on where another was killed has a model of its own.
+        grader = made(folders[model], name, dtype, max_batch_tokens=budget)
+        assert bits(grader, splits(cells, rng)) == expected
+
+
+@pytest.mark.parametrize(("name", "model"), [("seq2seq", "t5"), ("causal", "llama")])
+def test_a_text_that_is_written_is_the_same_in_all_company(
+    folders: dict[str, Path], cells: list[Cell], name: str, model: str
+) -> None:
+    words = {"decode": "beam", "beams": 2, "max_new_tokens": 4}
+    cells = cells[:16]
+    grader = made(folders[model], name, "bfloat16", **words)
+    expected = bits(grader, [cells])
+    assert bits(grader, splits(cells, random.Random(1))) == expected
+
+
+def test_with_batches_of_any_shape_it_is_not(folders: dict[str, Path], cells: list[Cell]) -> None:
+    grader = made(folders["t5"], "seq2seq", "bfloat16", reproducible=False)
+    assert bits(grader, [cells]) != bits(grader, splits(cells, random.Random(1)))
+
+
+LENGTHS = st.lists(st.integers(1, 600), max_size=60)
+
+
+@given(LENGTHS, st.integers(1, 3_000))
+def test_a_tiles_shape_hangs_on_its_prompts_length_alone(lengths: list[int], tokens: int) -> None:
+    padded = [*map(padded_length, lengths)]
+    assert all(own <= tile < own + 16 for own, tile in zip(lengths, padded, strict=True))
+    cut = tiles(padded, lambda length: max(1, tokens // length))
+    assert sorted(place for tile in cut for place in tile.places[: tile.n_prompts]) == [*range(len(lengths))]
+    for tile in cut:
+        assert len(tile.places) == max(1, tokens // tile.length)
+        assert {padded[place] for place in tile.places} == {tile.length}
+
+
+@given(LENGTHS, st.integers(1, 3_000), st.integers(1, 5_000))
+def test_batches_are_whole_tiles_and_what_fills_none_waits(
+    lengths: list[int], tokens: int, max_tokens: int
+) -> None:
+    padded = [*map(padded_length, lengths)]
+    batches, left = plan_tiles(padded, lambda length: max(1, tokens // length), max_tokens)
+    assert sorted([*left, *(place for batch in batches for place in batch)]) == [*range(len(lengths))]
+    for batch in batches:
+        size = sum(padded[place] for place in batch)
+        assert size <= max_tokens or len(batch) == 1
+        if max_tokens >= tokens:
+            whole = {length: max(1, tokens // length) for length in map(padded.__getitem__, batch)}
+            assert all(sum(padded[p] == length for p in batch) % rows == 0 for length, rows in whole.items())
+    for length in {padded[place] for place in left}:
+        assert sum(padded[place] == length for place in left) < max(1, tokens // length)
+
+
+def test_what_prompts_share_is_less_than_all_of_one_and_in_whole_steps() -> None:
+    tokens = [*range(40)]
+    assert shared_length(tokens, tokens) == 32
+    assert shared_length(tokens[:33], tokens) == 32
+    assert shared_length(tokens[:32], tokens) == 16
+    assert shared_length(tokens, [*range(31), 99]) == 16
+    assert shared_length(tokens, ()) == 0

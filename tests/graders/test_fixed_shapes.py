@@ -1,0 +1,102 @@
+"""A text's vector, and so a cell's answer, is the same bit for bit whatever is embedded with it."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from converters.records import Item
+from trecexam.graders import Cell
+from trecexam.graders.embedding import EmbeddingGrader
+from trecexam.graders.support import SupportEmbedding
+from trecexam.graders.weights import offline_folder
+
+pytest.importorskip("sentence_transformers", reason="the extra `embedding` is not installed")
+
+WORDS = (Path(__file__).parents[2] / "README.md").read_text().split()
+
+
+def passages(number: int) -> list[str]:
+    """Texts of the README of 1 to 90 words, and one that is longer than the model reads."""
+    rng = random.Random(2)
+    texts = [" ".join(rng.sample(WORDS, rng.choice((1, 3, 10, 25, 26, 27, 40, 90)))) for _ in range(number)]
+    return [*dict.fromkeys(texts), " ".join(WORDS[:600])]
+
+
+def cells(number: int) -> list[Cell]:
+    items = [Item("q", f"q/{i}", question) for i, question in enumerate(("What is a run?", "Who grades?"))]
+    return [Cell("q", "", f"d{d}", text, item) for d, text in enumerate(passages(number)) for item in items]
+
+
+@pytest.fixture(scope="module", params=["float32", "bfloat16"])
+def grader(request: pytest.FixtureRequest) -> EmbeddingGrader:
+    return _grader(request.param)
+
+
+def _grader(dtype: str, **settings: object) -> EmbeddingGrader:
+    # Random weights of a few words peak at the same numbers whatever the batch: a real model it must be.
+    folder = offline_folder()
+    if folder is None:
+        pytest.skip("the extra `offline` is not installed")
+    return EmbeddingGrader(folder, device="cpu", dtype=dtype, **settings)  # type: ignore[arg-type]
+
+
+def test_a_vector_has_the_same_bits_alone_in_company_and_in_any_order(grader: EmbeddingGrader) -> None:
+    texts = passages(20)
+    alone = {text: grader.embed([text])[0].tobytes() for text in texts}
+    for seed in range(3):
+        shuffled = random.Random(seed).sample(texts, len(texts) - seed)
+        vectors = grader.embed(shuffled)
+        assert [
+            text for text, vector in zip(shuffled, vectors, strict=True) if vector.tobytes() != alone[text]
+        ] == []
+
+
+def test_answers_are_the_same_in_whatever_updates_the_cells_come(grader: EmbeddingGrader) -> None:
+    asked = cells(16)
+    expected = {cell: answer for batch in grader.grade(asked) for cell, answer in batch}
+    vectors = {text: vector.tobytes() for text, vector in grader._items.items()}
+    assert len(expected) == len(asked)
+    for seed in range(3):
+        rng = random.Random(seed)
+        # What a process remembers is gone with it.
+        grader._items, grader.batch_size = {}, rng.choice((1, 5, 200))
+        rest = rng.sample(asked, len(asked))
+        answers = {}
+        while rest:
+            size = rng.randint(1, len(rest))
+            update, rest = rest[:size], rest[size:]
+            answers.update({cell: answer for batch in grader.grade(update) for cell, answer in batch})
+        assert answers == expected
+        assert {text: vector.tobytes() for text, vector in grader._items.items()} == vectors
+
+
+def test_support_is_the_same_in_whatever_updates_the_citations_come() -> None:
+    folder = offline_folder()
+    if folder is None:
+        pytest.skip("the extra `offline` is not installed")
+    support = SupportEmbedding(folder, (0.56, 0.74), "cpu")
+    asked = [cell._replace(item=cell.item._replace(kind="statement")) for cell in cells(8)]
+    together = {cell: answer for batch in support.grade(asked) for cell, answer in batch}
+    support._items = {}
+    assert {
+        cell: answer for cell in asked[::-1] for batch in support.grade([cell]) for _, answer in batch
+    } == together
+
+
+def test_vectors_are_those_of_sentence_transformers_but_for_rounding(grader: EmbeddingGrader) -> None:
+    texts = passages(10)
+    published = _grader("float32", reproducible=False).embed(texts)
+    assert np.abs(published - grader.embed(texts)).max() < (1e-6 if grader.dtype == "float32" else 0.01)
+
+
+def test_bfloat16_is_in_the_identity_and_float32_as_it_was() -> None:
+    assert "dtype" not in _grader("float32").identity
+    assert _grader("bfloat16").identity == {**_grader("float32").identity, "dtype": "bfloat16"}
+
+
+def test_no_texts_are_no_vectors(grader: EmbeddingGrader) -> None:
+    assert len(grader.embed([])) == 0

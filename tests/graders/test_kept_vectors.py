@@ -1,0 +1,147 @@
+"""Vectors that are kept with the track: nothing hangs on them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from converters.records import Item
+from trecexam.graders import Cell, kept_vectors
+from trecexam.graders.embedding import EmbeddingGrader
+from trecexam.graders.kept_vectors import KeptVectors, no_kept_vectors
+from trecexam.graders.weights import offline_folder
+
+MAKER = {"weights": "one"}
+
+
+def vectors(*texts: str) -> dict[str, Any]:
+    return {text: np.array([len(text), 0.1, -1 / 3], np.float32) for text in texts}
+
+
+def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return {text: vector.tobytes() for text, vector in one.items()} == {
+        text: vector.tobytes() for text, vector in other.items()
+    }
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "vectors.sqlite"
+
+
+def test_vectors_come_back_to_the_bit_and_others_do_not(path: Path) -> None:
+    KeptVectors(path, MAKER).add(vectors("a", "bb", "\ud800"))
+    assert same(KeptVectors(path, MAKER).get(["a", "c", "\ud800"]), vectors("a", "\ud800"))
+
+
+def test_another_models_vectors_are_not_taken(path: Path) -> None:
+    KeptVectors(path, MAKER).add(vectors("a"))
+    assert KeptVectors(path, {"weights": "two"}).get(["a"]) == {}
+
+
+@pytest.mark.parametrize("damage", [b"", b"no database at all" * 300, None], ids=["empty", "junk", "torn"])
+def test_a_damaged_file_is_made_anew(path: Path, damage: bytes | None) -> None:
+    kept = KeptVectors(path, MAKER)
+    kept.add(vectors(*map(str, range(2000))))
+    path.write_bytes(path.read_bytes()[:9000] if damage is None else damage)
+    kept.get(["1"])
+    kept.add(vectors("a"))
+    kept.add(vectors("a"))
+    assert same(kept.get(["a"]), vectors("a"))
+
+
+def test_a_vector_with_another_bit_is_not_taken(path: Path) -> None:
+    kept = KeptVectors(path, MAKER)
+    kept.add(vectors("a", "b"))
+    with sqlite3.connect(path) as connection:
+        content = connection.execute("SELECT vector FROM vectors WHERE place = 1").fetchone()[0]
+        connection.execute("UPDATE vectors SET vector = ? WHERE place = 1", (b"\1" + content[1:],))
+    connection.close()
+    assert same(kept.get(["a", "b"]), vectors("b"))
+
+
+def test_a_folder_or_file_that_cannot_be_written_is_left(path: Path, tmp_path: Path) -> None:
+    elsewhere = KeptVectors(tmp_path / "none" / "vectors.sqlite", MAKER)
+    elsewhere.add(vectors("a"))
+    assert elsewhere.get(["a"]) == {}
+    assert not (tmp_path / "none").exists()
+    path.mkdir()
+    kept = KeptVectors(path, MAKER)
+    kept.add(vectors("a"))
+    assert kept.get(["a"]) == {}
+
+
+def test_a_file_that_another_process_writes_is_waited_for_and_then_left(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = KeptVectors(path, MAKER)
+    kept.add(vectors("a"))
+    monkeypatch.setattr(kept_vectors, "PATIENCE", 0.05)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    kept.add(vectors("b"))
+    assert kept.get(["a"]) == {}
+    other.execute("ROLLBACK")
+    other.close()
+    assert same(kept.get(["a", "b"]), vectors("a"))
+
+
+def test_several_may_add_at_once(path: Path) -> None:
+    parts = [[f"{number}" for number in range(start, start + 40)] for start in range(0, 400, 20)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda texts: KeptVectors(path, MAKER).add(vectors(*texts)), parts))
+    texts = [text for part in parts for text in part]
+    assert same(KeptVectors(path, MAKER).get(texts), vectors(*texts))
+
+
+def test_the_oldest_go_where_there_are_too_many(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = KeptVectors(path, MAKER)
+    monkeypatch.setattr(kept_vectors, "MOST_BYTES", 3 * (3 * 4 + 8))
+    for text in "abcde":
+        kept.add(vectors(text))
+    assert sorted(kept.get(list("abcde"))) == ["c", "d", "e"]
+
+
+class Counting(EmbeddingGrader):
+    """Remembers what it embeds."""
+
+    seen: list[str]
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        self.seen += texts
+        return np.array([[text.count(word) + 0.5 for word in "aeiou"] for text in texts], np.float32) / 9
+
+
+def graded(path: Path, items: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """What a new process embeds, and the cosines of the passages and items."""
+    folder = offline_folder()
+    if folder is None:
+        pytest.skip("the extra `offline` is not installed")
+    grader = Counting(folder, device="cpu", vectors_path=path)
+    grader.seen = []
+    cells = [
+        Cell("q", "", text, text, Item("q", f"q/{item}", item)) for text in ("sea", "bee") for item in items
+    ]
+    answers = {
+        f"{cell.doc_id} {cell.item.text}": answer.raw
+        for batch in grader.grade(cells)
+        for cell, answer in batch
+    }
+    return sorted(grader.seen), answers
+
+
+def test_a_new_question_embeds_itself_alone_and_answers_hang_on_nothing_kept(path: Path) -> None:
+    first, answers = graded(path, ["one"])
+    assert first == ["bee", "one", "sea"]
+    second, more = graded(path, ["one", "two"])
+    assert second == ["two"]
+    assert more == graded(path.with_name("other"), ["two", "one"])[1]
+    assert answers.items() <= more.items()
+    with no_kept_vectors():
+        assert graded(path, ["one"]) == (first, answers)

@@ -1,0 +1,175 @@
+"""Vectors of texts that are the same, bit for bit, whatever other texts are encoded with them.
+
+What decides a number's last bits, beside the text, is the shape of what is computed: how far a text is
+padded, and how many rows a batch has. Here both are functions of the text's own length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+    from numpy.typing import NDArray
+
+#: Lengths are rounded up to a multiple of this many tokens.
+STEP = 8
+#: Tokens of a batch, padding counted. Larger ones are hardly faster on a CPU (see CONTRIBUTING.md), and a
+#: text that comes alone takes a whole batch.
+BATCH_TOKENS = 256
+#: Texts that are tokenised at once.
+TOKENISED = 512
+
+
+class FixedShapes:
+    """A sentence-transformers model that is run on batches of fixed shapes.
+
+    A text of n tokens is padded to the next multiple of `STEP` above n, so that attention always has a mask;
+    only a text as long as the model reads has none, and comes with its like. A batch has
+    `BATCH_TOKENS` // length rows; where texts are fewer, they are repeated. Pooling and what follows is
+    computed in float32.
+    """
+
+    def __init__(self, model: Any) -> None:
+        """Takes over the model: its modules after the first get float32 numbers.
+
+        Args:
+            model: a `SentenceTransformer`. One that pads no texts, or at the left, or puts a prompt before
+                each, encodes every text alone, which is slower.
+        """
+        self._model = model.eval()
+        self._language_model, *self._last = model
+        self._pads = model.default_prompt_name is None and self._tokens(["a", "b c"]) is not None
+        if not self._pads:
+            return
+        for module in self._last:
+            module.float()
+        if model.device.type == "cpu":
+            _pack(self._language_model)
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors, shape (len(texts), dimension); texts past the model's length are cut at their end."""
+        import numpy as np
+        import torch
+
+        if not self._pads:
+            alone = [
+                self._model.encode([text], normalize_embeddings=True, show_progress_bar=False)
+                for text in texts
+            ]
+            return np.concatenate(alone).astype(np.float32)
+        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+        vectors: list[NDArray[np.float32] | None] = [None] * len(texts)
+        with torch.inference_mode():
+            for start in range(0, len(order), TOKENISED):
+                places = order[start : start + TOKENISED]
+                encoded = self._encode([texts[place] for place in places])
+                for place, vector in zip(places, encoded, strict=True):
+                    vectors[place] = vector
+        return np.array(vectors, np.float32)
+
+    def _encode(self, texts: list[str]) -> NDArray[np.float32]:
+        import numpy as np
+
+        features = self._tokens(texts)
+        assert features is not None
+        lengths = features["attention_mask"].sum(dim=1).tolist()
+        rows_of: dict[tuple[int, bool], list[int]] = {}
+        for row, length in enumerate(lengths):
+            rows_of.setdefault(_shape(length, self._model.max_seq_length), []).append(row)
+        vectors: list[NDArray[np.float32] | None] = [None] * len(texts)
+        for (length, _), rows in rows_of.items():
+            size = max(1, BATCH_TOKENS // length)
+            for start in range(0, len(rows), size):
+                batch = rows[start : start + size]
+                filled = (batch * size)[:size]
+                made = self._run(
+                    {name: self._padded(name, of[filled], length) for name, of in features.items()}
+                )
+                for row, vector in zip(batch, made, strict=False):
+                    vectors[row] = vector
+        return np.array(vectors, np.float32)
+
+    def _tokens(self, texts: list[str]) -> dict[str, torch.Tensor] | None:
+        """The features of texts, each of shape (texts, tokens); None where the model's are of other kinds."""
+        model = self._model
+        # `tokenize` is what it was called in older versions of sentence-transformers.
+        made = (model.preprocess if hasattr(model, "preprocess") else model.tokenize)(texts)
+        features = {name: of for name, of in made.items() if hasattr(of, "shape")}
+        mask = features.get("attention_mask")
+        if mask is None or any(of.shape != mask.shape for of in features.values()):
+            return None
+        # Padded at the left, a text's positions would be those of the longest one.
+        return features if getattr(model.tokenizer, "padding_side", "") == "right" else None
+
+    def _padded(self, name: str, rows: torch.Tensor, length: int) -> torch.Tensor:
+        """Rows of features, cut or padded at the right to so many tokens."""
+        from torch.nn.functional import pad
+
+        filling = (self._model.tokenizer.pad_token_id or 0) if name == "input_ids" else 0
+        return pad(rows[:, :length], (0, max(0, length - rows.shape[1])), value=filling)
+
+    def _run(self, features: dict[str, torch.Tensor]) -> NDArray[np.float32]:
+        import torch
+        from torch.nn.functional import normalize
+
+        made: dict[str, Any] = self._language_model(
+            {name: of.to(self._model.device) for name, of in features.items()}
+        )
+        for name, of in made.items():
+            if isinstance(of, torch.Tensor) and of.is_floating_point():
+                made[name] = of.float()
+        for module in self._last:
+            made = module(made)
+        vectors: NDArray[np.float32] = (
+            normalize(made["sentence_embedding"][:, : self._model.truncate_dim].float(), dim=1).cpu().numpy()
+        )
+        return vectors
+
+
+def _shape(length: int, most: int | None) -> tuple[int, bool]:
+    """How long a text of so many tokens is with its padding, and whether it has none."""
+    padded = (length // STEP + 1) * STEP
+    if most is not None and padded > most:
+        return max(length, most), length >= most
+    return padded, False
+
+
+def _pack(module: torch.nn.Module) -> None:
+    """Has the float32 matrix products of a module computed by oneDNN, with weights that are laid out once.
+
+    torch gives them to MKL, which took 2.3 times as long on an AMD EPYC. The operators are those that
+    torch.compile uses; where a torch has none, layers stay as they are.
+    """
+    import torch
+
+    for name, child in module.named_children():
+        if not isinstance(child, torch.nn.Linear):
+            _pack(child)
+        elif type(child) is torch.nn.Linear and child.weight.dtype == torch.float32:
+            try:
+                setattr(module, name, _packed(child))
+            except (AttributeError, RuntimeError):
+                return
+
+
+def _packed(layer: torch.nn.Linear) -> torch.nn.Module:
+    import torch
+
+    class PackedLinear(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.bias = layer.bias
+            self.packed = torch.ops.mkldnn._reorder_linear_weight(layer.weight.detach(), BATCH_TOKENS)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            product: torch.Tensor = torch.ops.mkldnn._linear_pointwise(
+                x, self.packed, self.bias, "none", [], ""
+            )
+            return product
+
+    packed = PackedLinear()
+    packed(torch.zeros(1, layer.in_features))
+    return packed

@@ -1,0 +1,116 @@
+"""Vectors of a track's texts, kept by digest: each text is embedded once, also by the next process.
+
+Nothing hangs on them: where they are missing, damaged or cannot be written, texts are embedded again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from contextvars import ContextVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trecexam.graders.base import identity_digest
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+#: Bytes of vectors in a file, at most: the oldest go. 340,000 texts by a model of 384 dimensions.
+MOST_BYTES = 2**29
+#: Seconds to wait for another process that writes.
+PATIENCE = 2.0
+#: Texts that are looked up by one statement.
+LOOKED_UP = 500
+_CHECK = 8
+_asleep: ContextVar[bool] = ContextVar("_asleep", default=False)
+
+
+@contextmanager
+def no_kept_vectors() -> Iterator[None]:
+    """Where embedding itself is to be timed, or tried again: nothing is read from kept vectors, nor added."""
+    token = _asleep.set(True)
+    try:
+        yield
+    finally:
+        _asleep.reset(token)
+
+
+class KeptVectors:
+    """The vectors that one model made, in a file that other models' may be in, too.
+
+    Args:
+        path: an SQLite file; it is made with the first vector, if its folder is there.
+        maker: all that can change a bit of a vector.
+    """
+
+    def __init__(self, path: Path, maker: Mapping[str, Any]) -> None:
+        self.path = path
+        self._maker = identity_digest(maker)
+
+    def get(self, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """Of those texts that have a vector, the vector."""
+        import numpy as np
+
+        if _asleep.get() or not self.path.exists():
+            return {}
+        text_of = {self._key(text): text for text in texts}
+        keys = list(text_of)
+        kept: dict[str, NDArray[np.float32]] = {}
+        with self._undamaged(), closing(sqlite3.connect(self.path, PATIENCE)) as connection:
+            for start in range(0, len(keys), LOOKED_UP):
+                part = keys[start : start + LOOKED_UP]
+                marks = ",".join("?" * len(part))
+                rows = connection.execute(
+                    f"SELECT text, vector FROM vectors WHERE text IN ({marks})",
+                    part,
+                )
+                for key, content in rows:
+                    vector, check = content[:-_CHECK], content[-_CHECK:]
+                    if check == _check(key, vector):
+                        kept[text_of[key]] = np.frombuffer(vector, "<f4").astype(np.float32)
+        return kept
+
+    def add(self, vectors: Mapping[str, NDArray[np.float32]]) -> None:
+        """Keeps vectors; where that cannot be done, it is left."""
+        if _asleep.get() or not vectors or not self.path.parent.is_dir():
+            return
+        rows = []
+        for text, vector in vectors.items():
+            key, content = self._key(text), vector.astype("<f4").tobytes()
+            rows.append((key, content + _check(key, content)))
+        most = max(1, MOST_BYTES // len(rows[0][1]))
+        with self._undamaged(), closing(sqlite3.connect(self.path, PATIENCE)) as connection, connection:
+            # A machine that loses power may leave a damaged file, which is no loss.
+            connection.execute("PRAGMA synchronous = OFF")
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS vectors "
+                "(place INTEGER PRIMARY KEY, text BLOB UNIQUE, vector BLOB)"
+            )
+            connection.executemany("INSERT OR REPLACE INTO vectors (text, vector) VALUES (?, ?)", rows)
+            connection.execute(
+                "DELETE FROM vectors WHERE place <= (SELECT MAX(place) FROM vectors) - ?", (most,)
+            )
+
+    @contextmanager
+    def _undamaged(self) -> Iterator[None]:
+        """Goes on where the file is locked, full or not to be written; removes it where it is damaged."""
+        try:
+            yield
+        except sqlite3.OperationalError:
+            return
+        except (sqlite3.DatabaseError, TypeError, ValueError, OSError):
+            for path in (self.path, self.path.with_name(f"{self.path.name}-journal")):
+                with suppress(OSError):
+                    path.unlink()
+
+    def _key(self, text: str) -> bytes:
+        content = text.encode(errors="surrogatepass")
+        return hashlib.blake2b(content, digest_size=16, key=self._maker).digest()
+
+
+def _check(key: bytes, vector: bytes) -> bytes:
+    return hashlib.blake2b(vector, digest_size=_CHECK, key=key).digest()
