@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from trecexam.cli import show
 from trecexam.cli.options import track_argument, trust_code_option
 from trecexam.errors import TrecexamError
 from trecexam.serving import ROLES, missing_packages
@@ -60,6 +61,19 @@ if TYPE_CHECKING:
     type=click.Choice(ROLES),
     help="Of people whom the proxy names and FILE does not. Without it they may not enter.",
 )
+@click.option(
+    "--export",
+    "export_folder",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Serve nothing: write a read-only copy of all pages into DIR, for any web server. An earlier copy "
+    "there is replaced.",
+)
+@click.option(
+    "--blind",
+    is_flag=True,
+    help="With --export: neutral names in place of those of runs, passages, people and files.",
+)
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in a browser.")
 @click.option("--no-grade", is_flag=True, help="Grade nothing, also where no `trecexam watch` is at work.")
 @trust_code_option
@@ -74,6 +88,8 @@ def serve(
     trusted_proxies: tuple[str, ...],
     trust_header: str,
     trusted_role: Role | None,
+    export_folder: Path | None,
+    blind: bool,
     open_browser: bool,
     no_grade: bool,
     trust_code: bool,
@@ -81,8 +97,11 @@ def serve(
     """A page of TRACK for people: leaderboard, passages, grades, and what to judge next.
 
     It is at http://127.0.0.1:8377 until Ctrl-C. On a machine that others use too, give it a token: everybody
-    there can reach that address. For a team behind a login, --users.
+    there can reach that address. For a team behind a login, --users. With --export DIR it is written as files
+    that need no server of ours, and nothing is graded.
     """
+    if blind and export_folder is None:
+        raise click.UsageError("--blind is for a copy: give --export DIR too")
     if token is not None and (users_file or trust_header):
         raise click.UsageError("a token is for one person: with --users leave --token and TRECEXAM_TOKEN out")
     if trusted_role and not trust_header:
@@ -94,6 +113,9 @@ def serve(
     missing = missing_packages()
     if missing:
         raise TrecexamError(f"`trecexam serve` {missing}")
+    if export_folder is not None:
+        _export(track, export_folder, blind)
+        return
     from trecexam.serving.running import serve as run
 
     run(
@@ -108,3 +130,10 @@ def serve(
         grade=not no_grade,
         trust_code=trust_code,
     )
+
+
+def _export(track: Path, folder: Path, blind: bool) -> None:
+    from trecexam.serving.export.exporting import export
+
+    written = export(track, folder, blind=blind, progress=show.steps(show.counted("copied", "files")))
+    click.echo(f"{folder}: {written:,} files; begin with index.html", err=True)

@@ -1,0 +1,106 @@
+"""Neutral names in a blind copy, for runs, passages, people and files. Pure."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from trecexam.serving.urls import name_of, segment
+
+
+class Names:
+    """What names are called in the copy; each as it is, where nothing is to be hidden."""
+
+    def alone(self, text: str) -> str:
+        """The name for a text that may be a name as a whole."""
+        return text
+
+    def in_text(self, text: str) -> str:
+        """A text with the names in it replaced."""
+        return text
+
+    def in_address(self, address: str) -> str:
+        """The address of a page, with the name of a run or passage in it replaced."""
+        return address
+
+    def in_table(self, content: bytes, ending: str) -> bytes:
+        """A table, as CSV or JSON, with the names in it replaced."""
+        return content
+
+
+class NeutralNames(Names):
+    """Neutral names.
+
+    Names of one or two digits are replaced only where they stand alone, as they are in all texts.
+
+    Args:
+        runs, people, files: name -> neutral name.
+        passage: a document's id -> its neutral name.
+        doc_ids: of all documents.
+    """
+
+    def __init__(
+        self,
+        runs: Mapping[str, str],
+        people: Mapping[str, str],
+        files: Mapping[str, str],
+        passage: Callable[[str], str],
+        doc_ids: Iterable[str],
+    ) -> None:
+        self._runs = runs
+        self._passage = passage
+        self._alone = {**{doc_id: passage(doc_id) for doc_id in doc_ids}, **files, **people, **runs}
+        named = {**files, **people, **runs}
+        inside = [name for name in named if not re.fullmatch(r"\d{0,2}", name)]
+        # A passage's id that has a run's name in it is longer, and comes first.
+        telling = _pattern(inside, whole=False)
+        ids = [doc_id for doc_id in self._alone if doc_id not in named and telling and telling.search(doc_id)]
+        self._inside = _pattern([*inside, *ids])
+
+    def alone(self, text: str) -> str:
+        name = self._alone.get(text.strip())
+        return self.in_text(text) if name is None else name
+
+    def in_text(self, text: str) -> str:
+        if not self._inside or not text.strip():
+            return text
+        head, comma, rest = text.partition(", query ")
+        if comma and head in self._alone:
+            return self._alone[head] + comma + self.in_text(rest)
+        return self._inside.sub(lambda match: self._alone[match[0]], text)
+
+    def in_address(self, address: str) -> str:
+        def neutral(match: re.Match[str]) -> str:
+            name = name_of(match[2])
+            named = self._runs.get(name) if match[1] == "/run/" else self._passage(name)
+            return match[1] + segment(named or "other")
+
+        return re.sub(r"(^/run/|/passage/)([^/?]+)", neutral, address)
+
+    def in_table(self, content: bytes, ending: str) -> bytes:
+        text = content.decode()
+        if ending == "json":
+            return (json.dumps(self._walked(json.loads(text)), ensure_ascii=False, indent=1) + "\n").encode()
+        table = io.StringIO()
+        rows = csv.reader(io.StringIO(text, newline=""))
+        csv.writer(table).writerows([[self.alone(value) for value in row] for row in rows])
+        return table.getvalue().encode()
+
+    def _walked(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.alone(value)
+        if isinstance(value, list):
+            return [self._walked(each) for each in value]
+        return {k: self._walked(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def _pattern(names: Iterable[str], *, whole: bool = True) -> re.Pattern[str] | None:
+    ordered = sorted(set(names), key=lambda name: (-len(name), name))
+    if not ordered:
+        return None
+    inner = "|".join(map(re.escape, ordered))
+    return re.compile(rf"(?<![^\W_])(?:{inner})(?![^\W_])" if whole else inner)

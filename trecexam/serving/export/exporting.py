@@ -1,0 +1,146 @@
+"""Writes the copy: follows all links from the leaderboard on, and puts a finished folder in place."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from starlette.types import ASGIApp
+
+from trecexam.errors import TrecexamError
+from trecexam.serving.app import create_app
+from trecexam.serving.assessing import name_of, secret_of
+from trecexam.serving.export.asking import ask
+from trecexam.serving.export.blinding import Names, NeutralNames
+from trecexam.serving.export.copying import Copier
+from trecexam.serving.export.naming import file_of
+from trecexam.serving.live import LiveTrack
+from trecexam.serving.view import View
+from trecexam.track import TrackFolder
+
+#: In each copy, so that nothing else is ever replaced by one.
+MARKER = "trecexam-copy.json"
+#: Pages that name files and people in too many ways to be shown blind.
+_OPEN = ("/rejected", "/campaign", "/campaign/agreement")
+
+
+def export(
+    root: Path,
+    folder: Path,
+    *,
+    blind: bool = False,
+    progress: Callable[[int, int], None] = lambda n, of: None,
+) -> int:
+    """Writes a read-only copy of a track's page.
+
+    The copy is made beside the folder and put in its place as a whole: an earlier one stays until then.
+
+    Args:
+        root: of the track.
+        folder: for the copy; there must be none, an empty one, or an earlier copy.
+        blind: neutral names for runs, passages, people and files.
+        progress: is told files written and files known of, again and again.
+
+    Returns:
+        How many files it has.
+
+    Raises:
+        TrecexamError: the track cannot be read, or the folder has something else in it, or cannot be written.
+    """
+    _refuse_others(folder)
+    with LiveTrack(root, apart=False) as live:
+        live.wait_for(lambda state: state.view is not None or bool(state.trouble))
+        if live.view is None:
+            raise TrecexamError(live.trouble)
+        app = create_app(live)
+        names = _neutral(TrackFolder.open(root), live.view) if blind else Names()
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        try:
+            made.chmod(0o755)
+            written = _write(app, made, names, blind, progress)
+            marker = {"track": "" if blind else live.view.name, "blind": blind, "files": written}
+            (made / MARKER).write_text(json.dumps(marker, indent=1) + "\n")
+            _put(made, folder)
+        except OSError as error:
+            raise TrecexamError(f"cannot be written: {error.strerror or error}", path=folder) from error
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+    return written
+
+
+def _write(
+    app: ASGIApp, folder: Path, names: Names, blind: bool, progress: Callable[[int, int], None]
+) -> int:
+    waiting, known = ["/"], {"/"}
+    written = 0
+    while waiting:
+        address = waiting.pop(0)
+        static = address.startswith("/static/")
+        answered = ask(app, address)
+        path = folder / file_of(address if static else names.in_address(address))
+        content = answered.content
+        if answered.status == 200 and not static and path.suffix == ".html":
+            copier = Copier(address, names, left_out=_OPEN if blind else ())
+            content = copier.copied(content.decode()).encode(errors="replace")
+            new = [each for each in dict.fromkeys(copier.links) if each not in known]
+            known.update(new)
+            waiting += new
+        elif answered.status == 200 and not static:
+            content = names.in_table(content, path.suffix[1:])
+        if answered.status != 200:
+            raise TrecexamError(f"the page {address} cannot be shown: {answered.status}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        written += 1
+        progress(written, len(known))
+    return written
+
+
+def _neutral(folder: TrackFolder, view: View) -> Names:
+    secret = secret_of(folder)
+
+    def digest(kind: str, name: str) -> str:
+        return hmac.new(secret, f"{kind} {name}".encode(errors="surrogateescape"), "sha256").hexdigest()
+
+    def numbered(kind: str, names: list[str]) -> Mapping[str, str]:
+        # In an order that tells nothing, the same each time.
+        ordered = sorted(set(names), key=lambda name: digest(kind, name))
+        width = len(str(len(ordered)))
+        return {name: f"{kind} {number:0{width}}" for number, name in enumerate(ordered, 1)}
+
+    states = [state for state in map(view.query, view.heads) if state is not None]
+    people = [rating.who for state in states for rating in state.human.values()]
+    doc_ids = {doc_id for state in states for doc_id in state.doc_ids}
+    return NeutralNames(
+        numbered("run", [*view.runs]),
+        numbered("person", [who for who in people if who]),
+        numbered("file", [head.file for head in view.runs.values()]),
+        lambda doc_id: f"passage {name_of(secret, '', doc_id)}",
+        doc_ids,
+    )
+
+
+def _refuse_others(folder: Path) -> None:
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise TrecexamError("is no folder: name another for the copy", path=folder)
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / MARKER).is_file():
+        raise TrecexamError("has files that are no copy of a page: name another folder", path=folder)
+
+
+def _put(made: Path, folder: Path) -> None:
+    """Puts a finished folder in the place of an earlier one."""
+    old = made.with_name(made.name + "-old")
+    if folder.exists():
+        folder.rename(old)
+    try:
+        made.rename(folder)
+    except OSError:
+        if old.exists():
+            old.rename(folder)
+        raise
+    shutil.rmtree(old, ignore_errors=True)

@@ -1,0 +1,65 @@
+"""Which addresses are in a copy, and what their files are called. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+import re
+from urllib.parse import parse_qsl, urlsplit
+
+#: Pages that show, and ask nothing of anybody: their paths.
+_PAGES = re.compile(
+    r"/|/queries|/disagreements|/holes|/rejected|/campaign|/campaign/agreement"
+    r"|/run/[^/]+|/run/[^/]+/query/[^/]+|/query/[^/]+|/query/[^/]+/(?:passage|item)/[^/]+"
+)
+#: Fields of addresses that make another page; others only order or filter it.
+_KEPT = ("show", "item", "page", "format")
+#: Characters of a name in a path up to which it stands in full: file systems take 255.
+_LONGEST = 120
+
+
+def canonical(href: str) -> str | None:
+    """The address in the copy that a link leads to, without what is after `#`; None where it leads elsewhere.
+
+    Args:
+        href: as it stands in a page, from the root on.
+    """
+    parts = urlsplit(href)
+    if parts.scheme or parts.netloc or not _PAGES.fullmatch(parts.path):
+        return None
+    fields = dict(parse_qsl(parts.query, keep_blank_values=True))
+    if any(field not in _KEPT for field in fields):
+        return None
+    if fields.get("page") == "1":
+        del fields["page"]
+    return parts.path + "".join(f"?{field}={fields[field]}" for field in _KEPT if field in fields)
+
+
+def file_of(address: str) -> str:
+    """The path in the copy of a canonical address, or of a file under /static.
+
+    Segments of addresses have `~` before two hexadecimal digits alone, so that no two addresses have a file.
+    """
+    path, *fields = address.split("?")
+    if path.startswith("/static/"):
+        return path[1:]
+    name = "/".join(map(_short, path[1:].split("/"))) or "index"
+    ending = "html"
+    for field in fields:
+        key, value = field.split("=", 1)
+        if key == "format":
+            ending = value
+        else:
+            name += f"~{key}~{_short(re.sub(r'[^A-Za-z0-9_-]', lambda m: f'~{ord(m[0]):x}.', value))}"
+    return f"{name}.{ending}"
+
+
+def link(source: str, target: str) -> str:
+    """The relative link from one file of the copy to another."""
+    return posixpath.relpath(target, posixpath.dirname(source) or ".")
+
+
+def _short(segment: str) -> str:
+    if len(segment) <= _LONGEST:
+        return segment
+    return f"{segment[:80]}~-{hashlib.sha256(segment.encode()).hexdigest()[:24]}"
