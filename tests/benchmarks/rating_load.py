@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "helpers")]
 
-from rating_load import Load, cells_of, is_sound, lost, organizers, rate, served_apart  # noqa: E402
+from rating_load import Load, cells_of, is_sound, lost, rate, served_apart, team_of  # noqa: E402
 from support import graded_track  # noqa: E402
 
 QUERIES = 30
@@ -37,7 +37,7 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         track = graded_track(Path(folder) / "track", queries=QUERIES)
-        users, tokens = organizers(Path(folder), given.people)
+        users, tokens = team_of(Path(folder), given.people)
         with served_apart(track, "--users", str(users)) as (_, url):
             whole = asyncio.run(rate(url, tokens, cells_of(QUERIES), given.seconds, given.pause))
         gone = lost(track, whole)
