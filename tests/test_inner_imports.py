@@ -28,7 +28,12 @@ HEAVY = (
 )
 #: Behind the library: the modules that import one of ours inside a function so as not to wait for it.
 PERMITTED = {
-    "torch": {"trecexam.graders.causal", "trecexam.graders.continuations", "trecexam.graders.seq2seq"},
+    "torch": {
+        "trecexam.graders.causal",
+        "trecexam.graders.continuations",
+        "trecexam.graders.fixed_shapes",
+        "trecexam.graders.seq2seq",
+    },
     "matplotlib": {"trecexam.outputs.plotting", "trecexam.tables.plots.canvas"},
     "jinja2": {"trecexam.cli.serve"},
     "ir_measures": {

@@ -43,7 +43,7 @@ from trecexam.features.override import overriding
 from trecexam.features.ragval import calls as ragval
 from trecexam.features.ragval import judging
 from trecexam.features.support.support import estimate_support, support
-from trecexam.features.verification import verification
+from trecexam.features.verification import reproducing, verification
 from trecexam.files.track_lock import TrackLock, holder
 from trecexam.graders.base import identity_digest
 from trecexam.learning.learned_board import learned_leaderboard
@@ -205,6 +205,7 @@ class Track:
         """Counts of what the track holds and of its cells, the grader, and who grades it now."""
         track = self._loader.load()
         pid = holder(self.folder.lock_path)
+        made_on = track.grades.environments()
         return {
             "track": str(self.folder.root),
             "grader": track.grader.identity["grader"],
@@ -218,6 +219,7 @@ class Track:
             **asdict(track.counts),
             **(self._loader.grading.usage() or {"total": {}})["total"],
             "stored_grades": self._loader.store.count(),
+            **({"mixed_environments": made_on.summary()} if made_on.mixed else {}),
             **({} if track.support is None else {"support": dict(track.support.counts)}),
             "rated_by": ", ".join(track.override_summary()["who"]) or None,
             **(
@@ -295,6 +297,8 @@ class Track:
     verify_grid = on_loaded(verification.grids)
     verify_missing = on_loaded(verification.missing)
     verify_spurious = on_loaded(verification.spurious)
+    verify_reproducible = on_loader(reproducing.verify_reproducible)
+    estimate_reproducible = on_loader(reproducing.estimate_reproducible)
     judgments_unused = on_loaded(verification.judgments_unused)
     judge_next = on_loaded(next_judgments)
     plan_judging = on_loaded(plan_judging)

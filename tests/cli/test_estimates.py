@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from cited import make_cited_track
 from erag_track import gold_file, jsonl
 from exams import question, write_exam
 from ragval import answer, questions
 from scripted_server import serving
-from support import write_run
+from support import make_small_track, write_run
 
 import trecexam
 from trecexam.cli.main import run
@@ -131,3 +134,62 @@ def test_time_is_extrapolated_from_the_last_part_of_a_sample(monkeypatch: pytest
     now[0] = 0.0
     # All of the work was the first part.
     assert sampling.measured(work, [7], 1) == (10.25, 10.25, 1, 1, 10.25)
+
+
+@pytest.mark.parametrize("words", ["watch SMALL", "erag TRACK --gold TRACK/gold.jsonl --run one"])
+def test_json_has_the_minutes_and_on_how_many_they_were_measured(
+    root: Path,
+    model: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    words: str,
+) -> None:
+    # A minute a look at the clock: what a part of the sample took is known.
+    ticks = itertools.count(0.0, 60.0)
+    monkeypatch.setattr(sampling, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
+    small = make_small_track(tmp_path / "small", queries=1, docs=3, items=2)
+    (small / "trecexam.toml").write_text((root / "trecexam.toml").read_text())
+    command = words.replace("TRACK", str(root)).replace("SMALL", str(small)).split()
+    assert run([*command, "--estimate", "--json"]) == 0
+    printed = capsys.readouterr()
+    (value,) = json.loads(printed.out)
+    n_cells = value.get("cells", value.get("documents"))
+    # The first part of the sample has the model loaded, in a minute; so does the last, which gives the pace.
+    assert 0 < value["measured"] < n_cells
+    assert value["minutes"] == round(1 + n_cells / value["measured"], 2)
+    assert "would take about" in printed.err
+
+
+def test_a_servers_json_has_no_minutes_and_json_goes_with_an_estimate_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = make_small_track(tmp_path / "small", queries=1, docs=3, items=2)
+    with serving() as server:
+        lines = f'[grader]\nname = "openai"\nmodel = "tiny"\nbase_url = "{server.url}"\n'
+        (root / "trecexam.toml").write_text(lines)
+        assert run(["watch", str(root), "--estimate", "--json"]) == 0
+        (value,) = json.loads(capsys.readouterr().out)
+        assert value["tokens_in"] > 0
+        assert "minutes" not in value
+        assert server.bodies == []
+    assert run(["watch", str(root), "--once", "--json"]) == 2
+    assert "--json is the form of --estimate" in capsys.readouterr().err
+
+
+def test_support_says_how_long_a_model_here_would_take_and_stores_nothing(
+    tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampling, "_ENOUGH", 1e9)
+    root = make_cited_track(tmp_path / "cited", "http://127.0.0.1:9")
+    words = {"name": "causal", "model": str(model), "device": "cpu", "dtype": "float32"}
+    lines = "".join(f"{key} = {json.dumps(value)}\n" for key, value in words.items())
+    (root / "trecexam.toml").write_text(f"[support]\n{lines}")
+    assert run(["support", str(root), "--estimate"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[1].split("\t")[0] == "4"
+    (said,) = TIMED.finditer(printed.err)
+    assert (said["doing"], said["what"], said["n"]) == ("grading", "citation", "3")
+    store = TrackFolder.open(root).store_path
+    assert not store.exists() or GradeStore(store, write=False).is_empty()
+    assert not (root / "out").exists()

@@ -63,7 +63,11 @@ class _Others(click.Path):
     metavar="DIR",
     help="Gets support.tsv and support_runs.tsv [default: TRACK/out, where trecexam.toml has [support]].",
 )
-@click.option("--estimate", is_flag=True, help="How many citations, tokens, how much money. Asks nobody.")
+@click.option(
+    "--estimate",
+    is_flag=True,
+    help="How many citations, tokens, how much money; or how long, by a small sample. Asks no server.",
+)
 @wide_option
 @aligned_option
 @json_option
@@ -98,7 +102,7 @@ def support(
         settings = {"citations": citations, "truncate": truncate}
         if estimate:
             estimate_of = partial(opened.estimate_support, **settings)
-            return show_estimate(lambda timed=False: estimate_of(), "citations", as_json=as_json)
+            return show_estimate(estimate_of, "citations", as_json=as_json, doing="grading")
         changed = any(each is not None for each in (citations, truncate, labels))
         if output is None and opened.folder.config.grades_support and not changed:
             output = opened.folder.out

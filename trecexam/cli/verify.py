@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -12,8 +13,12 @@ import trecexam
 from trecexam.cli import show
 from trecexam.cli.lazy import SuggestingGroup
 from trecexam.cli.options import json_option, track_argument
+from trecexam.cli.signals import exit_status, signals
 from trecexam.features.verification import tables as verification
 from trecexam.features.verification import text as verification_text
+from trecexam.tables.table import to_aligned
+from trecexam.tables.terminal import printable
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.api import Track
@@ -264,6 +269,70 @@ def spurious(
             show.tsv(verification.spurious_table(ranking, top))
         case "json":
             show.json_value({"human_ratings": human_ratings} | verification.spurious_json(ranking, top))
+
+
+@verify.command(epilog="Example: trecexam verify reproducible mytrack --sample 200")
+@track_argument
+@click.option(
+    "--sample",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="How many graded cells, drawn by a hash: the same ones every time.",
+)
+@click.option("--yes", is_flag=True, help="Ask a grader that costs; without it, a terminal is asked first.")
+@format_option
+@json_option
+def reproducible(track: Path, sample: int, yes: bool, shape: Shape | None, as_json: bool) -> int:
+    """Does a cell get the same answer again, whatever is graded with it?
+
+    Grades a sample of the graded cells with the track's grader, each alone and all of them in company, and
+    compares: how many answers, ratings and probabilities differ in the last bit, the largest difference of a
+    probability, and the share of cells with any difference. Nothing is stored. A server is asked twice about
+    each cell, which is counted nowhere.
+
+    Exit status: 0, or 1 when an answer differs or is lacking.
+    """
+    chosen = _shape(shape, as_json)
+    stopped: list[bool] = []
+    with trecexam.open_track(track) as opened:
+        _agree_to_cost(opened, sample, yes=yes)
+        with (
+            show.grading(done="graded again", what="cells") as progress,
+            signals(lambda: stopped.append(True)) as caught,
+        ):
+            done = opened.verify_reproducible(sample=sample, progress=progress, stop=lambda: bool(stopped))
+    for note in done.notes:
+        click.echo(f"note: {note}", err=True)
+    if done.why:
+        click.echo(printable(f"ended early: {done.why}"), err=True)
+    if chosen == "json":
+        show.json_value(done.as_json())
+    elif chosen == "tsv":
+        show.tsv(done.table())
+    else:
+        click.echo(to_aligned(done.table()), nl=False)
+    click.echo(f"{len(done.cells):,} of {plural(done.graded, 'graded cell')} looked at", err=True)
+    return exit_status(caught, 0 if done.same else 1)
+
+
+def _agree_to_cost(track: Track, sample: int, *, yes: bool) -> None:
+    """Says what asking a grader that costs takes; goes on where somebody agrees."""
+    estimated = track.estimate_reproducible(sample=sample)
+    if estimated.tokens_in is None:
+        return
+    calls = estimated.cells if estimated.calls is None else estimated.calls
+    cost = "" if estimated.cost is None else f", cost {estimated.cost:.4g}"
+    click.echo(
+        f"this asks a server about {plural(calls, 'prompt')}: some {estimated.tokens_in:,} tokens in, "
+        f"{estimated.tokens_out:,} out{cost}",
+        err=True,
+    )
+    if not yes and not sys.stdin.isatty():
+        raise click.UsageError("say --yes to have them asked")
+    if not yes:
+        click.confirm("Ask?", abort=True, err=True)
 
 
 def _shape(shape: Shape | None, as_json: bool) -> Shape:

@@ -12,8 +12,7 @@ import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import track_argument, trust_code_option
 from trecexam.cli.signals import exit_status, signals
-from trecexam.cli.working import show_time
-from trecexam.tables.table import Table
+from trecexam.cli.working import show_grading_estimate
 
 
 @click.command(epilog="Example: trecexam watch mytrack --once")
@@ -51,6 +50,7 @@ from trecexam.tables.table import Table
     metavar="SECONDS",
     help="A dropped file counts when it has been still for so long [default: the track's, 2].",
 )
+@click.option("--json", "as_json", is_flag=True, help="With --estimate: JSON instead of a table.")
 def watch(
     track: Path,
     once: bool,
@@ -61,6 +61,7 @@ def watch(
     trust_code: bool,
     poll: bool,
     settle: float | None,
+    as_json: bool,
 ) -> int:
     """Grade what is new in TRACK and keep TRACK/out up to date.
 
@@ -78,8 +79,10 @@ def watch(
     if estimate:
         if retry_errors:
             raise click.UsageError("--estimate changes nothing; it goes without --retry-errors")
-        _estimate(track)
+        _estimate(track, as_json=as_json)
         return 0
+    if as_json:
+        raise click.UsageError("--json is the form of --estimate")
     if retry_errors:
         with trecexam.open_track(track) as opened:
             click.echo(f"{opened.forget_errors():,} errors forgotten, to be asked about again", err=True)
@@ -104,15 +107,13 @@ def watch(
     return 130 if signal.SIGINT in caught else 0
 
 
-def _estimate(root: Path) -> None:
+def _estimate(root: Path, *, as_json: bool) -> None:
     with trecexam.open_track(root) as track:
         estimated = track.estimate()
-        columns = estimated.columns()
-        show.table(Table(tuple(columns), (tuple(columns.values()),)))
         if estimated.tokens_in is None:
             click.echo("this grader does not count tokens", err=True)
-            show_time(track.estimate_time, "grading", "graded", "passage", cells=True)
-        elif estimated.cost is None:
+        show_grading_estimate(estimated, track.estimate_time, as_json=as_json)
+        if estimated.tokens_in is not None and estimated.cost is None:
             click.echo("set `price_in` and `price_out` in [grader] to see what it would cost", err=True)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -11,7 +12,7 @@ import click
 from trecexam.cli import show
 from trecexam.cli.signals import signals
 from trecexam.errors import TrecexamError
-from trecexam.tables.table import Table
+from trecexam.tables.table import Table, Value
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
 
@@ -60,17 +61,48 @@ def show_estimate(
         doing: what would take that long.
     """
     estimated = estimate()
-    # The time comes afterwards, in a sentence: measuring it takes seconds.
     columns = estimated.columns()
-    show.table(Table((what, *[*columns][1:]), (tuple(columns.values()),)), as_json=as_json)
+    named = dict(zip((what, *[*columns][1:]), columns.values(), strict=True))
+    time = None
     if estimated.tokens_in is None:
-        show_time(lambda: estimate(timed=True).time, doing, "tried", what.removesuffix("s"))
+        time = partial(
+            _measured_time, lambda: estimate(timed=True).time, doing, "tried", what.removesuffix("s")
+        )
+    show_columns(named, time, as_json=as_json)
     return 0
 
 
-def show_time(
-    measure: Callable[[], MeasuredTime | None], doing: str, done: str, what: str, *, cells: bool = False
+def show_grading_estimate(
+    estimated: Estimate, measure: Callable[[], MeasuredTime | None], *, as_json: bool = False
 ) -> None:
+    """As `show_estimate`, of what grading a track would take."""
+    time = partial(_measured_time, measure, "grading", "graded", "passage", cells=True)
+    show_columns(estimated.columns(), time if estimated.tokens_in is None else None, as_json=as_json)
+
+
+def show_columns(
+    columns: Mapping[str, Value], time: Callable[[], MeasuredTime | None] | None, *, as_json: bool
+) -> None:
+    """Shows an estimate's columns. The time comes afterwards: measuring it takes seconds.
+
+    Args:
+        time: measures it and says so; in JSON `minutes` is it, and `measured` how many cells, or prompts, it
+            was measured on; both are null where it cannot be measured. None where tokens are counted.
+    """
+    table = Table(tuple(columns), (tuple(columns.values()),))
+    if not as_json:
+        show.table(table)
+    sample = None if time is None else time()
+    if as_json:
+        minutes = None if sample is None else round(sample.seconds / 60, 2)
+        measured = {"minutes": minutes, "measured": None if sample is None else sample.cells}
+        value = {**columns, **({} if time is None else measured)}
+        show.table(table, as_json=True, json_value=[value])
+
+
+def _measured_time(
+    measure: Callable[[], MeasuredTime | None], doing: str, done: str, what: str, *, cells: bool = False
+) -> MeasuredTime | None:
     """Says how long something would take, by a sample of it; where that cannot be known, why.
 
     Args:
@@ -82,7 +114,7 @@ def show_time(
     except TrecexamError as error:
         # How many there are holds all the same.
         click.echo(f"no time can be measured here: {error}", err=True)
-        return
+        return None
     if sample is not None:
         of = f"{sample.cells:,} cells of " if cells else ""
         click.echo(
@@ -91,6 +123,7 @@ def show_time(
             f"{sample.pace:.1f} s for {of}{plural(sample.passages, what)}",
             err=True,
         )
+    return sample
 
 
 def _duration(seconds: float) -> str:

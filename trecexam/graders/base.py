@@ -128,6 +128,8 @@ class Grader(Protocol):
     - `cells_share`: where it asks a language model, what the cells of a passage have in common there:
       "nothing", the beginning of their "prompts", which is read once where they come together, or one
       "answer" to all of them. Such a model is asked about the most useful cells first.
+    - `environment`: what the answers of its last batch were made on, as names and values (device, dtype,
+      versions ...); None where that is not known, as before its model is loaded. No part of the identity.
     - `traits`: the `GraderTraits` of the grader that does its work, in place of all these.
     """
 

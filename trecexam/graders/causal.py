@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
@@ -57,6 +57,17 @@ class CausalBackend(LocalModel):
         from trecexam.graders.language.shared_prefix import can_share
 
         return can_share(self.model.config.get_text_config(), length)
+
+    @cached_property
+    def model(self) -> Any:
+        from trecexam.graders.language.shared_prefix import can_share
+        from trecexam.graders.packed_linear import pack
+
+        model = super().model
+        # Others look into their layers.
+        if can_share(model.config.get_text_config(), 0):
+            pack(model)
+        return model
 
     @cached_property
     def ends(self) -> list[int]:

@@ -20,6 +20,7 @@ from trecexam.config.language_models import LanguageModelSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Factory
 from trecexam.graders.cut_points import CUT_POINTS, SOFT_CUTS, SoftCuts, probabilities, rating
+from trecexam.graders.environment import environment_of
 from trecexam.graders.fixed_shapes import FixedShapes
 from trecexam.graders.kept_vectors import KeptVectors
 from trecexam.graders.weights import (
@@ -91,6 +92,12 @@ class EmbeddingGrader:
             # Stores of before the setting are of float32.
             **({} if self.dtype == "float32" else {"dtype": self.dtype}),
         }
+
+    @property
+    def environment(self) -> Mapping[str, str] | None:
+        """What the model runs on; None before it is loaded."""
+        loaded = self.__dict__.get("_model")
+        return None if loaded is None else environment_of(loaded, reproducible=self.reproducible)
 
     @property
     def model_and_prompt(self) -> tuple[str, str]:

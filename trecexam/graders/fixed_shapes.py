@@ -39,6 +39,8 @@ class FixedShapes:
             model: a `SentenceTransformer`. One that pads no texts, or at the left, or puts a prompt before
                 each, encodes every text alone, which is slower.
         """
+        from trecexam.graders.packed_linear import pack
+
         self._model = model.eval()
         self._language_model, *self._last = model
         self._pads = model.default_prompt_name is None and self._tokens(["a", "b c"]) is not None
@@ -46,8 +48,7 @@ class FixedShapes:
             return
         for module in self._last:
             module.float()
-        if model.device.type == "cpu":
-            _pack(self._language_model)
+        pack(self._language_model)
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors, shape (len(texts), dimension); texts past the model's length are cut at their end."""
@@ -135,41 +136,3 @@ def _shape(length: int, most: int | None) -> tuple[int, bool]:
     if most is not None and padded > most:
         return max(length, most), length >= most
     return padded, False
-
-
-def _pack(module: torch.nn.Module) -> None:
-    """Has the float32 matrix products of a module computed by oneDNN, with weights that are laid out once.
-
-    torch gives them to MKL, which took 2.3 times as long on an AMD EPYC. The operators are those that
-    torch.compile uses; where a torch has none, layers stay as they are.
-    """
-    import torch
-
-    for name, child in module.named_children():
-        if not isinstance(child, torch.nn.Linear):
-            _pack(child)
-        elif type(child) is torch.nn.Linear and child.weight.dtype == torch.float32:
-            try:
-                setattr(module, name, _packed(child))
-            except (AttributeError, RuntimeError):
-                return
-
-
-def _packed(layer: torch.nn.Linear) -> torch.nn.Module:
-    import torch
-
-    class PackedLinear(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.bias = layer.bias
-            self.packed = torch.ops.mkldnn._reorder_linear_weight(layer.weight.detach(), BATCH_TOKENS)
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            product: torch.Tensor = torch.ops.mkldnn._linear_pointwise(
-                x, self.packed, self.bias, "none", [], ""
-            )
-            return product
-
-    packed = PackedLinear()
-    packed(torch.zeros(1, layer.in_features))
-    return packed

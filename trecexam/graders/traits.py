@@ -58,6 +58,7 @@ class GraderTraits:
         known_passages: query_id -> doc_ids that it has grades of, where it goes by ids and reads no texts.
         cells_share: what a passage's cells have in common for the language model that is asked; None where
             none is.
+        environment: what the answers that it gave last were made on; None where that is not known.
     """
 
     item_kinds: frozenset[str]
@@ -75,6 +76,7 @@ class GraderTraits:
     cut_texts: Callable[[], int]
     known_passages: Mapping[str, Collection[str]] | None
     cells_share: Literal["nothing", "prompts", "answer"] | None
+    environment: Callable[[], Mapping[str, str] | None]
 
 
 def traits_of(grader: Grader) -> GraderTraits:
@@ -105,6 +107,7 @@ def traits_of(grader: Grader) -> GraderTraits:
         cut_texts=lambda: _attribute(grader, "cut", 0),
         known_passages=_attribute(grader, "known_passages", None),
         cells_share=_attribute(grader, "cells_share", None),
+        environment=lambda: _attribute(grader, "environment", None),
     )
 
 

@@ -79,6 +79,11 @@ class WritingGrader(ABC):
         """Where tokens are paid for."""
         return self.writer.meter
 
+    @property
+    def environment(self) -> Mapping[str, str] | None:
+        """What a model in this process runs on; None before it is loaded, and of others."""
+        return self.writer.environment
+
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         """Answers as they come; a list may be empty, so that who reads them is never kept waiting."""
         waiting: dict[str, list[Cell]] = {}

@@ -223,7 +223,7 @@ class Grading:
         item_rows = dict(zip(items, store.add_items([asked_digest(i) for i in items]), strict=True))
         passage_rows = dict(zip(texts, store.add_passages([passage_digest(t) for t in texts]), strict=True))
         rows = (GradeRow(item_rows[cell.item], passage_rows[cell.text], *answer) for cell, answer in batch)
-        store.add(self._grader_id(), rows)
+        store.add(self._grader_id(), rows, traits_of(self._grader).environment())
 
     def _grader_id(self) -> int:
         identity = self._grader.identity

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from trecexam.graders.base import Cell
+from trecexam.graders.base import Cell, Grader
 from trecexam.graders.kept_vectors import no_kept_vectors
 from trecexam.graders.registry import BUILT_IN
 from trecexam.graders.sampling import MeasuredTime, measured
@@ -15,6 +15,9 @@ from trecexam.graders.written import WritingGrader
 from trecexam.line.grading import missing_cells
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.loader import TrackLoader
+
+#: The graders of [support] that run a model in this process.
+_GRADE_HERE = ("embedding", "seq2seq", "causal")
 
 
 def measure_time(loader: TrackLoader, track: LoadedTrack | None = None) -> MeasuredTime | None:
@@ -29,8 +32,20 @@ def measure_time(loader: TrackLoader, track: LoadedTrack | None = None) -> Measu
         TrecexamError, ConversionError: the track cannot be read, or the grader cannot run.
     """
     track = track or loader.load()
-    grader = loader.grader
-    if not _runs_here(loader) or traits_of(grader).meter is not None or not track.counts.missing:
+    if not _runs_here(loader):
+        return None
+    return _measured_grading(loader.grader, missing_cells(track), track.counts.missing)
+
+
+def measure_support_time(loader: TrackLoader, missing: Sequence[Cell]) -> MeasuredTime | None:
+    """As `measure_time`, of citations without a label and the grader of [support]."""
+    if loader.config.support.name not in _GRADE_HERE or loader.config.ray.address is not None:
+        return None
+    return _measured_grading(loader.support_grader, missing, len(missing))
+
+
+def _measured_grading(grader: Grader, missing: Iterable[Cell], total: int) -> MeasuredTime | None:
+    if traits_of(grader).meter is not None or not total:
         return None
 
     def grade(passages: Sequence[list[Cell]]) -> None:
@@ -38,8 +53,8 @@ def measure_time(loader: TrackLoader, track: LoadedTrack | None = None) -> Measu
             for _ in grader.grade(list(itertools.chain.from_iterable(passages))):
                 pass
 
-    groups = itertools.groupby(missing_cells(track), lambda cell: (cell.query_id, cell.text))
-    return measured(grade, (list(cells) for _, cells in groups), track.counts.missing, len)
+    groups = itertools.groupby(missing, lambda cell: (cell.query_id, cell.text))
+    return measured(grade, (list(cells) for _, cells in groups), total, len)
 
 
 def _runs_here(loader: TrackLoader) -> bool:

@@ -141,8 +141,51 @@ class GradeStore(StoreConnection):
                 self._db.executemany(f"INSERT OR IGNORE INTO {table} (digest) VALUES (?)", new)
         return [row for row in self._ids(table, digests) if row is not None]
 
-    def add(self, grader_id: int, rows: Iterable[GradeRow]) -> None:
-        """Stores a batch in one transaction; a cell that has a grade gets the new one."""
+    def add_environment(self, details: Mapping[str, str]) -> int:
+        """The row of what answers were made on, see `Grader`; made where it is new."""
+        text = json.dumps(details, sort_keys=True, ensure_ascii=False)
+        query = "SELECT id FROM environment WHERE details = ?"
+        with self._errors():
+            row = self._db.execute(query, (text,)).fetchone()
+        if row is None:
+            with self._transaction():
+                self._db.execute("INSERT OR IGNORE INTO environment (details) VALUES (?)", (text,))
+                row = self._db.execute(query, (text,)).fetchone()
+        return int(row[0])
+
+    def n_environments(self) -> int:
+        """How many environments answers of all graders were ever made on, as far as that is known."""
+        with self._errors():
+            if self._version(self._db) < 3:
+                return 0
+            return int(self._db.execute("SELECT count(*) FROM environment").fetchone()[0])
+
+    def environments(self, grader_id: int) -> list[tuple[Mapping[str, str] | None, int]]:
+        """What this grader's answers were made on, and how many on each, the most first.
+
+        None stands for what is not known: answers of stores from before it was kept, and of graders that say
+        nothing of it.
+        """
+        if not self.n_environments():
+            count = self.count(grader_id)
+            return [(None, count)] if count else []
+        query = (
+            "SELECT details, n FROM (SELECT environment_id, count(*) AS n FROM grade WHERE grader_id = ? "
+            "GROUP BY environment_id) LEFT JOIN environment ON id = environment_id ORDER BY n DESC, id"
+        )
+        with self._errors():
+            rows = self._db.execute(query, (grader_id,)).fetchall()
+        return [(None if details is None else json.loads(details), n) for details, n in rows]
+
+    def add(
+        self, grader_id: int, rows: Iterable[GradeRow], environment: Mapping[str, str] | None = None
+    ) -> None:
+        """Stores a batch in one transaction; a cell that has a grade gets the new one.
+
+        Args:
+            environment: what they were made on; None where that is not known.
+        """
+        environment_id = None if environment is None else self.add_environment(environment)
         values = [
             (
                 grader_id,
@@ -152,11 +195,12 @@ class GradeStore(StoreConnection):
                 r.status,
                 r.answer,
                 None if r.probabilities is None else json.dumps(r.probabilities),
+                environment_id,
             )
             for r in rows
         ]
         with self._transaction():
-            self._db.executemany("INSERT OR REPLACE INTO grade VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+            self._db.executemany("INSERT OR REPLACE INTO grade VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
 
     def add_usage(self, grader_id: int, used: tuple[int, int, int]) -> None:
         """Adds (requests, tokens in, tokens out) to what this grader used so far."""

@@ -38,6 +38,10 @@ MIGRATIONS: tuple[str, ...] = (
         tokens_out INTEGER NOT NULL
     );
     """,
+    """
+    CREATE TABLE environment (id INTEGER PRIMARY KEY, details TEXT NOT NULL UNIQUE);
+    ALTER TABLE grade ADD COLUMN environment_id INTEGER REFERENCES environment(id);
+    """,
 )
 
 

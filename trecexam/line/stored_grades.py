@@ -15,6 +15,7 @@ from trecexam.errors import TrecexamError
 from trecexam.graders import Grader
 from trecexam.graders.base import identity_digest
 from trecexam.graders.traits import traits_of
+from trecexam.line.environments import Environments
 from trecexam.line.kept_codes import KeptCodes, cells_token
 from trecexam.line.sheets import CODES, ERROR, MISSING, UNPARSED, GradeSheet
 from trecexam.line.store import GradeRow, GradeStore, ItemGrades
@@ -67,6 +68,11 @@ class StoredGrades:
     def grader_id(self) -> int | None:
         """The grader's row in the store; None where it never graded here."""
         return self.store.grader_id(identity_digest(self.identity))
+
+    def environments(self) -> Environments:
+        """What its answers were made on, all that are stored."""
+        grader_id = self.grader_id
+        return Environments.of_rows([] if grader_id is None else self.store.environments(grader_id))
 
     def codes(self, cells: Sequence[tuple[Sequence[str | None], Sequence[Item]]]) -> list[Codes]:
         """The codes of each query's cells, see `GradeSheet`.

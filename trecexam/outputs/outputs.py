@@ -30,6 +30,7 @@ from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.support import SupportCells
 
 REJECTED = "rejected.tsv"
 MANIFEST = "manifest.json"
@@ -132,14 +133,18 @@ class Outputs:
         names = {name for name, value in stamps.items() if untouched.get(name) == value}
         return {key: value for key, value in made.items() if value.hashes.keys() <= names}
 
-    def last(self, seen: str) -> tuple[int, Counts, tuple[Rejected, ...]] | None:
+    def last(self, seen: str, environments: int) -> tuple[int, Counts, tuple[Rejected, ...]] | None:
         """Runs, counts and rejected inputs of the last complete update, or None.
 
         None where anything has changed since, outputs included.
+
+        Args:
+            environments: see `remember`.
         """
         try:
             memory = json.loads(self._memory.read_bytes())
-            if memory["seen"] == seen and memory["outputs"] == self._stamps():
+            same = memory["seen"] == seen and memory.get("environments", 0) == environments
+            if same and memory["outputs"] == self._stamps():
                 rejected = tuple(Rejected(*row) for row in memory["rejected"])
                 return memory["runs"], Counts(**memory["counts"]), rejected
         except (OSError, ValueError, KeyError, TypeError):
@@ -154,11 +159,14 @@ class Outputs:
         counts: Counts,
         rejected: tuple[Rejected, ...],
         stored: Sequence[str | int],
+        environments: int,
     ) -> None:
         """Notes that the outputs are up to date with these inputs.
 
         Args:
             stored: the digest of each grader that costs, then how many of its grades are stored.
+            environments: how many there are that answers in the store were made on: the manifest says
+                whether they are mixed.
         """
         memory = {
             "seen": seen,
@@ -168,6 +176,7 @@ class Outputs:
             "rejected": rejected,
             "made": self._made,
             "stored": stored,
+            **({"environments": environments} if environments else {}),
         }
         files.replace(self._memory, json.dumps(memory).encode())
 
@@ -249,6 +258,7 @@ class Outputs:
             **({} if partial is None else {"partial": partial.as_json()}),
             **({"left_out": {"stop": track.config.cells.stop, "cells": left_out}} if left_out else {}),
             "grader": dict(track.grader.identity),
+            **track.grades.environments().as_json(),
             "config": track.config.model_dump(mode="json", exclude={"generator", "exam", "learn", "cells"}),
             "counts": {
                 "queries": len(track.bank.query_ids),
@@ -259,13 +269,18 @@ class Outputs:
                 **asdict(track.counts),
             },
             **({} if usage is None else {"usage": usage}),
-            **({} if support is None else {"support": {"grader": support.grades.identity, **support.counts}}),
+            **({} if support is None else {"support": _support(support)}),
             "unparsed_policy": track.config.scores.unparsed,
             "inputs": track.digests,
             "outputs": hashes,
             "versions": _versions(),
             **self._learned(),
         }
+
+
+def _support(support: SupportCells) -> dict[str, Any]:
+    grades = support.grades
+    return {"grader": grades.identity, **grades.environments().as_json(), **support.counts}
 
 
 def _extra_folders() -> tuple[str, ...]:

@@ -68,7 +68,7 @@ def update(
         with stoppable(stop):
             loader.renew()
             seen = _fingerprint(loader, hold)
-            last = outputs.last(seen)
+            last = outputs.last(seen, loader.store.n_environments())
             missing = all_cells and last is not None and last[1].missing
             if last is not None and not missing and loader.folder.store_path.exists():
                 return Update(False, 0, *last, complete=True, written=())
@@ -104,7 +104,8 @@ def update(
         outputs.renew_page(track, rejected)
     if outcome.complete:
         stored = [value for pair in stored_grades(loader).items() for value in pair]
-        outputs.remember(seen, len(track.runs), track.counts, rejected, stored)
+        environments = loader.store.n_environments()
+        outputs.remember(seen, len(track.runs), track.counts, rejected, stored, environments)
     with contextlib.suppress(OSError, AttributeError):
         # What was freed goes back to the system (glibc): a daemon may rest for hours.
         ctypes.CDLL(None).malloc_trim(0)

@@ -21,9 +21,15 @@ import trecexam
 from trecexam.cli.main import run
 from trecexam.config import GraderSection, RaySection, load_config
 from trecexam.errors import GraderError
-from trecexam.graders import Answer, create
+from trecexam.graders import create
 from trecexam.graders.base import UngradedError
-from trecexam.graders.cluster.grader import GraderRecipe, GraderWorker, UnansweredCell, recipe_of
+from trecexam.graders.cluster.grader import (
+    GraderRecipe,
+    GraderWorker,
+    UnansweredCell,
+    WorkerAnswer,
+    recipe_of,
+)
 from trecexam.graders.traits import traits_of
 
 PROMPT = 'template = "{context} Does it say: {nugget}?"\nmax_rating = 1\nanswers = { Yes = 1, No = 0 }\n'
@@ -68,7 +74,9 @@ def test_a_worker_makes_the_same_grader_without_the_tracks_folder(
     worker = sent(recipe_of(grader, settings(), root))()
     cells = [ask(f"passage {n} of yes", "yes or no", n, kind="nugget") for n in range(5)]
     here = {cell: answer for batch in grader.grade(cells) for cell, answer in batch}
-    assert worker.grade(cells) == [here[cell] for cell in cells]
+    made_on = traits_of(grader).environment()
+    assert made_on is not None
+    assert worker.grade(cells) == [WorkerAnswer(here[cell], made_on) for cell in cells]
     assert not list(tmp_path.iterdir())
 
 
@@ -97,7 +105,7 @@ def test_what_a_worker_cannot_answer_now_is_left_for_later() -> None:
 
     cells = [ask("a passage", f"question {n}?", n) for n in range(5)]
     found = GraderWorker(Half()).grade(cells)
-    assert all(isinstance(answer, Answer) for answer in found[:3])
+    assert all(isinstance(each, WorkerAnswer) and each.environment is None for each in found[:3])
     assert found[3:] == [UnansweredCell("that is all for now")] * 2
 
 

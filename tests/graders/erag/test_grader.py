@@ -118,7 +118,8 @@ def test_a_worker_of_a_cluster_makes_the_same_grader_without_the_users_metric(
     worker = recipe_of(grader, settings, tmp_path)()
     cells = [cell(f"Passage {n}.", f"d{n}") for n in range(3)]
     there: list[Any] = worker.grade(cells)
-    assert {c.doc_id: (a.status, a.raw) for c, a in zip(cells, there, strict=True)} == answers(grader, *cells)
+    given = {c.doc_id: (a.answer.status, a.answer.raw) for c, a in zip(cells, there, strict=True)}
+    assert given == answers(grader, *cells)
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from trecexam.files.stamps import Rejected
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders.base import Answer, Cell, Estimate
 from trecexam.line.grading import Graded, Progress
+from trecexam.line.grading_time import measure_support_time
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import refuse_lost_grades
@@ -161,12 +162,22 @@ def support(
 
 
 def estimate_support(
-    loader: TrackLoader, *, citations: Literal["first", "all"] | None = None, truncate: int | None = None
+    loader: TrackLoader,
+    *,
+    citations: Literal["first", "all"] | None = None,
+    truncate: int | None = None,
+    timed: bool = False,
 ) -> Estimate:
-    """What `support` would have to ask: sentences with a passage ("cells"), tokens, money; asks nobody."""
+    """What `support` would have to ask: sentences with a passage ("cells"), tokens, money; asks nobody.
+
+    Args:
+        citations, truncate: as in `support`.
+        timed: also how long, where the model is in this process: a few citations are graded, and not stored.
+    """
     with _loading(loader, citations, truncate) as loading:
         missing = list(_cells(loading.load()).missing())
-        return loading.support_grading.estimate_cells(missing, len(missing))
+        estimate = loading.support_grading.estimate_cells(missing, len(missing))
+        return estimate._replace(time=measure_support_time(loading, missing)) if timed else estimate
 
 
 def _cells(track: LoadedTrack) -> SupportCells:

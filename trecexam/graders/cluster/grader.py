@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from converters.records import Item
 from trecexam.config import GraderSection, RaySection
@@ -17,6 +17,13 @@ from trecexam.graders.cluster.pool import Lost, Pool
 from trecexam.graders.registry import available
 from trecexam.graders.traits import GraderTraits, traits_of
 from trecexam.track import PROMPT_SUFFIXES
+
+
+class WorkerAnswer(NamedTuple):
+    """An answer, and what it was made on, see `Grader`."""
+
+    answer: Answer
+    environment: Mapping[str, str] | None
 
 
 @dataclass(frozen=True)
@@ -32,13 +39,16 @@ class GraderWorker:
     def __init__(self, grader: Grader) -> None:
         self.grader = grader
 
-    def grade(self, cells: Sequence[Cell]) -> list[Answer | UnansweredCell | None]:
+    def grade(self, cells: Sequence[Cell]) -> list[WorkerAnswer | UnansweredCell | None]:
         """For each cell its answer; None where the grader has nothing to say."""
-        answers: dict[Cell, Answer] = {}
+        answers: dict[Cell, WorkerAnswer] = {}
+        environment = traits_of(self.grader).environment
         rest: UnansweredCell | None = None
         try:
             for batch in self.grader.grade(cells):
-                answers.update(batch)
+                # One of all answers: pickled together, it goes over the wire once.
+                made_on = environment()
+                answers.update((cell, WorkerAnswer(answer, made_on)) for cell, answer in batch)
         except UngradedError as error:
             rest = UnansweredCell(str(error))
         return [answers.get(cell, rest) for cell in cells]
@@ -99,11 +109,12 @@ class ClusterGrader:
         self._settings = settings
         self._root = root
         self._cluster = cluster
+        self._environment: Mapping[str, str] | None = None
 
     @property
     def traits(self) -> GraderTraits:
-        """Those of the grader itself."""
-        return traits_of(self._grader)
+        """Those of the grader itself, but for where it runs: that is what the last batch's worker says."""
+        return replace(traits_of(self._grader), environment=lambda: self._environment)
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -112,14 +123,16 @@ class ClusterGrader:
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         """Answers as they come; a list may be empty, so that who reads them is never kept waiting."""
         recipe = recipe_of(self._grader, self._settings, self._root)
-        pool: Pool[Cell, Answer | UnansweredCell | None] = Pool(self._cluster, recipe, "grade")
+        pool: Pool[Cell, WorkerAnswer | UnansweredCell | None] = Pool(self._cluster, recipe, "grade")
         unanswered: list[str] = []
         # A passage's cells stay together: a model reads what they begin with once.
         passages = (
             list(group) for _, group in itertools.groupby(cells, lambda cell: (cell.query_id, cell.text))
         )
         for results in pool.run(passages):
-            batch = []
+            batch: list[tuple[Cell, Answer]] = []
+            # What comes together is of one worker.
+            self._environment = None
             for cell, result in results:
                 if isinstance(result, Lost):
                     reason = f"ended each of the {result.deaths} workers that had it alone"
@@ -127,7 +140,8 @@ class ClusterGrader:
                 elif isinstance(result, UnansweredCell):
                     unanswered.append(result.reason)
                 elif result is not None:
-                    batch.append((cell, result))
+                    batch.append((cell, result.answer))
+                    self._environment = result.environment
             yield batch
         if unanswered:
             raise UngradedError(unanswered[-1])

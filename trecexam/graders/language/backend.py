@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from trecexam.graders.base import Cell
@@ -45,6 +45,11 @@ class Backend(Protocol):
 
     #: The grader's name.
     name: str
+
+    @property
+    def environment(self) -> Mapping[str, str] | None:
+        """What it runs on, see `Grader`; None before it is loaded."""
+        ...
 
     @property
     def wants_prefixes(self) -> bool:

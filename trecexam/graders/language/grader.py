@@ -109,6 +109,11 @@ class LanguageGrader(PromptedGrader):
             return "answer"
         return "prompts" if self.backend.name == "causal" else "nothing"
 
+    @property
+    def environment(self) -> Mapping[str, str] | None:
+        """What the model runs on; None before it is loaded."""
+        return self.backend.environment
+
     @cached_property
     def identity(self) -> Mapping[str, Any]:
         prompts = [self.prompts[kind] for kind in sorted(self.prompts)]

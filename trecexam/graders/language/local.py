@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders.batching import OutOfMemoryError, Plan, plan
+from trecexam.graders.environment import environment_of
 from trecexam.graders.language import loading
 from trecexam.graders.language.backend import Backend, Job
 from trecexam.graders.language.grader import LanguageGrader, chosen_decoding, chosen_prompts
@@ -75,6 +76,12 @@ class LocalModel:
     def model(self) -> Any:
         dtype = loading.best_dtype(self._dtype, self.device)
         return loading.load_model(self.folder, self.auto_class, self.device, dtype)
+
+    @property
+    def environment(self) -> Mapping[str, str] | None:
+        """What the model runs on; None before it is loaded."""
+        loaded = self.__dict__.get("model")
+        return None if loaded is None else environment_of(loaded, reproducible=self.reproducible)
 
     @property
     def wants_prefixes(self) -> bool:

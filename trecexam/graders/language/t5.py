@@ -23,6 +23,7 @@ import torch
 from torch.nn import functional
 
 from trecexam.graders.language.choices import ChoiceTree
+from trecexam.graders.packed_linear import Linear, linear
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -36,8 +37,8 @@ MOST_EXACT = 2**26
 @dataclass(frozen=True)
 class _Attention:
     norm: Tensor
-    qkv: Tensor
-    out: Tensor
+    qkv: Linear
+    out: Linear
 
 
 @dataclass(frozen=True)
@@ -45,17 +46,17 @@ class _CrossAttention:
     """`key` and `value` are cut by heads: shape (heads, d_kv, d_model)."""
 
     norm: Tensor
-    query: Tensor
+    query: Linear
     key: Tensor
     value: Tensor
-    out: Tensor
+    out: Linear
 
 
 @dataclass(frozen=True)
 class _FeedForward:
     norm: Tensor
-    inner: Tensor
-    out: Tensor
+    inner: Linear
+    out: Linear
 
 
 class T5Scorer:
@@ -74,9 +75,9 @@ class T5Scorer:
         self.activation = _activation(config.dense_act_fn)
         self.embedding = model.shared.weight
         # In bfloat16 logits around 20 are an eighth apart: answers would be decided by their order.
-        self.head = model.lm_head.weight
-        if self.head.numel() <= MOST_EXACT:
-            self.head = self.head.float()
+        head = model.lm_head.weight
+        head = head.float() if head.numel() <= MOST_EXACT else head
+        self.head_dtype, self.head = head.dtype, linear(head)
         # Only the first T5 scales; MT5's configuration has no such setting, and says "tied" all the same.
         tied = config.model_type == "t5" and config.tie_word_embeddings
         scaled = getattr(config, "scale_decoder_outputs", tied)
@@ -139,7 +140,7 @@ class T5Scorer:
             state = self._cross_attention(state, cross, hidden, blocked)
             state = self._feed_forward(state, feed_forward)
         state = self._norm(state, self.decoder_norm) * self.scale
-        logits = functional.linear(state.to(self.head.dtype), self.head).float()
+        logits = self.head(state.to(self.head_dtype)).float()
         total = torch.logsumexp(logits, dim=-1)
         scores = []
         for path, leaf in zip(tree.paths, tree.leaves, strict=True):
@@ -187,16 +188,16 @@ class T5Scorer:
 
     def _self_attention(self, hidden: Tensor, layer: _Attention, bias: Tensor) -> Tensor:
         prompts, length, _ = hidden.shape
-        qkv = functional.linear(self._norm(hidden, layer.norm), layer.qkv)
+        qkv = layer.qkv(self._norm(hidden, layer.norm))
         query, key, value = qkv.view(prompts, length, 3, self.heads, self.d_kv).permute(2, 0, 3, 1, 4)
         attended = functional.scaled_dot_product_attention(query, key, value, attn_mask=bias, scale=1.0)
-        return hidden + functional.linear(attended.transpose(1, 2).reshape(prompts, length, -1), layer.out)
+        return hidden + layer.out(attended.transpose(1, 2).reshape(prompts, length, -1))
 
     def _cross_attention(
         self, state: Tensor, layer: _CrossAttention, hidden: Tensor, blocked: Tensor
     ) -> Tensor:
         prompts, nodes, width = state.shape
-        query = functional.linear(self._norm(state, layer.norm), layer.query)
+        query = layer.query(self._norm(state, layer.norm))
         query = query.view(prompts, nodes, self.heads, self.d_kv)
         asked = torch.einsum("bnhk,hkd->bhnd", query, layer.key).reshape(prompts, -1, width)
         scores = torch.bmm(asked, hidden.transpose(1, 2)).float()
@@ -204,39 +205,39 @@ class T5Scorer:
         weights = functional.softmax(scores, dim=-1).to(hidden.dtype)
         attended = torch.bmm(weights, hidden).view(prompts, self.heads, nodes, width)
         value = torch.einsum("bhnd,hkd->bnhk", attended, layer.value).reshape(prompts, nodes, -1)
-        return state + functional.linear(value, layer.out)
+        return state + layer.out(value)
 
     def _feed_forward(self, hidden: Tensor, layer: _FeedForward) -> Tensor:
-        inner = functional.linear(self._norm(hidden, layer.norm), layer.inner)
+        inner = layer.inner(self._norm(hidden, layer.norm))
         if self.gated:
             gate, value = inner.chunk(2, dim=-1)
             inner = self.activation(gate) * value
         else:
             inner = self.activation(inner)
-        return hidden + functional.linear(inner, layer.out)
+        return hidden + layer.out(inner)
 
 
 def _attention(layer: Any) -> _Attention:
     attention = layer.SelfAttention
     qkv = torch.cat([attention.q.weight, attention.k.weight, attention.v.weight])
-    return _Attention(layer.layer_norm.weight, qkv, attention.o.weight)
+    return _Attention(layer.layer_norm.weight, linear(qkv), linear(attention.o.weight))
 
 
 def _cross_attention(layer: Any, heads: int, d_kv: int) -> _CrossAttention:
     attention = layer.EncDecAttention
     return _CrossAttention(
         layer.layer_norm.weight,
-        attention.q.weight,
+        linear(attention.q.weight),
         attention.k.weight.view(heads, d_kv, -1),
         attention.v.weight.view(heads, d_kv, -1),
-        attention.o.weight,
+        linear(attention.o.weight),
     )
 
 
 def _feed_forward(layer: Any) -> _FeedForward:
     dense = layer.DenseReluDense
     inner = torch.cat([dense.wi_0.weight, dense.wi_1.weight]) if hasattr(dense, "wi_0") else dense.wi.weight
-    return _FeedForward(layer.layer_norm.weight, inner, dense.wo.weight)
+    return _FeedForward(layer.layer_norm.weight, linear(inner), linear(dense.wo.weight))
 
 
 def _activation(name: str) -> Callable[[Tensor], Tensor]:

@@ -49,6 +49,7 @@ class Writer(Protocol):
         used: what it took since it was made; nothing where tokens are not counted.
         paid: whether answers on their way may have to be paid for, wanted or not.
         meter: counts what is paid for; None where nothing is.
+        environment: what a model in this process runs on; None before it is loaded, and of others.
     """
 
     @property
@@ -68,6 +69,9 @@ class Writer(Protocol):
 
     @property
     def meter(self) -> Meter | None: ...
+
+    @property
+    def environment(self) -> Mapping[str, str] | None: ...
 
     def plain(self, text: str) -> str:
         """The text with nothing in it that the model would take for a control token."""

@@ -95,6 +95,12 @@ class LocalWriter:
     def meter(self) -> None:
         return None
 
+    @property
+    def environment(self) -> Mapping[str, str] | None:
+        """What its model runs on; None before that is loaded here."""
+        backend: CausalBackend | Seq2SeqBackend | None = self.__dict__.get("backend")
+        return None if backend is None else backend.environment
+
     @cached_property
     def identity(self) -> Mapping[str, Any]:
         settings = self.settings

@@ -44,6 +44,7 @@ class ServerWriter:
         self._revision = revision
         self._max_characters = max_characters
         self.meter = Meter(prices)
+        self.environment = None
 
     @property
     def model(self) -> str:

@@ -1,0 +1,200 @@
+"""`trecexam verify reproducible`: a sample graded again, alone and in company."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted_server import KEY, Exchange, serving
+from support import HashGrader, make_small_track
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.errors import TrecexamError
+from trecexam.graders import Answer
+
+
+class Sociable(HashGrader):
+    """Gives other probabilities, and sometimes other answers, to cells that come with others."""
+
+    def grade(self, cells: Any) -> Any:
+        for batch in super().grade(cells):
+            alone = len(batch) == 1
+            yield [(cell, self._changed(answer, alone=alone)) for cell, answer in batch]
+
+    def _changed(self, answer: Answer, *, alone: bool) -> Answer:
+        high = (answer.rating or 0) >= 3
+        shares = (0.5, 0.5, 0.0, 0.0, 0.0, 0.0) if alone or not high else (0.5, 0.25, 0.25, 0.0, 0.0, 0.0)
+        raw = f"{answer.raw}!" if alone and answer.rating == 5 else answer.raw
+        return answer._replace(raw=raw, probabilities=shares)
+
+
+def updated(tmp_path: Path, grader: HashGrader) -> Path:
+    root = make_small_track(tmp_path / "track", queries=2, docs=6, items=3)
+    with trecexam.open_track(root, grader=grader) as track:
+        track.update()
+    return root
+
+
+def content(root: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and not path.name.endswith(("-wal", "-shm"))
+    }
+
+
+def test_a_grader_that_looks_at_each_cell_alone_gives_the_same_and_nothing_is_stored(tmp_path: Path) -> None:
+    grader = HashGrader()
+    root = updated(tmp_path, grader)
+    before, asked = content(root), len(grader.asked)
+    with trecexam.open_track(root, grader=grader) as track:
+        counts = []
+        done = track.verify_reproducible(sample=5, progress=counts.append)
+    assert done.same
+    assert (len(done.cells), done.graded, done.why) == (5, track.counts().ok, "")
+    assert [(row.comparison, row.cells, row.differing, row.share) for row in done.differences] == [
+        (name, 5, 0, 0.0) for name in ("stored-alone", "stored-company", "alone-company")
+    ]
+    assert counts[-1] == (10, 10)
+    # Each alone, then all of them with three others each.
+    again = grader.asked[asked:]
+    assert len(again) == 5 + 20
+    assert again[:5] == [cell.cell for cell in done.cells]
+    assert set(again[:5]) < set(again[5:])
+    assert len(set(again[5:])) == 20
+    assert content(root) == before
+
+
+def test_differences_are_those_that_a_recount_finds(tmp_path: Path) -> None:
+    grader = Sociable(batch=4)
+    root = updated(tmp_path, grader)
+    with trecexam.open_track(root, grader=grader) as track:
+        done = track.verify_reproducible(sample=1_000)
+        rows = {row.comparison: row for row in done.differences}
+    assert not done.same
+    assert len(done.cells) == done.graded
+    fives = sum(cell.stored.rating == 5 for cell in done.cells)
+    high = sum((cell.stored.rating or 0) >= 3 for cell in done.cells)
+    assert 0 < fives < high < len(done.cells)
+    of_alone = rows["stored-alone"]
+    assert (of_alone.answers, of_alone.ratings, of_alone.probabilities) == (fives, 0, high)
+    assert (of_alone.largest, of_alone.share) == (0.25, high / len(done.cells))
+    assert rows["stored-company"].differing == 0
+    assert rows["alone-company"][1:] == of_alone[1:]
+    value = done.as_json()
+    assert len(value["differing"]) == high
+    assert value["comparisons"][0]["answers_differ"] == fives
+    first = value["differing"][0]
+    assert first["stored"]["probabilities"] != first["alone"]["probabilities"]
+
+
+def test_the_sample_is_the_same_every_time_and_a_larger_one_holds_it(tmp_path: Path) -> None:
+    grader = HashGrader()
+    root = updated(tmp_path, grader)
+    with trecexam.open_track(root, grader=grader) as track:
+        small, again, large = (
+            [cell.cell for cell in track.verify_reproducible(sample=n).cells] for n in (4, 4, 9)
+        )
+    assert small == again == large[:4]
+
+
+def test_what_is_stopped_says_so_and_is_not_called_the_same(tmp_path: Path) -> None:
+    grader = HashGrader()
+    root = updated(tmp_path, grader)
+    asked = len(grader.asked)
+    with trecexam.open_track(root, grader=grader) as track:
+        done = track.verify_reproducible(sample=8, stop=lambda: len(grader.asked) >= asked + 3)
+    assert done.why == "stopped"
+    assert not done.same
+    assert [cell.alone is not None for cell in done.cells] == [True] * 3 + [False] * 5
+    assert done.differences[0].cells == 3
+
+
+def test_recorded_grades_and_an_ungraded_track_have_nothing_to_verify(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["verify", "reproducible", str(graded)]) == 2
+    assert "there is nothing to verify: the grades of `recorded`" in capsys.readouterr().err
+    root = make_small_track(tmp_path / "new")
+    with (
+        trecexam.open_track(root, grader=HashGrader()) as track,
+        pytest.raises(TrecexamError, match="nothing is graded yet"),
+    ):
+        track.verify_reproducible()
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Callable[[str], Path]:
+    pytest.importorskip("transformers")
+    from tiny_models import save_t5
+
+    def made(dtype: str) -> Path:
+        root = make_small_track(tmp_path / "track", queries=1, docs=4, items=2)
+        lines = f'[grader]\nname = "seq2seq"\nmodel = "tiny"\ndevice = "cpu"\ndtype = "{dtype}"\n'
+        save_t5(root / "tiny")
+        (root / "trecexam.toml").write_text(lines)
+        with trecexam.open_track(root) as track:
+            track.update()
+        return root
+
+    return made
+
+
+def test_the_command_says_of_a_model_here_what_the_call_says(
+    tiny: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tiny("float32")
+    capsys.readouterr()
+    status = run(["verify", "reproducible", str(root), "--sample", "3"])
+    printed = capsys.readouterr()
+    rows = list(csv.DictReader(io.StringIO(printed.out), delimiter="\t"))
+    assert [row["comparison"] for row in rows] == ["stored-alone", "stored-company", "alone-company"]
+    assert [row["cells"] for row in rows] == ["3"] * 3
+    assert status == any(row["share_differing"] != "0.000000" for row in rows)
+    assert "3 of 8 graded cells looked at" in printed.err
+    assert run(["verify", "reproducible", str(root), "--sample", "3", "--json"]) == status
+    value = json.loads(capsys.readouterr().out)
+    assert (value["sample"], value["graded"], value["complete"]) == (3, 8, True)
+    # Stored on one device, asked on another: that is said.
+    path = root / ".trecexam" / "grades.sqlite"
+    from trecexam.line.store import GradeRow, GradeStore
+
+    with GradeStore(path) as store:
+        store.add(store.graders()[0][0], [GradeRow(99, 99, 1, "ok", "1")], {"device": "cuda"})
+    run(["verify", "reproducible", str(root), "--sample", "1"])
+    assert "made on something else than this (device, dtype" in capsys.readouterr().err
+
+
+def test_a_server_is_asked_only_where_somebody_says_yes_and_counts_nowhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("httpx2")
+    monkeypatch.setenv("TEST_KEY", KEY)
+    root = make_small_track(tmp_path / "track", queries=1, docs=4, items=2)
+    with serving(Exchange.say) as server:
+        (root / "trecexam.toml").write_text(
+            f'[grader]\nname = "openai"\nmodel = "tiny"\nbase_url = "{server.url}"\nkey_env = "TEST_KEY"\n'
+            "price_in = 1.0\nprice_out = 1.0\n"
+        )
+        assert run(["watch", str(root), "--once"]) == 0
+        before, asked = content(root), len(server.bodies)
+        capsys.readouterr()
+        command = ["verify", "reproducible", str(root), "--sample", "3"]
+        assert run(command) == 2
+        error = capsys.readouterr().err
+        assert "this asks a server about 6 prompts: some" in error
+        assert "cost" in error
+        assert "--yes" in error
+        assert len(server.bodies) == asked
+        assert run([*command, "--yes"]) == 0
+        printed = capsys.readouterr()
+        assert "a server promises nothing" in printed.err
+        assert printed.out.splitlines()[1].split("\t")[:3] == ["stored-alone", "3", "0"]
+        assert len(server.bodies) == asked + 6
+    assert content(root) == before
