@@ -4,6 +4,7 @@
 
 Each has a login and a connection, and asks for the page that a rating leads to before the next one. Half-way
 through a second run of a third of the time, the server is killed (SIGKILL); what it had taken must stand.
+Then as many assessors judge for as long on their blind page, by a plan that gives all of them everything.
 """
 
 from __future__ import annotations
@@ -20,10 +21,22 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "helpers")]
 
-from rating_load import Load, cells_of, is_sound, lost, organizers, rate, served_apart  # noqa: E402
+from rating_load import (  # noqa: E402
+    Load,
+    assess,
+    cells_of,
+    is_sound,
+    lost,
+    plan_for_all,
+    rate,
+    served_apart,
+    team_of,
+)
 from support import graded_track  # noqa: E402
 
 QUERIES = 30
+#: Of the scale on which assessors judge.
+STEPS = 4
 
 
 def main() -> None:
@@ -37,7 +50,7 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         track = graded_track(Path(folder) / "track", queries=QUERIES)
-        users, tokens = organizers(Path(folder), given.people)
+        users, tokens = team_of(Path(folder), given.people)
         with served_apart(track, "--users", str(users)) as (_, url):
             whole = asyncio.run(rate(url, tokens, cells_of(QUERIES), given.seconds, given.pause))
         gone = lost(track, whole)
@@ -48,7 +61,16 @@ def main() -> None:
                 rate(url, tokens, cells_of(QUERIES), given.seconds / 3 + 5, given.pause, "again")
             )
             timer.join()
-        text = report(given, whole, gone, killed, lost(track, killed), is_sound=is_sound(track))
+        (Path(folder) / "assessors").mkdir()
+        users, tokens = team_of(Path(folder) / "assessors", given.people, "assessor")
+        gone_then = lost(track, killed)
+        plan_for_all(track, tokens, cells_of(QUERIES), STEPS)
+        with served_apart(track, "--users", str(users)) as (_, url):
+            assessed = asyncio.run(assess(url, tokens, given.seconds, given.pause, STEPS))
+        gone_assessed = lost(track, assessed, "judgments.tsv")
+        text = report(
+            given, whole, gone, killed, gone_then, assessed, gone_assessed, is_sound=is_sound(track)
+        )
     print(text)
     if given.out:
         given.out.write_text(text)
@@ -60,6 +82,8 @@ def report(
     gone: list[str],
     killed: Load,
     gone_then: list[str],
+    assessed: Load,
+    gone_assessed: list[str],
     *,
     is_sound: bool,
 ) -> str:
@@ -76,8 +100,12 @@ def report(
         "|---|---:|---:|---:|---:|---:|",
         line("rating", whole.rating),
         line("next page", whole.next_page),
+        line("judgment of an assessor", assessed.rating),
+        line("her next passage", assessed.next_page),
         "",
         f"- Ratings taken: {len(whole.taken):,}; lost: {len(gone)}; connections that failed: {whole.failed}.",
+        f"- Judgments of assessors taken: {len(assessed.taken):,}; lost: {len(gone_assessed)}; "
+        f"connections that failed: {assessed.failed}.",
         f"- Killed (SIGKILL) in the middle of a second run: {killed_line}.",
         f"- SQLite's integrity check of the store afterwards: {'ok' if is_sound else 'NOT ok'}.",
         f"- Load of the machine at the end (1 minute), other work included: {os.getloadavg()[0]:.1f}.",

@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +19,9 @@ from urllib.parse import urlencode, urlsplit
 from support import ROOT
 
 from converters.overrides import read_overrides
-from trecexam.serving.users import add_user
+from trecexam.features.judging.plan import JudgingPlan, PlannedTask, write_plan
+from trecexam.serving.users import Role, add_user
+from trecexam.track import TrackFolder
 
 
 @dataclass
@@ -38,10 +40,10 @@ class Load:
     failed: int = 0
 
 
-def organizers(folder: Path, people: int) -> tuple[Path, dict[str, str]]:
+def team_of(folder: Path, people: int, role: Role = "organizer") -> tuple[Path, dict[str, str]]:
     """A users file, and each one's token."""
     path = folder / "users.toml"
-    return path, {f"p{n}": add_user(path, f"p{n}", "organizer", token=True) for n in range(people)}
+    return path, {f"p{n}": add_user(path, f"p{n}", role, token=True) for n in range(people)}
 
 
 @contextmanager
@@ -85,6 +87,72 @@ async def rate(
     return load
 
 
+async def assess(
+    url: str, tokens: Mapping[str, str], seconds: float, pause: float, steps: int, mark: str = ""
+) -> Load:
+    """As `rate`, on the page of assessors: each goes through her tasks, and then through them again.
+
+    Args:
+        steps: of the track's scale. The reasons in `Load.taken` are notes.
+    """
+    load = Load()
+    browsers = [_Browser(url) for _ in tokens]
+    await asyncio.gather(
+        *(b.log_in(*pair, home="/assess") for b, pair in zip(browsers, tokens.items(), strict=True))
+    )
+    end = time.monotonic() + seconds
+    await asyncio.gather(
+        *(
+            _assessor(b, name + mark, steps, end, pause, load)
+            for b, name in zip(browsers, tokens, strict=True)
+        )
+    )
+    return load
+
+
+async def _assessor(browser: _Browser, name: str, steps: int, end: float, pause: float, load: Load) -> None:
+    chance = random.Random(name)
+    await asyncio.sleep(chance.uniform(0, pause))
+    known = [browser.home]
+    address, number = browser.home, 0
+    try:
+        while time.monotonic() < end:
+            began = time.monotonic()
+            status, _, text = await browser.ask("GET", address)
+            load.next_page.append(time.monotonic() - began)
+            assert status == 200, status
+            form = text.partition('id="rate-form">')[2].partition("</form>")[0]
+            hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form))
+            if not hidden:
+                # All is judged: once more from any of them.
+                address = chance.choice(known)
+                continue
+            known.append(address)
+            number += 1
+            note = f"{name}-{number}"
+            fields = {**hidden, "item-1": str(chance.randrange(steps)), "note": note}
+            began = time.monotonic()
+            status, headers, _ = await browser.ask("POST", "/assess", fields)
+            load.rating.append(time.monotonic() - began)
+            assert status == 303, status
+            load.taken.append(note)
+            address = headers["location"]
+            await asyncio.sleep(chance.uniform(0.5, 1.5) * pause)
+    except (OSError, EOFError):
+        load.failed += 1
+    await browser.close()
+
+
+def plan_for_all(track: Path, people: Collection[str], cells: list[dict[str, str]], steps: int) -> None:
+    """Gives the track a scale, and a plan in which everybody judges all of these passages."""
+    config = track / "trecexam.toml"
+    scale = ", ".join(f'"step {step}"' for step in range(steps))
+    config.write_text(f"{config.read_text()}\n[judging]\nscale = [{scale}]\n")
+    pairs = dict.fromkeys((cell["query"], cell["doc"]) for cell in cells)
+    plan = JudgingPlan(tuple(PlannedTask(person, *pair) for person in people for pair in pairs))
+    write_plan(TrackFolder.open(track), plan)
+
+
 async def _person(
     browser: _Browser, name: str, cells: list[dict[str, str]], end: float, pause: float, load: Load
 ) -> None:
@@ -122,10 +190,10 @@ def cells_of(queries: int) -> list[dict[str, str]]:
     ]
 
 
-def lost(track: Path, load: Load) -> list[str]:
+def lost(track: Path, load: Load, name: str = "overrides.tsv") -> list[str]:
     """The ratings that were taken and do not stand in the file just once; each of its lines can be read."""
     refused: list[object] = []
-    there = [row.why for _, row in read_overrides(track / "overrides.tsv", refused.append)]
+    there = [row.note or row.why for _, row in read_overrides(track / name, refused.append)]
     assert not refused, refused
     assert len(there) == len(set(there))
     return sorted(set(load.taken) - set(there))
@@ -147,14 +215,23 @@ class _Browser:
         self._cookie = ""
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self.csrf = ""
+        #: The page that the login leads to.
+        self.home = ""
 
-    async def log_in(self, name: str, token: str) -> None:
+    async def log_in(self, name: str, token: str, home: str = "/") -> None:
         await self._read_csrf("/login")
         status, _, text = await self.ask("POST", "/login", {"csrf": self.csrf, "name": name, "secret": token})
         assert status == 303, text
-        while '"loading":true' in (await self.ask("GET", "/state"))[2]:
-            await asyncio.sleep(0.1)
-        await self._read_csrf("/")
+        if home == "/assess":
+            # While the track is read, it leads to itself.
+            while home == "/assess":
+                home = (await self.ask("GET", "/assess"))[1].get("location", home)
+                await asyncio.sleep(0.1)
+        else:
+            while '"loading":true' in (await self.ask("GET", "/state"))[2]:
+                await asyncio.sleep(0.1)
+        self.home = home
+        await self._read_csrf(home)
 
     async def _read_csrf(self, path: str) -> None:
         match = re.search(r'name="csrf" value="([0-9a-f]+)"', (await self.ask("GET", path))[2])

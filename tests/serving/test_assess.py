@@ -258,6 +258,69 @@ def test_who_cannot_judge_says_why_and_goes_on_and_may_judge_after_all(
     assert "1 of 2 passages of this topic" in browser.get(address).text
 
 
+def test_who_said_twice_that_she_cannot_judge_may_judge_after_all(
+    open_team: Callable[..., Team], track: Path
+) -> None:
+    browser = open_team(SCALE).client("ada")
+    address = first(browser)
+    for why in ("in another language", "cut off"):
+        judge(browser, address, "cannot-why", act="cannot", why=why)
+    judge(browser, address, item_1="1")
+    assert "You cannot judge it" not in browser.get(address).text
+
+
+def test_who_said_twice_that_she_cannot_judge_the_items_may_judge_them_after_all(
+    open_team: Callable[..., Team], track: Path
+) -> None:
+    browser = open_team().client("ada")
+    address = first(browser)
+    for why in ("in another language", "cut off"):
+        judge(browser, address, "cannot-why", act="cannot", why=why)
+    judge(browser, address, item_1="1")
+    assert "You cannot judge it" not in browser.get(address).text
+
+
+@pytest.mark.parametrize("change", ["retire", "edit"])
+def test_a_rating_is_never_taken_for_another_question_than_the_one_that_was_shown(
+    open_team: Callable[..., Team], track: Path, change: str
+) -> None:
+    team = open_team()
+    browser, organizer = team.client("ada"), team.client("orla")
+    address = first(browser)
+    old = fields(browser.get(address).text)
+    bank = organizer.get("/bank/q1").text
+    form = re.findall(rf'<form method="post" action="/bank/q1/item/{change}".*?</form>', bank, re.DOTALL)[0]
+    hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form))
+    more = {"text": "Something else altogether?"} if change == "edit" else {}
+    done = organizer.post(f"/bank/q1/item/{change}", data={**hidden, **more})
+    assert done.status_code == 303, done.text
+    team.app.state.live.reload()
+    answer = browser.post("/assess", data={**old, "item-1": "4"})
+    assert answer.headers["location"] == address
+    assert "changed meanwhile" in browser.get(address).text
+    assert not (track / "overrides.tsv").exists()
+    assert judge(browser, address, item_1="4").status_code == 303
+    assert lines(track, "overrides.tsv")[0][2] == "4"
+
+
+def test_undo_is_not_offered_for_other_questions_than_those_that_were_rated(
+    open_team: Callable[..., Team], track: Path
+) -> None:
+    team = open_team()
+    browser, organizer = team.client("ada"), team.client("orla")
+    address = first(browser)
+    n = browser.get(address).text.count("data-question")
+    onwards = judge(browser, address, **{f"item_{number}": "1" for number in range(1, n + 1)})
+    after = onwards.headers["location"]
+    assert "Undo your last judgment" in browser.get(after).text
+    bank = organizer.get("/bank/q1").text
+    form = re.findall(r'<form method="post" action="/bank/q1/item/retire".*?</form>', bank, re.DOTALL)[0]
+    hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form))
+    organizer.post("/bank/q1/item/retire", data=hidden)
+    team.app.state.live.reload()
+    assert "Undo your last judgment" not in browser.get(after).text
+
+
 def test_seconds_are_those_in_sight_shared_by_the_items_and_bounded(
     open_team: Callable[..., Team], track: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from loops import run_in_loop
-from rating_load import cells_of, is_sound, lost, organizers, rate, served_apart
+from rating_load import assess, cells_of, is_sound, lost, plan_for_all, rate, served_apart, team_of
 
 from trecexam.cli.main import run
 
@@ -17,7 +17,7 @@ PEOPLE = 50
 
 @pytest.mark.slow
 def test_of_fifty_people_who_rate_at_once_no_rating_is_lost(track: Path) -> None:
-    users, tokens = organizers(track.parent, PEOPLE)
+    users, tokens = team_of(track.parent, PEOPLE)
     with served_apart(track, "--users", str(users)) as (_, url):
         load = run_in_loop(rate(url, tokens, cells_of(3), seconds=4, pause=1))
     assert len(load.taken) >= PEOPLE
@@ -29,7 +29,7 @@ def test_of_fifty_people_who_rate_at_once_no_rating_is_lost(track: Path) -> None
 
 @pytest.mark.slow
 def test_what_was_taken_before_the_page_was_killed_stands_and_the_next_one_goes_on(track: Path) -> None:
-    users, tokens = organizers(track.parent, PEOPLE)
+    users, tokens = team_of(track.parent, PEOPLE)
     with served_apart(track, "--users", str(users)) as (child, url):
         file = track / "overrides.tsv"
 
@@ -53,3 +53,33 @@ def test_what_was_taken_before_the_page_was_killed_stands_and_the_next_one_goes_
         )
     assert second.taken
     assert lost(track, second) == []
+
+
+@pytest.mark.slow
+def test_of_fifty_assessors_at_once_a_kill_in_the_middle_loses_no_judgment(track: Path) -> None:
+    users, tokens = team_of(track.parent, PEOPLE, "assessor")
+    plan_for_all(track, tokens, cells_of(3), steps=3)
+    file = track / "judgments.tsv"
+    with served_apart(track, "--users", str(users)) as (child, url):
+
+        def kill_in_the_middle() -> None:
+            end = time.monotonic() + 60
+            while time.monotonic() < end and not (
+                file.exists() and file.read_bytes().count(b"\n") > 3 * PEOPLE
+            ):
+                time.sleep(0.01)
+            child.kill()
+
+        killer = threading.Thread(target=kill_in_the_middle)
+        killer.start()
+        first = run_in_loop(assess(url, tokens, seconds=60, pause=0.5, steps=3))
+        killer.join()
+    assert first.failed == PEOPLE
+    assert len(first.taken) >= 2 * PEOPLE
+    assert lost(track, first, file.name) == []
+    with served_apart(track, "--users", str(users)) as (_, url):
+        second = run_in_loop(assess(url, tokens, seconds=3, pause=0.5, steps=3, mark="again"))
+    assert len(second.taken) >= PEOPLE
+    assert not second.failed
+    assert lost(track, second, file.name) == lost(track, first, file.name) == []
+    assert is_sound(track)

@@ -313,3 +313,23 @@ def test_a_label_makes_no_other_queue(client: TestClient) -> None:
     assert live.wait_for(lambda one: one.view.version > before)
     assert live.view.support_counts["by_people"] == 1
     assert live.view.support is queue
+
+
+def test_labels_of_sentences_on_which_people_differ_stand_on_the_campaign_s_page(
+    client: TestClient, track: Path
+) -> None:
+    live = client.app.state.live  # type: ignore[attr-defined]
+    sentence = live.view.support.queue.sentences[0]
+    query_id, doc_id, item_id = sentence.key
+    assert sentence.item.text not in client.get("/campaign/agreement").text
+    with trecexam.open_track(track) as loaded:
+        for who, rating in (("ada", 2), ("bob", 0)):
+            loaded.override(query_id, doc_id, rating, sentence=item_id, who=who, why="read")
+    live.reload()
+    page = unescape(client.get("/campaign/agreement").text)
+    assert "0 of 0 wait" in page
+    assert f"/support/sentence/{sentence.name}" in page
+    assert sentence.item.text in page
+    assert (
+        "<bdi>ada</bdi>: <strong>full support</strong>; <bdi>bob</bdi>: <strong>no support</strong>" in page
+    )

@@ -96,7 +96,25 @@ def test_a_name_that_is_there_is_replaced_only_where_that_is_said(
 
 @pytest.mark.parametrize(
     "name",
-    ["", " ", "a b ", "a  b", "a\tb", "a\nb", 'a"b', "a,b", "a/b", "x" * 65, "a\u202eb", "\\", "a=b", "[x]"],
+    [
+        *(
+            "",
+            " ",
+            "a b ",
+            "a  b",
+            "a\tb",
+            "a\nb",
+            'a"b',
+            "a,b",
+            "a/b",
+            "x" * 65,
+            "a\u202eb",
+            "\\",
+            "a=b",
+            "[x]",
+        ),
+        *("\u0301a", "1\u0301", "a \u0301b", "a" + "\u0301" * 6, "a\u200db", "a\ufe0f", "a\u034fb"),
+    ],
 )
 def test_what_can_be_no_name_is_refused_in_a_line(
     path: Path, capsys: pytest.CaptureFixture[str], name: str
@@ -249,6 +267,17 @@ def test_names_come_back_as_they_were_added(
         remove_user(path, name)
     assert not added or read_users(path) == {}
     assert {file.name for file in path.parent.iterdir()} <= {".users.toml.lock", "users.toml"}
+
+
+@pytest.mark.parametrize(
+    "name", ["प्रिया", "தமிழ்", "ວຽງ", "J\u030c", "x\u0323\u0302 y", "Nguye\u0302\u0303n"], ids=ascii
+)
+def test_a_name_may_have_letters_with_marks_and_is_kept_composed(path: Path, name: str) -> None:
+    add_user(path, name, "assessor", token=True)
+    (entry,) = read_users(path).values()
+    assert entry.name == unicodedata.normalize("NFC", name)
+    remove_user(path, unicodedata.normalize("NFD", name))
+    assert read_users(path) == {}
 
 
 def test_names_that_look_the_same_are_one_name(path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -167,6 +168,12 @@ class Desk:
         """Tells what she says of a passage from anything else that she might say."""
         said = "\n".join(f"{item_id}\t{row.seen}" for item_id, row in self.said(task).items())
         return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+    def shown(self, task: Task) -> str:
+        """Tells a passage and all that is asked about it, as they are now, from any other state of them."""
+        asked = [(q.item_id, q.item and q.item.text, q.choices) for q in self.questions(task)]
+        text = json.dumps([self.text_of(task), asked])
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def _unplanned(self) -> Iterator[tuple[str, str]]:
         for query_id in self.view.query_ids:

@@ -36,6 +36,8 @@ OURS = frozenset(
 )
 _PREFIX = re.compile(r"(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+")
 _HEADER = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
+#: An address as some proxies forward it, with a port: 198.51.100.9:5678, [2001:db8::7]:443.
+_WITH_PORT = re.compile(r"(?:\[(?P<v6>[^\]]*)\]|(?P<v4>[0-9.]+))(?::[0-9]{1,5})?")
 
 
 @dataclass(frozen=True)
@@ -151,7 +153,8 @@ class Front:
                 value.decode("latin-1") for name, value in scope["headers"] if name == b"x-forwarded-for"
             ]
             for text in reversed(",".join(lines).split(",") if lines else ()):
-                before = _address(text.strip())
+                with_port = _WITH_PORT.fullmatch(text.strip())
+                before = _address((with_port["v6"] or with_port["v4"]) if with_port else text.strip())
                 if before is None:
                     break
                 address = before

@@ -38,8 +38,12 @@ if TYPE_CHECKING:
 Role = Literal["assessor", "organizer", "reader"]
 #: The least and the most characters of a password; the most of a name.
 SHORTEST_PASSWORD, LONGEST_PASSWORD, LONGEST_NAME = 8, 1_000, 64
+#: The most marks on a letter of a name, as accents and the vowels of many scripts.
+MARKS_ON_LETTER = 4
 #: What may stand in a name: it is a column of files, a cookie's owner, and an argument of commands.
 _NAME = re.compile(r"[\w.@+-]+( [\w.@+-]+)*")
+#: Marks that nobody sees, so that names with and without one would look the same.
+_UNSEEN = re.compile("[\u034f\u17b4\u17b5\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 _BLOCK = re.compile(r"(?m)^(?=[ \t]*\[\[[ \t]*user[ \t]*\]\])")
 
 
@@ -114,11 +118,23 @@ def checked_name(name: str) -> str:
         ValueError: it can be no name of a user.
     """
     composed = unicodedata.normalize("NFC", name)
-    if not _NAME.fullmatch(composed) or len(composed) > LONGEST_NAME:
+    if not _NAME.fullmatch(_without_marks(composed)) or len(composed) > LONGEST_NAME:
         raise ValueError(
             f"{name[:80]!a} can be no name: take up to {LONGEST_NAME} letters, digits, . _ @ + - and blanks"
         )
     return composed
+
+
+def _without_marks(name: str) -> str:
+    """The name without the marks on its letters; those that can be in no name stay."""
+    kept, marks = "", 0
+    for sign in name:
+        is_mark = unicodedata.category(sign) in {"Mn", "Mc"} and not _UNSEEN.match(sign)
+        if is_mark and kept[-1:].isalpha() and marks < MARKS_ON_LETTER:
+            marks += 1
+        else:
+            kept, marks = kept + sign, 0
+    return kept
 
 
 class Users:

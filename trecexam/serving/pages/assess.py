@@ -96,6 +96,7 @@ def _shown(desk: Desk, task: Task) -> dict[str, Any]:
         "why": next((row.why for row in own.values() if not row.cannot), "") if asks_why else "",
         "guidelines": _guidelines(desk),
         "token": desk.token(task),
+        "shown": desk.shown(task),
         "places": _places(questions, own),
     }
 
@@ -113,6 +114,9 @@ def _judged(request: Request, desk: Desk) -> Response:
     form = form_of(request)
     task = _named(desk, form.get("passage", ""))
     own, here = desk.said(task), urls.assess_passage(task.name)
+    if form.get("shown") != desk.shown(task):
+        # Questions have numbers in the form: the same number may be another question by now.
+        return go(request, here, "This passage, or what is asked, changed meanwhile. Nothing is written.")
     wishes = _wishes(form, desk.questions(task), own)
     if not wishes:
         return go(request, here, "Choose a rating first.")
@@ -143,6 +147,12 @@ def _judged(request: Request, desk: Desk) -> Response:
                 who=desk.who, why=why, note=note if item_id == holder else "", seconds=seconds,
                 seen=seen_token(None) if row is None else row.seen,
             )  # fmt: skip
+            while not item_id and wish is None and said.cannot and form.get("act") != "withdraw":
+                # What she said before was that she cannot judge it, too, and she can after all.
+                said = record_assessment(
+                    desk.folder, standing(desk.view, state), task.doc_id, "", None,
+                    who=desk.who, seconds=seconds, seen=said.seen,
+                )  # fmt: skip
             desk.take(said)
     except RatingConflictError:
         return _conflict(request, _desk(request), task, wishes)
@@ -162,7 +172,11 @@ def _gone_on(request: Request, desk: Desk, task: Task, new: Wishes) -> Response:
     if not desk.is_done(task):
         return go(request, here, f"Taken; {left} more here.")
     following = desk.next_open(task)
-    undo = {"after": task.name, "places": _places(desk.questions(task), new)}
+    undo = {
+        "after": task.name,
+        "places": _places(desk.questions(task), new),
+        "shown": desk.shown(task),
+    }
     if following is None:
         return go(request, urls.assess(**undo))
     other = following.query_id != task.query_id and all(row.query_id != task.query_id for row in desk.open)
@@ -249,8 +263,10 @@ def _last(request: Request, desk: Desk) -> dict[str, str] | None:
     task = desk.named(request.query_params.get("after", ""))
     if task is None or not desk.text_of(task) or not desk.said(task):
         return None
+    if request.query_params.get("shown") != desk.shown(task):
+        return None
     places = request.query_params.get("places", "")
-    return {"name": task.name, "places": places, "token": desk.token(task)}
+    return {"name": task.name, "places": places, "token": desk.token(task), "shown": desk.shown(task)}
 
 
 def _render(request: Request, template: str, status: int = 200, **values: Any) -> Response:

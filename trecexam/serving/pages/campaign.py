@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from starlette.routing import Route
 
 from converters.overrides import ADJUDICATED
 from converters.records import HumanRating, Item
+from converters.support_labels import LABELS
 from trecexam.errors import RatingConflictError, TrecexamError
 from trecexam.features.judging.agreement import Disagreement, assessor_agreement
 from trecexam.features.judging.assessments import CellKey, ratings_by_assessor
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from trecexam.serving.support_queue import CitedSentence
     from trecexam.serving.view import View
 
 
@@ -87,7 +89,7 @@ def agreement(request: Request) -> Response:
     shown = lines if address.get("which") == "all" else [line for line in lines if not line.is_decided]
     return render(
         request, "campaign_agreement.html", agreed=agreed, rows=listed(shown, address), n_all=len(lines),
-        elsewhere=len(agreed.disagreements) - len(lines),
+        elsewhere=_elsewhere(view, agreed.disagreements, {line.row[:4] for line in lines}),
         n_open=sum(not line.is_decided for line in lines), who=who_of(request),
     )  # fmt: skip
 
@@ -141,6 +143,25 @@ def _line(folder: TrackFolder, view: View, row: Disagreement) -> DisagreementLin
         counts,
         seen_token(counts),
     )
+
+
+def _elsewhere(
+    view: View, rows: Sequence[Disagreement], shown: Collection[tuple[object, ...]]
+) -> list[tuple[Disagreement, CitedSentence | None, dict[str, str]]]:
+    """Those that this page decides nothing of, with the sentence of a response, and the labels in words."""
+    cited = {} if view.support is None else view.support.queue.by_key
+    return [
+        (
+            row,
+            cited.get((row.query_id, row.doc_id, row.item_id)),
+            {
+                name: LABELS[rating].replace("_", " ") if row.level == "citation" else str(rating)
+                for name, rating in row.ratings.items()
+            },
+        )
+        for row in rows
+        if row[:4] not in shown
+    ]
 
 
 def _seen(ratings: Mapping[str, int]) -> str:
