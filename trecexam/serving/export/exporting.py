@@ -7,6 +7,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from starlette.types import ASGIApp
@@ -62,7 +63,9 @@ def export(
         made = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
         try:
             made.chmod(0o755)
-            written = _write(app, made, names, blind, progress)
+            # In a thread, as the caller's may run a loop of its own: a notebook's does.
+            with ThreadPoolExecutor(1) as thread:
+                written = thread.submit(_write, app, made, names, blind, progress).result()
             marker = {"track": "" if blind else live.view.name, "blind": blind, "files": written}
             (made / MARKER).write_text(json.dumps(marker, indent=1) + "\n")
             _put(made, folder)

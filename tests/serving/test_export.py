@@ -1,0 +1,159 @@
+"""The page as files: `trecexam serve --export`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from html import unescape
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from support import HashGrader, make_small_track, write_run
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.errors import TrecexamError
+from trecexam.serving.export import exporting
+from trecexam.serving.export.exporting import MARKER, export
+from trecexam.serving.export.naming import canonical, file_of
+
+#: Runs whose names say which system it was, and one that a path and a page must not take amiss.
+SYSTEM, ODD = "webis_gpt-4o_top20", "../<b>&a%2F#?"
+
+
+@pytest.fixture(scope="module")
+def track(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A track with passages that are called by a run, and a rating of a person."""
+    root = make_small_track(tmp_path_factory.mktemp("export") / "track", queries=2, docs=4, items=2)
+    docs = {f"q{q}": [f"q{q}-d{n:02}" for n in range(4)] for q in (1, 2)}
+    own = f"{SYSTEM}/2024-{'x' * 200}/1"
+    with (root / "passages.jsonl").open("a") as file:
+        file.write(f'{{"docid": "{own}", "text": "Some text of a system."}}\n')
+    write_run(root / "runs" / "input-webis.run", {q: [own, *docs[q]] for q in docs}, SYSTEM)
+    write_run(root / "runs" / "odd.run", docs, ODD)
+    with trecexam.open_track(root, grader=HashGrader()) as opened:
+        opened.update()
+        opened.override("q1", "q1-d00", 3, item="q1/0", who="Zoe Quux", why="says Zoe Quux")
+        opened.update()
+    return root
+
+
+@pytest.fixture(scope="module")
+def copy(track: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("copy") / "site"
+    assert export(track, folder) == sum(path.is_file() for path in folder.rglob("*")) - 1
+    return folder
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_every_link_leads_to_a_file_of_the_copy_and_nothing_needs_a_server(copy: Path) -> None:
+    pages = list(copy.rglob("*.html"))
+    assert len(pages) > 20
+    for page in pages:
+        text = page.read_text()
+        assert not re.search(r"<(form|script|button|input)\b|data-state|csrf", text)
+        for href in re.findall(r'href="([^"]*)"', text):
+            parts = urlsplit(unescape(href))
+            assert not any((parts.scheme, parts.netloc, parts.query))
+            target = page if not parts.path else (page.parent / unquote(parts.path)).resolve()
+            assert target.is_file(), (page, href)
+            assert copy.resolve() in target.resolve().parents
+
+
+def test_it_shows_what_the_page_shows(copy: Path) -> None:
+    board = (copy / "index.html").read_text()
+    assert SYSTEM in board
+    assert "&lt;b&gt;&amp;a%2F#?" in board
+    assert "Zoe Quux" in (copy / "query" / "q1" / "passage" / "q1-d00.html").read_text()
+    assert (copy / "index.csv").read_text().count("\n") == 6
+
+
+def test_a_second_copy_is_the_same_to_the_byte_and_takes_the_place_of_the_first(
+    track: Path, copy: Path, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        export(track, tmp_path / "site")
+        assert contents(tmp_path / "site") == contents(copy)
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
+
+
+def test_a_blind_copy_names_no_run_no_person_and_no_file_anywhere(track: Path, tmp_path: Path) -> None:
+    export(track, tmp_path / "blind", blind=True)
+    files = contents(tmp_path / "blind")
+    whole = b"\n".join([*files.values(), *(name.encode() for name in files)]).decode()
+    for name in (SYSTEM, "webis", "gpt-4o", "Zoe", "Quux", "odd.run", "input-webis", "&lt;b&gt;", "q1-d0"):
+        assert name not in whole, name
+    assert not re.search(r"run\d", whole)
+    board = files["index.html"].decode()
+    assert len(set(re.findall(r"run \d", board))) == len(list((track / "runs").iterdir()))
+    # All links lead somewhere here as well.
+    for name, content in files.items():
+        for href in re.findall(r'href="([^"#]+)', content.decode() if name.endswith(".html") else ""):
+            assert (tmp_path / "blind" / name).parent.joinpath(unquote(unescape(href))).is_file()
+    # The same names the next time.
+    export(track, tmp_path / "again", blind=True)
+    assert contents(tmp_path / "again") == files
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda folder: folder.write_text("mine"), "is no folder"),
+        (lambda folder: (folder.mkdir(), (folder / "mine.txt").write_text("mine")), "no copy of a page"),
+    ],
+)
+def test_what_is_no_copy_is_never_replaced(
+    track: Path, tmp_path: Path, make: Callable[[Path], Any], reason: str
+) -> None:
+    make(tmp_path / "site")
+    with pytest.raises(TrecexamError, match=reason):
+        export(track, tmp_path / "site")
+    assert "mine" in b"".join([*contents(tmp_path).values()]).decode()
+
+
+def test_what_breaks_off_leaves_the_earlier_copy(
+    track: Path, copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export(track, tmp_path / "site")
+    ask, asked = exporting.ask, []
+
+    def full(app: Any, address: str) -> Any:
+        asked.append(address)
+        if len(asked) > 5:
+            raise OSError(28, "No space left on device")
+        return ask(app, address)
+
+    monkeypatch.setattr(exporting, "ask", full)
+    with pytest.raises(TrecexamError, match="cannot be written: No space left"):
+        export(track, tmp_path / "site")
+    assert contents(tmp_path / "site") == contents(copy)
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
+
+
+def test_the_command_writes_it_and_serves_nothing(
+    track: Path, copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "deep" / "site"
+    assert run(["serve", str(track), "--export", str(folder)]) == 0
+    assert f"{len(contents(copy)) - 1} files; begin with index.html" in capsys.readouterr().err
+    assert (folder / MARKER).is_file()
+    assert run(["serve", str(track), "--blind"]) == 2
+    assert "give --export DIR too" in capsys.readouterr().err
+    assert run(["serve", str(tmp_path / "none"), "--export", str(folder)]) != 0
+    assert (folder / "index.html").is_file()
+
+
+def test_an_address_that_only_orders_or_filters_or_changes_something_is_not_in_the_copy() -> None:
+    assert canonical("/?sort=-m0") is None
+    assert canonical("/judge") is None
+    assert canonical("https://elsewhere.org/") is None
+    assert canonical("/queries?page=1") == "/queries"
+    assert canonical("/queries?page=2#table") == "/queries?page=2"
+    assert file_of("/queries?page=2") == "queries~page~2.html"
+    assert file_of("/run/a~2Fb/query/1?format=csv") == "run/a~2Fb/query/1.csv"
+    assert len(file_of("/run/" + "x" * 900).split("/")[1]) < 255
