@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, *_: object) -> None:
         """Says nothing."""
 
 

@@ -38,7 +38,7 @@ def track(tmp_path: Path) -> Callable[..., Path]:
     """Makes a small track with this grader, and with its work on this cluster."""
 
     def make(grader: str, address: str = "", wait: float = 60.0, nuggets: int = 0) -> Path:
-        root = make_small_track(tmp_path / "track", docs=10, items=3)
+        root = make_small_track(tmp_path / "track", queries=2, docs=10, items=3)
         if nuggets:
             bank = root / "bank.questions.jsonl"
             rows = [
