@@ -425,6 +425,42 @@ def test_without_a_plan_each_gets_what_nobody_else_judged(
     assert 'class="r1 now"' in ada.get(address).text
 
 
+def test_without_a_plan_what_two_read_at_once_is_taken_of_both(
+    open_team: Callable[..., Team], track: Path
+) -> None:
+    team = open_team(SCALE, ())
+    ada, bob = team.client("ada"), team.client("bob")
+    address = first(ada)
+    form = fields(ada.get(address).text)
+    judge(bob, address, item_1="2")
+    team.app.state.live.reload()
+    taken = ada.post("/assess", data={**form, "item-1": "1", "note": "long thought"})
+    assert taken.status_code == 303
+    assert [row[2:] for row in lines(track, "judgments.tsv")] == [
+        ("2", "bob", ""),
+        ("1", "ada", "long thought"),
+    ]
+    assert "Undo your last judgment" in ada.get(taken.headers["location"]).text
+    team.app.state.live.reload()
+    assert 'class="r1 now"' in ada.get(address).text
+    assert 'class="r2 now"' in bob.get(address).text
+
+
+def test_without_a_plan_a_form_of_what_a_colleague_judged_is_taken_only_as_it_was_shown(
+    open_team: Callable[..., Team], track: Path
+) -> None:
+    team = open_team(SCALE, ())
+    ada, bob = team.client("ada"), team.client("bob")
+    address = first(ada)
+    form = fields(ada.get(address).text)
+    judge(bob, address, item_1="2")
+    team.app.state.live.reload()
+    for changed in ({"shown": "0" * 16}, {"shown": ""}, {"passage": "0" * 16}):
+        answer = ada.post("/assess", data={**form, "item-1": "1", **changed})
+        assert answer.status_code == 404
+    assert len(lines(track, "judgments.tsv")) == 1
+
+
 def test_a_plan_without_somebody_tells_her_so(open_team: Callable[..., Team]) -> None:
     page = open_team(SCALE).client("orla").get("/assess").text
     assert "The plan has no passage for you" in page

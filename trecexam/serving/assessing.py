@@ -125,6 +125,16 @@ class Desk:
         """The task of that name."""
         return next((task for task in self.tasks if task.name == name), None)
 
+    def shown_earlier(self, name: str, shown: str) -> Task | None:
+        """Without a plan, a task that a colleague was done with first, if it is as this `shown` says."""
+        if self.plan is not None:
+            return None
+        pooled = ((query_id, self._pooled(query_id)) for query_id in self.view.query_ids)
+        pairs = ((query_id, doc_id) for query_id, kept in pooled if kept for doc_id in kept.doc_ids)
+        tasks = (Task(name_of(self._secret, *pair), *pair) for pair in pairs)
+        task = next((task for task in tasks if task.name == name), None)
+        return task if task is not None and self.shown(task) == shown else None
+
     def next_open(self, after: Task | None = None) -> Task | None:
         """The first that is not done and can be read: after this one, or before it where there is none."""
         at = self.tasks.index(after) + 1 if after in self.tasks else 0

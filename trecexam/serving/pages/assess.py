@@ -73,8 +73,9 @@ def _desk(request: Request) -> Desk:
     return Desk(folder, view_of(request), user.name, request.app.state.pooled)
 
 
-def _named(desk: Desk, name: str) -> Task:
-    task = desk.named(name)
+def _named(desk: Desk, name: str, shown: str = "") -> Task:
+    """The task of that name; with `shown`, of a form, also one that a colleague judged since."""
+    task = desk.named(name) or (desk.shown_earlier(name, shown) if shown else None)
     if task is None or not desk.text_of(task):
         raise NotFoundError("This passage is not among yours any more.")
     return task
@@ -112,7 +113,7 @@ def _guidelines(desk: Desk) -> str:
 def _judged(request: Request, desk: Desk) -> Response:
     """Takes what a form says of a passage; where she said something else meanwhile, shows both."""
     form = form_of(request)
-    task = _named(desk, form.get("passage", ""))
+    task = _named(desk, form.get("passage", ""), form.get("shown", ""))
     own, here = desk.said(task), urls.assess_passage(task.name)
     if form.get("shown") != desk.shown(task):
         # Questions have numbers in the form: the same number may be another question by now.
