@@ -11,7 +11,6 @@ from typing import Any
 
 from trecexam.serving.urls import name_of, segment
 
-
 _WORD = re.compile(r"[^\s,;()\[\]\"'“”]+")
 
 
