@@ -104,6 +104,7 @@ def test_a_blind_copy_names_no_run_no_person_and_no_file_anywhere(track: Path, t
     ("make", "reason"),
     [
         (lambda folder: folder.write_text("mine"), "is no folder"),
+        (lambda folder: (folder.mkdir(), (folder / MARKER).write_text('"mine"')), "no copy of a page"),
         (lambda folder: (folder.mkdir(), (folder / "mine.txt").write_text("mine")), "no copy of a page"),
     ],
 )
@@ -145,6 +146,9 @@ def test_the_command_writes_it_and_serves_nothing(
     assert run(["serve", str(track), "--blind"]) == 2
     assert "give --export DIR too" in capsys.readouterr().err
     assert run(["serve", str(tmp_path / "none"), "--export", str(folder)]) != 0
+    (tmp_path / "file").write_text("mine")
+    assert run(["serve", str(track), "--export", str(tmp_path / "file" / "site")]) != 0
+    assert "Traceback" not in capsys.readouterr().err
     assert (folder / "index.html").is_file()
 
 

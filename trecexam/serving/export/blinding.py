@@ -6,10 +6,12 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from trecexam.serving.urls import name_of, segment
+
+_WORD = re.compile(r"[^\s,;()\[\]\"'“”]+")
 
 
 class Names:
@@ -49,11 +51,15 @@ class NeutralNames(Names):
         people: Mapping[str, str],
         files: Mapping[str, str],
         passage: Callable[[str], str],
-        doc_ids: Iterable[str],
+        doc_ids: Collection[str],
     ) -> None:
         self._runs = runs
         self._passage = passage
         self._alone = {**{doc_id: passage(doc_id) for doc_id in doc_ids}, **files, **people, **runs}
+        # Found as words, since a pattern of all ids would take long.
+        self._ids = {
+            doc_id: self._alone[doc_id] for doc_id in doc_ids if not re.fullmatch(r"\d{0,2}", doc_id)
+        }
         named = {**files, **people, **runs}
         inside = [name for name in named if not re.fullmatch(r"\d{0,2}", name)]
         # A passage's id that has a run's name in it is longer, and comes first.
@@ -66,12 +72,13 @@ class NeutralNames(Names):
         return self.in_text(text) if name is None else name
 
     def in_text(self, text: str) -> str:
-        if not self._inside or not text.strip():
+        if not text.strip():
             return text
         head, comma, rest = text.partition(", query ")
         if comma and head in self._alone:
             return self._alone[head] + comma + self.in_text(rest)
-        return self._inside.sub(lambda match: self._alone[match[0]], text)
+        text = _WORD.sub(lambda match: self._ids.get(match[0], match[0]), text)
+        return self._inside.sub(lambda match: self._alone[match[0]], text) if self._inside else text
 
     def in_address(self, address: str) -> str:
         def neutral(match: re.Match[str]) -> str:

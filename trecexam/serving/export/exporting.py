@@ -59,8 +59,11 @@ def export(
             raise TrecexamError(live.trouble)
         app = create_app(live)
         names = _neutral(TrackFolder.open(root), live.view) if blind else Names()
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            made = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        except OSError as error:
+            raise TrecexamError(f"cannot be written: {error.strerror or error}", path=folder) from error
         try:
             made.chmod(0o755)
             # In a thread, as the caller's may run a loop of its own: a notebook's does.
@@ -131,8 +134,16 @@ def _neutral(folder: TrackFolder, view: View) -> Names:
 def _refuse_others(folder: Path) -> None:
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise TrecexamError("is no folder: name another for the copy", path=folder)
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / MARKER).is_file():
+    if folder.is_dir() and any(folder.iterdir()) and not _is_copy(folder):
         raise TrecexamError("has files that are no copy of a page: name another folder", path=folder)
+
+
+def _is_copy(folder: Path) -> bool:
+    try:
+        marker = json.loads((folder / MARKER).read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(marker, dict) and marker.keys() == {"track", "blind", "files"}
 
 
 def _put(made: Path, folder: Path) -> None:
