@@ -92,7 +92,7 @@ ADDRESSES = [
 ]
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1280, "light"), (1280, "dark")])
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1280, "light"), (390, "dark")])
 def test_every_page_fits_can_be_read_and_runs_nothing_of_others(
     odd: Served, browser: Browser, width: int, scheme: Literal["light", "dark"]
 ) -> None:

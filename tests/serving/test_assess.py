@@ -481,6 +481,9 @@ def test_organizers_see_how_far_assessors_are_and_adjudicate_where_they_differ(
     )
     assert rows[:2] == [("ada", "1", "2"), ("bob", "1", "0")]
     page = orla.get("/campaign/agreement").text
+    for link in re.findall(r'href="([^"]+table=[^"]+)"', orla.get("/campaign").text + page):
+        table = orla.get(link.replace("&amp;", "&"))
+        assert len(table.json() if "json" in link else table.text.splitlines()[1:]) > 0
     assert "<bdi>ada</bdi>: <strong>to the point</strong>" in page
     assert "<bdi>bob</bdi>: <strong>off topic</strong>" in page
     assert "1 of 1 wait" in page

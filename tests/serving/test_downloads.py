@@ -72,3 +72,14 @@ def test_a_format_that_there_is_not_is_the_page(reading: TestClient) -> None:
     assert "<h1" in reading.get("/?format=xlsx").text
     # A page without a table is the page, too.
     assert "<h1" in reading.get(urls.passage("q1", "q1-d00") + "?format=csv").text
+
+
+def test_tables_that_are_whole_on_a_page_are_files_too(reading: TestClient) -> None:
+    html = reading.get("/work").text
+    links = re.findall(r'href="([^"]+format=(?:csv|json)[^"]*)"', html)
+    as_csv, as_json = (reading.get(link.replace("&amp;", "&")) for link in links)
+    assert as_csv.headers["content-disposition"] == 'attachment; filename="outcomes.csv"'
+    rows = list(csv.DictReader(io.StringIO(as_csv.text)))
+    assert [row["cells"] for row in rows] == [record["cells"] for record in as_json.json()]
+    assert sum(int(row["number"]) for row in rows) > 0
+    assert reading.get("/work?table=none&format=csv").headers["content-type"].startswith("text/html")

@@ -33,9 +33,12 @@ def track(tmp_path_factory: pytest.TempPathFactory) -> Path:
         file.write(f'{{"docid": "{own}", "text": "Some text of a system."}}\n')
     write_run(root / "runs" / "input-webis.run", {q: [own, *docs[q]] for q in docs}, SYSTEM)
     write_run(root / "runs" / "odd.run", docs, ODD)
+    write_run(root / "runs" / "short.run", docs, "42")
     with trecexam.open_track(root, grader=HashGrader()) as opened:
         opened.update()
         opened.override("q1", "q1-d00", 3, item="q1/0", who="Zoe Quux", why="says Zoe Quux")
+        opened.override("q1", "q1-d01", 2, item="q1/0", who="Una Vert", why="first")
+        opened.override("q1", "q1-d01", 4, item="q1/0", who="Zoe Quux", why="Una Vert is wrong")
         opened.update()
     return root
 
@@ -70,7 +73,7 @@ def test_it_shows_what_the_page_shows(copy: Path) -> None:
     assert SYSTEM in board
     assert "&lt;b&gt;&amp;a%2F#?" in board
     assert "Zoe Quux" in (copy / "query" / "q1" / "passage" / "q1-d00.html").read_text()
-    assert (copy / "index.csv").read_text().count("\n") == 6
+    assert (copy / "index.csv").read_text().count("\n") == 7
 
 
 def test_a_second_copy_is_the_same_to_the_byte_and_takes_the_place_of_the_first(
@@ -86,9 +89,20 @@ def test_a_blind_copy_names_no_run_no_person_and_no_file_anywhere(track: Path, t
     export(track, tmp_path / "blind", blind=True)
     files = contents(tmp_path / "blind")
     whole = b"\n".join([*files.values(), *(name.encode() for name in files)]).decode()
-    for name in (SYSTEM, "webis", "gpt-4o", "Zoe", "Quux", "odd.run", "input-webis", "&lt;b&gt;", "q1-d0"):
+    for name in (
+        SYSTEM,
+        "webis",
+        "gpt-4o",
+        "Zoe",
+        "Quux",
+        "Vert",
+        "odd.run",
+        "input-webis",
+        "&lt;b&gt;",
+        "q1-d0",
+    ):
         assert name not in whole, name
-    assert not re.search(r"run\d", whole)
+    assert not re.search(r"run\d|<title>42", whole)
     board = files["index.html"].decode()
     assert len(set(re.findall(r"run \d", board))) == len(list((track / "runs").iterdir()))
     # All links lead somewhere here as well.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from trecexam.serving.users import Role
 
 
-@click.command(epilog="Example: trecexam serve mytrack --open")
+@click.command(epilog="Example: trecexam serve mytrack --open; trecexam serve mytrack --export copy --blind")
 @track_argument
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
 @click.option(

@@ -6,12 +6,13 @@ import csv
 import io
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from starlette.responses import Response
 
-from trecexam.serving.listing import Address, ListedRows
+from trecexam.serving.listing import Address, ListedRows, listed
+from trecexam.tables.table import Table
 
 #: What a table can be had as, with its media type.
 FORMATS = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
@@ -42,6 +43,16 @@ def as_file(address: Address, rows: ListedRows[Any], name: str) -> Response | No
         media_type=FORMATS[file_format],
         headers={"content-disposition": f'attachment; filename="{name}.{file_format}"'},
     )
+
+
+def table_file(address: Address, tables: Mapping[str, Table]) -> Response | None:
+    """The one of a page's tables that the address names, as a file; None where it asks for none."""
+    name = address.get("table", *tables)
+    if not name:
+        return None
+    header, rows = tables[name].header, tables[name].rows
+    columns = {column: (lambda row, place=place: row[place]) for place, column in enumerate(header)}
+    return as_file(address, listed(rows, address, columns=columns), name)
 
 
 def named_columns(

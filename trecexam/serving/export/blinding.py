@@ -74,9 +74,11 @@ class NeutralNames(Names):
     def in_text(self, text: str) -> str:
         if not text.strip():
             return text
-        head, comma, rest = text.partition(", query ")
-        if comma and head in self._alone:
-            return self._alone[head] + comma + self.in_text(rest)
+        # As in titles of pages.
+        for between in (", query ", " · "):
+            head, comma, rest = text.partition(between)
+            if comma and head in self._alone:
+                return self._alone[head] + comma + self.in_text(rest)
         text = _WORD.sub(lambda match: self._ids.get(match[0], match[0]), text)
         return self._inside.sub(lambda match: self._alone[match[0]], text) if self._inside else text
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from starlette.types import ASGIApp
 
+from converters.overrides import read_overrides
 from trecexam.errors import TrecexamError
 from trecexam.serving.app import create_app
 from trecexam.serving.assessing import name_of, secret_of
@@ -120,7 +121,13 @@ def _neutral(folder: TrackFolder, view: View) -> Names:
         return {name: f"{kind} {number:0{width}}" for number, name in enumerate(ordered, 1)}
 
     states = [state for state in map(view.query, view.heads) if state is not None]
-    people = [rating.who for state in states for rating in state.human.values()]
+    # Also who was overruled: others may name them.
+    people = {
+        rating.who
+        for path in (folder.overrides(), folder.judgments())
+        if path.is_file()
+        for _, rating in read_overrides(path, lambda _: None)
+    }
     doc_ids = {doc_id for state in states for doc_id in state.doc_ids}
     return NeutralNames(
         numbered("run", [*view.runs]),

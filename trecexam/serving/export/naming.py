@@ -13,7 +13,7 @@ _PAGES = re.compile(
     r"|/run/[^/]+|/run/[^/]+/query/[^/]+|/query/[^/]+|/query/[^/]+/(?:passage|item)/[^/]+"
 )
 #: Fields of addresses that make another page; others only order or filter it.
-_KEPT = ("show", "page", "format")
+_KEPT = ("show", "table", "page", "format")
 #: Characters of a name in a path up to which it stands in full: file systems take 255.
 _LONGEST = 120
 

@@ -18,6 +18,7 @@ from trecexam.features.judging.progress import judging_progress
 from trecexam.features.override.overriding import seen_token, take
 from trecexam.serving import urls
 from trecexam.serving.assessing import Choice, choices_of, guidelines, text_of
+from trecexam.serving.downloads import table_file
 from trecexam.serving.listing import Address, listed
 from trecexam.serving.pages.people import WITHDRAWN, rating_of
 from trecexam.serving.people import standing, with_people
@@ -72,6 +73,11 @@ def campaign(request: Request) -> Response:
     folder = TrackFolder.open(live.root)
     view_of(request)
     progress = None if read_plan(folder) is None else live.call(judging_progress)
+    if progress is not None:
+        tables = {"assessors": progress.table(), "topics": progress.table(topics=True)}
+        file = table_file(Address.of(request), tables)
+        if file is not None:
+            return file
     trouble = ""
     try:
         guidelines(folder)
@@ -85,6 +91,10 @@ def agreement(request: Request) -> Response:
     live, view, address = live_of(request), view_of(request), Address.of(request)
     folder = TrackFolder.open(live.root)
     agreed = live.call(assessor_agreement)
+    tables = {"agreement": agreed.table(), "disagreements": agreed.disagreement_table()}
+    file = table_file(address, tables)
+    if file is not None:
+        return file
     lines = [line for row in agreed.disagreements if (line := _line(folder, view, row)) is not None]
     shown = lines if address.get("which") == "all" else [line for line in lines if not line.is_decided]
     return render(

@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING
 
 from starlette.routing import Route
 
+from trecexam.serving.downloads import table_file
+from trecexam.serving.listing import Address
 from trecexam.serving.rendering import live_of, render, view_of
+from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -30,6 +33,9 @@ def work(request: Request) -> Response:
         "not graded yet": counts.missing,
         "without a text": counts.no_text_cells,
     }
+    file = table_file(Address.of(request), {"outcomes": Table(("cells", "number"), tuple(outcomes.items()))})
+    if file is not None:
+        return file
     return render(
         request,
         "work.html",
