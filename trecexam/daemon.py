@@ -19,6 +19,7 @@ from trecexam.outputs.updates import Update
 from trecexam.track import TrackFolder, refuse_code, settings_caution
 from trecexam.watching.events import Hints, watching
 from trecexam.watching.settle import Settler
+from trecexam.watching.wake import Wake
 
 #: Seconds until an update that failed is tried again though nothing changed (a full disk may be mended).
 RETRY = 60.0
@@ -64,7 +65,7 @@ class Daemon:
         self.look_ended = look_ended or (lambda reason: None)
         self.updates = 0
         self._stop = threading.Event()
-        self._wake = threading.Event()
+        self._wake = Wake()
         self._loader: TrackLoader | None = None
         self._config_stamp: object = None
         self._settler: Settler | None = None

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trecexam.watching.wake import Wake
+
 if TYPE_CHECKING:
     from watchdog.observers.api import BaseObserver
 
@@ -24,7 +26,7 @@ NETWORK_FILE_SYSTEMS = frozenset(
 class Hints:
     """Collects paths that were closed or moved in, and wakes whoever waits. Safe between threads."""
 
-    def __init__(self, wake: threading.Event) -> None:
+    def __init__(self, wake: Wake | threading.Event) -> None:
         self._wake = wake
         self._lock = threading.Lock()
         self._paths: set[Path] = set()

@@ -1,0 +1,39 @@
+"""What wakes a thread that waits."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+
+from trecexam.watching.wake import Wake
+
+
+def test_a_signal_that_comes_at_any_moment_wakes_and_never_hangs() -> None:
+    wake, calls = Wake(), []
+    before = signal.signal(signal.SIGALRM, lambda *_: (calls.append(1), wake.set()))
+    # So often that some come while it is being cleared, or begins to wait.
+    signal.setitimer(signal.ITIMER_REAL, 0.0003, 0.0003)
+    try:
+        end = time.monotonic() + 1
+        while time.monotonic() < end:
+            wake.clear()
+            wake.wait(0.001)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert len(calls) > 100
+
+
+def test_what_was_set_before_is_not_waited_for_and_what_was_cleared_is() -> None:
+    wake = Wake()
+    wake.set()
+    wake.wait(60)
+    wake.set()
+    wake.clear()
+    began = time.monotonic()
+    wake.wait(0.05)
+    wake.wait(-1)
+    assert time.monotonic() - began >= 0.04
+    threading.Timer(0.05, wake.set).start()
+    wake.wait(60)
