@@ -36,8 +36,8 @@ export OMP_NUM_THREADS=1
 # Each of some hundred processes would compile the program anew, and pytest all tests.
 unset PYTHONDONTWRITEBYTECODE
 status=0
-# Twice as many processes as cores, for they wait for daemons, browsers and clusters half of the time.
-.venv/bin/python -m pytest --numprocesses 4 --dist loadscope --no-loadscope-reorder || status=$?
+# Three processes on two cores, for they wait for daemons, browsers and clusters.
+.venv/bin/python -m pytest --numprocesses 3 --dist loadscope --no-loadscope-reorder || status=$?
 wait "$mypy" || { status=$? && cat "$types"; }
 rm "$types"
 exit "$status"
