@@ -20,7 +20,7 @@ STEP = 8
 #: text that comes alone takes a whole batch.
 BATCH_TOKENS = 256
 #: Raised where the same libraries and settings give vectors other bits: kept ones are not mixed in.
-COMPUTATION = 2
+COMPUTATION = 3
 #: Texts that are tokenised at once.
 TOKENISED = 512
 
