@@ -32,8 +32,8 @@ class FixedShapes:
 
     A text of n tokens is padded to the next multiple of `STEP` above n, so that attention always has a mask;
     only a text as long as the model reads has none, and comes with its like. A batch has
-    `BATCH_TOKENS` // length rows (on a GPU `GPU_BATCH_TOKENS`); where texts are fewer, they are repeated. Pooling and what follows is
-    computed in float32.
+    `BATCH_TOKENS` // length rows (on a GPU `GPU_BATCH_TOKENS`); where texts are fewer, they are repeated.
+    Pooling and what follows is computed in float32.
     """
 
     def __init__(self, model: Any) -> None:
