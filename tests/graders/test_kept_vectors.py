@@ -145,3 +145,19 @@ def test_a_new_question_embeds_itself_alone_and_answers_hang_on_nothing_kept(pat
     assert answers.items() <= more.items()
     with no_kept_vectors():
         assert graded(path, ["one"]) == (first, answers)
+
+
+def test_what_kept_vectors_were_made_on_is_known_though_no_model_is_loaded(path: Path) -> None:
+    folder = offline_folder()
+    if folder is None:
+        pytest.skip("the extra `offline` is not installed")
+    cell = Cell("q", "", "d", "a text", Item("q", "q/1", "a question"))
+    environments = []
+    for _ in range(2):
+        grader = EmbeddingGrader(folder, device="cpu", dtype="bfloat16", vectors_path=path)
+        assert [answer.status for batch in grader.grade([cell]) for _, answer in batch] == ["ok"]
+        environments.append(grader.environment)
+    assert "_model" not in vars(grader)
+    assert environments[0] == environments[1]
+    assert environments[0] is not None
+    assert (environments[0]["device"], environments[0]["dtype"]) == ("cpu", "bfloat16")

@@ -20,8 +20,8 @@ from trecexam.config.language_models import LanguageModelSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Factory
 from trecexam.graders.cut_points import CUT_POINTS, SOFT_CUTS, SoftCuts, probabilities, rating
-from trecexam.graders.environment import environment_of
-from trecexam.graders.fixed_shapes import FixedShapes
+from trecexam.graders.environment import environment_of, environment_on
+from trecexam.graders.fixed_shapes import COMPUTATION, FixedShapes
 from trecexam.graders.kept_vectors import KeptVectors
 from trecexam.graders.weights import (
     HOW_TO_GET,
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 #: Item embeddings kept between batches: 20,000 x 384 float32 is 30 MB.
 KEPT_ITEMS = 20_000
 #: Passages that are read ahead and sorted by their length.
-READ_AHEAD = 512
+READ_AHEAD = 2048
 #: Passages whose cells are stored together.
-STORED = 128
+STORED = 256
 
 
 class EmbeddingGrader:
@@ -95,9 +95,16 @@ class EmbeddingGrader:
 
     @property
     def environment(self) -> Mapping[str, str] | None:
-        """What the model runs on; None before it is loaded."""
+        """What the model runs on, or would: where all vectors were kept, they were made on the same."""
         loaded = self.__dict__.get("_model")
-        return None if loaded is None else environment_of(loaded, reproducible=self.reproducible)
+        if loaded is not None:
+            return environment_of(loaded, reproducible=self.reproducible)
+        _check_installed()
+        import torch
+        from sentence_transformers.util import get_device_name
+
+        device = torch.device(self.device or get_device_name())
+        return environment_on(device, self.dtype, reproducible=self.reproducible)
 
     @property
     def model_and_prompt(self) -> tuple[str, str]:
@@ -168,7 +175,12 @@ class EmbeddingGrader:
     def _kept(self) -> KeptVectors | None:
         if self._vectors_path is None:
             return None
-        how = {"dtype": self.dtype, "reproducible": self.reproducible, **_machine(self.device)}
+        how = {
+            "dtype": self.dtype,
+            "reproducible": self.reproducible,
+            "computation": COMPUTATION,
+            **_machine(self.device),
+        }
         weights = {"weights": weights_digest(self.folder), "config": config_digest(self.folder)}
         return KeptVectors(self._vectors_path, {**weights, **how})
 
@@ -178,7 +190,7 @@ class EmbeddingGrader:
 
     @cached_property
     def _model(self) -> Any:
-        return load_model(self.folder, self.device, None if self.dtype == "float32" else self.dtype)
+        return load_model(self.folder, self.device, self.dtype)
 
 
 def _probabilities(answers: Sequence[str], cuts: SoftCuts) -> NDArray[np.float64]:

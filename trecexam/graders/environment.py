@@ -12,21 +12,27 @@ if TYPE_CHECKING:
 
 
 def environment_of(model: torch.nn.Module, *, reproducible: bool) -> dict[str, str]:
+    """As `environment_on`, of a model as it is loaded: where its first weights lie, it runs."""
+    weights = next(model.parameters())
+    dtype = str(weights.dtype).removeprefix("torch.")
+    return environment_on(weights.device, dtype, reproducible=reproducible)
+
+
+def environment_on(device: torch.device, dtype: str, *, reproducible: bool) -> dict[str, str]:
     """`device` (cpu, cuda ...), `processor` (its name), `dtype`, `torch`, `transformers`, `reproducible`.
 
     Args:
-        model: as it is loaded; where its first weights lie, it runs.
+        dtype: as torch names it.
         reproducible: the setting of that name.
     """
     import torch
     import transformers
 
-    weights = next(model.parameters())
-    kind = weights.device.type
+    on_cuda = device.type == "cuda"
     return {
-        "device": kind,
-        "processor": torch.cuda.get_device_name(weights.device) if kind == "cuda" else _processor(),
-        "dtype": str(weights.dtype).removeprefix("torch."),
+        "device": device.type,
+        "processor": torch.cuda.get_device_name(device) if on_cuda else _processor(),
+        "dtype": dtype,
         "torch": str(torch.__version__),
         "transformers": transformers.__version__,
         "reproducible": str(reproducible).lower(),

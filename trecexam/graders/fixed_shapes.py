@@ -19,6 +19,8 @@ STEP = 8
 #: Tokens of a batch, padding counted. Larger ones are hardly faster on a CPU (see CONTRIBUTING.md), and a
 #: text that comes alone takes a whole batch.
 BATCH_TOKENS = 256
+#: Raised where the same libraries and settings give vectors other bits: kept ones are not mixed in.
+COMPUTATION = 2
 #: Texts that are tokenised at once.
 TOKENISED = 512
 
@@ -39,6 +41,9 @@ class FixedShapes:
             model: a `SentenceTransformer`. One that pads no texts, or at the left, or puts a prompt before
                 each, encodes every text alone, which is slower.
         """
+        import torch
+
+        from trecexam.graders.cpu_attention import use_cpu_attention
         from trecexam.graders.packed_linear import pack
 
         self._model = model.eval()
@@ -48,7 +53,8 @@ class FixedShapes:
             return
         for module in self._last:
             module.float()
-        pack(self._language_model)
+        use_cpu_attention(self._language_model)
+        pack(self._language_model, (torch.float32, torch.bfloat16))
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors, shape (len(texts), dimension); texts past the model's length are cut at their end."""

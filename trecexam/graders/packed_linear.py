@@ -1,12 +1,13 @@
-"""float32 matrix products on a CPU by oneDNN, with weights that are laid out once.
+"""Matrix products on a CPU by oneDNN, with weights that are laid out once.
 
-torch gives them to MKL, which takes 2.3 times as long on an AMD EPYC (CONTRIBUTING.md). The operators are
-those that torch.compile uses; where a torch has none, products are as they were.
+In float32 torch gives them to MKL, which takes 2.3 times as long on an AMD EPYC; in bfloat16 it lays
+weights out anew for each product (CONTRIBUTING.md). The operators are those that torch.compile uses; where a
+torch or a processor has none, products are as they were.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import torch
 from torch.nn import functional
@@ -17,11 +18,19 @@ ROWS = 256
 Linear = Callable[[torch.Tensor], torch.Tensor]
 
 
-def linear(weight: torch.Tensor, bias: torch.Tensor | None = None) -> Linear:
-    """x -> x weight^T + bias, as fast as there is a way."""
+def linear(
+    weight: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    dtypes: Collection[torch.dtype] = (torch.float32,),
+) -> Linear:
+    """x -> x weight^T + bias, as fast as there is a way.
+
+    Args:
+        dtypes: of weights that are laid out.
+    """
     weight = weight.detach()
     packed = None
-    if weight.dtype == torch.float32 and weight.device.type == "cpu":
+    if weight.dtype in dtypes and weight.device.type == "cpu":
         try:
             packed = torch.ops.mkldnn._reorder_linear_weight(weight, ROWS)
             torch.ops.mkldnn._linear_pointwise(weight[:1], packed, bias, "none", [], "")
@@ -43,17 +52,21 @@ class PackedLinear(torch.nn.Module):
     def __init__(self, layer: torch.nn.Linear) -> None:
         super().__init__()
         self.in_features, self.out_features = layer.in_features, layer.out_features
-        self._linear = linear(layer.weight, layer.bias)
+        self._linear = linear(layer.weight, layer.bias, (layer.weight.dtype,))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """As the layer."""
         return self._linear(x)
 
 
-def pack(module: torch.nn.Module) -> None:
-    """Replaces the float32 linear layers in a module on a CPU."""
+def pack(module: torch.nn.Module, dtypes: Collection[torch.dtype] = (torch.float32,)) -> None:
+    """Replaces the linear layers in a module on a CPU.
+
+    Args:
+        dtypes: of the layers that are replaced.
+    """
     for name, child in module.named_children():
         if type(child) is not torch.nn.Linear:
-            pack(child)
-        elif child.weight.dtype == torch.float32 and child.weight.device.type == "cpu":
+            pack(child, dtypes)
+        elif child.weight.dtype in dtypes and child.weight.device.type == "cpu":
             setattr(module, name, PackedLinear(child))
