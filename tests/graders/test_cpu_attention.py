@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -9,6 +11,7 @@ pytest.importorskip("transformers")
 
 from transformers import BertConfig, BertModel, GPT2Config, GPT2Model  # noqa: E402
 
+from trecexam.graders import cpu_attention  # noqa: E402
 from trecexam.graders.cpu_attention import NAME, attention, use_cpu_attention  # noqa: E402
 
 # A processor for which torch has no fast products keeps torch's attention.
@@ -38,6 +41,20 @@ def test_it_is_the_softmax_of_masked_products(heads: int) -> None:
     other = value.clone()
     other[1, :, 3:] = 100.0
     assert torch.equal(made, attention(torch.nn.Module(), query, key, other, mask, scaling=0.3)[0])
+
+
+@pytest.mark.parametrize("at_once", [1, 25, 60, 75, 150])
+def test_in_whatever_parts_it_is_computed_the_sums_are_the_same(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query, key, value = tensors(3, 5, 3, 4)
+    mask = torch.randn(1, 3, 5, 5, generator=torch.Generator().manual_seed(2)).bfloat16()
+    whole, _ = attention(torch.nn.Module(), query, key, value, mask)
+    monkeypatch.setattr(cpu_attention, "AT_ONCE", at_once)
+    monkeypatch.setattr(cpu_attention, "_local", threading.local())
+    with torch.inference_mode():
+        attention(torch.nn.Module(), query, key, value, mask)
+    assert torch.equal(attention(torch.nn.Module(), query, key, value, mask)[0], whole)
 
 
 def test_without_a_mask_or_with_fewer_keys_it_is_torchs() -> None:

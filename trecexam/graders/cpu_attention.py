@@ -1,7 +1,9 @@
-"""Attention in bfloat16 on a CPU: of some 80 tokens torch's own takes twice as long (CONTRIBUTING.md)."""
+"""Attention in bfloat16 on a CPU: torch's own takes twice as long (CONTRIBUTING.md)."""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -11,6 +13,9 @@ from transformers.masking_utils import AttentionMaskInterface, eager_mask
 
 #: What it is called among the implementations of transformers.
 NAME = "trecexam_cpu"
+#: Weights that are computed at once; more do not lie in a core's cache.
+AT_ONCE = 2**19
+_local = threading.local()
 
 
 def attention(
@@ -27,7 +32,7 @@ def attention(
 
     Args:
         query, key, value: shape (texts, heads, tokens, head's dimension).
-        attention_mask: what is added to the products, shape (texts, 1 or heads, tokens, tokens), or None.
+        attention_mask: what is added to products, shape (1 or texts, 1 or heads, tokens, tokens), or None.
 
     Returns:
         Shape (texts, tokens, heads, head's dimension), and no weights.
@@ -37,15 +42,42 @@ def attention(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **options
         )
     texts, heads, tokens, size = query.shape
-    rows = (texts * heads, tokens, size)
-    products = torch.bmm(query.reshape(rows), key.reshape(rows).transpose(1, 2))
-    masked = torch.add(
-        attention_mask, products.view(texts, heads, tokens, tokens), alpha=scaling or size**-0.5
-    )
-    # In bfloat16 the softmax takes twice as long.
-    weights = torch.softmax(masked, dim=-1, dtype=torch.float32).to(value.dtype)
-    sums = torch.bmm(weights.view(products.shape), value.reshape(rows))
-    return sums.view(query.shape).transpose(1, 2).contiguous(), None
+    query, key, value = query.contiguous(), key.contiguous(), value.contiguous()
+    mask = attention_mask.expand(texts, heads, tokens, tokens)
+    sums = torch.empty_like(value)
+    for part in _parts(texts, heads, tokens):
+        rows = query[part].shape[:2].numel(), tokens, size
+        weights = _scratch("weights", query.dtype, (rows[0], tokens, tokens))
+        exact = _scratch("exact", torch.float32, (rows[0], tokens, tokens))
+        torch.bmm(query[part].view(rows), key[part].view(rows).transpose(1, 2), out=weights)
+        masked = weights.view(mask[part].shape)
+        torch.add(mask[part], masked, alpha=scaling or size**-0.5, out=masked)
+        # In bfloat16 it takes twice as long.
+        torch.softmax(weights, dim=-1, dtype=torch.float32, out=exact)
+        weights.copy_(exact)
+        torch.bmm(weights, value[part].view(rows), out=sums[part].view(rows))
+    return sums.transpose(1, 2).contiguous(), None
+
+
+def _parts(texts: int, heads: int, tokens: int) -> Iterator[tuple[slice, slice]]:
+    """Some texts with all their heads, or some heads of a text: what is computed at once."""
+    n_texts = max(1, AT_ONCE // (heads * tokens**2))
+    n_heads = min(heads, max(1, AT_ONCE // tokens**2))
+    for text in range(0, texts, n_texts):
+        for head in range(0, heads, n_heads):
+            yield slice(text, text + n_texts), slice(head, head + n_heads)
+
+
+def _scratch(name: str, dtype: torch.dtype, shape: tuple[int, ...]) -> torch.Tensor:
+    """Memory of this thread that is used again: new pages would cost more than what is computed."""
+    number = torch.Size(shape).numel()
+    memory: torch.Tensor | None = getattr(_local, name, None)
+    if memory is None or memory.numel() < number or memory.dtype != dtype:
+        # What is made in inference mode cannot be written to outside of it.
+        with torch.inference_mode(False):
+            memory = torch.empty(number, dtype=dtype)
+        setattr(_local, name, memory)
+    return memory[:number].view(shape)
 
 
 def use_cpu_attention(module: torch.nn.Module) -> None:

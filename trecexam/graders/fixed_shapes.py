@@ -19,8 +19,10 @@ STEP = 8
 #: Tokens of a batch, padding counted. Larger ones are hardly faster on a CPU (see CONTRIBUTING.md), and a
 #: text that comes alone takes a whole batch.
 BATCH_TOKENS = 256
+#: The same elsewhere, where each step of a batch has to be started: not measured yet.
+GPU_BATCH_TOKENS = 4096
 #: Raised where the same libraries and settings give vectors other bits: kept ones are not mixed in.
-COMPUTATION = 2
+COMPUTATION = 3
 #: Texts that are tokenised at once.
 TOKENISED = 512
 
@@ -30,8 +32,8 @@ class FixedShapes:
 
     A text of n tokens is padded to the next multiple of `STEP` above n, so that attention always has a mask;
     only a text as long as the model reads has none, and comes with its like. A batch has
-    `BATCH_TOKENS` // length rows; where texts are fewer, they are repeated. Pooling and what follows is
-    computed in float32.
+    `BATCH_TOKENS` // length rows (on a GPU `GPU_BATCH_TOKENS`); where texts are fewer, they are repeated.
+    Pooling and what follows is computed in float32.
     """
 
     def __init__(self, model: Any) -> None:
@@ -87,8 +89,9 @@ class FixedShapes:
         for row, length in enumerate(lengths):
             rows_of.setdefault(_shape(length, self._model.max_seq_length), []).append(row)
         vectors: list[NDArray[np.float32] | None] = [None] * len(texts)
+        batch_tokens = BATCH_TOKENS if self._model.device.type == "cpu" else GPU_BATCH_TOKENS
         for (length, _), rows in rows_of.items():
-            size = max(1, BATCH_TOKENS // length)
+            size = max(1, batch_tokens // length)
             for start in range(0, len(rows), size):
                 batch = rows[start : start + size]
                 filled = (batch * size)[:size]

@@ -40,7 +40,7 @@ def with_peoples_labels(track: LoadedTrack, official: Official | None) -> tuple[
     own_best = track.config.judging.best
     scale = {label for labels in judged.values() for label in labels.values()}
     scale |= set() if own_best is None else set(range(own_best + 1))
-    said = {
+    labels = {
         (query_id, doc_id): label_of_rating(
             rating, best, scores.min_rating, sorted(scale), scores.min_relevant
         )
@@ -50,8 +50,8 @@ def with_peoples_labels(track: LoadedTrack, official: Official | None) -> tuple[
         for doc_id, rating in human.passages.items()
     }
     for query_id, human in track.judgments.queries.items():
-        said.update({(query_id, doc_id): label for doc_id, label in human.passages.items()})
-    rows = [Qrel(*key, label) for key, label in said.items() if key[1] not in judged.get(key[0], ())]
+        labels.update({(query_id, doc_id): label for doc_id, label in human.passages.items()})
+    rows = [Qrel(*key, label) for key, label in labels.items() if key[1] not in judged.get(key[0], ())]
     if official is None:
         source = "judgments.tsv" if track.judgments.queries else "overrides.tsv"
         return (Official(source, tuple(rows)), len(rows)) if rows else (None, 0)

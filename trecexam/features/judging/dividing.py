@@ -64,10 +64,10 @@ def divided(
     # What others did of a topic stays theirs.
     there = set(own)
     others = [row for row in old if row in done and not row.overlap and row not in there]
-    wanted = round(overlap * (len(own) + len(others)))
+    n_twice = round(overlap * (len(own) + len(others)))
     if budget is not None:
-        wanted = min(wanted, budget - len(own) - len(others))
-    twice = _overlap([*own, *others], assessors, wanted, seed, old, done)
+        n_twice = min(n_twice, budget - len(own) - len(others))
+    twice = _overlap([*own, *others], assessors, n_twice, seed, old, done)
     return _ordered(own, others, twice, assessors)
 
 
