@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,9 @@ import trecexam
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
 from trecexam.serving.export import exporting
-from trecexam.serving.export.exporting import MARKER, export
+from trecexam.serving.export.exporting import export
 from trecexam.serving.export.naming import canonical, file_of
+from trecexam.serving.export.placing import IN_WORK, MARKER, new_copy
 
 #: Runs whose names say which system it was, and one that a path and a page must not take amiss.
 SYSTEM, ODD = "webis_gpt-4o_top20", "../<b>&a%2F#?"
@@ -147,6 +149,36 @@ def test_what_breaks_off_leaves_the_earlier_copy(
     with pytest.raises(TrecexamError, match="cannot be written: No space left"):
         export(track, tmp_path / "site")
     assert contents(tmp_path / "site") == contents(copy)
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
+
+
+def test_what_a_killed_export_left_is_mended_by_the_next(track: Path, copy: Path, tmp_path: Path) -> None:
+    moved, unfinished = tmp_path / ".site-abcdefg1-old", tmp_path / ".site-abcdefg2"
+    others = [tmp_path / name for name in (".site-of-others", ".site-abcdefg3", ".sites-abcdefg4")]
+    export(track, moved)
+    for folder in (unfinished, *others[::2]):
+        folder.mkdir()
+        (folder / IN_WORK).touch()
+    others[1].mkdir()
+    (others[1] / "mine").touch()
+    with suppress(RuntimeError), new_copy(tmp_path / "site"):
+        assert contents(tmp_path / "site") == contents(copy)
+        assert not moved.exists()
+        assert not unfinished.exists()
+        raise RuntimeError("killed")
+    assert contents(tmp_path / "site") == contents(copy)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["site", *(o.name for o in others)])
+
+
+def test_an_export_leaves_alone_what_another_one_makes_at_the_same_time(
+    track: Path, copy: Path, tmp_path: Path
+) -> None:
+    with new_copy(tmp_path / "site") as made:
+        (made / "page.html").write_text("unfinished")
+        export(track, tmp_path / "site")
+        assert (made / "page.html").is_file()
+        (made / MARKER).write_bytes((tmp_path / "site" / MARKER).read_bytes())
+    assert sorted(contents(tmp_path / "site")) == sorted(["page.html", MARKER])
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
 
 

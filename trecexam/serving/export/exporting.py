@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hmac
 import json
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,12 +18,11 @@ from trecexam.serving.export.asking import ask
 from trecexam.serving.export.blinding import Names, NeutralNames
 from trecexam.serving.export.copying import Copier
 from trecexam.serving.export.naming import file_of
+from trecexam.serving.export.placing import MARKER, new_copy, refuse_others
 from trecexam.serving.live import LiveTrack
 from trecexam.serving.view import View
 from trecexam.track import TrackFolder
 
-#: In each copy, so that nothing else is ever replaced by one.
-MARKER = "trecexam-copy.json"
 #: Pages that name files and people in too many ways to be shown blind.
 _OPEN = ("/rejected", "/campaign", "/campaign/agreement")
 
@@ -53,7 +50,7 @@ def export(
     Raises:
         TrecexamError: the track cannot be read, or the folder has something else in it, or cannot be written.
     """
-    _refuse_others(folder)
+    refuse_others(folder)
     with LiveTrack(root, apart=False) as live:
         live.wait_for(lambda state: state.view is not None or bool(state.trouble))
         if live.view is None:
@@ -61,22 +58,14 @@ def export(
         app = create_app(live)
         names = _neutral(TrackFolder.open(root), live.view) if blind else Names()
         try:
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            made = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+            with new_copy(folder) as made:
+                # In a thread, as the caller's may run a loop of its own: a notebook's does.
+                with ThreadPoolExecutor(1) as thread:
+                    written = thread.submit(_write, app, made, names, blind, progress).result()
+                marker = {"track": "" if blind else live.view.name, "blind": blind, "files": written}
+                (made / MARKER).write_text(json.dumps(marker, indent=1) + "\n")
         except OSError as error:
             raise TrecexamError(f"cannot be written: {error.strerror or error}", path=folder) from error
-        try:
-            made.chmod(0o755)
-            # In a thread, as the caller's may run a loop of its own: a notebook's does.
-            with ThreadPoolExecutor(1) as thread:
-                written = thread.submit(_write, app, made, names, blind, progress).result()
-            marker = {"track": "" if blind else live.view.name, "blind": blind, "files": written}
-            (made / MARKER).write_text(json.dumps(marker, indent=1) + "\n")
-            _put(made, folder)
-        except OSError as error:
-            raise TrecexamError(f"cannot be written: {error.strerror or error}", path=folder) from error
-        finally:
-            shutil.rmtree(made, ignore_errors=True)
     return written
 
 
@@ -136,32 +125,3 @@ def _neutral(folder: TrackFolder, view: View) -> Names:
         lambda doc_id: f"passage {name_of(secret, '', doc_id)}",
         doc_ids,
     )
-
-
-def _refuse_others(folder: Path) -> None:
-    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise TrecexamError("is no folder: name another for the copy", path=folder)
-    if folder.is_dir() and any(folder.iterdir()) and not _is_copy(folder):
-        raise TrecexamError("has files that are no copy of a page: name another folder", path=folder)
-
-
-def _is_copy(folder: Path) -> bool:
-    try:
-        marker = json.loads((folder / MARKER).read_bytes())
-    except (OSError, ValueError):
-        return False
-    return isinstance(marker, dict) and marker.keys() == {"track", "blind", "files"}
-
-
-def _put(made: Path, folder: Path) -> None:
-    """Puts a finished folder in the place of an earlier one."""
-    old = made.with_name(made.name + "-old")
-    if folder.exists():
-        folder.rename(old)
-    try:
-        made.rename(folder)
-    except OSError:
-        if old.exists():
-            old.rename(folder)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
