@@ -423,3 +423,21 @@ def test_answers_without_ids_find_their_question_when_its_text_changes(tmp_path:
             bank.write_text(bank.read_text().replace("What of k1?", "What of frost?"))
             track.update()
             assert [line[1] for line in table(root)] == ["2"]
+
+
+def test_judgments_that_were_paid_for_are_not_asked_for_again_where_the_store_is_gone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(judging) as server:
+        root = make_track(tmp_path / "track", server.url)
+        write_lines(root / "runs" / "good.jsonl", [answer("k1", 5, 4), answer("k2", 4, 5)])
+        assert run(["watch", str(root), "--once"]) == 0
+        asked = len(server.bodies)
+        for path in (root / ".trecexam").glob("grades.sqlite*"):
+            path.unlink()
+        model = ["--model", "tiny", "--base-url", server.url, "--key-env", "TEST_KEY"]
+        for command in (["ragval", "judge", str(root)], ["ragval", "judge", str(root), *model]):
+            capsys.readouterr()
+            assert run(command) == 2
+            assert "cells that were graded once would be graded again" in capsys.readouterr().err
+        assert len(server.bodies) == asked
