@@ -40,7 +40,7 @@ def remember_pace(
     """Keeps a grading's pace where it was long enough; one that cannot be written is not kept."""
     if requests < FEWEST_REQUESTS or seconds < SHORTEST or not cells:
         return
-    pace = _Pace(requests=requests, cells=cells, seconds=round(seconds, 1), day=datetime.now(UTC).date())
+    pace = _Pace(requests=requests, cells=cells, seconds=round(seconds, 3), day=datetime.now(UTC).date())
     digest = identity_digest(identity).hex()
     # The order is that of the gradings.
     others = [(key, value) for key, value in recall(path).items() if key != digest]

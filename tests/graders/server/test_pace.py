@@ -17,6 +17,7 @@ from scripted_server import Scripted, serving
 import trecexam
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
+from trecexam.graders.base import Estimate
 from trecexam.line import grading, paces
 
 MakeTrack = Callable[..., Path]
@@ -181,3 +182,13 @@ def test_support_has_the_pace_of_its_own_grader(
         capsys.readouterr()
         assert run(["support", str(root), "--estimate"]) == 0
     assert len([*SAID.finditer(capsys.readouterr().err)]) == 1
+
+
+def test_where_each_request_is_about_a_list_of_items_the_pace_is_that_of_requests(tmp_path: Path) -> None:
+    path, identity = tmp_path / "paces.json", {"model": "tiny"}
+    paces.remember_pace(path, identity, requests=20, cells=200, seconds=50.0)
+    by_calls = paces.paced_time(path, identity, Estimate(30, calls=10))
+    by_cells = paces.paced_time(path, identity, Estimate(30))
+    assert by_calls is not None
+    assert by_cells is not None
+    assert (by_calls.seconds, by_cells.seconds) == (25.0, 7.5)
