@@ -32,6 +32,7 @@ PERMITTED = {
         "trecexam.graders.causal",
         "trecexam.graders.continuations",
         "trecexam.graders.fixed_shapes",
+        "trecexam.graders.language.local",
         "trecexam.graders.seq2seq",
     },
     "matplotlib": {"trecexam.outputs.plotting", "trecexam.tables.plots.canvas"},

@@ -98,10 +98,12 @@ def save_t5(
     varied: bool = True,
     tied: bool = False,
     further: str = "",
+    inner: int = 64,
 ) -> Path:
     """A T5 with two layers.
 
     Args:
+        inner: numbers of a token in the feed-forward layers.
         further: more that its tokenizer can write.
         tied: as the first T5, which scales its outputs; T5 1.1 and FLAN-T5 do not.
         varied: with larger weights, since random models of this size else say the same of every prompt.
@@ -115,7 +117,7 @@ def save_t5(
         vocab_size=len(tokenizer),
         d_model=32,
         d_kv=8,
-        d_ff=64,
+        d_ff=inner,
         num_layers=2,
         num_heads=4,
         feed_forward_proj="gated-gelu" if gated else "relu",
@@ -159,8 +161,12 @@ def save_mt5(folder: Path, seed: int = 2) -> Path:
     return folder
 
 
-def save_llama(folder: Path, *, chat: bool = True, seed: int = 5) -> Path:
-    """A Llama with two layers."""
+def save_llama(folder: Path, *, chat: bool = True, seed: int = 5, inner: int = 64) -> Path:
+    """A Llama with two layers.
+
+    Args:
+        inner: numbers of a token in the feed-forward layers.
+    """
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -169,7 +175,7 @@ def save_llama(folder: Path, *, chat: bool = True, seed: int = 5) -> Path:
     config = LlamaConfig(
         vocab_size=len(tokenizer),
         hidden_size=32,
-        intermediate_size=64,
+        intermediate_size=inner,
         num_hidden_layers=2,
         num_attention_heads=4,
         num_key_value_heads=2,

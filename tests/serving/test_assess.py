@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,9 @@ from starlette.testclient import TestClient
 from team import Team, csrf_in, users_file
 
 from converters.records import HumanRating, Item
+from trecexam.errors import TrecexamError
 from trecexam.features.judging.plan import JudgingPlan, PlannedTask, write_plan
+from trecexam.features.override import overriding
 from trecexam.serving import assessing
 from trecexam.serving.assessing import name_of
 from trecexam.serving.users import Users, add_user
@@ -163,6 +166,21 @@ def test_names_of_passages_cannot_be_made_without_the_track_s_secret(
     key = track / ".trecexam" / "passage-names.key"
     assert key.stat().st_mode & 0o777 == 0o600
     assert name == name_of(key.read_bytes(), "q1", "q1-d03") != name_of(b"other", "q1", "q1-d03")
+
+
+def test_a_damaged_secret_is_refused_and_names_nothing(open_team: Callable[..., Team], track: Path) -> None:
+    browser = open_team(SCALE).client("ada")
+    first(browser)
+    key = track / ".trecexam" / "passage-names.key"
+    for damaged in (b"", b"a few letters"):
+        key.write_bytes(damaged)
+        with pytest.raises(TrecexamError, match="not the key that was written: put it back, or delete it"):
+            assessing.secret_of(TrackFolder.open(track))
+    answer = browser.get("/assess")
+    assert answer.status_code >= 400
+    assert "passage-names.key" not in answer.text
+    key.unlink()
+    assert len(assessing.secret_of(TrackFolder.open(track))) == 64
 
 
 def test_an_assessor_cannot_judge_what_is_another_one_s(open_team: Callable[..., Team], track: Path) -> None:
@@ -505,6 +523,31 @@ def test_organizers_see_how_far_assessors_are_and_adjudicate_where_they_differ(
     assert orla.post("/campaign/adjudicate", data=form).status_code == 303
     team.app.state.live.reload()
     assert "1 of 1 wait" in orla.get("/campaign/agreement").text
+
+
+def test_a_rating_that_lands_while_somebody_decides_is_seen_before_the_decision_is_written(
+    open_team: Callable[..., Team], track: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team = open_team(SCALE + 'rule = "adjudicated"\n')
+    ada, bob, orla = (team.client(name) for name in ("ada", "bob", "orla"))
+    judge(ada, first(ada), item_1="2")
+    judge(bob, first(bob), item_1="0")
+    team.app.state.live.reload()
+    form = fields(orla.get("/campaign/agreement").text, "/campaign/adjudicate")
+    locked = overriding.exclusive_lock
+
+    @contextmanager
+    def after_bob(path: Path) -> Iterator[None]:
+        monkeypatch.setattr(overriding, "exclusive_lock", locked)
+        judge(bob, "/assess/passage/" + first_name(track), item_1="1")
+        with locked(path):
+            yield
+
+    monkeypatch.setattr(overriding, "exclusive_lock", after_bob)
+    refused = orla.post("/campaign/adjudicate", data={**form, "rating": "2"})
+    assert "the ratings changed meanwhile" in orla.get(refused.headers["location"]).text
+    lines = (track / "judgments.tsv").read_text().splitlines()[1:]
+    assert [line.split("\t")[4] for line in lines] == ["ada", "bob", "bob"]
 
 
 def first_name(track: Path) -> str:

@@ -313,7 +313,7 @@ def reproducible(track: Path, sample: int, yes: bool, shape: Shape | None, as_js
         show.tsv(done.table())
     else:
         click.echo(to_aligned(done.table()), nl=False)
-    click.echo(f"{len(done.cells):,} of {plural(done.graded, 'graded cell')} looked at", err=True)
+    click.echo(done.summary(), err=True)
     return exit_status(caught, 0 if done.same else 1)
 
 

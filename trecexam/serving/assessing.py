@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 #: Letters of a passage's name.
 _LETTERS = 16
+#: Of the secret, which stands in its file in hexadecimal digits.
+_SECRET_BYTES = 32
 #: What a nugget may be on the scale 0..5, and by which keys.
 _NUGGET = (("1", "support", "support"), ("2", "partial", "partial_support"), ("3", "not", "not_support"))
 
@@ -257,13 +259,14 @@ def secret_of(folder: TrackFolder) -> bytes:
     """The secret of a track's names of passages, made where there is none yet.
 
     Raises:
-        TrecexamError: it cannot be written.
+        TrecexamError: it cannot be written or read, or is not what was written: with an empty one everybody
+            could tell ids from names.
     """
     path = folder.state / "passage-names.key"
     if (current := stamp(path)) is None:
         with exclusive_lock(folder.state / "overrides.lock"):
             if stamp(path) is None:
-                atomic.replace(path, secrets.token_hex(32).encode(), mode=0o600)
+                atomic.replace(path, secrets.token_hex(_SECRET_BYTES).encode(), mode=0o600)
         current = stamp(path)
     assert current is not None
     return _secret(path, current)
@@ -271,7 +274,16 @@ def secret_of(folder: TrackFolder) -> bytes:
 
 @lru_cache(maxsize=8)
 def _secret(path: Path, current: Stamp) -> bytes:
-    return path.read_bytes()
+    try:
+        secret = path.read_bytes()
+    except OSError as error:
+        raise TrecexamError(f"cannot be read: {error.strerror or error}", path=path) from error
+    if len(secret) < 2 * _SECRET_BYTES:
+        raise TrecexamError(
+            "is not the key that was written: put it back, or delete it (addresses of passages change)",
+            path=path,
+        )
+    return secret
 
 
 def guidelines(folder: TrackFolder) -> str:

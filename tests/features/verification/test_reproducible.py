@@ -69,6 +69,7 @@ def test_a_grader_that_looks_at_each_cell_alone_gives_the_same_and_nothing_is_st
     assert set(again[:5]) < set(again[5:])
     assert len(set(again[5:])) == 20
     assert content(root) == before
+    assert done.summary() == "5 of 36 graded cells looked at: the same answers again, to the last bit"
 
 
 def test_differences_are_those_that_a_recount_finds(tmp_path: Path) -> None:
@@ -90,6 +91,8 @@ def test_differences_are_those_that_a_recount_finds(tmp_path: Path) -> None:
     value = done.as_json()
     assert len(value["differing"]) == high
     assert value["comparisons"][0]["answers_differ"] == fives
+    assert value["lacking"] == 0
+    assert done.summary().endswith(f" graded cells looked at: {high} differ in something")
     first = value["differing"][0]
     assert first["stored"]["probabilities"] != first["alone"]["probabilities"]
 
@@ -114,6 +117,9 @@ def test_what_is_stopped_says_so_and_is_not_called_the_same(tmp_path: Path) -> N
     assert not done.same
     assert [cell.alone is not None for cell in done.cells] == [True] * 3 + [False] * 5
     assert done.differences[0].cells == 3
+    # What is lacking is counted, and not called another answer.
+    assert (done.as_json()["lacking"], done.as_json()["differing"]) == (8, [])
+    assert done.summary() == "8 of 36 graded cells looked at: no other answer; 8 were not answered both times"
 
 
 def test_recorded_grades_and_an_ungraded_track_have_nothing_to_verify(
@@ -157,7 +163,7 @@ def test_the_command_says_of_a_model_here_what_the_call_says(
     assert [row["comparison"] for row in rows] == ["stored-alone", "stored-company", "alone-company"]
     assert [row["cells"] for row in rows] == ["3"] * 3
     assert status == any(row["share_differing"] != "0.000000" for row in rows)
-    assert "3 of 8 graded cells looked at" in printed.err
+    assert "3 of 8 graded cells looked at: " in printed.err
     assert run(["verify", "reproducible", str(root), "--sample", "3", "--json"]) == status
     value = json.loads(capsys.readouterr().out)
     assert (value["sample"], value["graded"], value["complete"]) == (3, 8, True)

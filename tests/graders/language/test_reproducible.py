@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,12 @@ import torch
 import transformers
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_models import bpe_tokenizer
+from tiny_models import bpe_tokenizer, save_llama, save_t5
+from torch.nn import functional
 
 from trecexam.config import GraderSection
 from trecexam.graders import Answer, Cell, create
+from trecexam.graders.activations import evenly_parted
 from trecexam.graders.language.backend import Job
 from trecexam.graders.language.grader import LanguageGrader
 from trecexam.graders.language.tiles import padded_length, plan_tiles, shared_length, tiles
@@ -94,6 +98,44 @@ def test_an_answer_is_bit_for_bit_the_same_in_all_company(
         # A process that goes on where another was killed has a model of its own.
         grader = made(folders[model], name, dtype, max_batch_tokens=budget)
         assert bits(grader, splits(cells, rng)) == expected
+
+
+@pytest.fixture
+def threads() -> Iterator[Callable[[int], None]]:
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_an_activation_hangs_on_no_number_of_threads_and_no_place(
+    threads: Callable[[int], None], dtype: torch.dtype
+) -> None:
+    row = torch.randn(1, 37, 1_088, generator=torch.Generator().manual_seed(1)).to(dtype)
+    for plain in (functional.silu, partial(functional.gelu, approximate="tanh"), torch.sigmoid):
+        threads(1)
+        expected = plain(row)
+        for number, rows in product((1, 3, 4, 7, 16), (1, 2, 9)):
+            threads(number)
+            values = evenly_parted(plain)(row.expand(rows, -1, -1))
+            assert all(torch.equal(value, expected[0]) for value in values)
+
+
+@pytest.mark.parametrize(("name", "save"), [("seq2seq", save_t5), ("causal", save_llama)])
+def test_an_answer_hangs_on_no_number_of_threads(
+    tmp_path: Path,
+    cells: list[Cell],
+    threads: Callable[[int], None],
+    name: str,
+    save: Callable[..., Path],
+) -> None:
+    # Wide enough for activations to be parted among threads.
+    folder = save(tmp_path / "model", inner=1_088)
+    threads(1)
+    expected = bits(made(folder, name, "float32"), [cells])
+    for number in (3, 6):
+        threads(number)
+        assert bits(made(folder, name, "float32"), [cells[5:], cells[:5]]) == expected
 
 
 @pytest.mark.parametrize(("name", "model"), [("seq2seq", "t5"), ("causal", "llama")])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -178,6 +178,7 @@ def take(
     note: str = "",
     adjudicates: bool = False,
     own: bool = False,
+    is_current: Callable[[], bool] = lambda: True,
 ) -> Taken:
     """As `override`, of a query as a person sees it: nothing of the track is read but that query's ratings.
 
@@ -188,6 +189,8 @@ def take(
         adjudicates: the person decides between what others said, see `rule` in [judging].
         own: nobody else's rating is looked at: `before` and `seen` are of the person's own last one, `after`
             is None, and who said nothing has nothing to take back.
+        is_current: whether all else that the person looked at is as it was; asked when nobody else can
+            write. Where it is not, that is a `RatingConflictError`, too.
     """
     who, why = typed("a name", who, MAX_WHO), typed("a reason", why, MAX_WHY)
     note = typed("a note", note, MAX_NOTE)
@@ -220,7 +223,7 @@ def take(
         spoken = lines_of_writer(known, query.texts, row)
         mine = spoken[-1].row if spoken and not takes_back(spoken[-1].row) else None
         looked_at = mine if own else before
-        if seen is not None and seen_token(looked_at) != seen:
+        if (seen is not None and seen_token(looked_at) != seen) or not is_current():
             raise _conflict(looked_at, path)
         if takes_back(row):
             if mine is None and (own or before is None):

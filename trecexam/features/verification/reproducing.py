@@ -18,6 +18,7 @@ from trecexam.line.environments import Environments
 from trecexam.line.grading import Grading, Progress
 from trecexam.line.sheets import ERROR, MISSING
 from trecexam.tables.table import Table
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.line.loaded import LoadedTrack
@@ -46,6 +47,17 @@ class RegradedCell(NamedTuple):
     stored: Answer
     alone: Answer | None
     company: Answer | None
+
+    @property
+    def lacking(self) -> bool:
+        """Whether it was not answered both times."""
+        return self.alone is None or self.company is None
+
+    @property
+    def differs(self) -> bool:
+        """Whether any two of its answers differ in anything."""
+        answers = [answer for answer in self[1:] if answer is not None]
+        return any(answer != answers[0] for answer in answers)
 
 
 class AnswerDifference(NamedTuple):
@@ -97,8 +109,19 @@ class Reproduction:
     @property
     def same(self) -> bool:
         """Whether every cell was answered twice, and the same as it is stored."""
-        whole = all(cell.alone is not None and cell.company is not None for cell in self.cells)
-        return whole and not any(row.differing for row in self.differences)
+        return not any(cell.lacking or cell.differs for cell in self.cells)
+
+    def summary(self) -> str:
+        """As "100 of 2,940 graded cells looked at: the same answers again, to the last bit"."""
+        differing = sum(cell.differs for cell in self.cells)
+        lacking = sum(cell.lacking for cell in self.cells)
+        if differing:
+            outcome = f"{differing:,} {'differs' if differing == 1 else 'differ'} in something"
+        else:
+            outcome = "no other answer" if lacking else "the same answers again, to the last bit"
+        verb = "was" if lacking == 1 else "were"
+        rest = f"; {lacking:,} {verb} not answered both times" if lacking else ""
+        return f"{len(self.cells):,} of {plural(self.graded, 'graded cell')} looked at: {outcome}{rest}"
 
     def table(self) -> Table:
         """A row a comparison."""
@@ -106,13 +129,14 @@ class Reproduction:
         return Table(_COLUMNS, rows)
 
     def as_json(self) -> dict[str, Any]:
-        """The table, and the cells that differ with their answers."""
+        """The table, how many cells lack an answer, and those that differ with their answers."""
         return {
             "sample": len(self.cells),
             "graded": self.graded,
             "complete": not self.why,
+            "lacking": sum(cell.lacking for cell in self.cells),
             "comparisons": list(self.table().records()),
-            "differing": [_cell_json(cell) for cell in self.cells if not _is_same(cell)],
+            "differing": [_cell_json(cell) for cell in self.cells if cell.differs],
             "notes": list(self.notes),
         }
 
@@ -288,10 +312,6 @@ def _notes(track: LoadedTrack, grader: Grader) -> Iterator[str]:
         of_all = Environments((*stored.known, (now, 0)), stored.unknown)
         differing = ", ".join(of_all.mixed)
         yield f"answers are stored that were made on something else than this ({differing} differ)"
-
-
-def _is_same(cell: RegradedCell) -> bool:
-    return cell.stored == cell.alone == cell.company
 
 
 def _cell_json(cell: RegradedCell) -> dict[str, Any]:

@@ -75,7 +75,12 @@ class LocalModel:
     @cached_property
     def model(self) -> Any:
         dtype = loading.best_dtype(self._dtype, self.device)
-        return loading.load_model(self.folder, self.auto_class, self.device, dtype)
+        model = loading.load_model(self.folder, self.auto_class, self.device, dtype)
+        if self.reproducible:
+            from trecexam.graders.activations import part_evenly
+
+            part_evenly(model)
+        return model
 
     @property
     def environment(self) -> Mapping[str, str] | None:

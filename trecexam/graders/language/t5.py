@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn import functional
 
+from trecexam.graders.activations import evenly_parted
 from trecexam.graders.language.choices import ChoiceTree
 from trecexam.graders.packed_linear import Linear, linear
 
@@ -242,8 +243,7 @@ def _feed_forward(layer: Any) -> _FeedForward:
 
 def _activation(name: str) -> Callable[[Tensor], Tensor]:
     if name == "gelu_new":
-        return lambda x: functional.gelu(x, approximate="tanh")
+        return evenly_parted(lambda x: functional.gelu(x, approximate="tanh"))
     from transformers.activations import ACT2FN
 
-    function: Callable[[Tensor], Tensor] = ACT2FN[name]
-    return function
+    return evenly_parted(ACT2FN[name])

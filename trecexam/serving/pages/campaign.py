@@ -114,12 +114,11 @@ def adjudicate(request: Request) -> Response:
     rating = rating_of(form.get("rating", ""))
     back = urls.local(form.get("back", ""))
     try:
-        if _seen(ratings_by_assessor(folder, key)) != form.get("ratings", ""):
-            raise RatingConflictError("somebody rated it anew", None)
-        taken = take(
+        decision = take(
             folder, standing(view, state), key.doc_id, key.item_id, rating, author_of(request),
             form.get("why", "").strip() or (WITHDRAWN if rating is None else ADJUDICATED),
             form.get("seen", ""), adjudicates=True,
+            is_current=lambda: _seen(ratings_by_assessor(folder, key)) == form.get("ratings", ""),
         )  # fmt: skip
     except RatingConflictError:
         live.reload()
@@ -128,7 +127,7 @@ def adjudicate(request: Request) -> Response:
     if request.app.state.grader is not None:
         request.app.state.grader.ask()
     message = "The decision is taken back." if rating is None else f"{rating} counts now, by your decision."
-    return remember(go(request, back, message), taken.row.who)
+    return remember(go(request, back, message), decision.row.who)
 
 
 def _line(folder: TrackFolder, view: View, row: Disagreement) -> DisagreementLine | None:
