@@ -124,7 +124,7 @@ def _paced_time(estimated: Estimate, doing: str, *, grades: bool) -> MeasuredTim
         )
     elif grades and estimated.cells:
         click.echo(
-            f"how long {doing} would take is known after a first {doing} of {FEWEST_REQUESTS} requests "
+            f"how long {doing} takes is known after a first {doing} of {FEWEST_REQUESTS} requests "
             f"and {SHORTEST:g} s",
             err=True,
         )
