@@ -7,7 +7,6 @@ a new item embeds itself alone.
 from __future__ import annotations
 
 import os
-import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
@@ -20,7 +19,7 @@ from trecexam.config.language_models import LanguageModelSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Factory
 from trecexam.graders.cut_points import CUT_POINTS, SOFT_CUTS, SoftCuts, probabilities, rating
-from trecexam.graders.environment import environment_of, environment_on
+from trecexam.graders.environment import environment_of, environment_on, processor_name
 from trecexam.graders.fixed_shapes import COMPUTATION, FixedShapes
 from trecexam.graders.kept_vectors import KeptVectors
 from trecexam.graders.weights import (
@@ -216,7 +215,7 @@ def _machine(device: str | None) -> dict[str, str]:
         "transformers": transformers.__version__,
         "sentence_transformers": sentence_transformers.__version__,
         "device": device or "",
-        "processor": platform.machine() + torch.backends.cpu.get_cpu_capability(),
+        "processor": f"{processor_name()} {torch.backends.cpu.get_cpu_capability()}",
         "gpu": torch.cuda.get_device_name(device) if on_cuda else "",
     }
 

@@ -31,7 +31,7 @@ def environment_on(device: torch.device, dtype: str, *, reproducible: bool) -> d
     on_cuda = device.type == "cuda"
     return {
         "device": device.type,
-        "processor": torch.cuda.get_device_name(device) if on_cuda else _processor(),
+        "processor": torch.cuda.get_device_name(device) if on_cuda else processor_name(),
         "dtype": dtype,
         "torch": str(torch.__version__),
         "transformers": transformers.__version__,
@@ -40,7 +40,7 @@ def environment_on(device: torch.device, dtype: str, *, reproducible: bool) -> d
 
 
 @cache
-def _processor() -> str:
+def processor_name() -> str:
     """The CPU's name, as far as the system has one."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()

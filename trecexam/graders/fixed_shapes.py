@@ -45,6 +45,7 @@ class FixedShapes:
         """
         import torch
 
+        from trecexam.graders.activations import part_evenly
         from trecexam.graders.cpu_attention import use_cpu_attention
         from trecexam.graders.packed_linear import pack
 
@@ -55,6 +56,7 @@ class FixedShapes:
             return
         for module in self._last:
             module.float()
+        part_evenly(self._language_model)
         use_cpu_attention(self._language_model)
         pack(self._language_model, (torch.float32, torch.bfloat16))
 

@@ -262,7 +262,8 @@ def _drawn(track: LoadedTrack, sample: int, *, company: bool) -> tuple[list[Cell
                 key = hashlib.blake2b(passage + items[column], digest_size=16).digest()
                 known.setdefault(key, (query_id, row, column))
     if not known:
-        raise TrecexamError("nothing is graded yet: `trecexam watch TRACK --once`")
+        root = track.folder.root
+        raise TrecexamError(f"nothing is graded yet: `trecexam watch {root} --once` grades", path=root)
     ordered = [known[key] for key in sorted(known)]
     chosen, rest = ordered[:sample], ordered[sample:]
     others: list[tuple[str, int, int]] = []
