@@ -60,6 +60,10 @@ class TrackFolder:
         return self.state / "last-update.json"
 
     @property
+    def paces_path(self) -> Path:
+        return self.state / "paces.json"
+
+    @property
     def manifest_path(self) -> Path:
         return self.out / "manifest.json"
 

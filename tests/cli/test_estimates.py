@@ -161,7 +161,7 @@ def test_json_has_the_minutes_and_on_how_many_they_were_measured(
     assert "would take about" in printed.err
 
 
-def test_a_servers_json_has_no_minutes_and_json_goes_with_an_estimate_alone(
+def test_a_servers_json_has_no_minutes_before_it_graded_and_json_goes_with_an_estimate_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_small_track(tmp_path / "small", queries=1, docs=3, items=2)
@@ -171,10 +171,40 @@ def test_a_servers_json_has_no_minutes_and_json_goes_with_an_estimate_alone(
         assert run(["watch", str(root), "--estimate", "--json"]) == 0
         (value,) = json.loads(capsys.readouterr().out)
         assert value["tokens_in"] > 0
-        assert "minutes" not in value
+        assert (value["minutes"], value["measured"]) == (None, None)
         assert server.bodies == []
     assert run(["watch", str(root), "--once", "--json"]) == 2
     assert "--json is the form of --estimate" in capsys.readouterr().err
+
+
+def test_all_that_ask_a_model_to_write_have_the_same_json(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jsonl(root / "blocks.jsonl", {"content": "The tower is 300 metres high.", "block_id": "b1"})
+    commands = {
+        f"bank generate {root} -o {root}/bank.new.jsonl": 6,
+        f"exam generate {root} --domain heat -o {root}/new.jsonl": 7,
+        f"ragval questions {root} --blocks {root}/blocks.jsonl -o {root}/bank.new.jsonl": 1,
+        f"ragval answers {root}": 6,
+        f"ragval filter {root}/blocks.jsonl -o {root}/filtered --known --track {root}": 1,
+    }
+    with serving() as server:
+        lines = f'[generator]\nname = "openai"\nmodel = "tiny"\nbase_url = "{server.url}"\n'
+        (root / "trecexam.toml").write_text(lines)
+        for command, prompts in commands.items():
+            assert run([*command.split(), "--estimate", "--json"]) == 0
+            printed = capsys.readouterr()
+            (value,) = json.loads(printed.out)
+            assert value["prompts"] == prompts
+            assert value["tokens_in"] > 0
+            # Nothing is kept of how fast a server writes.
+            assert [*value][-2:] == ["minutes", "measured"]
+            assert (value["minutes"], value["measured"]) == (None, None)
+            assert "would take" not in printed.err
+        assert server.bodies == []
+    for command in [*commands][:-1]:
+        assert run([*command.split(), "--json"]) == 2
+        assert "--json is the form of --estimate" in capsys.readouterr().err
 
 
 def test_support_says_how_long_a_model_here_would_take_and_stores_nothing(

@@ -120,3 +120,18 @@ class HashRecipe:
 
     def __call__(self) -> GraderWorker:
         return GraderWorker(HashGrader())
+
+
+class PlacedGrader(HashGrader):
+    """Grades by a hash, and says in which process."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {"device": "cpu", "process": str(os.getpid())}
+
+
+class PlacedRecipe:
+    """A recipe: workers that say where they are."""
+
+    def __call__(self) -> GraderWorker:
+        return GraderWorker(PlacedGrader())

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
 track_argument = click.argument("track", type=click.Path(path_type=Path, file_okay=False), metavar="TRACK")
 json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")
+#: Of commands that print a table with --estimate alone.
+estimate_json_option = click.option(
+    "--json", "as_json", is_flag=True, help="With --estimate: JSON instead of a table."
+)
 measure_option = click.option(
     "-m",
     "--measure",
@@ -68,3 +72,9 @@ def cuts_of(rule: RuleName | None, text: str | None) -> dict[int, int]:
             f"--thresholds {text}: give LABEL=OFFICIAL,... with each label once, as 4=1,5=2"
         )
     return cuts
+
+
+def refuse_json_alone(*, as_json: bool) -> None:
+    """To be called where no estimate is asked for, see `estimate_json_option`."""
+    if as_json:
+        raise click.UsageError("--json is the form of --estimate")

@@ -102,7 +102,7 @@ def support(
         settings = {"citations": citations, "truncate": truncate}
         if estimate:
             estimate_of = partial(opened.estimate_support, **settings)
-            return show_estimate(estimate_of, "citations", as_json=as_json, doing="grading")
+            return show_estimate(estimate_of, "citations", as_json=as_json, doing="grading", grades=True)
         changed = any(each is not None for each in (citations, truncate, labels))
         if output is None and opened.folder.config.grades_support and not changed:
             output = opened.folder.out

@@ -10,7 +10,12 @@ import click
 
 import trecexam
 from trecexam.cli import show
-from trecexam.cli.options import track_argument, trust_code_option
+from trecexam.cli.options import (
+    estimate_json_option,
+    refuse_json_alone,
+    track_argument,
+    trust_code_option,
+)
 from trecexam.cli.signals import exit_status, signals
 from trecexam.cli.working import show_grading_estimate
 
@@ -50,7 +55,7 @@ from trecexam.cli.working import show_grading_estimate
     metavar="SECONDS",
     help="A dropped file counts when it has been still for so long [default: the track's, 2].",
 )
-@click.option("--json", "as_json", is_flag=True, help="With --estimate: JSON instead of a table.")
+@estimate_json_option
 def watch(
     track: Path,
     once: bool,
@@ -81,8 +86,7 @@ def watch(
             raise click.UsageError("--estimate changes nothing; it goes without --retry-errors")
         _estimate(track, as_json=as_json)
         return 0
-    if as_json:
-        raise click.UsageError("--json is the form of --estimate")
+    refuse_json_alone(as_json=as_json)
     if retry_errors:
         with trecexam.open_track(track) as opened:
             click.echo(f"{opened.forget_errors():,} errors forgotten, to be asked about again", err=True)

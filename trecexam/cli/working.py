@@ -19,7 +19,7 @@ from trecexam.tables.text import plural
 if TYPE_CHECKING:
     from converters.errors import ConversionError
     from trecexam.graders.base import Estimate, Usage
-    from trecexam.graders.sampling import MeasuredTime
+    from trecexam.graders.sampling import MeasuredTime, PacedTime
 
 #: Of the lines that were not taken, so many are named.
 _NAMED = 20
@@ -51,23 +51,29 @@ def working() -> Iterator[Working]:
 
 
 def show_estimate(
-    estimate: Callable[..., Estimate], what: str = "prompts", *, as_json: bool = False, doing: str = "asking"
+    estimate: Callable[..., Estimate],
+    what: str = "prompts",
+    *,
+    as_json: bool = False,
+    doing: str = "asking",
+    grades: bool = False,
 ) -> int:
-    """Shows what asking would take and, where tokens are not counted, how long; the exit status.
+    """Shows what asking would take, and how long as far as that is known; the exit status.
 
     Args:
         estimate: estimates; with `timed` it measures the time, too.
         what: is counted.
         doing: what would take that long.
+        grades: it is done by a grader, of which a pace is kept where it costs.
     """
     estimated = estimate()
     columns = estimated.columns()
     named = dict(zip((what, *[*columns][1:]), columns.values(), strict=True))
-    time = None
-    if estimated.tokens_in is None:
-        time = partial(
-            _measured_time, lambda: estimate(timed=True).time, doing, "tried", what.removesuffix("s")
-        )
+    time: Callable[[], MeasuredTime | PacedTime | None] = partial(
+        _measured_time, lambda: estimate(timed=True).time, doing, "tried", what.removesuffix("s")
+    )
+    if estimated.tokens_in is not None:
+        time = partial(_paced_time, estimated, doing, grades=grades)
     show_columns(named, time, as_json=as_json)
     return 0
 
@@ -76,46 +82,79 @@ def show_grading_estimate(
     estimated: Estimate, measure: Callable[[], MeasuredTime | None], *, as_json: bool = False
 ) -> None:
     """As `show_estimate`, of what grading a track would take."""
-    time = partial(_measured_time, measure, "grading", "graded", "passage", cells=True)
-    show_columns(estimated.columns(), time if estimated.tokens_in is None else None, as_json=as_json)
+    time: Callable[[], MeasuredTime | PacedTime | None] = partial(
+        _measured_time, measure, "grading", "graded", "passage", cells=True
+    )
+    if estimated.tokens_in is not None:
+        time = partial(_paced_time, estimated, "grading", grades=True)
+    show_columns(estimated.columns(), time, as_json=as_json)
 
 
 def show_columns(
-    columns: Mapping[str, Value], time: Callable[[], MeasuredTime | None] | None, *, as_json: bool
+    columns: Mapping[str, Value], time: Callable[[], MeasuredTime | PacedTime | None], *, as_json: bool
 ) -> None:
     """Shows an estimate's columns. The time comes afterwards: measuring it takes seconds.
 
     Args:
         time: measures it and says so; in JSON `minutes` is it, and `measured` how many cells, or prompts, it
-            was measured on; both are null where it cannot be measured. None where tokens are counted.
+            was measured on; both are null where it is not known.
     """
     table = Table(tuple(columns), (tuple(columns.values()),))
     if not as_json:
         show.table(table)
-    sample = None if time is None else time()
+    sample = time()
     if as_json:
         minutes = None if sample is None else round(sample.seconds / 60, 2)
         measured = {"minutes": minutes, "measured": None if sample is None else sample.cells}
-        value = {**columns, **({} if time is None else measured)}
-        show.table(table, as_json=True, json_value=[value])
+        show.table(table, as_json=True, json_value=[{**columns, **measured}])
+
+
+def _paced_time(estimated: Estimate, doing: str, *, grades: bool) -> MeasuredTime | PacedTime | None:
+    """Says how long it would take at the pace of a grader's last grading; that it is not known yet."""
+    # Behind it is pydantic.
+    from trecexam.graders.sampling import PacedTime
+    from trecexam.line.paces import FEWEST_REQUESTS, SHORTEST
+
+    last = estimated.time
+    if isinstance(last, PacedTime):
+        click.echo(
+            f"{doing} would take about {_duration(last.seconds)} at the pace of the last {doing} "
+            f"({last.day}): {plural(last.requests, 'request')} in {last.pace:,.0f} s",
+            err=True,
+        )
+    elif grades and estimated.cells:
+        click.echo(
+            f"how long {doing} takes is known after a first {doing} of {FEWEST_REQUESTS} requests "
+            f"and {SHORTEST:g} s",
+            err=True,
+        )
+    return last
 
 
 def _measured_time(
-    measure: Callable[[], MeasuredTime | None], doing: str, done: str, what: str, *, cells: bool = False
-) -> MeasuredTime | None:
+    measure: Callable[[], MeasuredTime | PacedTime | None],
+    doing: str,
+    done: str,
+    what: str,
+    *,
+    cells: bool = False,
+) -> MeasuredTime | PacedTime | None:
     """Says how long something would take, by a sample of it; where that cannot be known, why.
 
     Args:
         doing: what takes so long; `done` is what the sample was.
         what: a passage, a prompt ...; with `cells` the sample's are said, too.
     """
+    # Behind it is pydantic.
+    from trecexam.graders.sampling import MeasuredTime
+
     try:
         sample = measure()
     except TrecexamError as error:
         # How many there are holds all the same.
         click.echo(f"no time can be measured here: {error}", err=True)
         return None
-    if sample is not None:
+    if isinstance(sample, MeasuredTime):
         of = f"{sample.cells:,} cells of " if cells else ""
         click.echo(
             f"{doing} would take about {_duration(sample.seconds)}, by a sample that was {done} here and not "

@@ -14,7 +14,7 @@ from trecexam.errors import GraderError
 
 if TYPE_CHECKING:
     from trecexam.config import GraderSection
-    from trecexam.graders.sampling import MeasuredTime
+    from trecexam.graders.sampling import MeasuredTime, PacedTime
 
 #: Seconds that requests on their way to a server get, where grading is to stop.
 LAST_ANSWERS = 5.0
@@ -66,8 +66,9 @@ class Usage(NamedTuple):
 class Estimate(NamedTuple):
     """What grading would take: cells, tokens as expected and at most, and money (None: no prices are set).
 
-    `time` is None unless it was asked for, and where what is asked counts tokens or runs elsewhere. `calls`
-    are None where each asks about one cell.
+    `time` is None unless it was asked for, and where what is asked runs elsewhere; of graders that count
+    tokens it is that of their last grading's pace, None where there is none. `calls` are None where each asks
+    about one cell.
     """
 
     cells: int
@@ -76,7 +77,7 @@ class Estimate(NamedTuple):
     tokens_out_at_most: int | None = None
     cost: float | None = None
     cost_at_most: float | None = None
-    time: MeasuredTime | None = None
+    time: MeasuredTime | PacedTime | None = None
     calls: int | None = None
 
     def columns(self) -> dict[str, int | float | None]:

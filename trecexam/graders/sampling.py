@@ -33,6 +33,21 @@ class MeasuredTime(NamedTuple):
     pace: float
 
 
+class PacedTime(NamedTuple):
+    """How long a grader that costs would take, by its last grading.
+
+    Attributes:
+        seconds: for all of the work.
+        requests, cells: of the last grading; `pace` seconds it took, on this day (ISO 8601, UTC).
+    """
+
+    seconds: float
+    requests: int
+    cells: int
+    pace: float
+    day: str
+
+
 def measured(
     work: Callable[[Sequence[T]], object],
     sample: Iterable[T],

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, takewhile
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from trecexam.bank.model import asked_digest, passage_digest
@@ -23,6 +24,7 @@ from trecexam.graders.base import (
 from trecexam.graders.traits import UsageMeter, traits_of
 from trecexam.line.cell_order import ItemPlaces, UsefulCells, is_useful, missing_rows
 from trecexam.line.loaded import LoadedTrack
+from trecexam.line.paces import paced_time, remember_pace
 from trecexam.line.sheets import CODES, MISSING
 from trecexam.line.store import GradeRow, GradeStore
 
@@ -92,11 +94,13 @@ class Grading:
 
     Args:
         store: gives the store as it is open now.
+        paces: the file that keeps how fast graders that cost are; None for none.
     """
 
-    def __init__(self, grader: Grader, store: Callable[[], GradeStore]) -> None:
+    def __init__(self, grader: Grader, store: Callable[[], GradeStore], paces: Path | None = None) -> None:
         self._grader = grader
         self._store = store
+        self._paces = paces
         self._used = Usage()
 
     def run(
@@ -158,6 +162,7 @@ class Grading:
         ends = float("inf")
         if meter is not None:
             missing = takewhile(lambda _: not (stop and stop()), missing)
+        begun = last = time.monotonic()
         batches = self._grader.grade(missing)
         try:
             for batch in batches:
@@ -168,6 +173,8 @@ class Grading:
                         total = len(ordered)
                     graded += len(batch)
                     self._note_usage(meter)
+                    # Waiting for a server that is gone counts for no pace.
+                    last = time.monotonic()
                 if progress and batch:
                     progress(Progress(graded, total))
                 if stop and stop():
@@ -184,6 +191,14 @@ class Grading:
             if close:
                 close()
             self._note_usage(meter)
+            if meter is not None and self._paces is not None:
+                remember_pace(
+                    self._paces,
+                    self._grader.identity,
+                    requests=self._used.requests,
+                    cells=graded,
+                    seconds=last - begun,
+                )
         return Graded(graded, complete, why, cut_texts() - cut_before)
 
     def _ordered(
@@ -211,9 +226,14 @@ class Grading:
 
     def estimate_cells(self, missing: Iterable[Cell], total: int) -> Estimate:
         """As `estimate`, of these cells, of which there are `total`."""
-        self._meter()
+        meter = self._meter()
         estimate = traits_of(self._grader).estimate
-        return Estimate(total) if estimate is None else estimate(missing)
+        if estimate is None:
+            return Estimate(total)
+        estimated = estimate(missing)
+        if meter is None or self._paces is None:
+            return estimated
+        return estimated._replace(time=paced_time(self._paces, self._grader.identity, estimated))
 
     def _record(self, batch: Sequence[tuple[Cell, Answer]]) -> None:
         """Stores a batch of answers in one transaction."""

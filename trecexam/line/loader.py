@@ -268,7 +268,7 @@ class TrackLoader:
     @cached_property
     def grading(self) -> Grading:
         """The grader at work."""
-        return Grading(self.grader, lambda: self.store)
+        return Grading(self.grader, lambda: self.store, self.folder.paces_path)
 
     def grade(
         self,
@@ -290,7 +290,7 @@ class TrackLoader:
     @cached_property
     def support_grading(self) -> Grading:
         """The grader of support at work."""
-        return Grading(self.support_grader, lambda: self.store)
+        return Grading(self.support_grader, lambda: self.store, self.folder.paces_path)
 
     def grade_support(
         self,

@@ -22,6 +22,7 @@ import trecexam
 from trecexam.cli.main import run
 from trecexam.daemon import Daemon
 from trecexam.graders.server import exchange
+from trecexam.line import paces
 
 HEADER = "run_id\tn\tunparsed\ttruthfulness\trelevance\tsum\tn_input_tokens\tn_output_tokens"
 NOWHERE = "http://127.0.0.1:9/v1"
@@ -423,3 +424,44 @@ def test_answers_without_ids_find_their_question_when_its_text_changes(tmp_path:
             bank.write_text(bank.read_text().replace("What of k1?", "What of frost?"))
             track.update()
             assert [line[1] for line in table(root)] == ["2"]
+
+
+def test_judgments_that_were_paid_for_are_not_asked_for_again_where_the_store_is_gone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(judging) as server:
+        root = make_track(tmp_path / "track", server.url)
+        write_lines(root / "runs" / "good.jsonl", [answer("k1", 5, 4), answer("k2", 4, 5)])
+        assert run(["watch", str(root), "--once"]) == 0
+        asked = len(server.bodies)
+        for path in (root / ".trecexam").glob("grades.sqlite*"):
+            path.unlink()
+        model = ["--model", "tiny", "--base-url", server.url, "--key-env", "TEST_KEY"]
+        for command in (["ragval", "judge", str(root)], ["ragval", "judge", str(root), *model]):
+            capsys.readouterr()
+            assert run(command) == 2
+            assert "cells that were graded once would be graded again" in capsys.readouterr().err
+        assert len(server.bodies) == asked
+
+
+def test_the_estimate_has_the_time_of_all_answers_at_the_pace_of_the_last_judging(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paces, "FEWEST_REQUESTS", 2)
+    monkeypatch.setattr(paces, "SHORTEST", 0.0)
+    with serving(judging) as server:
+        root = make_track(tmp_path / "track", server.url, grader="openai")
+        write_lines(root / "runs" / "good.jsonl", [answer("k1", 5, 4), answer("k2", 4, 5)])
+        assert run(["ragval", "judge", str(root)]) == 0
+        path = root / ".trecexam" / "paces.json"
+        ((digest, pace),) = json.loads(path.read_bytes()).items()
+        assert (pace["requests"], pace["cells"]) == (2, 4)
+        path.write_text(json.dumps({digest: {**pace, "seconds": 240}}))
+        write_lines(root / "runs" / "poor.jsonl", [answer(f"k{n}", 1, n) for n in (1, 2, 3)])
+        capsys.readouterr()
+        assert run(["ragval", "judge", str(root), "--estimate", "--json"]) == 0
+    printed = capsys.readouterr()
+    (value,) = json.loads(printed.out)
+    # Two cells, of one request, are an answer: 120 s.
+    assert (value["answers"], value["minutes"]) == (3, 6.0)
+    assert "judging would take about 6 minutes at the pace of the last judging" in printed.err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -19,7 +20,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from ray_cluster import HashRecipe, actors, add_machine, until
+from ray_cluster import HashRecipe, PlacedGrader, PlacedRecipe, actors, add_machine, until
 from support import HashGrader, make_small_track
 from tiny_models import save_llama, save_t5
 
@@ -99,6 +100,23 @@ def hashing(monkeypatch: pytest.MonkeyPatch) -> None:
     factory = Factory("grades by a hash", lambda: "", lambda settings, root: HashGrader())
     monkeypatch.setattr("trecexam.graders.creation.available", lambda: {"hash": factory})
     monkeypatch.setattr("trecexam.graders.cluster.grader.recipe_of", lambda *_: HashRecipe())
+
+
+def test_the_manifest_says_what_the_workers_run_on_and_not_this_process(
+    cluster: Any, track: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    factory = Factory("says where it is", lambda: "", lambda settings, root: PlacedGrader())
+    monkeypatch.setattr("trecexam.graders.creation.available", lambda: {"hash": factory})
+    monkeypatch.setattr("trecexam.graders.cluster.grader.recipe_of", lambda *_: PlacedRecipe())
+    root = track('name = "hash"', cluster.address)
+    cells = len(graded(root))
+    environments = json.loads((root / "out" / "manifest.json").read_bytes())["environments"]
+    assert "unknown" not in environments
+    workers = environments["graded_on"]
+    assert 1 <= len(workers) <= 2
+    assert str(os.getpid()) not in {worker["process"] for worker in workers}
+    assert environments["mixed"] == (["process"] if len(workers) > 1 else [])
+    assert sum(worker.get("answers", cells) for worker in workers) == cells
 
 
 @pytest.mark.usefixtures("hashing")

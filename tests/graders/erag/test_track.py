@@ -55,6 +55,21 @@ def setting(root: Path, old: str, new: str) -> None:
     path.write_text(path.read_text().replace(old, new))
 
 
+def test_outputs_that_were_paid_for_are_not_asked_for_again_where_the_store_is_gone(
+    tmp_path: Path, server: Scripted, capsys: Capture
+) -> None:
+    root = erag_track(tmp_path / "track", server.url, metric="em")
+    assert run(["watch", str(root), "--once"]) == 0
+    asked = len(server.bodies)
+    for path in (root / ".trecexam").glob("grades.sqlite*"):
+        path.unlink()
+    capsys.readouterr()
+    assert run(["erag", str(root), "-o", str(tmp_path / "erag")]) == 2
+    assert "cells that were graded once would be graded again, which costs" in capsys.readouterr().err
+    assert not (tmp_path / "erag").exists()
+    assert len(server.bodies) == asked
+
+
 def test_a_watched_track_gets_the_usual_outputs_and_those_of_erag(tmp_path: Path, server: Scripted) -> None:
     root = erag_track(tmp_path / "track", server.url, metric="em")
     assert run(["watch", str(root), "--once"]) == 0

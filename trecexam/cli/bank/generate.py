@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 import trecexam
-from trecexam.cli.options import track_argument
+from trecexam.cli.options import estimate_json_option, refuse_json_alone, track_argument
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import show_estimate, used, working
 from trecexam.tables.terminal import printable
@@ -62,6 +62,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     metavar="FILE",
     help="A file of the track's bank [default: TRACK/bank.questions.jsonl or bank.nuggets.jsonl].",
 )
+@estimate_json_option
 def generate(
     track: Path,
     prompt: str,
@@ -71,6 +72,7 @@ def generate(
     again: bool,
     estimate: bool,
     output: Path | None,
+    as_json: bool,
 ) -> int:
     """Have a language model write the test bank of TRACK: items for every query that has none.
 
@@ -91,7 +93,8 @@ def generate(
                 again=again,
                 output=output,
             )
-            return show_estimate(estimate_of)
+            return show_estimate(estimate_of, as_json=as_json)
+        refuse_json_alone(as_json=as_json)
         with working() as work:
             made = opened.generate_bank(
                 prompt,

@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 import trecexam
-from trecexam.cli.options import track_argument
+from trecexam.cli.options import estimate_json_option, refuse_json_alone, track_argument
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import show_estimate, used, working
 from trecexam.tables.terminal import printable
@@ -62,6 +62,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     help="How many prompts, tokens, how much money; or how long, by a small sample. Asks no server.",
 )
 @click.option("-o", "--output", type=_FILE, metavar="FILE", help="The exam [default: TRACK/exam.jsonl].")
+@estimate_json_option
 def generating(
     track: Path,
     domain: str,
@@ -72,6 +73,7 @@ def generating(
     again: bool,
     estimate: bool,
     output: Path | None,
+    as_json: bool,
 ) -> int:
     """Have a language model write a multiple-choice question about each passage.
 
@@ -86,14 +88,16 @@ def generating(
     Exit status: 0, or 1 when a passage was not asked about, or no question could be read; with --again, when
     a question was not asked about.
     """
+    if not estimate:
+        refuse_json_alone(as_json=as_json)
     if again:
-        return _again(track, domain, output, estimate=estimate)
+        return _again(track, domain, output, estimate=estimate, as_json=as_json)
     with trecexam.open_track(track) as opened:
         if estimate:
             estimate_of = partial(
                 opened.estimate_exam, domain, passages=passages, output=output, prompt=prompt, limit=limit
             )
-            return show_estimate(estimate_of)
+            return show_estimate(estimate_of, as_json=as_json)
         with working() as work:
             made = opened.generate_exam(
                 domain,
@@ -109,14 +113,14 @@ def generating(
     return exit_status(work.caught, 0 if made.complete and made.questions else 1)
 
 
-def _again(track: Path, domain: str, output: Path | None, *, estimate: bool) -> int:
+def _again(track: Path, domain: str, output: Path | None, *, estimate: bool, as_json: bool) -> int:
     context = click.get_current_context()
     for name in ("passages", "prompt", "limit", "shuffle_seed"):
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise click.UsageError(f"--{name.replace('_', '-')} is for a new exam: leave it out, or --again")
     with trecexam.open_track(track) as opened:
         if estimate:
-            return show_estimate(partial(opened.estimate_refilling, domain, output=output))
+            return show_estimate(partial(opened.estimate_refilling, domain, output=output), as_json=as_json)
         with working() as work:
             made = opened.refill_exam(domain, output=output, progress=work.progress, stop=work.stop)
     for question_id, reason in made.unwritten:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 import trecexam
-from trecexam.cli.options import track_argument
+from trecexam.cli.options import estimate_json_option, refuse_json_alone, track_argument
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import show_estimate, used, working
 from trecexam.tables.terminal import printable
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     is_flag=True,
     help="How many prompts, tokens, how much money; or how long, by a small sample. Asks no server.",
 )
-def answering(track: Path, closed_book: bool, oracle: bool, estimate: bool) -> int:
+@estimate_json_option
+def answering(track: Path, closed_book: bool, oracle: bool, estimate: bool, as_json: bool) -> int:
     """Have a language model answer the bank's questions: the two bounds that systems are compared with.
 
     Writes TRACK/runs/closed-book.jsonl and TRACK/runs/oracle.jsonl, or the one that is named, with the tokens
@@ -45,7 +46,8 @@ def answering(track: Path, closed_book: bool, oracle: bool, estimate: bool) -> i
         chosen.append("oracle")
     with trecexam.open_track(track) as opened:
         if estimate:
-            return show_estimate(partial(opened.estimate_answers, chosen))
+            return show_estimate(partial(opened.estimate_answers, chosen), as_json=as_json)
+        refuse_json_alone(as_json=as_json)
         with working() as work:
             made = opened.answer_questions(chosen, progress=work.progress, stop=work.stop)
     for bound in made.bounds:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 import trecexam
-from trecexam.cli.options import track_argument
+from trecexam.cli.options import estimate_json_option, refuse_json_alone, track_argument
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import not_taken, show_estimate, used, working
 from trecexam.tables.terminal import printable
@@ -60,6 +60,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
     metavar="F",
     help="A file of the track's bank [default: TRACK/bank.questions.jsonl].",
 )
+@estimate_json_option
 def asking(
     track: Path,
     blocks: Path | None,
@@ -69,6 +70,7 @@ def asking(
     limit: int | None,
     estimate: bool,
     output: Path | None,
+    as_json: bool,
 ) -> int:
     """Have a language model write creative questions about knowledge blocks, into the bank of TRACK.
 
@@ -91,7 +93,8 @@ def asking(
                 seed=seed,
                 limit=limit,
             )
-            return show_estimate(estimate_of)
+            return show_estimate(estimate_of, as_json=as_json)
+        refuse_json_alone(as_json=as_json)
         with working() as work:
             made = opened.write_questions(
                 blocks,

@@ -108,7 +108,9 @@ def filtering(
     filtered = filter_blocks(blocks, _conditions(after, before, date_field, where))
     caught: list[int] = []
     if track is not None:
-        asked = _known(filtered, track, structured=not unstructured, estimate=estimate, caught=caught)
+        asked = _known(
+            filtered, track, structured=not unstructured, estimate=estimate, as_json=as_json, caught=caught
+        )
         if asked is None:
             return 0
         filtered = asked
@@ -144,7 +146,13 @@ def _conditions(after: str | None, before: str | None, field: str, where: tuple[
 
 
 def _known(
-    filtered: FilteredBlocks, track: Path, *, structured: bool, estimate: bool, caught: list[int]
+    filtered: FilteredBlocks,
+    track: Path,
+    *,
+    structured: bool,
+    estimate: bool,
+    as_json: bool,
+    caught: list[int],
 ) -> FilteredBlocks | None:
     """What is left when the model has been asked; None where only an estimate was wanted."""
     from trecexam.features.ragval import filtering as stage
@@ -157,7 +165,8 @@ def _known(
     with TrackLock(folder.state / "generate.lock", "asking this track's model"):
         answers = KeptAnswers(folder.state / "generated.jsonl", writer.identity)
         if estimate:
-            show_estimate(partial(asking.estimate, [stage.known_prompts(filtered, writer, answers)]))
+            prompts = stage.known_prompts(filtered, writer, answers)
+            show_estimate(partial(asking.estimate, [prompts]), as_json=as_json)
             return None
         with working() as work:
             asked = stage.without_known(filtered, writer, answers, work.progress, work.stop)

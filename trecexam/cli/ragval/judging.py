@@ -60,7 +60,7 @@ def judging(
     with trecexam.open_track(track) as opened:
         if estimate:
             estimate_of = partial(opened.estimate_judging, model=settings)
-            return show_estimate(estimate_of, "answers", as_json=as_json, doing="judging")
+            return show_estimate(estimate_of, "answers", as_json=as_json, doing="judging", grades=True)
         stopped: list[bool] = []
         with show.grading("judging", "judged") as progress, signals(lambda: stopped.append(True)) as caught:
             made = opened.judge_answers(model=settings, progress=progress, stop=lambda: bool(stopped))

@@ -18,6 +18,7 @@ from trecexam.graders.erag.metrics import Metric
 from trecexam.line.grading import Progress
 from trecexam.line.grading_time import measure_time
 from trecexam.line.loader import TrackLoader
+from trecexam.line.lost_grades import refuse_lost_grades
 from trecexam.line.measure_names import names_of
 from trecexam.track import TrackFolder
 
@@ -68,6 +69,7 @@ def erag(
 
     Raises:
         LockedError: another process grades this track, and there is something to ask.
+        StoreError: the store is gone or an older one, and what it had would be paid for again.
         TrecexamError, ConversionError: what stands in the way.
     """
     names = names_of(measures)
@@ -94,6 +96,7 @@ def erag(
             loaded, graded = load(loader, request), None
             if loaded.missing:
                 with TrackLock(folder.lock_path):
+                    refuse_lost_grades(loader)
                     loader.open_to_write()
                     loaded = load(loader, request)
                     track, graded = loader.grade(loaded.track, progress, stop, only=loaded.only)
@@ -122,8 +125,10 @@ def estimate_erag(
     request = EragRequest(gold=_path(gold), runs=tuple(map(str, runs)), depth=depth, prompt=_path(prompt))
     with TrackLoader(folder, erag_grader(folder, request)) as loader:
         track = load(loader, request).track
-        time = measure_time(loader, track) if timed else None
-        return loader.grading.estimate(track)._replace(time=time)
+        estimate = loader.grading.estimate(track)
+        if not timed or estimate.time is not None:
+            return estimate
+        return estimate._replace(time=measure_time(loader, track))
 
 
 def _path(path: Path | str | None) -> Path | None:

@@ -22,6 +22,7 @@ from trecexam.line.grading_time import measure_time
 from trecexam.line.judged_answers import JUDGED
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.loader import TrackLoader
+from trecexam.line.lost_grades import refuse_lost_grades
 from trecexam.line.rejected import rejected_rows
 from trecexam.track import TrackFolder
 
@@ -88,9 +89,11 @@ def judge(
     """Judges the answers that are not judged yet, and writes out/ragval/; the rest of out/ stays as it is.
 
     Raises:
+        StoreError: the store is gone or an older one, and what it had would be paid for again.
         TrecexamError, ConversionError: what stands in the way; what was judged until then is stored.
     """
     check_judge(loader.grader)
+    refuse_lost_grades(loader)
     loader.open_to_write()
     track, graded = loader.grade(loader.load(), progress, stop)
     answers = judged(track)
@@ -131,7 +134,7 @@ def answers_to_judge(loader: TrackLoader, *, timed: bool = False) -> Estimate:
     """What judging would take, in answers ("cells"), tokens and money, and time where it is asked for."""
     check_judge(loader.grader)
     cells = loader.grading.estimate(loader.load())
-    time = measure_time(loader) if timed else None
+    time = (cells.time or measure_time(loader)) if timed else cells.time
     return cells._replace(cells=-(-cells.cells // 2), time=time)
 
 

@@ -177,7 +177,9 @@ def estimate_support(
     with _loading(loader, citations, truncate) as loading:
         missing = list(_cells(loading.load()).missing())
         estimate = loading.support_grading.estimate_cells(missing, len(missing))
-        return estimate._replace(time=measure_support_time(loading, missing)) if timed else estimate
+        if not timed or estimate.time is not None:
+            return estimate
+        return estimate._replace(time=measure_support_time(loading, missing))
 
 
 def _cells(track: LoadedTrack) -> SupportCells:
