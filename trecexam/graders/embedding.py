@@ -40,7 +40,7 @@ KEPT_ITEMS = 20_000
 #: Passages that are read ahead and sorted by their length.
 READ_AHEAD = 2048
 #: Passages whose cells are stored together.
-STORED = 256
+STORED = 512
 
 
 class EmbeddingGrader:

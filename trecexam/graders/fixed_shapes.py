@@ -6,7 +6,9 @@ padded, and how many rows a batch has. Here both are functions of the text's own
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ STEP = 8
 BATCH_TOKENS = 256
 #: The same elsewhere, where each step of a batch has to be started: not measured yet.
 GPU_BATCH_TOKENS = 4096
+#: Batches that are run at once on a CPU: with more of them Python itself would be waited for.
+MOST_AT_ONCE = 4
 #: Raised where the same libraries and settings give vectors other bits: kept ones are not mixed in.
 COMPUTATION = 3
 #: Texts that are tokenised at once.
@@ -63,7 +67,6 @@ class FixedShapes:
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors, shape (len(texts), dimension); texts past the model's length are cut at their end."""
         import numpy as np
-        import torch
 
         if not self._pads:
             alone = [
@@ -73,15 +76,15 @@ class FixedShapes:
             return np.concatenate(alone).astype(np.float32)
         order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
         vectors: list[NDArray[np.float32] | None] = [None] * len(texts)
-        with torch.inference_mode():
+        with _several_at_once(self._model.device) as pool:
             for start in range(0, len(order), TOKENISED):
                 places = order[start : start + TOKENISED]
-                encoded = self._encode([texts[place] for place in places])
+                encoded = self._encode([texts[place] for place in places], pool)
                 for place, vector in zip(places, encoded, strict=True):
                     vectors[place] = vector
         return np.array(vectors, np.float32)
 
-    def _encode(self, texts: list[str]) -> NDArray[np.float32]:
+    def _encode(self, texts: list[str], pool: ThreadPoolExecutor) -> NDArray[np.float32]:
         import numpy as np
 
         features = self._tokens(texts)
@@ -90,18 +93,19 @@ class FixedShapes:
         rows_of: dict[tuple[int, bool], list[int]] = {}
         for row, length in enumerate(lengths):
             rows_of.setdefault(_shape(length, self._model.max_seq_length), []).append(row)
-        vectors: list[NDArray[np.float32] | None] = [None] * len(texts)
         batch_tokens = BATCH_TOKENS if self._model.device.type == "cpu" else GPU_BATCH_TOKENS
+        batches: list[tuple[list[int], Future[NDArray[np.float32]]]] = []
         for (length, _), rows in rows_of.items():
             size = max(1, batch_tokens // length)
             for start in range(0, len(rows), size):
                 batch = rows[start : start + size]
                 filled = (batch * size)[:size]
-                made = self._run(
-                    {name: self._padded(name, of[filled], length) for name, of in features.items()}
-                )
-                for row, vector in zip(batch, made, strict=False):
-                    vectors[row] = vector
+                padded = {name: self._padded(name, of[filled], length) for name, of in features.items()}
+                batches.append((batch, pool.submit(self._run, padded)))
+        vectors: list[NDArray[np.float32] | None] = [None] * len(texts)
+        for batch, made in batches:
+            for row, vector in zip(batch, made.result(), strict=False):
+                vectors[row] = vector
         return np.array(vectors, np.float32)
 
     def _tokens(self, texts: list[str]) -> dict[str, torch.Tensor] | None:
@@ -127,18 +131,36 @@ class FixedShapes:
         import torch
         from torch.nn.functional import normalize
 
-        made: dict[str, Any] = self._language_model(
-            {name: of.to(self._model.device) for name, of in features.items()}
-        )
-        for name, of in made.items():
-            if isinstance(of, torch.Tensor) and of.is_floating_point():
-                made[name] = of.float()
-        for module in self._last:
-            made = module(made)
-        vectors: NDArray[np.float32] = (
-            normalize(made["sentence_embedding"][:, : self._model.truncate_dim].float(), dim=1).cpu().numpy()
-        )
-        return vectors
+        with torch.inference_mode():
+            made: dict[str, Any] = self._language_model(
+                {name: of.to(self._model.device) for name, of in features.items()}
+            )
+            for name, of in made.items():
+                if isinstance(of, torch.Tensor) and of.is_floating_point():
+                    made[name] = of.float()
+            for module in self._last:
+                made = module(made)
+            vectors = normalize(made["sentence_embedding"][:, : self._model.truncate_dim].float(), dim=1)
+            numbers: NDArray[np.float32] = vectors.cpu().numpy()
+        return numbers
+
+
+@contextmanager
+def _several_at_once(device: torch.device) -> Iterator[ThreadPoolExecutor]:
+    """What runs batches: several at once on a CPU, which parts its threads among them.
+
+    A batch is too small for many threads: they would wait for one another at each step.
+    """
+    import torch
+
+    threads = torch.get_num_threads()
+    at_once = min(MOST_AT_ONCE, threads) if device.type == "cpu" else 1
+    torch.set_num_threads(threads // at_once)
+    try:
+        with ThreadPoolExecutor(at_once) as pool:
+            yield pool
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _shape(length: int, most: int | None) -> tuple[int, bool]:
