@@ -18,9 +18,10 @@ import pytest
 from support import ROOT, HashGrader, hashed_rating, make_small_track, write_run
 
 import trecexam
-from trecexam.line.inputs import InputReader, TrackInputs
+from trecexam.line.inputs import InputReader
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.output_files import OutputFiles
+from trecexam.line.track_inputs import TrackInputs
 from trecexam.outputs import outputs
 
 CELLS = {"rubric.qrels", "rubric.subtopics.qrels"}

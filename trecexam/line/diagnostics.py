@@ -9,8 +9,8 @@ from trecexam.errors import TrecexamError
 from trecexam.files.stamps import Rejected
 
 if TYPE_CHECKING:
-    from trecexam.line.inputs import TrackInputs
     from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.track_inputs import TrackInputs
     from trecexam.track import TrackFolder
 
 #: Why there are no scores yet.

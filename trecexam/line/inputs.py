@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,16 +11,14 @@ from converters.bank import read_bank_queries
 from converters.errors import ConversionError
 from converters.gold import KIND as GOLD
 from converters.ir_dataset import dataset_qrels, dataset_queries
-from converters.ragval import AnswerRow
-from converters.records import HumanRating, Item, Qrel, Response
-from converters.run import Run
+from converters.records import HumanRating, Item, Qrel
 from trecexam.bank import Bank
 from trecexam.bank.asked import QUERY, asked
 from trecexam.bank.facets import item_by_query
 from trecexam.errors import TrackError
 from trecexam.files.cache import FileCache
 from trecexam.files.stamps import Rejected, Stamp, dangling_link, stamp
-from trecexam.line.dropped_runs import DroppedRuns, RunContent
+from trecexam.line.dropped_runs import DroppedRuns
 from trecexam.line.input_files import (
     read_bank_file,
     read_overrides_file,
@@ -33,56 +29,11 @@ from trecexam.line.input_files import (
 )
 from trecexam.line.judged_answers import JUDGED
 from trecexam.line.sources import sources_beside
+from trecexam.line.track_inputs import TrackInputs
 from trecexam.tables.text import shorten_list
 from trecexam.track import TrackFolder
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, eq=False)
-class TrackInputs:
-    """All inputs of a track at one moment, but the passages' texts.
-
-    Attributes:
-        bank_files: of the bank.
-        runs: display name -> run, sorted by name; without queries that the bank does not have.
-        run_files: display name -> file.
-        run_contents: display name -> a token that changes when the run's content does.
-        answers: of runs that are whole answers, the answers to questions of the bank, by display name.
-        generated: display names of the runs that are generated responses, whatever of these is pooled.
-        responses: of these runs, their responses to queries of the bank, by display name.
-        own_texts: doc_id -> text of the passages that generated responses amount to.
-        official: the official judgments, None where there are none.
-        official_ranks: run name -> official rank (1 is best), None where there are none.
-        own_queries: those that the track's file or dataset names, as far as it can be read.
-        human: the lines of overrides.tsv and their numbers; whether they count is not decided here.
-        judged: those of judgments.tsv, where there is a scale for them.
-        notes: what is odd of inputs that were taken, a line each: queries of runs that the bank does not
-            have, a run that is there twice.
-    """
-
-    bank: Bank
-    bank_files: tuple[Path, ...]
-    query_texts: Mapping[str, str]
-    runs: Mapping[str, Run]
-    run_files: Mapping[str, Path]
-    run_contents: Mapping[str, RunContent]
-    generated: frozenset[str]
-    responses: Mapping[str, tuple[Response, ...]]
-    own_texts: Mapping[str, str]
-    answers: Mapping[str, tuple[AnswerRow, ...]]
-    official: tuple[Qrel, ...] | None
-    official_ranks: Mapping[str, float] | None
-    own_queries: frozenset[str]
-    human: tuple[tuple[int, HumanRating], ...]
-    judged: tuple[tuple[int, HumanRating], ...]
-    rejected: tuple[Rejected, ...]
-    notes: tuple[str, ...]
-
-    @cached_property
-    def judged_queries(self) -> frozenset[str]:
-        """Those with official judgments."""
-        return frozenset(row.query_id for row in self.official or ())
 
 
 class InputReader:

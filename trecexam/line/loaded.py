@@ -16,13 +16,13 @@ from trecexam.graders.base import identity_json
 from trecexam.graders.traits import GraderTraits, traits_of
 from trecexam.line.default_measures import default_measures
 from trecexam.line.derived import DerivedValues
-from trecexam.line.inputs import TrackInputs
 from trecexam.line.overrides import Overrides
 from trecexam.line.pool import PooledQuery
 from trecexam.line.sheets import Counts, GradeSheet, count_cells
 from trecexam.line.sources import written_by
 from trecexam.line.stored_grades import StoredGrades
 from trecexam.line.support import SupportCells
+from trecexam.line.track_inputs import TrackInputs
 from trecexam.line.value_cache import EvaluatedMeasures
 from trecexam.line.versions import versions
 from trecexam.track import TrackFolder

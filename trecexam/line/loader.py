@@ -19,7 +19,7 @@ from trecexam.graders.writing.base import naming
 from trecexam.line.cell_order import ItemPlaces
 from trecexam.line.derived import DerivedValues
 from trecexam.line.grading import Graded, Grading, Progress
-from trecexam.line.inputs import InputReader, TrackInputs
+from trecexam.line.inputs import InputReader
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.measures import check_importance, check_measures
 from trecexam.line.overrides import resolve
@@ -32,6 +32,7 @@ from trecexam.line.support import SupportCells, load_support, statements_of, wit
 from trecexam.line.support_overrides import is_of_statement, resolve_support
 from trecexam.line.texts import Texts
 from trecexam.line.track_grader import TrackGrader
+from trecexam.line.track_inputs import TrackInputs
 from trecexam.line.track_pool import track_pool
 from trecexam.line.value_cache import EvaluatedMeasures
 from trecexam.track import TrackFolder

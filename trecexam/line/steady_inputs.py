@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from uuid import uuid4
 
-from trecexam.line.inputs import InputReader, TrackInputs
+from trecexam.line.inputs import InputReader
+from trecexam.line.track_inputs import TrackInputs
 
 #: How often inputs are read where some are replaced meanwhile.
 _READINGS = 3

@@ -8,11 +8,11 @@ from typing import NamedTuple
 from trecexam.files.stamps import Rejected
 from trecexam.graders.traits import GraderTraits
 from trecexam.line.diagnostics import without_text
-from trecexam.line.inputs import TrackInputs
 from trecexam.line.judged_answers import JUDGED
 from trecexam.line.judged_pool import judged_outside, judged_without_text
 from trecexam.line.pool import PooledQuery, pool_with_ranks
 from trecexam.line.texts import Texts
+from trecexam.line.track_inputs import TrackInputs
 from trecexam.track import TrackFolder
 
 

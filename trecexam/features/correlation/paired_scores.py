@@ -15,8 +15,8 @@ from trecexam.scores.rank_correlation.ranks import Floats, official_means
 from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
-    from trecexam.line.inputs import TrackInputs
     from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.track_inputs import TrackInputs
     from trecexam.scores.values import MeasureValues
 
 

@@ -33,9 +33,10 @@ from trecexam.graders.erag.grader import DEFAULT_METRIC, label_of
 from trecexam.graders.erag.metrics import Metric, metric_of
 from trecexam.graders.writing import create_writer
 from trecexam.line.grading import count_missing
-from trecexam.line.inputs import InputReader, TrackInputs
+from trecexam.line.inputs import InputReader
 from trecexam.line.loader import TrackLoader
 from trecexam.line.texts import Texts
+from trecexam.line.track_inputs import TrackInputs
 from trecexam.tables.text import plural
 from trecexam.track import TrackFolder
 

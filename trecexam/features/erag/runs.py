@@ -21,7 +21,7 @@ from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from converters.run import Run
-    from trecexam.line.inputs import TrackInputs
+    from trecexam.line.track_inputs import TrackInputs
 
 
 @dataclass

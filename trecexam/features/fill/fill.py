@@ -11,6 +11,7 @@ from trecexam.features.fill.arithmetic import scale_map
 from trecexam.features.fill.arithmetic.confidence import label_confidences, label_probabilities
 from trecexam.features.fill.arithmetic.merging import Machine, holes_of, merge, with_both
 from trecexam.features.fill.filled import Filled, FillRequest, HolesToFill
+from trecexam.features.fill.protected_files import check_outputs, refuse_merged
 from trecexam.features.fill.scale_rule import stated
 from trecexam.features.fill.ways import check_request, choose_way, constant_label
 from trecexam.features.fill.without_grader import merged_without_grader, rule_in_words
@@ -21,7 +22,7 @@ from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import refuse_lost_grades
 from trecexam.line.official import Official, official_judgments, read_official
 from trecexam.line.pool import pool
-from trecexam.line.sources import LEARNED_IDENTITY, sources_beside, written_by
+from trecexam.line.sources import sources_beside
 from trecexam.line.stored_grades import unusable_lines
 from trecexam.scores.labels import labels
 from trecexam.tables.text import plural, shorten_list
@@ -38,30 +39,6 @@ if TYPE_CHECKING:
 NO_SUBTOPIC = frozenset(("0", "Q0"))
 #: A rule fitted on fewer passages than this is called into question.
 FEW = 50
-
-
-def check_outputs(
-    inputs: Collection[Path], state: Path, to_fill: HolesToFill, output: Path, sources: Path
-) -> None:
-    """Refuses to write over the official judgments, by whatever name, another input or what is stored.
-
-    Args:
-        inputs: the track's input files.
-        state: the folder of what the track stores.
-
-    Raises:
-        TrecexamError: with the file in the way.
-    """
-    if _same(output, sources):
-        raise TrecexamError("the merged qrels and their sources need a file each", path=output)
-    for path in (output, sources):
-        if path.resolve().is_relative_to(state.resolve()):
-            raise TrecexamError("is among what the track stores, as its grades; name another file", path=path)
-        for input_file in (to_fill.request.qrels, *inputs):
-            if input_file is not None and _same(path, input_file):
-                raise TrecexamError(
-                    "is an input, and human judgments are never overwritten; name another file", path=path
-                )
 
 
 def find_holes(
@@ -157,7 +134,7 @@ def fill(
 def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
     """Loads the track to the depth asked for and finds the holes."""
     depth = request.depth or loader.config.track.depth
-    _refuse_merged(request.qrels or loader.folder.qrels())
+    refuse_merged(request.qrels or loader.folder.qrels())
     judgments = None if request.qrels is None else read_official(request.qrels)
     pool_depth = max(depth, loader.config.track.depth)
     track = loader.load(depth=pool_depth)
@@ -380,34 +357,9 @@ def _rejected(track: LoadedTrack, request: FillRequest) -> tuple[Rejected, ...]:
     return tuple(row for row in track.rejected if row.file not in names)
 
 
-def _refuse_merged(qrels: Path | None) -> None:
-    """Refuses what `fill` or `learn` wrote: the lines of a machine would pass for a person's, and the rule be
-    fitted on them.
-
-    Raises:
-        TrecexamError: with what to name instead.
-    """
-    command = None if qrels is None else written_by(qrels)
-    if qrels is not None and command is not None:
-        note = sources_beside(qrels).name if command == "fill" else LEARNED_IDENTITY
-        raise TrecexamError(
-            f"`trecexam {command}` wrote it, as {note} beside it says, so not all lines are "
-            "people's; name the official judgments that it was made from",
-            path=qrels,
-        )
-
-
 def _has_subtopics(judgments: Official) -> bool:
     return any(row.iteration not in NO_SUBTOPIC for row in judgments.rows)
 
 
 def _queries(query_ids: list[str]) -> str:
     return f"{plural(len(query_ids), 'query')} ({shorten_list(query_ids, 3, dots=True)})"
-
-
-def _same(path: Path, other: Path) -> bool:
-    """Whether both names are, or would be, the same file."""
-    try:
-        return path.samefile(other)
-    except OSError:
-        return path.resolve() == other.resolve()
