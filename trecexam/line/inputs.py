@@ -11,17 +11,16 @@ from typing import TypeVar
 
 from converters.bank import read_bank_queries
 from converters.errors import ConversionError
-from converters.gold import KIND as GOLD
 from converters.ir_dataset import dataset_qrels, dataset_queries
 from converters.ragval import AnswerRow
 from converters.records import HumanRating, Item, Qrel, Response
 from converters.run import Run
 from trecexam.bank import Bank
-from trecexam.bank.asked import QUERY, asked
+from trecexam.bank.asked import QUERY
 from trecexam.bank.facets import item_by_query
-from trecexam.errors import TrackError
 from trecexam.files.cache import FileCache
 from trecexam.files.stamps import Rejected, Stamp, dangling_link, stamp
+from trecexam.line.asked_bank import asked_bank
 from trecexam.line.dropped_runs import DroppedRuns, RunContent
 from trecexam.line.input_files import (
     read_bank_file,
@@ -33,7 +32,6 @@ from trecexam.line.input_files import (
 )
 from trecexam.line.judged_answers import JUDGED
 from trecexam.line.sources import sources_beside
-from trecexam.tables.text import shorten_list
 from trecexam.track import TrackFolder
 
 T = TypeVar("T")
@@ -175,7 +173,10 @@ class InputReader:
         official = self._optional(self.folder.qrels(), "qrels", read_qrels_file, rejected)
         if self.folder.config.track.dataset is not None:
             texts, official = self._dataset(texts, official, rejected)
-        bank = self._asked(whole, texts, files, rejected)
+        bank, not_asked = asked_bank(
+            self.folder, whole, texts, files, self.kinds, with_query=self.with_query, known=self.known
+        )
+        rejected += not_asked
         ranks = self._optional(self.folder.official_leaderboard(), "ranks", read_ranks_file, rejected)
         dropped = self._dropped.read(bank, texts, hold, rejected)
         human = self._human(self.folder.overrides(), rejected)
@@ -279,78 +280,6 @@ class InputReader:
     def whole_answers(self) -> bool:
         """Whether the grader judges whole answers, which come with their texts."""
         return self._dropped.whole_answers
-
-    def _asked(
-        self, bank: Bank, texts: Mapping[str, str], files: Sequence[Path], rejected: list[Rejected]
-    ) -> Bank:
-        """What of the bank is graded.
-
-        Raises:
-            TrackError: nothing is.
-        """
-        part = asked(bank, self.kinds, texts, with_query=self.with_query, known=self.known)
-        if part.query_ids:
-            needs_text = self.known is None and (self._bankless or self.with_query)
-            queries_without_text = [
-                query_id for query_id in bank.query_ids if needs_text and query_id not in part.items
-            ]
-            rejected += (
-                Rejected(self.folder.shown(self.folder.root), None, f"query '{query_id}' has no text")
-                for query_id in queries_without_text
-            )
-            unknown = [] if self.known is None else [q for q in bank.query_ids if q not in part.items]
-            if unknown:
-                reason = (
-                    f"no grades of {len(unknown):,} of the bank's {len(bank.query_ids):,} queries, which "
-                )
-                reason += f"are not evaluated: {shorten_list(unknown)}"
-                recorded = self.folder.recorded() or self.folder.config_path
-                rejected.append(Rejected(self.folder.shown(recorded), None, reason))
-            where = self.folder.shown(files[0]) if len(files) == 1 else "the bank"
-            rejected += (
-                Rejected(where, None, f"all items of query '{query_id}' are retired: it is not evaluated")
-                for query_id in part.retired
-                if query_id not in part.items and query_id not in queries_without_text
-            )
-            return part
-        if part.retired and not asked(bank, self.kinds, texts).query_ids:
-            raise TrackError(
-                'every item that could be asked about is retired: take "retired" off some', path=files[0]
-            )
-        if self.known is not None:
-            raise TrackError(
-                "the recording has grades of none of the bank's queries, but of "
-                f"{shorten_list(list(self.known))}",
-                path=self.folder.root,
-            )
-        if self._bankless:
-            raise TrackError(
-                "this prompt asks about the queries, and there are none: put queries.tsv here",
-                path=self.folder.root,
-            )
-        if not bank.query_ids:
-            return part
-        if self.with_query and asked(bank, self.kinds, texts).query_ids:
-            raise TrackError(
-                "this prompt names {query}, and no query of the bank has a text: put queries.tsv here",
-                path=self.folder.root,
-            )
-        if GOLD in self.kinds:
-            raise TrackError(
-                'no gold outputs in it: a line is {"query_id": ..., "outputs": [...]}, or KILT\'s',
-                path=files[0],
-            )
-        if self.whole_answers:
-            raise TrackError(
-                "the bank has no questions with their knowledge blocks: `trecexam ragval questions` writes "
-                "them",
-                path=self.folder.root,
-            )
-        raise TrackError(
-            f"this prompt asks about {' and '.join(f'{kind}s' for kind in sorted(self.kinds))}, and the bank "
-            "has none; see `prompt` in [grader]",
-            path=self.folder.config_path,
-        )
 
     def _dataset(
         self, texts: dict[str, str], official: tuple[Qrel, ...] | None, rejected: list[Rejected]
