@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from html import unescape
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from team import Team, csrf_in, users_file
 
 from converters.records import HumanRating, Item
 from trecexam.errors import TrecexamError
+from trecexam.features.judging.assessments import record_assessment
 from trecexam.features.judging.plan import JudgingPlan, PlannedTask, write_plan
 from trecexam.features.override import overriding
 from trecexam.serving import assessing
@@ -213,6 +215,39 @@ def test_what_was_said_in_another_window_is_shown_beside_the_form_before_it_coun
     # The same once more, as by a second click, is no conflict, and no line.
     assert browser.post("/assess", data=again).status_code == 303
     assert len(lines(track, "judgments.tsv")) == 2
+
+
+@pytest.mark.parametrize("rating", ["2", "3"], ids=["the same", "another"])
+def test_of_two_windows_that_save_at_once_the_second_sees_all_that_the_first_said(
+    open_team: Callable[..., Team], track: Path, monkeypatch: pytest.MonkeyPatch, rating: str
+) -> None:
+    browser = open_team().client("ada")
+    address = first(browser)
+    page = browser.get(address).text
+    n_items, hidden = page.count("data-question"), fields(page)
+    forms = {value: {f"item-{n}": value for n in range(1, n_items + 1)} for value in ("2", rating)}
+    answers = []
+
+    def send() -> None:
+        answers.append(browser.post("/assess", data={**hidden, **forms[rating]}))
+
+    second, record = Thread(target=send), record_assessment
+
+    def between_two_items(*args: Any, **more: Any) -> Any:
+        assessment = record(*args, **more)
+        if second.ident is None:
+            second.start()
+            second.join(0.5)
+        return assessment
+
+    monkeypatch.setattr("trecexam.serving.pages.assess.record_assessment", between_two_items)
+    assert browser.post("/assess", data={**hidden, **forms["2"]}).status_code == 303
+    second.join(10)
+    assert answers[0].status_code == (303 if rating == "2" else 409)
+    if rating == "3":
+        now, mine = answers[0].text.split('<section aria-labelledby="yours">')
+        assert now.count("<strong>2</strong>") == mine.count("<strong>3</strong>") == n_items
+    assert [row[2] for row in lines(track, "overrides.tsv")] == ["2"] * n_items
 
 
 def test_another_one_s_rating_is_no_conflict_and_both_are_kept(

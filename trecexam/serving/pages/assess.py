@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping, Sequence
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 from starlette.routing import Route
@@ -34,9 +35,12 @@ LONGEST = 600.0
 
 def assess(request: Request) -> Response:
     """To the assessor's next passage, or says that there is none; with a form, takes a judgment."""
-    desk = _desk(request)
     if request.method == "POST":
-        return _judged(request, desk)
+        # Items are written one by one: another window of hers, or a second click, is to see all of them.
+        user = user_of(request)
+        with request.app.state.assessing.setdefault(user and user.name, Lock()):
+            return _judged(request, _desk(request))
+    desk = _desk(request)
     following = desk.next_open()
     if following is not None:
         return go(request, urls.assess_passage(following.name))
