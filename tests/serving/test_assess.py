@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from html import unescape
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from team import Team, csrf_in, users_file
 
 from converters.records import HumanRating, Item
 from trecexam.errors import TrecexamError
+from trecexam.features.judging.assessments import record_assessment
 from trecexam.features.judging.plan import JudgingPlan, PlannedTask, write_plan
 from trecexam.features.override import overriding
 from trecexam.serving import assessing
@@ -215,6 +217,39 @@ def test_what_was_said_in_another_window_is_shown_beside_the_form_before_it_coun
     assert len(lines(track, "judgments.tsv")) == 2
 
 
+@pytest.mark.parametrize("rating", ["2", "3"], ids=["the same", "another"])
+def test_of_two_windows_that_save_at_once_the_second_sees_all_that_the_first_said(
+    open_team: Callable[..., Team], track: Path, monkeypatch: pytest.MonkeyPatch, rating: str
+) -> None:
+    browser = open_team().client("ada")
+    address = first(browser)
+    page = browser.get(address).text
+    n_items, hidden = page.count("data-question"), fields(page)
+    forms = {value: {f"item-{n}": value for n in range(1, n_items + 1)} for value in ("2", rating)}
+    answers = []
+
+    def send() -> None:
+        answers.append(browser.post("/assess", data={**hidden, **forms[rating]}))
+
+    second, record = Thread(target=send), record_assessment
+
+    def between_two_items(*args: Any, **more: Any) -> Any:
+        assessment = record(*args, **more)
+        if second.ident is None:
+            second.start()
+            second.join(0.5)
+        return assessment
+
+    monkeypatch.setattr("trecexam.serving.pages.assess.record_assessment", between_two_items)
+    assert browser.post("/assess", data={**hidden, **forms["2"]}).status_code == 303
+    second.join(10)
+    assert answers[0].status_code == (303 if rating == "2" else 409)
+    if rating == "3":
+        now, mine = answers[0].text.split('<section aria-labelledby="yours">')
+        assert now.count("<strong>2</strong>") == mine.count("<strong>3</strong>") == n_items
+    assert [row[2] for row in lines(track, "overrides.tsv")] == ["2"] * n_items
+
+
 def test_another_one_s_rating_is_no_conflict_and_both_are_kept(
     open_team: Callable[..., Team], track: Path
 ) -> None:
@@ -296,6 +331,79 @@ def test_who_said_twice_that_she_cannot_judge_the_items_may_judge_them_after_all
         judge(browser, address, "cannot-why", act="cannot", why=why)
     judge(browser, address, item_1="1")
     assert "You cannot judge it" not in browser.get(address).text
+
+
+@pytest.mark.parametrize("settings", [SCALE, ""], ids=["a scale", "items"])
+def test_undo_of_a_judgment_brings_back_that_it_cannot_be_judged(
+    open_team: Callable[..., Team], settings: str
+) -> None:
+    browser = open_team(settings).client("ada")
+    address = first(browser)
+    n_items = max(1, browser.get(address).text.count("data-question"))
+    for why in ("in another language", "cut off"):
+        judge(browser, address, "cannot-why", act="cannot", why=why)
+    after = judge(browser, address, **{f"item_{n}": "1" for n in range(1, n_items + 1)}).headers["location"]
+    undo = fields(browser.get(after).text, "undo-form")
+    assert browser.post("/assess", data={**undo, "act": "withdraw"}).headers["location"] == address
+    page = browser.get(address).text
+    assert 'You cannot judge it: <span dir="auto">cut off' in page
+    assert " checked" not in page
+    assert ' now"' not in page
+    # The same click again says nothing more.
+    assert browser.post("/assess", data={**undo, "act": "withdraw"}).status_code in (303, 409)
+    assert browser.get(address).text.count("You cannot judge it: ") == 1
+
+
+@pytest.mark.parametrize("settings", [SCALE, ""], ids=["a scale", "items"])
+def test_undo_of_cannot_brings_the_ratings_back(open_team: Callable[..., Team], settings: str) -> None:
+    browser = open_team(settings).client("ada")
+    address = first(browser)
+    judge(browser, address, item_1="2")
+    after = judge(browser, address, "cannot-why", act="cannot", why="cut off").headers["location"]
+    judge(browser, after, "undo-form", act="withdraw")
+    page = browser.get(address).text
+    assert "You cannot judge it" not in page
+    assert re.search(r'value="2"[^>]* (checked|class="[^"]* now")', page)
+
+
+@pytest.mark.parametrize(
+    ("typed", "trouble", "kept"),
+    [
+        ("n" * 2001, "a note has 2,001 characters, and may have 2,000", "n" * 2001),
+        ("a<b\0c\u202ed", "a control character, U+0000", "a&lt;bcd"),
+    ],
+    ids=["too long", "controls"],
+)
+@pytest.mark.parametrize("settings", [SCALE, ""], ids=["a scale", "items"])
+def test_what_is_wrong_with_a_note_is_said_beside_it_and_nothing_typed_or_chosen_is_lost(
+    open_team: Callable[..., Team], track: Path, settings: str, typed: str, trouble: str, kept: str
+) -> None:
+    browser = open_team(settings + ("" if settings else "[judging]\n") + "reason = true\n").client("ada")
+    address = first(browser)
+    answer = judge(browser, address, item_1="2", note=typed, why="clear")
+    assert answer.status_code == 422
+    assert "Nothing is written: " + trouble in unescape(answer.text)
+    assert f'name="note" value="{kept}"' in answer.text
+    assert 'name="why" value="clear"' in answer.text
+    assert settings or re.search(r'name="item-1" value="2"[^>]* checked', answer.text)
+    assert not any((track / name).exists() for name in ("judgments.tsv", "overrides.tsv"))
+    again = {**fields(answer.text), "item-1": "2", "note": "short", "why": "clear"}
+    assert browser.post("/assess", data=again).status_code == 303
+    assert [row[2:] for row in lines(track, "judgments.tsv" if settings else "overrides.tsv")] == [
+        ("2", "ada", "short")
+    ]
+
+
+def test_what_is_wrong_with_a_reason_why_not_is_said_and_it_is_kept(
+    open_team: Callable[..., Team], track: Path
+) -> None:
+    browser = open_team(SCALE).client("ada")
+    answer = judge(browser, first(browser), "cannot-why", act="cannot", why="x" * 501)
+    assert answer.status_code == 422
+    assert "Nothing is written: a reason has 501 characters" in answer.text
+    assert f'id="cannot-why" type="text" name="why" value="{"x" * 501}"' in answer.text
+    assert '<details id="cannot" open>' in answer.text
+    assert not (track / "judgments.tsv").exists()
 
 
 @pytest.mark.parametrize("change", ["retire", "edit"])

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,19 +26,24 @@ TABLES = [
     "/disagreements",
     urls.disagreements(show="items"),
     "/holes",
+    "/rejected",
 ]
 
 
 @pytest.fixture(scope="module")
-def reading(graded: Path) -> Iterator[TestClient]:
-    with client_of(graded) as client:
+def reading(graded: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """The page of a track with two files that are not taken."""
+    track = shutil.copytree(graded, tmp_path_factory.mktemp("rejecting") / "track")
+    for name in ("notes.run", "empty line.run"):
+        (track / "runs" / name).write_text("no run\n")
+    with client_of(track) as client:
         yield client
 
 
 @pytest.mark.parametrize("path", TABLES)
 def test_every_table_is_had_whole_as_csv_and_json_by_a_link(reading: TestClient, path: str) -> None:
     html = reading.get(path).text
-    total = int(re.search(r"of (\d+) (?:runs|queries|passages|items)", html)[1])  # type: ignore[index]
+    total = int(re.search(r"of (\d+) (?:runs|queries|passages|items|lines)", html)[1])  # type: ignore[index]
     links = re.findall(r'href="([^"]+format=(?:csv|json)[^"]*)"', html)
     as_csv, as_json = (reading.get(link.replace("&amp;", "&")) for link in links)
     assert as_csv.headers["content-type"] == "text/csv; charset=utf-8"

@@ -101,6 +101,7 @@ def create_app(
     app.state.support_trails = Trails()
     app.state.labelled = None
     app.state.pooled = {}
+    app.state.assessing = {}
     app.state.started = time.time()
     return app
 

@@ -111,10 +111,21 @@ def own_assessments(folder: TrackFolder, who: str, query_id: str = "") -> tuple[
 
 def ratings_by_assessor(folder: TrackFolder, cell: CellKey) -> dict[str, int]:
     """Assessor -> her rating of a cell, by the files as they are now; without decisions between people."""
-    path = folder.overrides() if cell.item_id or not folder.config.judging.scale else folder.judgments()
-    opinions = standing_opinions(row for row in _lines(path, cell.query_id, cell.doc_id))
+    lines = _lines(_file_of(folder, cell), cell.query_id, cell.doc_id)
+    opinions = standing_opinions(lines)
     rows = {name: of_person.get(cell) for name, of_person in opinions.items()}
     return {name: row.rating for name, row in rows.items() if row is not None and row.rating is not None}
+
+
+def said_before(folder: TrackFolder, who: str, cell: CellKey, seen: str) -> Assessment | None:
+    """What a person said of a cell with this `seen`, whatever she said since; None where that is nothing."""
+    lines = _lines(_file_of(folder, cell), cell.query_id, who)
+    own = (assessment_of(row) for row in lines if row.who == who and CellKey(*row[:3]) == cell)
+    return next((assessment for assessment in own if assessment.seen == seen), None)
+
+
+def _file_of(folder: TrackFolder, cell: CellKey) -> Path:
+    return folder.overrides() if cell.item_id or not folder.config.judging.scale else folder.judgments()
 
 
 def _lines(path: Path, *naming: str) -> list[HumanRating]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping, Sequence
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 from starlette.routing import Route
 
+from converters.controls import CONTROLS
 from converters.overrides import CANNOT
 from trecexam.errors import RatingConflictError, TrecexamError
-from trecexam.features.judging.assessments import Assessment, record_assessment
+from trecexam.features.judging.assessments import Assessment, CellKey, record_assessment, said_before
 from trecexam.features.override.overriding import seen_token
+from trecexam.line.typed_text import MAX_NOTE, MAX_WHY, typed
 from trecexam.serving import urls
 from trecexam.serving.assessing import Desk, Question, Task, guidelines, text_of
 from trecexam.serving.pages.people import rating_of
@@ -32,9 +35,12 @@ LONGEST = 600.0
 
 def assess(request: Request) -> Response:
     """To the assessor's next passage, or says that there is none; with a form, takes a judgment."""
-    desk = _desk(request)
     if request.method == "POST":
-        return _judged(request, desk)
+        # Items are written one by one: another window of hers, or a second click, is to see all of them.
+        user = user_of(request)
+        with request.app.state.assessing.setdefault(user and user.name, Lock()):
+            return _judged(request, _desk(request))
+    desk = _desk(request)
     following = desk.next_open()
     if following is not None:
         return go(request, urls.assess_passage(following.name))
@@ -48,20 +54,25 @@ def assess(request: Request) -> Response:
 def passage(request: Request) -> Response:
     """A passage with all that is asked about it, and what the assessor says of it."""
     desk = _desk(request)
-    task = _named(desk, request.path_params["passage"])
+    return _page(request, desk, _named(desk, request.path_params["passage"]))
+
+
+def _page(request: Request, desk: Desk, task: Task, status: int = 200, **typed_anew: Any) -> Response:
+    """The page of a passage; where a form was not taken, with what was wrong and what it had in it."""
     topic = [other for other in desk.tasks if other.query_id == task.query_id]
     still_open = frozenset(desk.open)
     following = desk.next_open(task)
     return _render(
         request,
         "assess_passage.html",
+        status,
         following=None if following is None else following.name,
         back=None if (before := desk.before(task)) is None else before.name,
         topic=(sum(other not in still_open for other in topic), len(topic)),
         all_tasks=(len(desk.tasks) - len(still_open), len(desk.tasks)),
         last=_last(request, desk),
         now=f"{time.time():.1f}",
-        **_shown(desk, task),
+        **{"trouble": "", "cannot_why": "", **_shown(desk, task), **typed_anew},
     )
 
 
@@ -90,6 +101,7 @@ def _shown(desk: Desk, task: Task) -> dict[str, Any]:
         "query_text": desk.view.heads[task.query_id].text or task.query_id,
         "text": desk.text_of(task),
         "questions": questions,
+        "picked": {q.number: q.own.rating for q in questions if q.own},
         "best": desk.view.settings.max_rating,
         "cannot": whole if whole is not None and whole.cannot else None,
         "note": _note_of(own)[1],
@@ -122,8 +134,13 @@ def _judged(request: Request, desk: Desk) -> Response:
     if not wishes:
         return go(request, here, "Choose a rating first.")
     why, note = form.get("why", "").strip(), form.get("note", "").strip()
-    asks_why = desk.folder.config.judging.reason
-    if not why and (CANNOT in wishes.values() or (asks_why and {*wishes.values()} != {None})):
+    try:
+        typed("a note", note, MAX_NOTE)
+        typed("a reason", why, MAX_WHY)
+    except TrecexamError as error:
+        return _not_taken(request, desk, task, wishes, error)
+    asks_why, undoes = desk.folder.config.judging.reason, form.get("act") == "withdraw"
+    if not undoes and not why and (CANNOT in wishes.values() or (asks_why and {*wishes.values()} != {None})):
         return go(request, here, "Nothing is written: say why.")
     new = {
         item_id: wish
@@ -132,7 +149,7 @@ def _judged(request: Request, desk: Desk) -> Response:
     }
     holder, noted = _note_of(own)
     holder = holder if holder is not None else next(iter(wishes))
-    if form.get("act") != "withdraw" and note != noted and holder not in new:
+    if not undoes and note != noted and holder not in new:
         row = own.get(holder)
         new[holder] = wishes[holder] if row is None else "cannot" if row.cannot else row.rating
     if new and form.get("seen", "") != desk.token(task):
@@ -143,12 +160,18 @@ def _judged(request: Request, desk: Desk) -> Response:
     try:
         for item_id, wish in new.items():
             row = own.get(item_id)
+            if undoes and wish == CANNOT:
+                key = CellKey(task.query_id, task.doc_id, "")
+                cannot = said_before(desk.folder, desk.who, key, form["cannot"])
+                if cannot is None or not cannot.cannot:
+                    continue
+                why, note, holder = cannot.why, cannot.note, item_id
             said = record_assessment(
                 desk.folder, standing(desk.view, state), task.doc_id, item_id, wish,
                 who=desk.who, why=why, note=note if item_id == holder else "", seconds=seconds,
                 seen=seen_token(None) if row is None else row.seen,
             )  # fmt: skip
-            while not item_id and wish is None and said.cannot and form.get("act") != "withdraw":
+            while not item_id and wish is None and said.cannot and not undoes:
                 # What she said before was that she cannot judge it, too, and she can after all.
                 said = record_assessment(
                     desk.folder, standing(desk.view, state), task.doc_id, "", None,
@@ -161,11 +184,29 @@ def _judged(request: Request, desk: Desk) -> Response:
         live_of(request).reload(wait=0)
         if request.app.state.grader is not None:
             request.app.state.grader.ask()
-    return _gone_on(request, desk, task, new)
+    return _gone_on(request, desk, task, new, own.get(""))
 
 
-def _gone_on(request: Request, desk: Desk, task: Task, new: Wishes) -> Response:
-    """To what comes next, from where what was said just now can be taken back."""
+def _not_taken(request: Request, desk: Desk, task: Task, wishes: Wishes, error: TrecexamError) -> Response:
+    """The page again with all that was chosen and typed, but for characters that no text may have."""
+    form, trouble = form_of(request), str(error)
+    note, why = (CONTROLS.sub("", form.get(name, "")) for name in ("note", "why"))
+    if (note, why) != (form.get("note", ""), form.get("why", "")):
+        trouble += ". It is left out below: look at your text, and save again"
+    picked = {
+        question.number: wishes.get(question.item_id, question.own and question.own.rating)
+        for question in desk.questions(task)
+    }
+    reason = {"cannot_why": why} if form.get("act") == "cannot" else {"why": why}
+    return _page(request, desk, task, 422, trouble=trouble, note=note, picked=picked, **reason)
+
+
+def _gone_on(request: Request, desk: Desk, task: Task, new: Wishes, whole: Assessment | None) -> Response:
+    """To what comes next, from where what was said just now can be taken back.
+
+    Args:
+        whole: what was said before of the passage as a whole.
+    """
     here = urls.assess_passage(task.name)
     if form_of(request).get("act") == "withdraw":
         return go(request, here, "Taken back.")
@@ -175,8 +216,11 @@ def _gone_on(request: Request, desk: Desk, task: Task, new: Wishes) -> Response:
     following = desk.next_open(task)
     undo = {
         "after": task.name,
-        "places": _places(desk.questions(task), new),
+        "places": _places(
+            desk.questions(task), [item_id for item_id, wish in new.items() if wish is not None]
+        ),
         "shown": desk.shown(task),
+        **({"cannot": whole.seen} if whole is not None and None in new.values() else {}),
     }
     if following is None:
         return go(request, urls.assess(**undo))
@@ -194,7 +238,8 @@ def _wishes(form: Mapping[str, str], questions: Sequence[Question], own: Mapping
     if form.get("act") == "withdraw":
         numbers = form.get("places", "").split(".")
         known = {"0": "", **{str(question.number): question.item_id for question in questions}}
-        return {known[number]: None for number in numbers if known.get(number) in own}
+        back: Wishes = {known[number]: None for number in numbers if known.get(number) in own}
+        return {**back, "": "cannot"} if form.get("cannot") and "" not in own else back
     if form.get("act") == "cannot":
         return {"": "cannot"}
     wishes: Wishes = {}
@@ -267,7 +312,14 @@ def _last(request: Request, desk: Desk) -> dict[str, str] | None:
     if request.query_params.get("shown") != desk.shown(task):
         return None
     places = request.query_params.get("places", "")
-    return {"name": task.name, "places": places, "token": desk.token(task), "shown": desk.shown(task)}
+    cannot = request.query_params.get("cannot", "")
+    return {
+        "name": task.name,
+        "places": places,
+        "token": desk.token(task),
+        "shown": desk.shown(task),
+        "cannot": cannot,
+    }
 
 
 def _render(request: Request, template: str, status: int = 200, **values: Any) -> Response:
