@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cited import judging, make_cited_track
 from scripted_server import KEY, Exchange, serving
 from support import HashGrader, make_small_track
 
@@ -204,3 +205,70 @@ def test_a_server_is_asked_only_where_somebody_says_yes_and_counts_nowhere(
         assert printed.out.splitlines()[1].split("\t")[:3] == ["stored-alone", "3", "0"]
         assert len(server.bodies) == asked + 6
     assert content(root) == before
+
+
+def test_labels_of_what_responses_cite_are_asked_for_again_of_the_grader_of_support(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("httpx2")
+    changed = False
+
+    def sometimes(exchange: Exchange) -> None:
+        if changed and "Pumps cost time." in exchange.prompt:
+            exchange.say("no_support")
+        else:
+            judging(exchange)
+
+    with serving(sometimes) as server:
+        root = make_cited_track(tmp_path / "track", server.url)
+        command = ["verify", "reproducible", str(root), "--support"]
+        assert run(command) == 2
+        assert f"nothing is graded yet: `trecexam support {root}` grades" in capsys.readouterr().err
+        assert run(["support", str(root)]) == 0
+        before, asked = content(root), len(server.bodies)
+        capsys.readouterr()
+        assert run(command) == 2
+        assert "this asks a server about 8 prompts: some" in capsys.readouterr().err
+        assert run([*command, "--yes"]) == 0
+        printed = capsys.readouterr()
+        assert "a server promises nothing" in printed.err
+        assert "4 of 4 graded citations looked at: the same answers again" in printed.err
+        assert len(server.bodies) == asked + 8
+        changed = True
+        assert run([*command, "--yes", "--json"]) == 1
+        (differing,) = json.loads(capsys.readouterr().out)["differing"]
+        assert (differing["query_id"], differing["doc_id"]) == ("q1", "q1-cost")
+        assert (differing["stored"]["rating"], differing["alone"]["rating"]) == (1, 0)
+    assert content(root) == before
+
+
+def test_without_a_grader_of_support_the_line_says_what_is_lacking(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = make_small_track(tmp_path / "track")
+    assert run(["verify", "reproducible", str(root), "--support"]) == 2
+    assert "nothing cited is graded without a section [support] in trecexam.toml" in capsys.readouterr().err
+    cited = make_cited_track(tmp_path / "cited", name="recorded", recorded="labels.tsv")
+    header = "run\tquery_id\tsentence\tdoc_id\tlabel\n"
+    (cited / "labels.tsv").write_text(f"{header}good\tq1\t1\tq1-heat\tfull_support\n")
+    assert run(["verify", "reproducible", str(cited), "--support"]) == 2
+    assert "the labels of `recorded` are read from a file" in capsys.readouterr().err
+
+
+def test_labels_of_an_embedder_are_the_same_alone_and_in_company(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("sentence_transformers")
+    from trecexam.graders.weights import offline_folder
+
+    if offline_folder() is None:
+        pytest.skip("the extra `offline` is not installed")
+    root = make_cited_track(tmp_path / "track")
+    (root / "trecexam.toml").write_text(
+        '[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n'
+        '[support]\nname = "embedding"\ndevice = "cpu"\n'
+    )
+    assert run(["support", str(root)]) == 0
+    capsys.readouterr()
+    assert run(["verify", "reproducible", str(root), "--support", "--sample", "3"]) == 0
+    assert "3 of 4 graded citations looked at: the same answers again" in capsys.readouterr().err

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,10 +13,13 @@ from trecexam.errors import TrecexamError
 from trecexam.graders import create
 from trecexam.graders.base import Answer, Cell, Estimate, Grader, UngradedError
 from trecexam.graders.kept_vectors import no_kept_vectors
+from trecexam.graders.support import create_support
 from trecexam.graders.traits import traits_of
 from trecexam.line.environments import Environments
 from trecexam.line.grading import Grading, Progress
 from trecexam.line.sheets import ERROR, MISSING
+from trecexam.line.stored_grades import StoredGrades
+from trecexam.line.support import NO_TEXT
 from trecexam.tables.table import Table
 from trecexam.tables.text import plural
 
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     from trecexam.line.loaded import LoadedTrack
     from trecexam.line.loader import TrackLoader
 
+#: Where a graded cell stands; all but its last part say of which passage it is.
+_Place = tuple[Any, ...]
 #: Cells that are looked at unless somebody says otherwise.
 SAMPLE = 100
 #: In company of a cell of the sample are so many others: one of its passage, the rest of any.
@@ -94,12 +99,14 @@ class Reproduction:
         graded: cells of the track that have an answer.
         why: why it ended early; "" where it did not.
         notes: what else there is to know.
+        noun: what a cell is called.
     """
 
     cells: tuple[RegradedCell, ...]
     graded: int
     why: str
     notes: tuple[str, ...]
+    noun: str = "graded cell"
 
     @property
     def differences(self) -> tuple[AnswerDifference, ...]:
@@ -121,7 +128,7 @@ class Reproduction:
             outcome = "no other answer" if lacking else "the same answers again, to the last bit"
         verb = "was" if lacking == 1 else "were"
         rest = f"; {lacking:,} {verb} not answered both times" if lacking else ""
-        return f"{len(self.cells):,} of {plural(self.graded, 'graded cell')} looked at: {outcome}{rest}"
+        return f"{len(self.cells):,} of {plural(self.graded, self.noun)} looked at: {outcome}{rest}"
 
     def table(self) -> Table:
         """A row a comparison."""
@@ -160,10 +167,46 @@ class Reproduction:
         )
 
 
+@dataclass(frozen=True)
+class _Graded:
+    """What a grader has graded of a track.
+
+    Attributes:
+        grades: its answers, as they are stored.
+        places: a digest of passage and item -> where a cell of these is; equal cells count once.
+        cell: the cell at a place.
+        metered: whether asking costs.
+        noun: what such a cell is called.
+    """
+
+    grader: Grader
+    grades: StoredGrades
+    places: Mapping[bytes, _Place]
+    cell: Callable[[_Place], Cell]
+    noun: str
+
+    @property
+    def metered(self) -> bool:
+        return traits_of(self.grader).meter is not None
+
+    def drawn(self, sample: int) -> tuple[list[Cell], list[Cell]]:
+        """The sample, and other graded cells for its company: of a grader that costs none."""
+        ordered = [self.places[key] for key in sorted(self.places)]
+        chosen, rest = ordered[:sample], ordered[sample:]
+        others: list[_Place] = []
+        if not self.metered:
+            of_passage = {place[:-1]: place for place in rest}
+            same = [of_passage[place[:-1]] for place in chosen if place[:-1] in of_passage]
+            most = COMPANY * len(chosen)
+            others = list(dict.fromkeys([*same, *rest[:most]]))[:most]
+        return [self.cell(place) for place in chosen], [self.cell(place) for place in others]
+
+
 def verify_reproducible(
     loader: TrackLoader,
     *,
     sample: int = SAMPLE,
+    support: bool = False,
     progress: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Reproduction:
@@ -175,6 +218,7 @@ def verify_reproducible(
 
     Args:
         sample: how many cells, drawn by a hash of passage and item: the same ones every time.
+        support: of the labels of what responses cite, by the grader of [support], in place of the pool's.
         progress: called with how many of the answers are there.
         stop: asked between batches; True ends it early, with what there is.
 
@@ -182,11 +226,10 @@ def verify_reproducible(
         TrecexamError: there is no model to ask, or nothing is graded yet.
         GraderError: the grader cannot run here.
     """
-    track, grader = loader.load(), _grader(loader)
-    traits = traits_of(grader)
-    chosen, others, graded = _drawn(track, sample, company=traits.meter is None)
+    graded = _graded(loader, support=support)
+    chosen, others = graded.drawn(sample)
     # Tells the meter what was used before, too: a budget is of all.
-    Grading(grader, lambda: loader.store).estimate_cells(chosen, len(chosen))
+    Grading(graded.grader, lambda: loader.store).estimate_cells(chosen, len(chosen))
     stopped, total, why = stop or (lambda: False), 2 * len(chosen), ""
     alone: dict[Cell, Answer] = {}
     company: dict[Cell, Answer] = {}
@@ -195,41 +238,101 @@ def verify_reproducible(
     try:
         for answers, calls in ((alone, [[cell] for cell in chosen]), (company, [in_company])):
             for call in calls:
-                for cell, answer in _asked(grader, call, stopped):
+                for cell, answer in _asked(graded.grader, call, stopped):
                     if cell in meant:
                         answers[cell] = answer
                 if progress is not None:
                     progress(Progress(len(alone) + len(company), total))
     except UngradedError as error:
-        why = str(error)
+        why = str(error).replace("[grader]", "[support]" if support else "[grader]")
     if stopped():
         why = "stopped"
     cells = tuple(
-        RegradedCell(cell, _stored(track, cell), alone.get(cell), company.get(cell)) for cell in chosen
+        RegradedCell(cell, _stored(graded.grades, cell), alone.get(cell), company.get(cell))
+        for cell in chosen
     )
-    return Reproduction(cells, graded, why, tuple(_notes(track, grader)))
+    return Reproduction(cells, len(graded.places), why, tuple(_notes(graded)), graded.noun)
 
 
-def estimate_reproducible(loader: TrackLoader, *, sample: int = SAMPLE) -> Estimate:
+def estimate_reproducible(loader: TrackLoader, *, sample: int = SAMPLE, support: bool = False) -> Estimate:
     """What `verify_reproducible` would take; asks nobody.
 
     Raises:
         TrecexamError: there is no model to ask, or nothing is graded yet.
     """
-    track, grader = loader.load(), _grader(loader)
-    chosen, others, _ = _drawn(track, sample, company=traits_of(grader).meter is None)
-    grading = Grading(grader, lambda: loader.store)
+    graded = _graded(loader, support=support)
+    chosen, others = graded.drawn(sample)
+    grading = Grading(graded.grader, lambda: loader.store)
     calls = [[cell] for cell in chosen] + [[*chosen, *others]]
     columns = zip(*(grading.estimate_cells(call, len(call)) for call in calls), strict=True)
     return Estimate._make(None if None in column else sum(column) for column in columns)
 
 
-def _grader(loader: TrackLoader) -> Grader:
-    """The track's, in this process."""
+def _graded(loader: TrackLoader, *, support: bool) -> _Graded:
+    """What the track's grader, or that of support, has graded; the grader is in this process."""
+    track = loader.load()
+    graded = _graded_support(loader, track) if support else _graded_pool(loader, track)
+    if not graded.places:
+        root = track.folder.root
+        how = f"trecexam support {root}" if support else f"trecexam watch {root} --once"
+        raise TrecexamError(f"nothing is graded yet: `{how}` grades", path=root)
+    return graded
+
+
+def _graded_pool(loader: TrackLoader, track: LoadedTrack) -> _Graded:
     settings, own = loader.folder.config, loader.track_grader.is_own
     if own and settings.grader.name == "recorded":
         raise TrecexamError("there is nothing to verify: the grades of `recorded` are read from a file")
-    return create(settings.grader, loader.folder.root) if own and settings.ray.address else loader.grader
+    on_cluster = own and settings.ray.address
+    grader = create(settings.grader, loader.folder.root) if on_cluster else loader.grader
+    places: dict[bytes, _Place] = {}
+    for query_id, sheet in track.sheets.items():
+        passages = [None if text is None else passage_digest(text) for text in sheet.texts]
+        items = [asked_digest(item) for item in sheet.items]
+        answered = (sheet.codes != MISSING) & (sheet.codes != ERROR)
+        for row, column in zip(*(of_cell.tolist() for of_cell in answered.nonzero()), strict=True):
+            passage = passages[row]
+            if passage is not None:
+                places.setdefault(_key(passage, items[column]), (query_id, row, column))
+
+    def cell(place: _Place) -> Cell:
+        query_id, row, column = place
+        sheet = track.sheets[query_id]
+        text = sheet.texts[row]
+        assert text is not None
+        query_text = track.query_texts.get(query_id, "")
+        return Cell(query_id, query_text, sheet.doc_ids[row], text, sheet.items[column])
+
+    return _Graded(grader, track.grades, places, cell, "graded cell")
+
+
+def _graded_support(loader: TrackLoader, track: LoadedTrack) -> _Graded:
+    settings, cells = loader.config.support, track.support
+    if cells is None:
+        raise TrecexamError(
+            "nothing cited is graded without a section [support] in trecexam.toml; it may be empty",
+            path=track.folder.config_path,
+        )
+    if settings.name == "recorded":
+        raise TrecexamError("there is nothing to verify: the labels of `recorded` are read from a file")
+    on_cluster = loader.config.ray.address
+    grader = create_support(settings, loader.folder.root) if on_cluster else loader.support_grader
+    places: dict[bytes, _Place] = {}
+    for number, pair in enumerate(cells.pairs):
+        if pair.passage is not None and pair.machine not in {MISSING, ERROR, NO_TEXT}:
+            key = _key(passage_digest(pair.passage), asked_digest(pair.item))
+            places.setdefault(key, (pair.passage, number))
+
+    def cell(place: _Place) -> Cell:
+        passage, number = place
+        pair = cells.pairs[number]
+        return Cell(pair.item.query_id, "", pair.doc_id, passage, pair.item)
+
+    return _Graded(grader, cells.grades, places, cell, "graded citation")
+
+
+def _key(passage: bytes, item: bytes) -> bytes:
+    return hashlib.blake2b(passage + item, digest_size=16).digest()
 
 
 def _asked(
@@ -249,39 +352,6 @@ def _batches(grader: Grader, cells: Iterable[Cell]) -> Generator[Sequence[tuple[
     yield from grader.grade(cells)
 
 
-def _drawn(track: LoadedTrack, sample: int, *, company: bool) -> tuple[list[Cell], list[Cell], int]:
-    """The sample, other graded cells for its company, and how many are graded; equal cells count once."""
-    known: dict[bytes, tuple[str, int, int]] = {}
-    for query_id, sheet in track.sheets.items():
-        passages = [None if text is None else passage_digest(text) for text in sheet.texts]
-        items = [asked_digest(item) for item in sheet.items]
-        answered = (sheet.codes != MISSING) & (sheet.codes != ERROR)
-        for row, column in zip(*(places.tolist() for places in answered.nonzero()), strict=True):
-            passage = passages[row]
-            if passage is not None:
-                key = hashlib.blake2b(passage + items[column], digest_size=16).digest()
-                known.setdefault(key, (query_id, row, column))
-    if not known:
-        root = track.folder.root
-        raise TrecexamError(f"nothing is graded yet: `trecexam watch {root} --once` grades", path=root)
-    ordered = [known[key] for key in sorted(known)]
-    chosen, rest = ordered[:sample], ordered[sample:]
-    others: list[tuple[str, int, int]] = []
-    if company:
-        of_passage = {(query_id, row): (query_id, row, column) for query_id, row, column in rest}
-        same = [of_passage[place[:2]] for place in chosen if place[:2] in of_passage]
-        others = list(dict.fromkeys([*same, *rest[: COMPANY * len(chosen)]]))[: COMPANY * len(chosen)]
-    return [_cell(track, *place) for place in chosen], [_cell(track, *place) for place in others], len(known)
-
-
-def _cell(track: LoadedTrack, query_id: str, row: int, column: int) -> Cell:
-    sheet = track.sheets[query_id]
-    text = sheet.texts[row]
-    assert text is not None
-    query_text = track.query_texts.get(query_id, "")
-    return Cell(query_id, query_text, sheet.doc_ids[row], text, sheet.items[column])
-
-
 def _order(cell: Cell, salt: str) -> bytes:
     """Another order than that of the sample."""
     return hashlib.blake2b(
@@ -289,9 +359,8 @@ def _order(cell: Cell, salt: str) -> bytes:
     ).digest()
 
 
-def _stored(track: LoadedTrack, cell: Cell) -> Answer:
+def _stored(grades: StoredGrades, cell: Cell) -> Answer:
     """What is stored of a cell, as it is read now."""
-    grades = track.grades
     (item,) = grades.store.item_ids([asked_digest(cell.item)])
     (passage,) = grades.store.passage_ids([passage_digest(cell.text)])
     grader_id = grades.grader_id
@@ -303,12 +372,11 @@ def _stored(track: LoadedTrack, cell: Cell) -> Answer:
     return Answer(*grades.reading(cell.item, row), row.answer, row.probabilities)
 
 
-def _notes(track: LoadedTrack, grader: Grader) -> Iterator[str]:
-    traits = traits_of(grader)
-    if traits.meter is not None:
+def _notes(graded: _Graded) -> Iterator[str]:
+    if graded.metered:
         yield "a server promises nothing: vLLM's batches vary with all it is asked, and answers with them"
-    now = traits.environment()
-    stored = track.grades.environments()
+    now = traits_of(graded.grader).environment()
+    stored = graded.grades.environments()
     if now is not None and any(made_on != now for made_on, _ in stored.known):
         of_all = Environments((*stored.known, (now, 0)), stored.unknown)
         differing = ", ".join(of_all.mixed)
