@@ -54,8 +54,9 @@ def test_a_reader_goes_from_the_leaderboard_to_a_passage(start: str, page: Page,
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     page.goto(start)
     for name in ("run1", "q1", "q1-d05"):
-        page.get_by_role("link", name=name, exact=True).first.click()
-        page.get_by_role("heading", level=1).wait_for()
+        # Until all is loaded, the style sheet too.
+        with page.expect_navigation():
+            page.get_by_role("link", name=name, exact=True).first.click()
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.get_by_role("heading", name="Passage q1-d05").wait_for()
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")

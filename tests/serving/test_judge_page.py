@@ -115,6 +115,19 @@ def test_skipping_going_back_and_starting_again(client: TestClient) -> None:
     assert key_of(first(client)) == key_of(one)
 
 
+def test_how_many_are_left_holds_when_a_page_is_fetched_again(client: TestClient) -> None:
+    def left(address: str) -> int:
+        line = re.search(r'id="left">([\d,]+) more to judge', client.get(address).text)
+        assert line is not None
+        return int(line[1].replace(",", ""))
+
+    address = first(client)
+    number = left(address)
+    assert left(address) == number
+    skipped = client.get(re.sub(r"/judge\?", "/judge/next?", address)).headers["location"]
+    assert left(skipped) == left(skipped) == number - 1
+
+
 def test_the_last_rating_is_undone_and_judged_again(client: TestClient, track: Path) -> None:
     one = first(client)
     two = rate(client, one, "5").headers["location"]

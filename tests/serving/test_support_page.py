@@ -116,6 +116,22 @@ def sentence_of(page: str) -> str:
     return unescape(match[1])
 
 
+def test_how_many_are_left_holds_when_a_page_is_fetched_again(client: TestClient) -> None:
+    def left(address: str) -> str:
+        line = re.search(r'id="left">(.*?)</span>', client.get(address).text)
+        assert line is not None
+        return line[1]
+
+    address = first(client)
+    number = int(left(address).split()[0])
+    assert left(address) == f"{number} more to label."
+    following = client.get(link(client.get(address).text, "next")).headers["location"]
+    assert [left(following) for _ in range(2)] == [f"{number - 1} more to label."] * 2
+    # Labelled, it is left no more, however it is come to.
+    label(client, following, "1")
+    assert left(following) == left(following) == f"{number - 2} more to label."
+
+
 def test_nothing_tells_the_run_or_the_grader_before_ones_own_label(client: TestClient) -> None:
     address, shown = first(client), set()
     for _ in range(4):

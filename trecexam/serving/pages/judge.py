@@ -125,7 +125,7 @@ def _judgment_page(request: Request, view: View, queue: JudgmentQueue, trail: Tr
         why=trail.why or WHY,
         undo=None if undo is None else _undone(view, undo),
         back=trail.before(key),
-        left=len(_open(request, view, queue, trail)),
+        left=len(_open(request, view, queue, trail, shown=key)),
         stale=queue.stale(view.version),
         learnt=_learnt(request, view),
     )
@@ -182,15 +182,21 @@ def wish_fields(wish: Wish) -> dict[str, str | None]:
     return {"by": wish.measure or None, "level": wish.level or None, "judged": "yes" if wish.judged else None}
 
 
-def _open(request: Request, view: View, queue: JudgmentQueue, trail: Trail) -> list[Key]:
-    """The judgments that nobody made, and that this browser was not shown; the best one first."""
+def _open(
+    request: Request, view: View, queue: JudgmentQueue, trail: Trail, shown: Key | None = None
+) -> list[Key]:
+    """The judgments that nobody made, and that this browser was not shown before; the best one first.
+
+    Args:
+        shown: what it is shown now: it counts, however often the page is fetched.
+    """
     judged = {
         query_id: _judged(request, view, query_id) for query_id in queue.by_query if query_id in view.heads
     }
     return [
         row.key
         for row in queue.best
-        if row.key not in trail.seen
+        if (row.key not in trail.seen or row.key == shown)
         and row.key.query_id in judged
         and row.key[1:] not in judged[row.key.query_id]
     ]

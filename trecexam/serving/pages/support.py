@@ -86,7 +86,7 @@ def sentence_page(request: Request) -> Response:
         why=trail.why or WHY,
         undo=_undone(queue, labelled, trail),
         back=trail.before(key),
-        left=len(_open(request, queue, trail)),
+        left=len(_open(request, queue, trail, shown=key)),
     )
     trail.visit(key)
     return _remember(page, cookie)
@@ -186,13 +186,19 @@ def _labelled(request: Request, queue: SupportQueue) -> Mapping[tuple[str, str, 
     return ratings_now
 
 
-def _open(request: Request, queue: SupportQueue, trail: Trail) -> list[CitedSentence]:
-    """Those that nobody labelled and that this browser was not shown, the first to label first."""
+def _open(
+    request: Request, queue: SupportQueue, trail: Trail, shown: Key | None = None
+) -> list[CitedSentence]:
+    """Those that nobody labelled and that this browser was not shown before, the first to label first.
+
+    Args:
+        shown: what it is shown now: it counts, however often the page is fetched.
+    """
     labelled = _labelled(request, queue)
     return [
         sentence
         for sentence in queue.sentences
-        if sentence.key not in labelled and sentence.key not in trail.seen
+        if sentence.key not in labelled and (sentence.key not in trail.seen or sentence.key == shown)
     ]
 
 
