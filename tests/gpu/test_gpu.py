@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from embedders import embedder
 from support import ROOT, ask
 from tiny_models import save_llama, save_t5
 
@@ -19,7 +20,6 @@ if not torch.cuda.is_available():
 from trecexam.config import GraderSection  # noqa: E402
 from trecexam.graders import Answer, Cell, create  # noqa: E402
 from trecexam.graders.embedding import EmbeddingGrader  # noqa: E402
-from trecexam.graders.weights import offline_folder  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -73,8 +73,10 @@ def test_an_answer_is_bit_for_bit_the_same_in_all_company(
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_a_vector_is_bit_for_bit_the_same_in_all_company(cells: list[Cell], dtype: str) -> None:
-    folder = offline_folder()
+def test_a_vector_is_bit_for_bit_the_same_in_all_company(
+    cells: list[Cell], tmp_path: Path, dtype: str
+) -> None:
+    folder = embedder(tmp_path / "embedder")
     if folder is None:
         pytest.skip("the extra `offline` is not installed")
     grader = EmbeddingGrader(folder, device="cuda", dtype=dtype)
