@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from trecexam.graders.text_encoder import EncodedText, TextEncoder
+from trecexam.graders.fixed_shapes import EncodedText
+from trecexam.graders.text_encoder import TextEncoder
 from trecexam.learning.arithmetic.features import Vectors
 
 #: Of a text: the vectors of its tokens.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from trecexam.graders.embedding import EmbeddingGrader
 from trecexam.graders.text_encoder import TextEncoder
 from trecexam.graders.weights import offline_folder
+from trecexam.learning.encoding import TrackVectors
 
 TEXTS = ["heat", "A heat pump moves heat from the cold air outside into a warm house, which costs little."]
 
@@ -32,12 +34,39 @@ def test_vectors_are_those_of_the_embedding_grader_but_for_rounding(encoder: Tex
 
 
 def test_the_model_works_in_bfloat16_and_its_identity_says_so(encoder: TextEncoder) -> None:
-    assert {str(numbers.dtype) for numbers in encoder._model.parameters()} == {"torch.bfloat16"}
+    assert "torch.bfloat16" in {str(numbers.dtype) for numbers in encoder._shaped._model.parameters()}
     assert encoder.identity["dtype"] == "bfloat16"
 
 
-def test_tokens_are_the_texts_own_whatever_else_is_encoded_with_it(encoder: TextEncoder) -> None:
-    together, alone = (dict(encoder.encode(texts))["heat"] for texts in (TEXTS, TEXTS[:1]))
+def test_vectors_are_the_texts_own_to_the_last_bit_whatever_else_is_encoded_with_it(
+    encoder: TextEncoder,
+) -> None:
+    words = TEXTS[1].split()
+    texts = [*TEXTS, *(" ".join(words[:n]) for n in range(2, len(words))), " ".join(words * 40)]
+    alone = {text: dict(encoder.encode([text]))[text] for text in texts}
     # Beginning, heat, end.
-    assert together.tokens.shape == alone.tokens.shape == (3, 384)
-    assert (together.tokens * alone.tokens).sum(axis=1) == pytest.approx(np.ones(3), abs=0.01)
+    assert alone["heat"].tokens.shape == (3, 384)
+    assert np.linalg.norm(alone["heat"].tokens, axis=1) == pytest.approx(np.ones(3), abs=1e-5)
+    for seed in range(3):
+        for text, encoded in encoder.encode(random.Random(seed).sample(texts, len(texts) - seed)):
+            assert encoded.vector.tobytes() == alone[text].vector.tobytes()
+            assert encoded.tokens.tobytes() == alone[text].tokens.tobytes()
+
+
+def test_what_a_track_keeps_of_texts_hangs_on_no_order(encoder: TextEncoder, tmp_path: Path) -> None:
+    passages = {"heat": [TEXTS[1], "A pump.", "Winter is cold here."], "cold": ["Winter is cold here."]}
+    whole, parts = (TrackVectors(made_folder(tmp_path / name), encoder) for name in ("whole", "parts"))
+    whole.encode(passages, ["who?", "why?"])
+    parts.encode({"cold": passages["cold"]}, ["why?"])
+    parts.encode({"heat": passages["heat"][:2]}, [])
+    parts.encode(passages, ["who?"])
+    kept = TrackVectors(tmp_path / "parts", encoder)
+    for query, texts in passages.items():
+        asked = [*texts, query, "who?", "why?"]
+        assert whole.of(asked).tobytes() == parts.of(asked).tobytes() == kept.of(asked).tobytes()
+        assert whole.max_sims(query, texts) == parts.max_sims(query, texts) == kept.max_sims(query, texts)
+
+
+def made_folder(path: Path) -> Path:
+    path.mkdir()
+    return path

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from trecexam.graders.text_encoder import EncodedText
+from trecexam.graders.fixed_shapes import EncodedText
 
 
 class WordEncoder:

@@ -14,7 +14,7 @@ from support import RECORDED, HashGrader, make_small_track
 import trecexam
 from trecexam.cli.main import run
 from trecexam.errors import GraderError
-from trecexam.graders.text_encoder import EncodedText
+from trecexam.graders.fixed_shapes import EncodedText
 from trecexam.learning import promise
 from trecexam.learning.promise import promising_places
 from trecexam.line.cell_order import item_places

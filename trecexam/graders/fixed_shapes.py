@@ -6,15 +6,19 @@ padded, and how many rows a batch has. Here both are functions of the text's own
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
     import torch
     from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+    #: Of a batch's features a row for each of its rows.
+    _Run = Callable[[dict[str, torch.Tensor]], Iterable[Any]]
 
 #: Lengths are rounded up to a multiple of this many tokens.
 STEP = 8
@@ -29,6 +33,13 @@ MOST_AT_ONCE = 4
 COMPUTATION = 3
 #: Texts that are tokenised at once.
 TOKENISED = 512
+
+
+class EncodedText(NamedTuple):
+    """A text as unit vectors: its own, shape (dimension,), and its tokens', shape (tokens, dimension)."""
+
+    vector: Vectors
+    tokens: Vectors
 
 
 class FixedShapes:
@@ -64,7 +75,7 @@ class FixedShapes:
         use_cpu_attention(self._language_model)
         pack(self._language_model, (torch.float32, torch.bfloat16))
 
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def encode(self, texts: Sequence[str]) -> Vectors:
         """Unit vectors, shape (len(texts), dimension); texts past the model's length are cut at their end."""
         import numpy as np
 
@@ -75,18 +86,33 @@ class FixedShapes:
             ]
             return np.concatenate(alone).astype(np.float32)
         order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
-        vectors: list[NDArray[np.float32] | None] = [None] * len(texts)
-        with _several_at_once(self._model.device) as pool:
-            for start in range(0, len(order), TOKENISED):
-                places = order[start : start + TOKENISED]
-                encoded = self._encode([texts[place] for place in places], pool)
-                for place, vector in zip(places, encoded, strict=True):
-                    vectors[place] = vector
+        vectors: list[Vectors | None] = [None] * len(texts)
+        for place, vector in self._encoded([texts[place] for place in order], self._vectors):
+            vectors[order[place]] = vector
         return np.array(vectors, np.float32)
 
-    def _encode(self, texts: list[str], pool: ThreadPoolExecutor) -> NDArray[np.float32]:
-        import numpy as np
+    def encode_tokens(self, texts: Sequence[str]) -> Iterator[tuple[str, EncodedText]]:
+        """Each text, in the order given, as unit vectors of its own and of its tokens; cut as by `encode`."""
+        if self._pads:
+            for place, encoded in self._encoded(texts, self._texts):
+                yield texts[place], encoded
+            return
+        for text in texts:
+            (made,) = self._model.encode(
+                [text], output_value=None, convert_to_numpy=False, show_progress_bar=False
+            )
+            made = {name: of[None] for name, of in made.items() if hasattr(of, "shape")}
+            yield text, self._encoded_texts(made, made["attention_mask"])[0]
 
+    def _encoded(self, texts: Sequence[str], run: _Run) -> Iterator[tuple[int, Any]]:
+        """The place of each text, in order, with its row of what `run` makes of a batch."""
+        for start in range(0, len(texts), TOKENISED):
+            # Threads are as they were when a row is handed out.
+            with _several_at_once(self._model.device) as pool:
+                rows = self._encode(list(texts[start : start + TOKENISED]), run, pool)
+            yield from enumerate(rows, start)
+
+    def _encode(self, texts: list[str], run: _Run, pool: ThreadPoolExecutor) -> list[Any]:
         features = self._tokens(texts)
         assert features is not None
         lengths = features["attention_mask"].sum(dim=1).tolist()
@@ -94,19 +120,18 @@ class FixedShapes:
         for row, length in enumerate(lengths):
             rows_of.setdefault(_shape(length, self._model.max_seq_length), []).append(row)
         batch_tokens = BATCH_TOKENS if self._model.device.type == "cpu" else GPU_BATCH_TOKENS
-        batches: list[tuple[list[int], Future[NDArray[np.float32]]]] = []
+        batches: list[tuple[list[int], Future[Iterable[Any]]]] = []
         for (length, _), rows in rows_of.items():
             size = max(1, batch_tokens // length)
             for start in range(0, len(rows), size):
                 batch = rows[start : start + size]
                 filled = (batch * size)[:size]
                 padded = {name: self._padded(name, of[filled], length) for name, of in features.items()}
-                batches.append((batch, pool.submit(self._run, padded)))
-        vectors: list[NDArray[np.float32] | None] = [None] * len(texts)
-        for batch, made in batches:
-            for row, vector in zip(batch, made.result(), strict=False):
-                vectors[row] = vector
-        return np.array(vectors, np.float32)
+                batches.append((batch, pool.submit(run, padded)))
+        made: dict[int, Any] = {}
+        for batch, done in batches:
+            made.update(zip(batch, done.result(), strict=False))
+        return [made[row] for row in range(len(texts))]
 
     def _tokens(self, texts: list[str]) -> dict[str, torch.Tensor] | None:
         """The features of texts, each of shape (texts, tokens); None where the model's are of other kinds."""
@@ -127,9 +152,19 @@ class FixedShapes:
         filling = (self._model.tokenizer.pad_token_id or 0) if name == "input_ids" else 0
         return pad(rows[:, :length], (0, max(0, length - rows.shape[1])), value=filling)
 
-    def _run(self, features: dict[str, torch.Tensor]) -> NDArray[np.float32]:
+    def _vectors(self, features: dict[str, torch.Tensor]) -> Vectors:
+        return _unit(self._run(features)["sentence_embedding"][:, : self._model.truncate_dim])
+
+    def _texts(self, features: dict[str, torch.Tensor]) -> list[EncodedText]:
+        return self._encoded_texts(self._run(features), features["attention_mask"])
+
+    def _encoded_texts(self, made: dict[str, Any], mask: torch.Tensor) -> list[EncodedText]:
+        vectors = _unit(made["sentence_embedding"][:, : self._model.truncate_dim])
+        tokens = (row[kept.bool()] for row, kept in zip(made["token_embeddings"], mask, strict=True))
+        return [EncodedText(vector, _unit(of)) for vector, of in zip(vectors, tokens, strict=True)]
+
+    def _run(self, features: dict[str, torch.Tensor]) -> dict[str, Any]:
         import torch
-        from torch.nn.functional import normalize
 
         with torch.inference_mode():
             made: dict[str, Any] = self._language_model(
@@ -140,9 +175,15 @@ class FixedShapes:
                     made[name] = of.float()
             for module in self._last:
                 made = module(made)
-            vectors = normalize(made["sentence_embedding"][:, : self._model.truncate_dim].float(), dim=1)
-            numbers: NDArray[np.float32] = vectors.cpu().numpy()
-        return numbers
+        return made
+
+
+def _unit(rows: torch.Tensor) -> Vectors:
+    """Rows of length 1."""
+    from torch.nn.functional import normalize
+
+    numbers: Vectors = normalize(rows.float(), dim=1).cpu().numpy()
+    return numbers
 
 
 @contextmanager

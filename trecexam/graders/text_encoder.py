@@ -5,24 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 from trecexam.graders.embedding import load_model
+from trecexam.graders.fixed_shapes import EncodedText, FixedShapes
 from trecexam.graders.weights import OFFLINE_MODEL, config_digest, embedding_folder, weights_digest
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-#: Texts that are encoded at once.
-BATCH = 64
-
-
-class EncodedText(NamedTuple):
-    """A text as unit vectors: its own, shape (dimension,), and its tokens', shape (tokens, dimension)."""
-
-    vector: NDArray[np.float32]
-    tokens: NDArray[np.float32]
 
 
 class TextEncoder:
@@ -54,29 +41,12 @@ class TextEncoder:
         }
 
     def encode(self, texts: Sequence[str]) -> Iterator[tuple[str, EncodedText]]:
-        """Each text and what it is encoded as, the longest first; past the model's length they are cut."""
-        import numpy as np
-        import torch
-        from torch.nn.functional import normalize
+        """Each text and what it is encoded as, the longest first; past the model's length they are cut.
 
-        ordered = sorted(texts, key=lambda text: (-len(text), text))
-        for start in range(0, len(ordered), BATCH):
-            batch = ordered[start : start + BATCH]
-            rows = self._model.encode(
-                batch, batch_size=BATCH, output_value=None, convert_to_numpy=False, show_progress_bar=False
-            )
-            for text, row in zip(batch, rows, strict=True):
-                vector = normalize(row["sentence_embedding"].to(torch.float32), dim=0)
-                # Shorter texts of a batch are padded.
-                kept = row["token_embeddings"][row["attention_mask"].bool()]
-                tokens = normalize(kept.to(torch.float32), dim=1)
-                yield (
-                    text,
-                    EncodedText(
-                        vector.cpu().numpy().astype(np.float32), tokens.cpu().numpy().astype(np.float32)
-                    ),
-                )
+        Vectors are a function of their text alone, to the last bit, as those of the `embedding` grader.
+        """
+        return self._shaped.encode_tokens(sorted(texts, key=lambda text: (-len(text), text)))
 
     @cached_property
-    def _model(self) -> Any:
-        return load_model(self.folder, self.device, dtype="bfloat16")
+    def _shaped(self) -> FixedShapes:
+        return FixedShapes(load_model(self.folder, self.device, dtype="bfloat16"))

@@ -15,7 +15,7 @@ import numpy as np
 from trecexam.errors import TrecexamError
 from trecexam.files.atomic import replace
 from trecexam.graders.base import identity_digest
-from trecexam.graders.text_encoder import EncodedText
+from trecexam.graders.fixed_shapes import EncodedText
 from trecexam.learning.arithmetic.features import Vectors, max_sim
 from trecexam.tables.text import plural
 
