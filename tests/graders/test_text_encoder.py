@@ -7,7 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from learnable import make_learnable
 
+import trecexam
 from trecexam.graders.embedding import EmbeddingGrader
 from trecexam.graders.text_encoder import TextEncoder
 from trecexam.graders.weights import offline_folder
@@ -70,3 +72,25 @@ def test_what_a_track_keeps_of_texts_hangs_on_no_order(encoder: TextEncoder, tmp
 def made_folder(path: Path) -> Path:
     path.mkdir()
     return path
+
+
+def test_what_is_learned_is_the_same_in_whatever_order_runs_came(
+    encoder: TextEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trecexam.learning.learned_pool.TextEncoder", lambda *_: encoder)
+    outputs = []
+    for order in (["abcd"], ["d", "b", "c", "a"]):
+        root = make_learnable(tmp_path / str(len(order)))
+        (root / "runs").rename(root / "waiting")
+        (root / "runs").mkdir()
+        with trecexam.open_track(root) as track:
+            for names in order:
+                for name in names:
+                    (root / "waiting" / f"{name}.run").rename(root / "runs" / f"{name}.run")
+                # After each drop.
+                (root / "out").mkdir(exist_ok=True)
+                track.learn().write(root / "out")
+        outputs.append(
+            {name: (root / "out" / name).read_bytes() for name in ("learned.tsv", "learned.qrels")}
+        )
+    assert outputs[0] == outputs[1]
