@@ -19,7 +19,7 @@ from trecexam.graders.language.choices import ChoiceTree
 from trecexam.graders.language.grader import LanguageGrader
 from trecexam.graders.language.lists import LabelLists, written_lists
 from trecexam.graders.language.local import LocalModel, local_grader
-from trecexam.graders.language.tiles import Tile, in_order, n_rows, padded_length
+from trecexam.graders.language.tiles import Tile, in_order, n_rows
 from trecexam.graders.language.tokens import answer_tokens
 
 if TYPE_CHECKING:
@@ -223,11 +223,14 @@ class CausalBackend(LocalModel):
         rows: Sequence[Sequence[int]],
         decoding: GenerationConfig,
         lists: Callable[[Sequence[int]], LabelLists] | None = None,
+        *,
+        free: bool = False,
     ) -> Tensor:
         """The tokens that follow each prompt's, padded at the end; shape (prompts, new tokens).
 
         Args:
             lists: for places in `rows`, what holds the model to certain tokens there.
+            free: any text is written.
 
         Raises:
             OutOfMemoryError: there are too many.
@@ -246,8 +249,8 @@ class CausalBackend(LocalModel):
             )
             return generated[:, tokens.shape[1] :]
 
-        lengths = [padded_length(len(row)) if self.reproducible else len(row) for row in rows]
-        return self.texts_in_order(self.in_tiles(lengths, of_tile, self.writing_rows))
+        lengths, rows_of = self.writing_tiles(rows, free=free)
+        return self.texts_in_order(self.in_tiles(lengths, of_tile, rows_of))
 
 
 def _create(settings: GraderSection, root: Path) -> LanguageGrader:

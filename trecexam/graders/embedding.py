@@ -294,7 +294,7 @@ def create_embedding(settings: GraderSection, root: Path) -> EmbeddingGrader:
         model=settings.model or OFFLINE_MODEL,
         soft_cuts=_soft_cuts(settings),
         dtype=dtype_of(settings),
-        reproducible=settings.reproducible,
+        reproducible=settings.reproducible is not False,
         vectors_path=vectors_path(root),
     )
 

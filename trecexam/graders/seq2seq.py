@@ -170,11 +170,14 @@ class Seq2SeqBackend(LocalModel):
         rows: Sequence[Sequence[int]],
         decoding: GenerationConfig,
         lists: Callable[[Sequence[int]], LabelLists] | None = None,
+        *,
+        free: bool = False,
     ) -> torch.Tensor:
         """The tokens of each prompt's answer, padded at the end; shape (prompts, new tokens).
 
         Args:
             lists: for places in `rows`, what holds the model to certain tokens there.
+            free: any text is written.
 
         Raises:
             OutOfMemoryError: there are too many.
@@ -190,7 +193,8 @@ class Seq2SeqBackend(LocalModel):
             )
             return generated
 
-        return self.texts_in_order(self.in_tiles(self._lengths(rows), of_tile, self.writing_rows))
+        lengths, rows_of = self.writing_tiles(rows, free=free)
+        return self.texts_in_order(self.in_tiles(lengths, of_tile, rows_of))
 
     def _lengths(self, prompts: Sequence[Sequence[int]]) -> list[int]:
         if self.reproducible:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,14 @@ from tiny_models import save_llama, save_t5
 from trecexam.config import GeneratorSection, GraderSection, TrackConfig
 from trecexam.errors import GraderError
 from trecexam.graders.batching import OutOfMemoryError
-from trecexam.graders.writing import Unwritten, Writer, WrittenText, create_writer
+from trecexam.graders.writing import (
+    Instruction,
+    Unwritten,
+    Writer,
+    WrittenText,
+    create_writer,
+    grading_writer,
+)
 from trecexam.graders.writing.local import LocalWriter
 
 PROMPTS = ["what is the cost of it", "who was that", "how do they fly and where to do they go then"]
@@ -56,6 +64,32 @@ def test_what_is_written_hangs_on_neither_batches_nor_order(models: dict[str, Pa
 
 
 @pytest.mark.parametrize("kind", ["causal", "seq2seq"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_where_it_shall_be_reproducible_a_text_hangs_on_nothing_that_is_asked_with_it(
+    models: dict[str, Path], kind: str, dtype: str
+) -> None:
+    rng = random.Random(3)
+    words = " ".join(PROMPTS).split()
+    prompts = list(dict.fromkeys(" ".join(rng.choices(words, k=rng.randint(3, 60))) for _ in range(40)))
+
+    def writer(**settings: object) -> Writer:
+        own = {"model": str(models[kind]), "device": "cpu", "dtype": dtype, "max_new_tokens": 12}
+        section = GraderSection.model_validate({"name": "ragval", "reproducible": True, **own, **settings})
+        return grading_writer(section, models[kind].parent, Instruction())
+
+    alone = {prompt: text for each in prompts for prompt, text in texts(writer(), [each]).items()}
+    assert texts(writer(), prompts) == alone
+    for seed in range(2):
+        rng = random.Random(seed)
+        rest, parts = rng.sample(prompts, len(prompts)), {}
+        while rest:
+            size = rng.randint(1, 20)
+            parts |= texts(writer(max_batch_tokens=rng.choice((1, 300, 5_000))), rest[:size])
+            rest = rest[size:]
+        assert parts == alone
+
+
+@pytest.mark.parametrize("kind", ["causal", "seq2seq"])
 def test_at_random_the_same_seed_writes_the_same(models: dict[str, Path], kind: str) -> None:
     first = texts(made(models, kind, temperature=2.0, seed=1), PROMPTS)
     assert texts(made(models, kind, temperature=2.0, seed=1), PROMPTS[::-1]) == first
@@ -70,8 +104,8 @@ def test_an_answer_that_was_stopped_is_known_as_cut(
     assert all(found.cut for found in texts(writer, PROMPTS).values() if isinstance(found, WrittenText))
     end = writer.backend.ends[0]
 
-    def ending(rows: list[list[int]], decoding: object) -> object:
-        found = real(rows, decoding).clone()  # type: ignore[arg-type]
+    def ending(rows: list[list[int]], decoding: object, *, free: bool) -> object:
+        found = real(rows, decoding, free=free).clone()  # type: ignore[arg-type]
         found[:, -1] = end
         return found
 
@@ -86,7 +120,9 @@ def test_a_model_that_says_nothing_was_not_stopped(
 
     writer = made(models, "causal")
     nothing = torch.tensor([[writer.backend.ends[0]]])
-    monkeypatch.setattr(writer.backend, "continued", lambda rows, decoding: nothing.repeat(len(rows), 1))
+    monkeypatch.setattr(
+        writer.backend, "continued", lambda rows, decoding, free: nothing.repeat(len(rows), 1)
+    )
     assert texts(writer, PROMPTS) == dict.fromkeys(PROMPTS, WrittenText(""))
 
 
@@ -114,7 +150,7 @@ def test_a_batch_that_does_not_fit_is_halved(
     real = writer.backend.continued
     most: list[int] = []
 
-    def cramped(rows: list[list[int]], decoding: object) -> object:
+    def cramped(rows: list[list[int]], decoding: object, *, free: bool) -> object:
         if len(rows) > 1:
             raise OutOfMemoryError
         most.append(len(rows))
@@ -123,7 +159,7 @@ def test_a_batch_that_does_not_fit_is_halved(
     monkeypatch.setattr(writer.backend, "continued", cramped)
     assert texts(writer, PROMPTS) == expected
     assert most == [1, 1, 1]
-    monkeypatch.setattr(writer.backend, "continued", lambda rows, decoding: _no_memory())
+    monkeypatch.setattr(writer.backend, "continued", lambda rows, decoding, free: _no_memory())
     with pytest.raises(GraderError, match="a single answer does not fit into memory"):
         texts(writer, PROMPTS)
 

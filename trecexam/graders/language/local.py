@@ -29,6 +29,9 @@ Result = TypeVar("Result")
 CPU_TOKENS = 128 * (os.cpu_count() or 1)
 #: Tokens of a tile of prompts that texts are written for: each of their tokens reads all weights.
 WRITING_TOKENS = {"cuda": 8_192, "cpu": max(1_024, CPU_TOKENS)}
+#: The same where any text is written, and the step of these tiles' lengths: most of the time goes into the
+#: many tokens of an answer, so that fewer and larger tiles are worth their padding.
+FREE_TOKENS, FREE_STEP = {"cuda": 32_768, "cpu": max(2_048, CPU_TOKENS)}, 64
 #: Into how many parts tiles are cut, at most, where they do not fit into memory.
 SMALLEST = 2**16
 
@@ -153,6 +156,27 @@ class LocalModel:
         """The same, to be gone on with token by token."""
         return n_rows(length, self._tile_tokens(WRITING_TOKENS))
 
+    def free_rows(self, length: int) -> int:
+        """The same, where any text is written."""
+        return n_rows(length, self._tile_tokens(FREE_TOKENS))
+
+    def writing_tiles(
+        self, prompts: Sequence[Sequence[int]], *, free: bool
+    ) -> tuple[list[int], Callable[[int], int]]:
+        """The lengths of the tiles that prompts go into to be gone on with, and the rows of each.
+
+        Args:
+            free: any text is written.
+        """
+        if not self.reproducible:
+            return self._lengths(prompts), self.writing_rows
+        lengths = [padded_length(len(prompt), FREE_STEP if free else None) for prompt in prompts]
+        return lengths, self.free_rows if free else self.writing_rows
+
+    def _lengths(self, prompts: Sequence[Sequence[int]]) -> list[int]:
+        """To which prompts are padded that need not be reproducible."""
+        return [len(prompt) for prompt in prompts]
+
     def fitting(self, run: Callable[[], Result], *, smallest: bool = False) -> Result:
         """Has something computed.
 
@@ -222,7 +246,7 @@ def local_grader(
     first = passage_first if settings.passage_first is None else settings.passage_first
     prompts = chosen_prompts(settings, root, passage_first=first)
     return LanguageGrader(
-        make(folder, settings.device, settings.dtype, reproducible=settings.reproducible),
+        make(folder, settings.device, settings.dtype, reproducible=settings.reproducible is not False),
         prompts,
         chosen_decoding(settings, prompts),
         Path(model).name,

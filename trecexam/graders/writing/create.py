@@ -76,7 +76,15 @@ def create_writer(config: TrackConfig, root: Path, instruction: Instruction = In
     with naming(section):
         if settings.name == "openai":
             return _server_writer(settings, instruction, section)
-        return _local_writer(settings, settings.name, instruction, root, section, config.ray)
+        return _local_writer(
+            settings,
+            settings.name,
+            instruction,
+            root,
+            section,
+            config.ray,
+            config.grader.reproducible is True,
+        )
 
 
 def grading_writer(settings: GraderSection, root: Path, instruction: Instruction) -> Writer:
@@ -94,7 +102,9 @@ def grading_writer(settings: GraderSection, root: Path, instruction: Instruction
             f"`{settings.name}` needs a language model: set `model` in [grader] of trecexam.toml to a folder "
             "or a hub id; or `base_url` and `model` to a server and what it calls its model"
         )
-    return _local_writer(settings, None, instruction, root, "grader")
+    return _local_writer(
+        settings, None, instruction, root, "grader", reproducible=settings.reproducible is True
+    )
 
 
 def _server_writer(
@@ -124,6 +134,7 @@ def _local_writer(
     root: Path,
     section: str,
     ray: RaySection | None = None,
+    reproducible: bool = False,
 ) -> Writer:
     missing = loading.missing_for_models()
     if missing:
@@ -144,6 +155,7 @@ def _local_writer(
         settings.max_batch_tokens,
         instruction.system,
         getattr(settings, "max_length", None),
+        reproducible,
     )
     memory = root / ".trecexam" / "weights.json"
     if ray is not None and ray.address is not None:

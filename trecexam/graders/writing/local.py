@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -18,6 +18,7 @@ from trecexam.graders.batching import OutOfMemoryError
 from trecexam.graders.causal import CausalBackend
 from trecexam.graders.cluster.pool import Lost, Pool
 from trecexam.graders.language import loading
+from trecexam.graders.language.tiles import plan_tiles
 from trecexam.graders.language.truncation import NoRoomError, fitted
 from trecexam.graders.seq2seq import Seq2SeqBackend
 from trecexam.graders.weights import LANGUAGE_FILES, config_digest, weights_digest
@@ -31,6 +32,8 @@ BACKENDS: dict[str, type[CausalBackend] | type[Seq2SeqBackend]] = {
 _LOADED: WeakValueDictionary[tuple[object, ...], CausalBackend | Seq2SeqBackend] = WeakValueDictionary()
 #: Prompts that are sorted by length together.
 _WINDOW = 256
+#: A prompt and its tokens.
+_Job = tuple[str, list[int]]
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,7 @@ class LocalModelSettings:
         system: what the model is told before each prompt. Not all chat templates know a system's message,
             so it stands at the head of the prompt.
         max_length: tokens of a prompt; None for what the model takes.
+        reproducible: what is written of a prompt hangs on no other one: batches have fixed shapes.
     """
 
     kind: str
@@ -58,6 +62,12 @@ class LocalModelSettings:
     max_batch_tokens: int | None = None
     system: str = ""
     max_length: int | None = None
+    reproducible: bool = False
+
+    @property
+    def in_tiles(self) -> bool:
+        """Whether prompts are read in tiles. At random they go one at a time, which needs none."""
+        return self.reproducible and self.temperature == 0
 
 
 class LocalWriter:
@@ -122,10 +132,12 @@ class LocalWriter:
     def backend(self) -> CausalBackend | Seq2SeqBackend:
         settings = self.settings
         files = self.identity["weights_sha256"], self.identity["config_sha256"]
-        key = settings.kind, settings.folder, settings.device, settings.dtype, *files
+        key = settings.kind, settings.folder, settings.device, settings.dtype, settings.in_tiles, *files
         backend = _LOADED.get(key)
         if backend is None:
-            backend = _LOADED[key] = BACKENDS[settings.kind](settings.folder, settings.device, settings.dtype)
+            backend = _LOADED[key] = BACKENDS[settings.kind](
+                settings.folder, settings.device, settings.dtype, reproducible=settings.in_tiles
+            )
         return backend
 
     def plain(self, text: str) -> str:
@@ -173,7 +185,7 @@ class LocalWriter:
 
     def _window(self, prompts: Sequence[str]) -> Iterator[list[tuple[str, WrittenText | Unwritten]]]:
         limit = self._limit
-        able: list[tuple[str, list[int]]] = []
+        able: list[_Job] = []
         unable: list[tuple[str, WrittenText | Unwritten]] = []
         for prompt, tokens in zip(prompts, self.backend.encode([*map(self._whole, prompts)]), strict=True):
             if len(tokens) <= limit:
@@ -183,16 +195,27 @@ class LocalWriter:
                 unable.append((prompt, Unwritten(reason)))
         if unable:
             yield unable
-        able.sort(key=lambda job: len(job[1]))
-        budget = self.settings.max_batch_tokens or self.backend.budget()
-        while able:
-            # At random one at a time, so that what a prompt gets does not hang on what else is asked.
-            longest = len(able[-1][1]) + self.settings.new_tokens
-            size = 1 if self.settings.temperature > 0 else max(1, budget // longest)
-            batch, able = able[-size:], able[:-size]
+        for batch in self._batches(able):
             yield list(zip((prompt for prompt, _ in batch), self._batch(batch), strict=True))
 
-    def _batch(self, jobs: Sequence[tuple[str, list[int]]]) -> list[WrittenText | Unwritten]:
+    def _batches(self, jobs: list[_Job]) -> Iterator[list[_Job]]:
+        """Prompts that are written of together, the longest first."""
+        budget = self.settings.max_batch_tokens or self.backend.budget()
+        if self.settings.in_tiles:
+            lengths, rows_of = self.backend.writing_tiles([tokens for _, tokens in jobs], free=True)
+            whole, left = plan_tiles(lengths, rows_of, budget)
+            rest = [[*places] for _, places in groupby(left, key=lengths.__getitem__)]
+            yield from ([jobs[place] for place in places] for places in (*whole, *rest))
+            return
+        jobs = sorted(jobs, key=lambda job: len(job[1]))
+        while jobs:
+            # At random one at a time, so that what a prompt gets does not hang on what else is asked.
+            longest = len(jobs[-1][1]) + self.settings.new_tokens
+            size = 1 if self.settings.temperature > 0 else max(1, budget // longest)
+            batch, jobs = jobs[-size:], jobs[:-size]
+            yield batch
+
+    def _batch(self, jobs: Sequence[_Job]) -> list[WrittenText | Unwritten]:
         import torch
 
         settings, backend = self.settings, self.backend
@@ -203,7 +226,7 @@ class LocalWriter:
             with torch.random.fork_rng():
                 if settings.temperature > 0:
                     torch.manual_seed(_seed(settings.seed, jobs[0][0]))
-                rows = backend.continued([tokens for _, tokens in jobs], decoding).tolist()
+                rows = backend.continued([tokens for _, tokens in jobs], decoding, free=True).tolist()
         except OutOfMemoryError:
             if len(jobs) == 1:
                 raise GraderError(
