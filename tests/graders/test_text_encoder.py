@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 import random
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +56,26 @@ def test_vectors_are_the_texts_own_to_the_last_bit_whatever_else_is_encoded_with
         for text, encoded in encoder.encode(random.Random(seed).sample(texts, len(texts) - seed)):
             assert encoded.vector.tobytes() == alone[text].vector.tobytes()
             assert encoded.tokens.tobytes() == alone[text].tokens.tobytes()
+
+
+def test_a_model_that_pads_at_the_left_encodes_each_text_by_itself(tmp_path: Path) -> None:
+    folder = offline_folder()
+    if folder is None:
+        pytest.skip("the extra `offline` is not installed")
+    left = tmp_path / "left"
+    shutil.copytree(folder, left, copy_function=os.symlink)
+    settings = json.loads((folder / "tokenizer_config.json").read_text()) | {"padding_side": "left"}
+    (left / "tokenizer_config.json").unlink()
+    (left / "tokenizer_config.json").write_text(json.dumps(settings))
+    encoder = TextEncoder(str(left), Path())
+    together = dict(encoder.encode([*TEXTS, "A pump."]))
+    assert not encoder._shaped._pads
+    alone = dict(encoder.encode(TEXTS[:1]))["heat"]
+    assert together["heat"].vector.tobytes() == alone.vector.tobytes()
+    assert together["heat"].tokens.tobytes() == alone.tokens.tobytes()
+    usual = dict(TextEncoder(None, Path()).encode(["heat"]))["heat"]
+    assert alone.tokens.shape == (3, 384)
+    assert float(usual.vector @ alone.vector) > 0.999
 
 
 def test_what_a_track_keeps_of_texts_hangs_on_no_order(encoder: TextEncoder, tmp_path: Path) -> None:

@@ -31,8 +31,8 @@ GPU_BATCH_TOKENS = 4096
 MOST_AT_ONCE = 4
 #: Raised where the same libraries and settings give vectors other bits: kept ones are not mixed in.
 COMPUTATION = 3
-#: Texts that are tokenised at once.
-TOKENISED = 512
+#: Texts that are tokenised at once; where all their tokens' vectors are wanted, which are large, the second.
+TOKENISED, WITH_TOKENS = 512, 128
 
 
 class EncodedText(NamedTuple):
@@ -87,14 +87,14 @@ class FixedShapes:
             return np.concatenate(alone).astype(np.float32)
         order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
         vectors: list[Vectors | None] = [None] * len(texts)
-        for place, vector in self._encoded([texts[place] for place in order], self._vectors):
+        for place, vector in self._encoded([texts[place] for place in order], self._vectors, TOKENISED):
             vectors[order[place]] = vector
         return np.array(vectors, np.float32)
 
     def encode_tokens(self, texts: Sequence[str]) -> Iterator[tuple[str, EncodedText]]:
         """Each text, in the order given, as unit vectors of its own and of its tokens; cut as by `encode`."""
         if self._pads:
-            for place, encoded in self._encoded(texts, self._texts):
+            for place, encoded in self._encoded(texts, self._texts, WITH_TOKENS):
                 yield texts[place], encoded
             return
         for text in texts:
@@ -104,12 +104,12 @@ class FixedShapes:
             made = {name: of[None] for name, of in made.items() if hasattr(of, "shape")}
             yield text, self._encoded_texts(made, made["attention_mask"])[0]
 
-    def _encoded(self, texts: Sequence[str], run: _Run) -> Iterator[tuple[int, Any]]:
+    def _encoded(self, texts: Sequence[str], run: _Run, at_once: int) -> Iterator[tuple[int, Any]]:
         """The place of each text, in order, with its row of what `run` makes of a batch."""
-        for start in range(0, len(texts), TOKENISED):
+        for start in range(0, len(texts), at_once):
             # Threads are as they were when a row is handed out.
             with _several_at_once(self._model.device) as pool:
-                rows = self._encode(list(texts[start : start + TOKENISED]), run, pool)
+                rows = self._encode(list(texts[start : start + at_once]), run, pool)
             yield from enumerate(rows, start)
 
     def _encode(self, texts: list[str], run: _Run, pool: ThreadPoolExecutor) -> list[Any]:
