@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 from asked_of_track import counted, refused
 from starlette.testclient import TestClient
-from support import graded_track, write_run
+from support import graded_track, make_small_track, write_run
 
 import trecexam
 from trecexam.errors import TrecexamError
 from trecexam.serving import urls
 from trecexam.serving.live import LiveTrack
+from trecexam.serving.reader import Reader, Work
 
 
 @pytest.fixture
@@ -207,3 +208,17 @@ def test_a_thousand_changes_while_it_is_read_are_one_look_more(track: Path) -> N
         last = live._look()
         send(sent[0])
         assert last.wait(20)
+
+
+def test_how_far_grading_is_comes_no_later_than_the_state_it_is_of(tmp_path: Path) -> None:
+    root = make_small_track(tmp_path / "track")
+    (root / "trecexam.toml").write_text('[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n')
+    (root / "grades.jsonl").write_text("")
+    said: list[object] = []
+    reader = Reader(root, said.append)
+    reader.look(now=True)
+    reader.close()
+    kinds = [type(message).__name__ for message in said]
+    assert kinds.index("Work") < kinds.index("Loaded")
+    (progress,) = (message for message in said if isinstance(message, Work))
+    assert (progress.graded, progress.cells) == (0, 144)

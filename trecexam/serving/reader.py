@@ -187,10 +187,11 @@ class Reader:
             self._say(NewSupport(support))
         seconds = time.monotonic() - began
         self._rest_until = time.monotonic() + REST * seconds
-        self._say(Loaded(pickle.dumps(self._view, protocol=5), seconds))
         self._stored = loader.store.count()
-        self._recover()
+        # Before the state, so that no page shows that without how far its grading is.
         self._tell_work(loader)
+        self._say(Loaded(pickle.dumps(self._view, protocol=5), seconds))
+        self._recover()
 
     def _opened(self) -> TrackLoader:
         """The loader with the settings as they are now.
