@@ -48,6 +48,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     # What is imported by now stays; looking through it for garbage took a fifth of the time of tests/scores.
     gc.freeze()
+    # Looking less often takes another 9% off.
+    gc.set_threshold(20_000, 10, 10)
 
 
 def _turn(nodeid: str) -> int:
