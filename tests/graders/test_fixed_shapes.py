@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from pathlib import Path
 
 import numpy as np
@@ -114,6 +115,39 @@ def test_a_vector_hangs_on_no_number_of_threads(tmp_path: Path, first: str | Non
     finally:
         torch.set_num_threads(before)
     assert len(set(vectors)) == 1
+
+
+def test_what_is_not_begun_is_left_where_a_batch_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    embedder = _grader("float32")
+    embedder.embed(["loaded"])
+    threads, begun = torch.get_num_threads(), []
+
+    def run(features: object) -> None:
+        begun.append(features)
+        time.sleep(0.01)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(embedder._shaped, "_run", run)
+    with pytest.raises(KeyboardInterrupt):
+        embedder.embed([" ".join(WORDS[number : number + 300]) for number in range(60)])
+    assert len(begun) < 30
+    assert torch.get_num_threads() == threads
+
+
+def test_of_long_passages_fewer_are_embedded_before_they_are_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    embedder = _grader("float32")
+    monkeypatch.setattr(embedder, "embed", lambda texts: np.ones((len(texts), 2), np.float32))
+
+    def largest(characters: int) -> int:
+        texts = [f"{number:03}".ljust(characters, "x") for number in range(600)]
+        asked = [Cell("q", "", text[:3], text, Item("q", "q/1", "What?")) for text in texts]
+        batches = list(embedder.grade(asked))
+        assert [cell for batch in batches for cell, _ in batch] == asked
+        return max(map(len, batches))
+
+    assert largest(340) == 512
+    assert largest(3_000) < 100
+    assert largest(300_000) == 1
 
 
 def _of_silu(folder: Path, first: str | None) -> Path:

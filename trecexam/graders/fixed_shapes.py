@@ -197,11 +197,13 @@ def _several_at_once(device: torch.device) -> Iterator[ThreadPoolExecutor]:
     threads = torch.get_num_threads()
     at_once = min(MOST_AT_ONCE, threads) if device.type == "cpu" else 1
     torch.set_num_threads(threads // at_once)
+    pool = ThreadPoolExecutor(at_once)
     try:
-        with ThreadPoolExecutor(at_once) as pool:
-            yield pool
+        yield pool
     finally:
         torch.set_num_threads(threads)
+        # After Ctrl-C what is not begun is left.
+        pool.shutdown(cancel_futures=True)
 
 
 def _shape(length: int, most: int | None) -> tuple[int, bool]:
