@@ -19,7 +19,7 @@ from trecexam.config.language_models import LanguageModelSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Factory
 from trecexam.graders.cut_points import CUT_POINTS, SOFT_CUTS, SoftCuts, probabilities, rating
-from trecexam.graders.environment import environment_of, environment_on, processor_name
+from trecexam.graders.environment import check_device, environment_of, environment_on, processor_name
 from trecexam.graders.fixed_shapes import COMPUTATION, FixedShapes
 from trecexam.graders.kept_vectors import KeptVectors
 from trecexam.graders.weights import (
@@ -232,9 +232,11 @@ def load_model(folder: Path, device: str | None, dtype: str | None = None) -> An
         dtype: of its numbers, as torch names it; None for its own.
 
     Raises:
-        GraderError: what it takes is not installed, or it cannot be loaded.
+        GraderError: what it takes is not installed, there is no such device here, or it cannot be loaded.
     """
     _check_installed()
+    if device is not None:
+        check_device(device)
     # A progress bar for the tensors of a small model is noise in a log.
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     from sentence_transformers import SentenceTransformer
