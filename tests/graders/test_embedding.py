@@ -271,3 +271,12 @@ def test_the_demos_recorded_labels_of_support_are_those_of_the_embedder(tmp_path
         assert track.folder.config.support.name == "embedding"
         track.support(output=tmp_path / "made")
     assert (tmp_path / "made" / "support.tsv").read_text() == (DATA / "support.tsv").read_text()
+
+
+@pytest.mark.parametrize("device", ["gpu0", "", "meta", "cuda:99"])
+def test_a_device_that_is_not_here_is_named_in_a_line(tiny_model: Path, device: str) -> None:
+    grader = EmbeddingGrader(tiny_model, device=device)
+    with pytest.raises(
+        GraderError, match=f"`device` '{device}' in .grader. cannot be used: .+; leave it out"
+    ):
+        grader.embed(["heat"])

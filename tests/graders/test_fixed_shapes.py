@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from tiny_models import bpe_tokenizer
 
 from converters.records import Item
 from trecexam.graders import Cell
@@ -96,6 +99,86 @@ def test_vectors_are_those_of_sentence_transformers_but_for_rounding(grader: Emb
 def test_bfloat16_is_in_the_identity_and_float32_as_it_was() -> None:
     assert "dtype" not in _grader("float32").identity
     assert _grader("bfloat16").identity == {**_grader("float32").identity, "dtype": "bfloat16"}
+
+
+@pytest.mark.parametrize("first", [None, "query: "])
+def test_a_vector_hangs_on_no_number_of_threads(tmp_path: Path, first: str | None) -> None:
+    embedder = _grader("float32")
+    embedder.folder = _of_silu(tmp_path, first)
+    texts = [" ".join(WORDS[:number]) for number in range(60, 120, 7)]
+    before = torch.get_num_threads()
+    try:
+        vectors = []
+        for number in (1, 3, 6):
+            torch.set_num_threads(number)
+            vectors.append(embedder.embed(texts).tobytes())
+    finally:
+        torch.set_num_threads(before)
+    assert len(set(vectors)) == 1
+
+
+def test_what_is_not_begun_is_left_where_a_batch_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    embedder = _grader("float32")
+    embedder.embed(["loaded"])
+    threads, begun = torch.get_num_threads(), []
+
+    def run(features: object) -> None:
+        begun.append(features)
+        time.sleep(0.01)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(embedder._shaped, "_run", run)
+    with pytest.raises(KeyboardInterrupt):
+        embedder.embed([" ".join(WORDS[number : number + 300]) for number in range(60)])
+    assert len(begun) < 30
+    assert torch.get_num_threads() == threads
+
+
+def test_of_long_passages_fewer_are_embedded_before_they_are_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    embedder = _grader("float32")
+    monkeypatch.setattr(embedder, "embed", lambda texts: np.ones((len(texts), 2), np.float32))
+
+    def largest(characters: int) -> int:
+        texts = [f"{number:03}".ljust(characters, "x") for number in range(600)]
+        asked = [Cell("q", "", text[:3], text, Item("q", "q/1", "What?")) for text in texts]
+        batches = list(embedder.grade(asked))
+        assert [cell for batch in batches for cell, _ in batch] == asked
+        return max(map(len, batches))
+
+    assert largest(340) == 512
+    assert largest(3_000) < 100
+    assert largest(300_000) == 1
+
+
+def _of_silu(folder: Path, first: str | None) -> Path:
+    """A model whose activation torch parts among threads.
+
+    Args:
+        first: a prompt that stands before each text.
+    """
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+    from transformers import Qwen3Config, Qwen3Model
+
+    tokenizer = bpe_tokenizer(chat=False)
+    torch.manual_seed(3)
+    config = Qwen3Config(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        intermediate_size=1_091,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        head_dim=16,
+        max_position_embeddings=512,
+        initializer_range=0.1,
+    )
+    Qwen3Model(config).save_pretrained(folder / "words")
+    tokenizer.save_pretrained(folder / "words")
+    prompts = {"prompts": {"first": first}, "default_prompt_name": "first"} if first else {}
+    modules = [Transformer(str(folder / "words")), Pooling(32)]
+    SentenceTransformer(modules=modules, device="cpu", **prompts).save(str(folder / "model"))
+    return folder / "model"
 
 
 def test_no_texts_are_no_vectors(grader: EmbeddingGrader) -> None:

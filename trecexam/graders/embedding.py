@@ -19,7 +19,7 @@ from trecexam.config.language_models import LanguageModelSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Factory
 from trecexam.graders.cut_points import CUT_POINTS, SOFT_CUTS, SoftCuts, probabilities, rating
-from trecexam.graders.environment import environment_of, environment_on, processor_name
+from trecexam.graders.environment import check_device, environment_of, environment_on, processor_name
 from trecexam.graders.fixed_shapes import COMPUTATION, FixedShapes
 from trecexam.graders.kept_vectors import KeptVectors
 from trecexam.graders.weights import (
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 KEPT_ITEMS = 20_000
 #: Passages that are read ahead and sorted by their length.
 READ_AHEAD = 2048
-#: Passages whose cells are stored together.
-STORED = 512
+#: Passages whose cells are stored together, and their characters: nobody waits long for Ctrl-C.
+STORED, STORED_CHARACTERS = 512, 2**18
 
 
 class EmbeddingGrader:
@@ -132,9 +132,7 @@ class EmbeddingGrader:
             cells_of: dict[str, list[Cell]] = {}
             for cell in batch:
                 cells_of.setdefault(cell.text, []).append(cell)
-            texts = sorted(cells_of, key=len)
-            for start in range(0, len(texts), STORED):
-                part = texts[start : start + STORED]
+            for part in _parts(sorted(cells_of, key=len)):
                 passages = self._vectors(part)
                 yield [
                     graded for text in part for graded in self._graded(cells_of[text], passages[text][None])
@@ -234,9 +232,11 @@ def load_model(folder: Path, device: str | None, dtype: str | None = None) -> An
         dtype: of its numbers, as torch names it; None for its own.
 
     Raises:
-        GraderError: what it takes is not installed, or it cannot be loaded.
+        GraderError: what it takes is not installed, there is no such device here, or it cannot be loaded.
     """
     _check_installed()
+    if device is not None:
+        check_device(device)
     # A progress bar for the tensors of a small model is noise in a log.
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     from sentence_transformers import SentenceTransformer
@@ -270,6 +270,20 @@ def by_passages(cells: Iterable[Cell], limit: int, *, most_cells: int | None = N
         batch.append(cell)
     if batch:
         yield batch
+
+
+def _parts(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Texts that are embedded before any is stored; order kept."""
+    part: list[str] = []
+    characters = 0
+    for text in texts:
+        characters += len(text)
+        if part and (len(part) == STORED or characters > STORED_CHARACTERS):
+            yield part
+            part, characters = [], len(text)
+        part.append(text)
+    if part:
+        yield part
 
 
 def _missing_packages() -> str:

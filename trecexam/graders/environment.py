@@ -7,6 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trecexam.errors import GraderError
+
 if TYPE_CHECKING:
     import torch
 
@@ -37,6 +39,23 @@ def environment_on(device: torch.device, dtype: str, *, reproducible: bool) -> d
         "transformers": transformers.__version__,
         "reproducible": str(reproducible).lower(),
     }
+
+
+def check_device(name: str) -> None:
+    """Whether torch computes here on the device of this name.
+
+    Raises:
+        GraderError: it does not.
+    """
+    import torch
+
+    try:
+        torch.ones(1, device=name).item()
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).strip().split("\n", 1)[0] or type(error).__name__
+        raise GraderError(
+            f"`device` '{name}' in [grader] cannot be used: {reason}; leave it out for the best there is"
+        ) from error
 
 
 @cache

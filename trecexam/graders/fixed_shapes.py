@@ -30,7 +30,7 @@ GPU_BATCH_TOKENS = 4096
 #: Batches that are run at once on a CPU: with more of them Python itself would be waited for.
 MOST_AT_ONCE = 4
 #: Raised where the same libraries and settings give vectors other bits: kept ones are not mixed in.
-COMPUTATION = 3
+COMPUTATION = 4
 #: Texts that are tokenised at once; where all their tokens' vectors are wanted, which are large, the second.
 TOKENISED, WITH_TOKENS = 512, 128
 
@@ -67,13 +67,13 @@ class FixedShapes:
         self._model = model.eval()
         self._language_model, *self._last = model
         self._pads = model.default_prompt_name is None and self._tokens(["a", "b c"]) is not None
-        if not self._pads:
-            return
-        for module in self._last:
-            module.float()
+        # Alone, a text's vector still hangs on the number of threads.
         part_evenly(self._language_model)
         use_cpu_attention(self._language_model)
         pack(self._language_model, (torch.float32, torch.bfloat16))
+        if self._pads:
+            for module in self._last:
+                module.float()
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Unit vectors, shape (len(texts), dimension); texts past the model's length are cut at their end."""
@@ -197,11 +197,13 @@ def _several_at_once(device: torch.device) -> Iterator[ThreadPoolExecutor]:
     threads = torch.get_num_threads()
     at_once = min(MOST_AT_ONCE, threads) if device.type == "cpu" else 1
     torch.set_num_threads(threads // at_once)
+    pool = ThreadPoolExecutor(at_once)
     try:
-        with ThreadPoolExecutor(at_once) as pool:
-            yield pool
+        yield pool
     finally:
         torch.set_num_threads(threads)
+        # After Ctrl-C what is not begun is left.
+        pool.shutdown(cancel_futures=True)
 
 
 def _shape(length: int, most: int | None) -> tuple[int, bool]:

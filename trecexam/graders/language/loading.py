@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import GraderError
 from trecexam.graders.batching import OutOfMemoryError
+from trecexam.graders.environment import check_device
 from trecexam.packages import missing_packages
 
 if TYPE_CHECKING:
@@ -48,13 +49,7 @@ def best_device(name: str | None) -> str:
     import torch
 
     if name is not None:
-        try:
-            torch.empty(1, device=name)
-        except (RuntimeError, AssertionError, NotImplementedError) as error:
-            raise GraderError(
-                f"`device` '{name}' in [grader] cannot be used: {line_of(error)}; leave it out for "
-                "the best there is"
-            ) from error
+        check_device(name)
         return name
     if torch.cuda.is_available():
         return "cuda"
