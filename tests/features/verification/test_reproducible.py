@@ -16,7 +16,7 @@ from support import HashGrader, make_small_track
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.errors import TrecexamError
+from trecexam.errors import GraderError, TrecexamError
 from trecexam.graders import Answer
 
 
@@ -121,6 +121,26 @@ def test_what_is_stopped_says_so_and_is_not_called_the_same(tmp_path: Path) -> N
     # What is lacking is counted, and not called another answer.
     assert (done.as_json()["lacking"], done.as_json()["differing"]) == (8, [])
     assert done.summary() == "8 of 36 graded cells looked at: no other answer; 8 were not answered both times"
+
+
+def test_answers_that_came_before_a_grader_failed_are_compared(tmp_path: Path) -> None:
+    root = updated(tmp_path, HashGrader())
+    fails_after = 0
+
+    class Failing(HashGrader):
+        def grade(self, cells: Any) -> Any:
+            if len(self.asked) >= fails_after:
+                raise GraderError("the server answers HTTP 500")
+            yield from super().grade(cells)
+
+    with trecexam.open_track(root, grader=Failing()) as track:
+        with pytest.raises(GraderError, match="HTTP 500"):
+            track.verify_reproducible(sample=8)
+        fails_after = 3
+        done = track.verify_reproducible(sample=8)
+    assert done.why == "the server answers HTTP 500"
+    assert not done.same
+    assert [difference.cells for difference in done.differences] == [3, 0, 0]
 
 
 def test_recorded_grades_and_an_ungraded_track_have_nothing_to_verify(

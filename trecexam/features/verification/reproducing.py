@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trecexam.bank.model import asked_digest, passage_digest
-from trecexam.errors import TrecexamError
+from trecexam.errors import GraderError, TrecexamError
 from trecexam.graders import create
 from trecexam.graders.base import Answer, Cell, Estimate, Grader, UngradedError
 from trecexam.graders.kept_vectors import no_kept_vectors
@@ -224,7 +224,7 @@ def verify_reproducible(
 
     Raises:
         TrecexamError: there is no model to ask, or nothing is graded yet.
-        GraderError: the grader cannot run here.
+        GraderError: the grader cannot run here; once it has given an answer, `why` says so.
     """
     graded = _graded(loader, support=support)
     chosen, others = graded.drawn(sample)
@@ -243,7 +243,10 @@ def verify_reproducible(
                         answers[cell] = answer
                 if progress is not None:
                     progress(Progress(len(alone) + len(company), total))
-    except UngradedError as error:
+    except GraderError as error:
+        # What came may have been paid for.
+        if not alone and not isinstance(error, UngradedError):
+            raise
         why = str(error).replace("[grader]", "[support]" if support else "[grader]")
     if stopped():
         why = "stopped"
