@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -132,6 +133,22 @@ def test_what_is_not_begun_is_left_where_a_batch_fails(monkeypatch: pytest.Monke
         embedder.embed([" ".join(WORDS[number : number + 300]) for number in range(60)])
     assert len(begun) < 30
     assert torch.get_num_threads() == threads
+
+
+def test_torch_has_as_many_threads_after_texts_were_embedded_in_several_threads_at_once() -> None:
+    embedder = _grader("float32")
+    expected = embedder.embed(passages(3)).tobytes()
+    before = torch.get_num_threads()
+    torch.set_num_threads(4)
+    try:
+        with ThreadPoolExecutor(3) as pool:
+            made = list(pool.map(lambda _: embedder.embed(passages(3)).tobytes(), range(6)))
+        # A new thread has torch's own number.
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(torch.get_num_threads).result() == 4
+    finally:
+        torch.set_num_threads(before)
+    assert set(made) == {expected}
 
 
 def test_of_long_passages_fewer_are_embedded_before_they_are_stored(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ MOST_AT_ONCE = 4
 COMPUTATION = 4
 #: Texts that are tokenised at once; where all their tokens' vectors are wanted, which are large, the second.
 TOKENISED, WITH_TOKENS = 512, 128
+#: torch's number of threads is the process's: who parts them has them alone.
+_parting = Lock()
 
 
 class EncodedText(NamedTuple):
@@ -194,16 +197,17 @@ def _several_at_once(device: torch.device) -> Iterator[ThreadPoolExecutor]:
     """
     import torch
 
-    threads = torch.get_num_threads()
-    at_once = min(MOST_AT_ONCE, threads) if device.type == "cpu" else 1
-    torch.set_num_threads(threads // at_once)
-    pool = ThreadPoolExecutor(at_once)
-    try:
-        yield pool
-    finally:
-        torch.set_num_threads(threads)
-        # After Ctrl-C what is not begun is left.
-        pool.shutdown(cancel_futures=True)
+    with _parting:
+        threads = torch.get_num_threads()
+        at_once = min(MOST_AT_ONCE, threads) if device.type == "cpu" else 1
+        torch.set_num_threads(threads // at_once)
+        pool = ThreadPoolExecutor(at_once)
+        try:
+            yield pool
+        finally:
+            torch.set_num_threads(threads)
+            # After Ctrl-C what is not begun is left.
+            pool.shutdown(cancel_futures=True)
 
 
 def _shape(length: int, most: int | None) -> tuple[int, bool]:
