@@ -155,7 +155,7 @@ def _measured_time(
         click.echo(f"no time can be measured here: {error}", err=True)
         return None
     if isinstance(sample, MeasuredTime):
-        of = f"{sample.cells:,} cells of " if cells else ""
+        of = f"{plural(sample.cells, 'cell')} of " if cells else ""
         click.echo(
             f"{doing} would take about {_duration(sample.seconds)}, by a sample that was {done} here and not "
             f"stored: {sample.start:.1f} s until the first {what} was done, the model loaded, and "
