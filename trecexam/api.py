@@ -112,6 +112,7 @@ class Track:
         progress: Callable[[Progress], None] | None = None,
         stop: Callable[[], bool] | None = None,
         encoding: Callable[[int, int], None] | None = None,
+        doing: Callable[[str], None] = lambda stage: None,
         regrade: bool = False,
         all_cells: bool = False,
     ) -> Update:
@@ -121,6 +122,7 @@ class Track:
             progress: called after each graded batch.
             encoding: called with how many passages are encoded, and of how many, where `order` in [cells]
                 asks for the most promising items first.
+            doing: called with what is done next: reading, grading, each output.
             regrade: where the store is gone, cells that were graded once may be graded again by a grader that
                 costs.
             all_cells: grade the cells that `stop` in [cells] leaves out, too.
@@ -132,7 +134,13 @@ class Track:
         """
         with TrackLock(self.folder.lock_path):
             return update(
-                self._loader, progress, stop, encoding=encoding, regrade=regrade, all_cells=all_cells
+                self._loader,
+                progress,
+                stop,
+                encoding=encoding,
+                doing=doing,
+                regrade=regrade,
+                all_cells=all_cells,
             )
 
     def grade(

@@ -74,11 +74,17 @@ class Daemon:
         self._failure: tuple[object, float] | None = None
         self._why = ""
         self._warm = False
+        self._doing = ""
 
     def stop(self) -> None:
         """Asks it to finish the batch in hand, write the outputs and return. Safe in a signal handler."""
         self._stop.set()
         self._wake.set()
+
+    @property
+    def doing(self) -> str:
+        """What it is at, in words that follow "finishing"; "" where it waits. Safe in a signal handler."""
+        return self._doing
 
     def look(self) -> None:
         """Asks it to look at the folder now. Safe in another thread."""
@@ -162,7 +168,15 @@ class Daemon:
         if self._failure is None or self._failure[0] != key or time.monotonic() > self._failure[1] + RETRY:
             try:
                 hold, first = tuple(waiting), {"regrade": self.regrade, "all_cells": self.all_cells}
-                done = update(loader, self.progress, self._stop.is_set, hold, encoding=self.encoding, **first)
+                done = update(
+                    loader,
+                    self.progress,
+                    self._stop.is_set,
+                    hold,
+                    encoding=self.encoding,
+                    doing=self._is_doing,
+                    **first,
+                )
                 self.regrade = self.all_cells = False
                 if not (done.changed or self._warm):
                     # The first run that is dropped shall not wait for what was there before it.
@@ -176,7 +190,11 @@ class Daemon:
                     self._failure = (key, time.monotonic())
             except (TrecexamError, ConversionError) as error:
                 self._fail(key, error)
+            self._doing = ""
         return min([poll, *waiting.values()])
+
+    def _is_doing(self, stage: str) -> None:
+        self._doing = stage
 
     def _fail(self, key: object, error: Exception) -> None:
         if self._failure is None or self._failure[0] != key:

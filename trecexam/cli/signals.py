@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from types import FrameType
 
 #: Seconds in which a second signal is the first one again: `timeout` sends it to a process and to its group.
 SAME = 0.3
 
 
-@contextmanager
-def signals(stop: Callable[[], object]) -> Iterator[list[int]]:
-    """Calls `stop` on SIGINT and SIGTERM; a second one ends all at once. Yields the signals caught."""
+@contextlib.contextmanager
+def signals(
+    stop: Callable[[], object], finishing: Callable[[], str] = lambda: "what is in hand"
+) -> Iterator[list[int]]:
+    """Calls `stop` on SIGINT and SIGTERM; a second one ends all at once. Yields the signals caught.
+
+    Args:
+        finishing: what is done before the command ends; the first signal prints it ("": prints nothing).
+    """
     caught: list[int] = []
     first = 0.0
 
     def handle(number: int, frame: FrameType | None) -> None:
         nonlocal first
         caught.append(number)
-        first = first or time.monotonic()
+        if not first:
+            first = time.monotonic()
+            _say(finishing())
         stop()
         if caught.count(signal.SIGINT) > 1:
             raise KeyboardInterrupt
@@ -34,6 +44,14 @@ def signals(stop: Callable[[], object]) -> Iterator[list[int]]:
     finally:
         for number, previous in old.items():
             signal.signal(number, previous)
+
+
+def _say(finishing: str) -> None:
+    """Written past Python's buffers, which may be in use where the signal came."""
+    if finishing:
+        start = "\n" if sys.stderr.isatty() else ""
+        with contextlib.suppress(OSError):
+            os.write(2, f"{start}stopping: finishing {finishing}; Ctrl-C again ends at once\n".encode())
 
 
 def exit_status(caught: Sequence[int], status: int) -> int:

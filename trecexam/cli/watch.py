@@ -105,7 +105,7 @@ def watch(
             all_cells=all_cells,
             trust_code=trust_code,
         )
-        with signals(daemon.stop) as caught:
+        with signals(daemon.stop, lambda: daemon.doing) as caught:
             daemon.run()
     show.log("stopped")
     return 130 if signal.SIGINT in caught else 0
@@ -139,16 +139,18 @@ def _once(root: Path, *, regrade: bool, all_cells: bool) -> int:
     from trecexam.track import settings_caution
 
     stopped: list[bool] = []
+    stages = [""]
     with (
         trecexam.open_track(root) as track,
         show.grading("encoding", "encoded", "passages") as encoding,
         show.grading() as progress,
-        signals(lambda: stopped.append(True)) as caught,
+        signals(lambda: stopped.append(True), lambda: stages[-1]) as caught,
     ):
         update = track.update(
             progress=progress,
             stop=lambda: bool(stopped),
             encoding=show.steps(encoding),
+            doing=stages.append,
             regrade=regrade,
             all_cells=all_cells,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -46,10 +46,14 @@ class _Made(NamedTuple):
 
 
 class Written(NamedTuple):
-    """The files in out/ that changed, and the entry of the history that says how (None: there is none)."""
+    """The files in out/ that changed, and the entry of the history that says how (None: there is none).
+
+    `complete` is False where a stop was asked for before all were written: the next update writes the others.
+    """
 
     files: list[Path]
     entry: int | None
+    complete: bool = True
 
 
 class Outputs:
@@ -67,6 +71,8 @@ class Outputs:
         rejected: Sequence[Rejected],
         usage: Mapping[str, Any] | None,
         partial: PartialStanding | None,
+        stop: Callable[[], bool] = lambda: False,
+        doing: Callable[[str], None] = lambda stage: None,
     ) -> Written:
         """Writes what differs from the files that are there: the history first, then the leaderboard,
         the manifest last.
@@ -75,6 +81,9 @@ class Outputs:
 
         Args:
             partial: how far the grading is; None where the grader was asked about all cells.
+            stop: asked before each output but the leaderboard; where it comes to be True, the others stay as
+                they are.
+            doing: called with the name of what is made next.
 
         Raises:
             TrecexamError: a file cannot be written; it and those after it are as they were.
@@ -83,12 +92,16 @@ class Outputs:
         folders = self._folders()
         for folder in folders:
             files.sweep(folder)
+        doing("out/history/")
         # Before anything is replaced: a history that cannot be written leaves the outputs as they were.
         noted = self.history.note(track) if partial is None else None
         earlier, made, written = self._made_earlier(), dict[str, _Made](), list[Path]()
         groups = [group for feature in FEATURES for group in feature.files]
         for group in sorted(groups, key=lambda group: not group.first):
             key = group.names[0]
+            if stop() and not group.first:
+                return Written(written, None, complete=False)
+            doing(f"out/{key}")
             token = [track.part_digests[part] for part in group.parts]
             known = earlier.get(key)
             if known is None or known.token != token:
@@ -97,6 +110,9 @@ class Outputs:
                 known = _Made(token, {name: files.sha256(content) for name, content in contents.items()})
             made[key] = known
         hashes = {name: digest for group in groups for name, digest in made[group.names[0]].hashes.items()}
+        if stop():
+            return Written(written, None, complete=False)
+        doing(f"out/{PAGE}")
         contents = dict(self._others(track, rejected, partial))
         written += self._put(contents)
         hashes |= {name: files.sha256(content) for name, content in contents.items()}

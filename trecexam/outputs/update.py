@@ -45,6 +45,7 @@ def update(
     hold: Collection[Path] = (),
     *,
     encoding: Encoded | None = None,
+    doing: Callable[[str], None] = lambda stage: None,
     regrade: bool = False,
     all_cells: bool = False,
 ) -> Update:
@@ -52,9 +53,12 @@ def update(
 
     Args:
         progress: called after each graded batch.
-        stop: asked between batches, and while large files are read; True ends the grading early.
+        stop: asked between batches, and while large files are read; True ends the grading early, and what was
+            graded is written. True for the first time while outputs are written, it ends that after the
+            one in hand: the next update writes the others.
         hold: run files that are being written now.
         encoding: called after each passage that is encoded, where the order of cells asks for that.
+        doing: called with what is done next, in words that follow "finishing".
         regrade: cells that were graded once may be graded again, by a grader that costs, where the store is
             gone or an older one.
         all_cells: grades the cells that `stop` in [cells] leaves out, too.
@@ -63,6 +67,7 @@ def update(
         TrecexamError, ConversionError: what stands in the way; outputs are as they were.
     """
     outputs = Outputs(loader.folder)
+    doing("reading the inputs")
     loader.let_go_of_lost_store()
     try:
         with stoppable(stop):
@@ -82,6 +87,7 @@ def update(
             track = loader.load(hold)
     except StoppedError:
         return Update(True, 0, 0, Counts(), (), complete=False, written=())
+    doing("the batch in hand, then all of out/")
     places = promising_places(track, stop, encoding)
     along = _AlongTheWay(loader, outputs, track, places, progress)
     track, outcome = loader.grade(track, along.progress, stop, places=places, all_cells=all_cells)
@@ -97,7 +103,11 @@ def update(
 
     with threadpool_limits(1, user_api="blas"), _not_collected():
         partial = None if outcome.complete else partial_standing(track, places)
-        written = outputs.write(track, rejected, loader.grading.usage(), partial)
+        # Where grading was stopped, what it brought is written.
+        halt = stop if stop is not None and not stop() else lambda: False
+        written = outputs.write(track, rejected, loader.grading.usage(), partial, halt, doing)
+    outcome = outcome._replace(complete=outcome.complete and written.complete)
+    doing("what is kept for the next update")
     loader.keep_codes(track)
     learned, why_not = _learn(track, outputs) if outcome.complete else ((), ())
     if learned:

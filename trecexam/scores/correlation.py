@@ -31,6 +31,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trecexam.scores.paired_tests import MOST_RUNS
 from trecexam.scores.rank_correlation.ranks import (
     Floats,
     Ranks,
@@ -62,7 +63,8 @@ class Correlation:
         spearman_rho: Spearman's rank correlation.
         tau_ap: tau_AP with the official leaderboard as the truth (see `rank_correlation.tau`).
         tau_low, tau_high: the 95% interval of kendall_tau, which it lies in; NaN where there is none: fewer
-            than `MIN_QUERIES` queries, or leaderboards that tie all runs whenever queries are left out.
+            than `MIN_QUERIES` queries, more than `MOST_RUNS` runs, or leaderboards that tie all runs whenever
+            queries are left out.
         rbo: rank-biased overlap (see `rank_correlation.rbo`); two unrelated leaderboards don't have 0.
         rho_low, rho_high, ap_low, ap_high, rbo_low, rbo_high: the intervals of the others.
     """
@@ -119,7 +121,8 @@ def correlate(
     values = _coefficients(means(rubric_values)[:, None], truth, rbo_p)[:, 0]
     tau, rho, ap, rbo = values.tolist()
     draws = draws or QueryDraws(resamples, seed)
-    if math.isnan(tau) or n_queries < MIN_QUERIES or draws.resamples < 1:
+    few = n_queries < MIN_QUERIES or n_runs > MOST_RUNS
+    if math.isnan(tau) or few or draws.resamples < 1:
         return Correlation(n_runs, tau, rho, ap, rbo=rbo)
     error, bias = error_and_bias(rubric_values, official_values, draws, rbo_p)
     low, high = ends(values, np.hypot(error, label_error), bias, n_queries)

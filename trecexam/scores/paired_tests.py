@@ -19,6 +19,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 #: By the names that PyTerrier and statsmodels have for them.
 Correction = Literal["holm", "bonferroni", "fdr_bh", "fdr_by", "none"]
+#: An update compares pairs of the best 300 runs only: 2,000 runs have two million pairs.
+MOST_RUNS = 300
 #: How many (pair, query) cells are worked on at once: some 10 MB; and how many exchanges.
 _CELLS, _STEP = 1 << 20, 1 << 10
 

@@ -166,12 +166,14 @@ def swapped(
     official_measures: Sequence[MeasureLike] | None = None,
     *,
     min_ratings: Sequence[int] = (),
+    most: int | None = None,
 ) -> SwappedPairs | None:
     """The pairs of runs that the official side orders otherwise, with tests.
 
     Args:
         measures, official_measures: None for the track's first.
         min_ratings: as in `Track.correlate`.
+        most: only the pairs of so many runs, the best by the official side; None for all.
 
     Returns:
         None where there is nothing to compare.
@@ -185,7 +187,7 @@ def swapped(
     if not comparisons:
         return None
     pairs = [
-        (_key(scores, min_ratings), find_swaps(scores.runs, scores.rubric, scores.official))
+        (_key(scores, min_ratings), find_swaps(scores.runs, scores.rubric, scores.official, most))
         for scores in comparisons
     ]
     lines = (*remarks(track, comparisons), *(_summary(key, swaps) for key, swaps in pairs))

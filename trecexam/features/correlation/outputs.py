@@ -19,6 +19,7 @@ from trecexam.line.diagnostics import NO_RUNS
 from trecexam.line.loaded import EVERYTHING, LoadedTrack
 from trecexam.line.output_files import Feature, FeaturePlot, OutputFiles
 from trecexam.line.rejected import not_computable
+from trecexam.scores.paired_tests import MOST_RUNS
 from trecexam.tables.excerpt import excerpt
 from trecexam.tables.plots.model import Plot
 from trecexam.tables.section import FeatureReport, ReportPart
@@ -59,7 +60,7 @@ def own_outliers(track: LoadedTrack) -> Outliers | None:
 
 
 def _own_swaps(track: LoadedTrack) -> SwappedPairs | None:
-    return swapped(track) if not_computable(track) is None else None
+    return swapped(track, most=MOST_RUNS) if not_computable(track) is None else None
 
 
 def _correlation(track: LoadedTrack) -> Mapping[str, bytes]:

@@ -14,7 +14,7 @@ from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.letters import group_letters
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.measure_names import names_of
-from trecexam.scores.paired_tests import Correction, PairedT, corrected, paired_t, randomisation_p
+from trecexam.scores.paired_tests import MOST_RUNS, Correction, PairedT, corrected, paired_t, randomisation_p
 from trecexam.scores.ties import TIE_DECIMALS
 from trecexam.tables.table import Table, Value
 from trecexam.tables.text import shorten_list
@@ -49,8 +49,8 @@ class MeasureDifferences:
             randomisation test its p, in place of that of t.
         p_corrected: adjusted over all comparisons by this measure.
         reject: whether the difference is significant; False where there is no test.
-        groups: run -> its letters, which it shares with those runs that do not differ from it; empty where
-            all runs are compared with a baseline.
+        groups: run -> its letters, which it shares with those runs that do not differ from it; of the
+            compared runs, and empty where all runs are compared with a baseline.
     """
 
     measure: str
@@ -114,7 +114,9 @@ class Differences:
         tail = (
             "uncorrected" if self.correction == "none" else f"{_CORRECTIONS[self.correction]} over {family}"
         )
-        return f"two-sided paired {name} over queries, {tail}, at {self.alpha:g}"
+        n_runs, n_compared = len(self.measures[0].runs), len(self.groups)
+        part = "" if self.baseline or n_compared == n_runs else f"; the best {n_compared} of {n_runs:,} runs"
+        return f"two-sided paired {name} over queries, {tail}, at {self.alpha:g}{part}"
 
     def table(self) -> Table:
         """`run_a run_b measure difference effect_size t p p_corrected reject`, a row a comparison.
@@ -145,7 +147,7 @@ class Differences:
         corrected`. They are empty for the baseline itself.
         """
         if self.baseline is None:
-            rows = [(row[0], self.groups[str(row[0])], *row[1:]) for row in board.rows]
+            rows = [(row[0], self.groups.get(str(row[0])), *row[1:]) for row in board.rows]
             return Table((board.header[0], "group", *board.header[1:]), tuple(rows), small=board.small)
         header = [*board.header]
         columns: list[dict[str, Value]] = []
@@ -169,7 +171,7 @@ class Differences:
             "alpha": self.alpha,
         }
         if self.baseline is None:
-            runs = [{**row, "group": self.groups[row["run"]]} for row in board["runs"]]
+            runs = [{**row, "group": self.groups.get(row["run"])} for row in board["runs"]]
         else:
             compared = {of.measure: of.of_baseline() for of in self.measures}
             runs = [
@@ -190,6 +192,7 @@ def differences(
     official: bool = False,
     permutations: int | None = None,
     seed: int = 0,
+    most: int | None = None,
 ) -> Differences:
     """Which runs differ significantly, by a paired test over queries.
 
@@ -205,6 +208,8 @@ def differences(
         official: on the official judgments instead of the grades.
         permutations: of the randomisation test; None for 10,000, or 50 a comparison where that is more.
         seed: of its random numbers.
+        most: compare all pairs of so many of the best runs alone; p values are still corrected over the
+            pairs of all runs, so they are at most too large.
 
     Raises:
         TrecexamError: there is no such run; or as `Track.leaderboard`.
@@ -228,17 +233,19 @@ def differences(
     if test == "randomisation":
         drawn = permutations or max(_LEAST_PERMUTATIONS, _PERMUTATIONS * comparisons)
     compared = tuple(
-        compare(measure, values.runs, values.matrix(measure), baseline, drawn, seed, correction, alpha)
+        compare(measure, values.runs, values.matrix(measure), baseline, drawn, seed, correction, alpha, most)
         for measure in values.measures
     )
     return Differences(baseline, test, correction, alpha, drawn, compared)
 
 
 def own_differences(track: LoadedTrack) -> Differences:
-    """All pairs of runs by the track's first measure."""
+    """All pairs of runs by the track's first measure; of more than `MOST_RUNS` runs, of the best of them."""
     first = track.measures[:1]
     return track.derived(
-        "differences", ("cells", "people", "runs", "settings"), lambda: differences(track, first)
+        "differences",
+        ("cells", "people", "runs", "settings"),
+        lambda: differences(track, first, most=MOST_RUNS),
     )
 
 
@@ -251,6 +258,7 @@ def compare(
     seed: int = 0,
     correction: Correction = "holm",
     alpha: float = ALPHA,
+    most: int | None = None,
 ) -> MeasureDifferences:
     """The comparisons by one measure.
 
@@ -258,6 +266,7 @@ def compare(
         names: of the runs; `baseline` is among them.
         matrix: of shape (runs, queries).
         permutations: of the randomisation test; None for the t test.
+        most: as in `differences`.
 
     Raises:
         ValueError: an unknown correction.
@@ -265,22 +274,29 @@ def compare(
     means = [math.fsum(row) / max(len(row), 1) for row in matrix.tolist()]
     order = sorted(range(len(names)), key=lambda run: (_descending(means[run]), names[run]))
     runs, values = tuple(names[run] for run in order), matrix[order]
+    n_compared = len(runs) if most is None else min(most, len(runs))
+    n_comparisons = len(runs) * (len(runs) - 1) // 2 if baseline is None else len(runs) - 1
     if baseline is None:
-        first, second = np.triu_indices(len(runs), k=1)
+        first, second = np.triu_indices(n_compared, k=1)
     else:
         at = runs.index(baseline)
         first = np.array([place for place in range(len(runs)) if place != at], np.intp)
         second = np.full(len(first), at, np.intp)
     tests = paired_t(values, first, second)
     p = tests.p if permutations is None else randomisation_p(values, first, second, permutations, seed)
-    p_corrected = corrected(p, correction)
+    # Hypotheses without a p value count among those to correct for.
+    p_corrected = corrected(_padded(p, n_comparisons), correction)[: len(p)]
     reject = p_corrected < alpha
     groups = {}
     if baseline is None:
-        different = np.zeros((len(runs), len(runs)), np.bool_)
+        different = np.zeros((n_compared, n_compared), np.bool_)
         different[first, second] = different[second, first] = reject
-        groups = dict(zip(runs, group_letters(different), strict=True))
+        groups = dict(zip(runs[:n_compared], group_letters(different), strict=True))
     return MeasureDifferences(measure, runs, first, second, tests._replace(p=p), p_corrected, reject, groups)
+
+
+def _padded(p: NDArray[np.float64], length: int) -> NDArray[np.float64]:
+    return np.concatenate([p, np.full(length - len(p), math.nan)])
 
 
 def _descending(mean: float) -> float:

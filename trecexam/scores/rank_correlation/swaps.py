@@ -60,7 +60,7 @@ class Swaps:
     """How two leaderboards order all pairs of runs.
 
     Attributes:
-        n_pairs: pairs of runs.
+        n_pairs: pairs of the compared runs.
         n_tied: pairs that are tied on one side, or both; neither swapped nor in order.
         swaps: the pairs in opposite orders: active disagreements first, then mixed, passive, untested ones;
             of each the greatest official difference first.
@@ -79,7 +79,7 @@ class Swaps:
         return {verdict: sum(s.verdict == verdict for s in self.swaps) for verdict in get_args(Verdict)}
 
 
-def find_swaps(runs: Sequence[str], rubric: ArrayLike, official: ArrayLike) -> Swaps:
+def find_swaps(runs: Sequence[str], rubric: ArrayLike, official: ArrayLike, most: int | None = None) -> Swaps:
     """The swapped pairs of runs.
 
     Args:
@@ -87,6 +87,8 @@ def find_swaps(runs: Sequence[str], rubric: ArrayLike, official: ArrayLike) -> S
         rubric: values of shape (n_runs, n_queries), higher is better.
         official: values of the same shape, for the same queries; or, where only a leaderboard is known,
             scores of shape (n_runs,), higher is better (negate ranks).
+        most: look at the pairs of so many runs alone, the best by the official side; p values are still
+            adjusted over the pairs of all runs, so they are at most too large.
 
     Raises:
         ValueError: the shapes don't fit, or a value is not finite.
@@ -94,6 +96,11 @@ def find_swaps(runs: Sequence[str], rubric: ArrayLike, official: ArrayLike) -> S
     rubric_values, official_values = checked(rubric, official)
     if len(rubric_values) != len(runs):
         raise ValueError(f"{len(runs)} runs, and rubric values of {len(rubric_values)}")
+    n_all_pairs = len(runs) * (len(runs) - 1) // 2
+    if most is not None and most < len(runs):
+        best = np.sort(np.argsort(-official_means(official_values), kind="stable")[:most])
+        runs = [runs[row] for row in best.tolist()]
+        rubric_values, official_values = rubric_values[best], official_values[best]
     first, second = np.triu_indices(len(runs), k=1)
     if not len(first) or not rubric_values.shape[1]:
         return Swaps(len(first), len(first), (), dict.fromkeys(get_args(Verdict), 0))
@@ -103,7 +110,11 @@ def find_swaps(runs: Sequence[str], rubric: ArrayLike, official: ArrayLike) -> S
     )
     p_rubric = paired_p(rubric_values)
     p_official = paired_p(official_values) if official_values.ndim == 2 else np.full(len(first), math.nan)
-    holm_rubric, holm_official = holm(p_rubric), holm(p_official)
+    # Hypotheses without a p value count among those to adjust for.
+    untested = np.full(n_all_pairs - len(first), math.nan)
+    holm_rubric, holm_official = (
+        holm(np.concatenate([p, untested]))[: len(first)] for p in (p_rubric, p_official)
+    )
     significant = (holm_rubric < SIGNIFICANCE).astype(int) + (holm_official < SIGNIFICANCE)
     tested = ~(np.isnan(holm_rubric) | np.isnan(holm_official))
     order = np.sign(by_rubric) * np.sign(by_official)

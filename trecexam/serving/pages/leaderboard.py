@@ -45,7 +45,7 @@ def leaderboard(request: Request) -> Response:
     keys: dict[str, Callable[[LeaderboardLine], Any]] = {
         "rank": lambda line: line.rank,
         "run": lambda line: line.row.run,
-        "group": lambda line: view.groups[line.row.run],
+        "group": lambda line: view.groups.get(line.row.run),
         "official_rank": lambda line: line.official_rank,
         **columns("m", len(measures), lambda line: [score.mean for score in line.row.scores]),
         **columns("o", len(theirs), lambda line: [score.mean for score in line.official]),

@@ -1,0 +1,166 @@
+"""2,000 runs at once, and a stop between outputs."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_rel
+from support import HashGrader, graded_track, write_run
+
+import trecexam
+from trecexam.scores.paired_tests import MOST_RUNS, holm
+from trecexam.scores.rank_correlation.swaps import find_swaps
+
+#: An update in a process: CPU seconds when the leaderboard is written and at the end, its peak in MiB.
+MEASURED = """\
+import resource, sys, time
+import trecexam
+
+at = {}
+with trecexam.open_track(sys.argv[1]) as track:
+    update = track.update(doing=lambda stage: at.setdefault(stage, time.process_time()))
+stages = list(at)
+after = stages[stages.index("out/leaderboard.tsv") + 1]
+print(update.runs, at[after], time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+#: Sends itself SIGINT when the stage that is named begins, as a person who types Ctrl-C.
+INTERRUPTED = """\
+import os, signal, sys
+import trecexam.outputs.update as update
+from trecexam.cli import main
+from trecexam.outputs.outputs import Outputs
+
+write = Outputs.write
+
+
+def interrupted(self, track, rejected, usage, partial, stop, doing):
+    def telling(stage):
+        doing(stage)
+        if stage == sys.argv[2]:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    return write(self, track, rejected, usage, partial, stop, telling)
+
+
+Outputs.write = interrupted
+sys.exit(main(["watch", "--once", sys.argv[1]]))
+"""
+
+
+@pytest.mark.slow
+def test_2000_runs_have_a_leaderboard_soon_and_in_little_memory(tmp_path: Path) -> None:
+    root = graded_track(tmp_path / "track", queries=20, docs=40)
+    drawn = random.Random(3)
+    for number in range(2_000):
+        docs = {q: drawn.sample([f"q{q}-d{d:02}" for d in range(40)], 20) for q in range(1, 21)}
+        write_run(root / "runs" / f"flood{number}.run", {f"q{q}": docs[q] for q in docs})
+    done = subprocess.run([sys.executable, "-c", MEASURED, root], capture_output=True, text=True, check=True)
+    runs, leaderboard, end, peak = map(float, done.stdout.split())
+    assert runs == 2_003
+    assert leaderboard < 30
+    assert end < 100
+    assert peak < 600
+    compared = {line.split("\t")[0] for line in (root / "out" / "groups.tsv").read_text().splitlines()[1:]}
+    assert len(compared) == MOST_RUNS
+    board = [line.split("\t")[0] for line in (root / "out" / "leaderboard.tsv").read_text().splitlines()[1:]]
+    assert compared == set(board[:MOST_RUNS])
+    assert f"the best {MOST_RUNS} of 2,003 runs" in (root / "out" / "report.html").read_text()
+    (first, *_) = json.loads((root / "out" / "correlation.json").read_text())["correlations"]
+    assert first["kendall_tau"] is not None
+    assert first["kendall_tau.low"] is None
+
+
+def test_of_the_best_runs_alone_p_values_are_corrected_over_all_pairs(tmp_path: Path) -> None:
+    root = graded_track(tmp_path / "track", queries=9)
+    drawn = random.Random(5)
+    for number in range(5):
+        docs = {f"q{q}": drawn.sample([f"q{q}-d{d:02}" for d in range(12)], 8) for q in range(1, 10)}
+        write_run(root / "runs" / f"more{number}.run", docs)
+    with trecexam.open_track(root) as track:
+        track.update()
+        (some,) = track.differences(["P(rel=4)@5"], most=3).measures
+        (every,) = track.differences(["P(rel=4)@5"]).measures
+        values = track.per_query(["P(rel=4)@5"])
+    by_query = {run: values[values.run == run].sort_values("query_id").value for run in every.runs}
+    assert some.runs == every.runs
+    assert set(some.groups) == set(every.runs[:3])
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    assert list(zip(some.first.tolist(), some.second.tolist(), strict=True)) == pairs
+    p = [ttest_rel(by_query[every.runs[a]], by_query[every.runs[b]]).pvalue for a, b in pairs]
+    np.testing.assert_allclose(some.tests.p, p)
+    np.testing.assert_allclose(some.p_corrected, holm([*p, *[np.nan] * (8 * 7 // 2 - 3)])[:3])
+    at = {
+        pair: place
+        for place, pair in enumerate(zip(every.first.tolist(), every.second.tolist(), strict=True))
+    }
+    assert (some.p_corrected >= every.p_corrected[[at[pair] for pair in pairs]] - 1e-12).all()
+
+
+def test_swaps_of_the_best_runs_alone_are_those_among_them() -> None:
+    random_values = np.random.default_rng(7)
+    official, rubric = random_values.random((2, 9, 12))
+    runs = [f"run{number}" for number in range(9)]
+    best = sorted(runs, key=lambda run: -official[runs.index(run)].mean())[:4]
+    some, every = find_swaps(runs, rubric, official, 4), find_swaps(runs, rubric, official)
+    assert some.n_pairs == 6
+    among = [swap for swap in every.swaps if {swap.run_a, swap.run_b} <= set(best)]
+    assert [(swap.run_a, swap.run_b) for swap in some.swaps] == [(swap.run_a, swap.run_b) for swap in among]
+    assert [swap.official_p for swap in some.swaps] == [swap.official_p for swap in among]
+    assert all(s.official_p_holm >= t.official_p_holm for s, t in zip(some.swaps, among, strict=True))
+
+
+def outputs(root: Path) -> dict[str, bytes]:
+    """All of out/ but the history, which has times."""
+    paths = sorted(path for path in (root / "out").rglob("*") if "history" not in path.parts)
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in paths if path.is_file()}
+
+
+@pytest.mark.parametrize("stage", ["out/per_query.tsv", "out/agreement.tsv", "out/swaps.tsv"])
+def test_a_stop_while_outputs_are_written_ends_after_the_one_in_hand(tmp_path: Path, stage: str) -> None:
+    root = graded_track(tmp_path / "track")
+    with trecexam.open_track(root) as track:
+        track.update()
+    before = outputs(root)
+    write_run(root / "runs" / "new.run", {"q1": ["q1-d03"], "q2": ["q2-d01"], "q3": ["q3-d02"]})
+    command = [sys.executable, "-c", INTERRUPTED, root, stage]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 130, done.stderr
+    assert f"stopping: finishing {stage}; Ctrl-C again ends at once\n" in done.stderr
+    assert "stopped before the end" in done.stderr
+    stopped = outputs(root)
+    assert b"new" in stopped["out/leaderboard.tsv"]
+    # The manifest is last: it is of a whole update, always.
+    assert stopped["out/manifest.json"] == before["out/manifest.json"]
+    with trecexam.open_track(root) as track:
+        assert track.update().complete
+    after = outputs(root)
+    undisturbed = graded_track(tmp_path / "other")
+    write_run(undisturbed / "runs" / "new.run", {"q1": ["q1-d03"], "q2": ["q2-d01"], "q3": ["q3-d02"]})
+    with trecexam.open_track(undisturbed) as track:
+        track.update()
+    assert after.keys() == outputs(undisturbed).keys()
+    for name in ("leaderboard.tsv", "per_query.tsv", "correlation.tsv", "agreement.tsv", "rubric.qrels"):
+        assert after[f"out/{name}"] == outputs(undisturbed)[f"out/{name}"], name
+
+
+def test_a_stop_that_came_while_grading_has_all_outputs_written(small_track: Path) -> None:
+    graded: list[object] = []
+    with trecexam.open_track(small_track, grader=HashGrader()) as track:
+        update = track.update(progress=graded.append, stop=lambda: len(graded) > 3)
+    assert 0 < update.graded < update.counts.cells
+    assert {path.name for path in update.written} >= {"leaderboard.tsv", "holes.tsv", "manifest.json"}
+
+
+def test_the_first_signal_says_what_is_finished(tmp_path: Path) -> None:
+    code = (
+        "import os, signal\nfrom trecexam.cli.signals import signals\n"
+        "with signals(lambda: None, lambda: 'out/holes.tsv'):\n    os.kill(os.getpid(), signal.SIGTERM)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == "stopping: finishing out/holes.tsv; Ctrl-C again ends at once\n"
