@@ -14,7 +14,14 @@ from converters.run import Run
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.measure_names import names_of
-from trecexam.line.measures import above_scale, check_importance, left_out_runs, own_cautions, without_vital
+from trecexam.line.measures import (
+    above_scale,
+    check_importance,
+    left_out_runs,
+    own_cautions,
+    run_cautions,
+    without_vital,
+)
 from trecexam.line.official import official_judgments
 from trecexam.line.pooled_rows import PooledRows
 from trecexam.line.probable_ratings import needing, probable_ratings, without_probabilities
@@ -188,7 +195,7 @@ def leaderboard(
     if measures is not None:
         names = board.measures
         known = (
-            *left_out_runs(track),
+            *run_cautions(track),
             *without_vital(names, track.bank),
             *without_probabilities(track, names),
         )

@@ -11,6 +11,7 @@ from trecexam.bank.model import Bank
 from trecexam.config import TrackConfig
 from trecexam.errors import ConfigError, TrecexamError
 from trecexam.line.cell_order import left_out_cautions
+from trecexam.line.encoder_cautions import encoder_cautions
 from trecexam.line.probable_ratings import without_probabilities
 from trecexam.scores.measures import COVER, DIVERSITY, measure
 from trecexam.scores.weights import EQUAL, ITEM
@@ -97,6 +98,11 @@ def left_out_runs(track: LoadedTrack) -> tuple[str, ...]:
     )
 
 
+def run_cautions(track: LoadedTrack) -> tuple[str, ...]:
+    """What one must know of the runs to read any leaderboard of them, a line each."""
+    return (*left_out_runs(track), *encoder_cautions(track))
+
+
 def own_cautions(track: LoadedTrack) -> tuple[str, ...]:
     """What one must know to read a leaderboard by the track's own measures, a line each."""
     generated = track.generated.intersection(track.runs)
@@ -110,7 +116,7 @@ def own_cautions(track: LoadedTrack) -> tuple[str, ...]:
             f"little {ranked_by} whatever they say: compare them with ranked runs by {cover}",
         )
     certain, vital = without_probabilities(track, track.measures), without_vital(track.measures, track.bank)
-    return (*left_out_runs(track), *vital, *_against(track), *left_out_cautions(track), *few, *certain)
+    return (*run_cautions(track), *vital, *_against(track), *left_out_cautions(track), *few, *certain)
 
 
 def _against(track: LoadedTrack) -> tuple[str, ...]:
