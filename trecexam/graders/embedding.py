@@ -347,8 +347,8 @@ def _soft_cuts(settings: GraderSection) -> SoftCuts | None:
 
 FACTORY = Factory(
     summary="cosine of passage and item in a sentence-embedding space, cut into 0..5 at points fitted on "
-    "TREC DL 2019; tau with people's nDCG@10 leaderboard 0.88 there, 0.60 to 0.65 on Cranfield, Vaswani and CISI; "
-    "favours runs of its own encoder",
+    "TREC DL 2019; tau with people's nDCG@10 leaderboard 0.88 there, 0.60 to 0.65 on Cranfield, "
+    "Vaswani and CISI; favours runs of its own encoder",
     missing=_missing,
     create=create_embedding,
 )
