@@ -54,6 +54,7 @@ from trecexam.line.grading_time import measure_time
 from trecexam.line.judged_pool import count_judged_outside
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import lost_grades, refuse_lost_grades
+from trecexam.line.measures import left_out_runs
 from trecexam.line.rejected import all_rejected, rejected_rows
 from trecexam.line.sheets import Counts
 from trecexam.outputs.outputs import Outputs
@@ -224,6 +225,7 @@ class Track:
             "retired_items": track.bank.n_retired,
             "vital_items": track.bank.n_vital,
             "runs": len(track.runs),
+            **({"left_out_runs": track.left_out_runs} if track.left_out_runs else {}),
             **asdict(track.counts),
             **(self._loader.grading.usage() or {"total": {}})["total"],
             "stored_grades": self._loader.store.count(),
@@ -239,7 +241,7 @@ class Track:
             **({"judged_only_passages": track.n_judged_only} if track.config.track.pool_judged else {}),
             "official_judgments": 0 if track.official is None else len(track.official),
             "rejected": len(rejected_rows(track)),
-            "notes": list(track.notes),
+            "notes": [*left_out_runs(track), *track.notes],
         }
 
     rejected = on_loaded(all_rejected)

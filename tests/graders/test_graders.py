@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import ROOT
 
 from converters.records import Item
 from trecexam.cli.main import run
@@ -183,3 +184,25 @@ def test_the_name_of_a_recordings_prompt_is_no_prompt(tmp_path: Path) -> None:
     traits = traits_of(RecordedGrader(path, "m", "p"))
     assert traits.prompt is None
     assert traits.model_and_prompt() == ("m", "p")
+
+
+def test_what_is_said_of_the_embedding_grader_is_what_was_measured(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The figures of `trecexam graders` and of the docs, by the newest results."""
+    results = (ROOT / "tests" / "benchmarks" / "results" / "embedding-elsewhere.md").read_text()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in results.splitlines() if "|" in line]
+    tables = [row for row in rows if row[1:2] == ["nDCG@10"]]
+    agreement = {row[0]: (row[2], row[4], row[5]) for row in tables if len(row) == 6}
+    gained = {row[0]: row[5].lstrip("+") for row in tables if len(row) == 9}
+    page = (ROOT / "examples" / "track-organizer.md").read_text()
+    names = {"cranfield": "Cranfield", "vaswani": "Vaswani", "cisi": "CISI", "dl19": "TREC DL 2019"}
+    assert agreement.keys() == names.keys()
+    for key, name in names.items():
+        cells = " | ".join([name, *agreement[key], *filter(None, [gained.get(key)])])
+        assert f"| {cells} |" in page
+    assert run(["graders"]) == 0
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("embedding\t"))
+    taus = sorted(tau for key, (tau, *_) in agreement.items() if key != "dl19")
+    assert f"{agreement['dl19'][0]} there, {taus[0]} to {taus[-1]} on Cranfield, Vaswani and CISI" in line
+    assert "favours runs of its own encoder" in line

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from pathlib import Path
 
@@ -290,6 +291,74 @@ def test_the_unit_goes_with_cited_passages_and_ranks_the_response_before_them(
     assert [*run_of_system.ranking("q1")] == ["gen/q1", "q1-d03"]
 
 
+#: How many runs are left out, and what brings them back.
+LEFT_OUT = (
+    '3 ranked runs are left out, neither graded nor ranked: with `unit = "response"` in [track] only '
+    'responses are; `unit = "passage"` brings the runs back'
+)
+
+
+def test_with_whole_responses_no_ranked_run_is_pooled_graded_or_on_the_leaderboard(
+    small_track: Path, hash_grader: HashGrader, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = {"q1": "An answer. " * 30, "q2": "Another answer."}
+    responses(small_track / "runs" / "gen.jsonl", answers)
+    unit(small_track, "response")
+    with trecexam.open_track(small_track, grader=hash_grader) as track:
+        assert track.update().notes == (LEFT_OUT,)
+        graded_texts = {cell.text for cell in hash_grader.asked}
+        assert {text.strip() for text in graded_texts} == {text.strip() for text in answers.values()}
+        assert {row["doc_id"] for row in track.grades()} == {"gen/q1", "gen/q2"}
+        for board in (track.leaderboard(), track.leaderboard(["P@20"]), track.leaderboard(official=True)):
+            assert [row.run for row in board.rows] == ["gen"]
+            assert LEFT_OUT in board.cautions
+        status = track.status()
+    assert (status["runs"], status["left_out_runs"]) == (1, 3)
+    assert status["notes"] == [LEFT_OUT]
+    manifest = json.loads((small_track / "out" / "manifest.json").read_text())
+    assert (manifest["counts"]["runs"], manifest["counts"]["left_out_runs"]) == (1, 3)
+    report = html.unescape((small_track / "out" / "report.html").read_text())
+    assert LEFT_OUT in report.replace("<code>", "`").replace("</code>", "`")
+    board_file = (small_track / "out" / "leaderboard.tsv").read_text()
+    assert [line.split("\t")[0] for line in board_file.splitlines()] == ["run", "gen"]
+    assert run(["status", str(small_track)]) == 0
+    assert f"note: {LEFT_OUT}" in capsys.readouterr().err
+
+
+def test_the_runs_come_back_with_the_other_unit_and_their_grades_are_there_still(
+    small_track: Path, hash_grader: HashGrader
+) -> None:
+    responses(small_track / "runs" / "gen.jsonl", {"q1": "An answer."})
+    graded, ranked = [], []
+    for value in ("passage", "response", "passage"):
+        unit(small_track, value)
+        with trecexam.open_track(small_track, grader=hash_grader) as track:
+            graded.append(track.update().graded)
+            ranked.append({row.run for row in track.leaderboard().rows})
+            assert ("left_out_runs" in track.status()) == (value == "response")
+    assert graded[0] > 0
+    assert graded[1:] == [0, 0]
+    assert ranked == [{"gen", "run0", "run1", "run2"}, {"gen"}, {"gen", "run0", "run1", "run2"}]
+
+
+def test_nuggets_are_made_from_the_passages_of_runs_that_are_left_out(small_track: Path) -> None:
+    from trecexam.features.banks.generation.passages import nugget_passages
+    from trecexam.track import TrackFolder
+
+    unit(small_track, "response")
+    (texts,) = nugget_passages(TrackFolder.open(small_track), ["q1"], 3).values()
+    assert len(texts) == 3
+
+
+def test_a_track_of_ranked_runs_alone_says_why_its_leaderboard_is_empty(
+    small_track: Path, hash_grader: HashGrader, capsys: pytest.CaptureFixture[str]
+) -> None:
+    unit(small_track, "response")
+    assert update(small_track, hash_grader).graded == 0
+    assert run(["leaderboard", str(small_track)]) == 0
+    assert LEFT_OUT in capsys.readouterr().err
+
+
 def test_citations_alone_have_no_unit_and_the_settings_say_so(
     small_track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -337,4 +406,5 @@ def test_another_tracks_leaderboard_is_one_to_compare_with(tmp_path: Path, hash_
     assert ranks == {
         name: 1 + sum(other > value for other in values.values()) for name, value in values.items()
     }
-    assert {correlation.n_runs for _, correlation in compared.pairs} == {7}
+    # The ranked runs are left out where whole responses are graded.
+    assert {correlation.n_runs for _, correlation in compared.pairs} == {4}

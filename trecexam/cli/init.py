@@ -115,7 +115,8 @@ class InitOptions:
 @click.option(
     "--unit",
     type=click.Choice(["passage", "response"]),
-    help="Grade a generated response in passages, or as one, as TREC RAG does [default: passage].",
+    help="Grade passages, of runs and of responses; or whole responses and no runs, as TREC RAG does "
+    "[default: passage].",
 )
 @click.option(
     "--support",

@@ -67,7 +67,7 @@ class TrackSection(Section):
     unit: Literal["passage", "response"] = Field(
         "passage",
         description="What of a generated response's own text is graded as one: its passages, or the response "
-        "as a whole, as TREC RAG assigns nuggets.",
+        "as a whole, as TREC RAG assigns nuggets. With whole responses, ranked runs are left out.",
     )
     facets: bool = Field(
         False,

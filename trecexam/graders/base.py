@@ -123,6 +123,7 @@ class Grader(Protocol):
     - `read(item, raw answer) -> Reading`, and `free_text`: where that is True, ratings are read anew from
       the stored answers, as what the model wrote is what is stored; then another way of reading runs no
       model.
+    - `cosines(raw answers)`: where its answers are cosines of passages and items, an array of these.
     - `label(item, raw answer)`: a label between 0 and 1 that is finer than a rating.
     - `prompt(cell)`: what its model is asked about a cell, and whether a text was cut for that.
     - `cut`: how many texts were too long for its model, since it was made.

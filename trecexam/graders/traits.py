@@ -52,6 +52,7 @@ class GraderTraits:
         free_text: `read` counts, as what is stored is a model's own words; None where it does not say.
         probabilities: those of the ratings 0..5 that raw answers mean, shape (answers, 6), NaN where one
             means none; None where the grader stores what it knows of them.
+        cosines: those that raw answers are, NaN where one is none; None where they are something else.
         label: a label between 0 and 1, finer than a rating, that a raw answer means.
         prompt: the prompt of a cell, and whether its text was cut for it.
         cut_texts: how many texts were too long for its model, since it was made.
@@ -71,6 +72,7 @@ class GraderTraits:
     read: Callable[[Item, str], tuple[int | None, str]] | None
     free_text: bool | None
     probabilities: Callable[[Sequence[str]], Any] | None
+    cosines: Callable[[Sequence[str]], Any] | None
     label: Callable[[Item, str], Any] | None
     prompt: Callable[[Cell], Any] | None
     cut_texts: Callable[[], int]
@@ -101,6 +103,7 @@ def traits_of(grader: Grader) -> GraderTraits:
         read=_attribute(grader, "read", None),
         free_text=_attribute(grader, "free_text", None),
         probabilities=_attribute(grader, "probabilities", None),
+        cosines=_attribute(grader, "cosines", None),
         label=_attribute(grader, "label", None),
         # Of a recording it is the prompt's name.
         prompt=prompt if callable(prompt) else None,

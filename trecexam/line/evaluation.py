@@ -14,7 +14,14 @@ from converters.run import Run
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.measure_names import names_of
-from trecexam.line.measures import above_scale, check_importance, own_cautions, without_vital
+from trecexam.line.measures import (
+    above_scale,
+    check_importance,
+    left_out_runs,
+    own_cautions,
+    run_cautions,
+    without_vital,
+)
 from trecexam.line.official import official_judgments
 from trecexam.line.pooled_rows import PooledRows
 from trecexam.line.probable_ratings import needing, probable_ratings, without_probabilities
@@ -181,13 +188,17 @@ def leaderboard(
         values, values.measures, values.query_ids, answered, average=track.config.scores.average
     )
     if official:
-        return board
+        return replace(board, cautions=left_out_runs(track))
     best = track.traits.scale.max_rating
     above = above_scale(board.measures, track.config, best)
     known = own_cautions(track)
     if measures is not None:
         names = board.measures
-        known = (*without_vital(names, track.bank), *without_probabilities(track, names))
+        known = (
+            *run_cautions(track),
+            *without_vital(names, track.bank),
+            *without_probabilities(track, names),
+        )
     return replace(board, cautions=(*known, *above, *_unsupported(track, board)))
 
 

@@ -60,6 +60,8 @@ class LoadedTrack(TrackInputs):
         evaluated: values of measures, kept from one loaded track to the next.
         kept: other values, see `derived`.
         support: sentences of responses and what they cite; None where the settings have no [support].
+        left_out_runs: the number of ranked runs in the drop folder that are neither graded nor ranked, since
+            the setting `unit` has whole responses alone.
     """
 
     folder: TrackFolder
@@ -77,6 +79,7 @@ class LoadedTrack(TrackInputs):
     evaluated: EvaluatedMeasures
     kept: DerivedValues
     support: SupportCells | None = None
+    left_out_runs: int = 0
 
     @cached_property
     def part_digests(self) -> Mapping[Part, str]:

@@ -186,8 +186,12 @@ class TrackLoader:
     ) -> LoadedTrack:
         check_measures(self.config, self.folder.config_path)
         inputs, digests = steady_inputs(self.inputs, hold, bank_files)
+        n_runs = len(inputs.runs)
         if select_runs is not None:
             inputs = select_runs(inputs)
+        elif self.config.track.unit == "response":
+            inputs = inputs.responses_only()
+        left_out_runs = n_runs - len(inputs.runs) if select_runs is None else 0
         if bank_files is None:
             check_importance(self.config.measures(), inputs.bank, inputs.bank_files)
         depth = depth or self.config.track.depth
@@ -239,6 +243,7 @@ class TrackLoader:
             evaluated=self._evaluated,
             kept=self._kept,
             support=support,
+            left_out_runs=left_out_runs,
         )
 
     @cached_property

@@ -11,9 +11,11 @@ from trecexam.bank.model import Bank
 from trecexam.config import TrackConfig
 from trecexam.errors import ConfigError, TrecexamError
 from trecexam.line.cell_order import left_out_cautions
+from trecexam.line.encoder_cautions import encoder_cautions
 from trecexam.line.probable_ratings import without_probabilities
 from trecexam.scores.measures import COVER, DIVERSITY, measure
 from trecexam.scores.weights import EQUAL, ITEM
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from ir_measures import Measure
@@ -84,6 +86,23 @@ def without_vital(names: Iterable[str], bank: Bank) -> tuple[str, ...]:
     return (f"no item of the bank is vital, so all runs have 0 in {', '.join(vital)}",)
 
 
+def left_out_runs(track: LoadedTrack) -> tuple[str, ...]:
+    """A line on ranked runs that are left out, and the setting that brings them back."""
+    if not track.left_out_runs:
+        return ()
+    runs, are = plural(track.left_out_runs, "ranked run"), "is" if track.left_out_runs == 1 else "are"
+    back = "the run" if track.left_out_runs == 1 else "the runs"
+    return (
+        f'{runs} {are} left out, neither graded nor ranked: with `unit = "response"` in [track] only '
+        f'responses are; `unit = "passage"` brings {back} back',
+    )
+
+
+def run_cautions(track: LoadedTrack) -> tuple[str, ...]:
+    """What one must know of the runs to read any leaderboard of them, a line each."""
+    return (*left_out_runs(track), *encoder_cautions(track))
+
+
 def own_cautions(track: LoadedTrack) -> tuple[str, ...]:
     """What one must know to read a leaderboard by the track's own measures, a line each."""
     generated = track.generated.intersection(track.runs)
@@ -97,7 +116,7 @@ def own_cautions(track: LoadedTrack) -> tuple[str, ...]:
             f"little {ranked_by} whatever they say: compare them with ranked runs by {cover}",
         )
     certain, vital = without_probabilities(track, track.measures), without_vital(track.measures, track.bank)
-    return (*vital, *_against(track), *left_out_cautions(track), *few, *certain)
+    return (*run_cautions(track), *vital, *_against(track), *left_out_cautions(track), *few, *certain)
 
 
 def _against(track: LoadedTrack) -> tuple[str, ...]:

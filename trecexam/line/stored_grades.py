@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -63,6 +63,7 @@ class StoredGrades:
         traits = traits_of(grader)
         self._read = traits.read if traits.free_text else None
         self._probabilities = traits.probabilities
+        self._cosines = traits.cosines
 
     @property
     def grader_id(self) -> int | None:
@@ -204,16 +205,12 @@ class StoredGrades:
         grader_id = self.grader_id
         if grader_id is None:
             return Distributions(chances, 0)
+        if read and self._probabilities is not None:
+            for column, given in self._read_answers(grader_id, sheet, self._probabilities):
+                chances[:, column] = given
+            return Distributions(chances, 0)
         passages = self._passage_rows([(sheet.texts, sheet.items)])[0].tolist()
         item_rows = self.store.item_ids([asked_digest(item) for item in sheet.items])
-        if read and self._probabilities is not None:
-            places = {item: column for column, item in enumerate(item_rows) if item is not None}
-            for grades in self.store.answer_columns(grader_id, list(places)):
-                # The last one stands for passages without a grade.
-                given = np.vstack([self._probabilities(grades.answers), np.full(MAX_RATING + 1, np.nan)])
-                at = {passage: place for place, passage in enumerate(grades.passage_ids.tolist())}
-                chances[:, places[grades.item_id]] = given[[at.get(passage, -1) for passage in passages]]
-            return Distributions(chances, 0)
         stored = np.zeros(sheet.codes.shape, np.bool_)
         for column, item in enumerate(item_rows):
             answers = {} if item is None else self.store.answers(grader_id, item)
@@ -230,6 +227,33 @@ class StoredGrades:
         # Rounding is left as it is.
         np.divide(chances, total, out=chances, where=np.abs(total - 1) > 1e-6)
         return Distributions(chances, int((stored & ~good).sum()))
+
+    def cosines(self, sheet: GradeSheet) -> NDArray[np.float64] | None:
+        """The cosines of the query's cells, NaN where there is none; None where the grader gives none."""
+        if self._cosines is None:
+            return None
+        cosines = np.full(sheet.codes.shape, np.nan)
+        if self.grader_id is not None:
+            for column, given in self._read_answers(self.grader_id, sheet, self._cosines):
+                cosines[:, column] = given
+        return cosines
+
+    def _read_answers(
+        self,
+        grader_id: int,
+        sheet: GradeSheet,
+        read: Callable[[Sequence[str]], NDArray[np.float64]],
+    ) -> Iterator[tuple[int, NDArray[np.float64]]]:
+        """(column of the sheet, what the raw answers there mean; NaN where a passage has no grade)."""
+        passages = self._passage_rows([(sheet.texts, sheet.items)])[0].tolist()
+        item_rows = self.store.item_ids([asked_digest(item) for item in sheet.items])
+        columns = {item: column for column, item in enumerate(item_rows) if item is not None}
+        for grades in self.store.answer_columns(grader_id, list(columns)):
+            values = read(grades.answers)
+            # The last one stands for passages without a grade.
+            values = np.concatenate([values, np.full_like(values[:1], np.nan)])
+            row_of = {passage: row for row, passage in enumerate(grades.passage_ids.tolist())}
+            yield columns[grades.item_id], values[[row_of.get(passage, -1) for passage in passages]]
 
     def rows(
         self,

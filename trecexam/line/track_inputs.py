@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -54,6 +54,16 @@ class TrackInputs:
     judged: tuple[tuple[int, HumanRating], ...]
     rejected: tuple[Rejected, ...]
     notes: tuple[str, ...]
+
+    def responses_only(self) -> TrackInputs:
+        """The same without ranked runs."""
+        names = [name for name in self.runs if name in self.generated]
+        return replace(
+            self,
+            runs={name: self.runs[name] for name in names},
+            run_files={name: self.run_files[name] for name in names},
+            run_contents={name: self.run_contents[name] for name in names},
+        )
 
     @cached_property
     def judged_queries(self) -> frozenset[str]:

@@ -27,7 +27,7 @@ from trecexam.line.grading import Progress
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import lost_grades, refuse_lost_grades, stored_grades
-from trecexam.line.measures import without_vital
+from trecexam.line.measures import left_out_runs, without_vital
 from trecexam.line.rejected import left_out, not_computable, rejected_rows
 from trecexam.line.sheets import Counts
 from trecexam.outputs.outputs import Outputs
@@ -131,7 +131,7 @@ def update(
         outcome.why,
         outcome.cut,
         (*without_vital(track.measures, track.bank), *left_out_cautions(track)),
-        (*track.notes, *why_not),
+        (*left_out_runs(track), *track.notes, *why_not),
     )
 
 

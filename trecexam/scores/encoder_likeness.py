@@ -1,0 +1,79 @@
+"""Which runs rank passages as a sentence encoder does, much more than the other runs of a track.
+
+A grader that is this encoder rates highly what such a run ranks first, whether it is relevant or not. Good
+runs agree with an encoder, too, and so do runs that have few good passages before many bad ones. So only
+passages of nearly the same cosine are compared, which relevance hardly puts in an order; and what counts is
+how far a run is above the median run, in units of the spread.
+
+The spread is the median absolute deviation, which up to half of the runs cannot move (Rousseeuw & Croux,
+"Alternatives to the Median Absolute Deviation", JASA 88, 1993), times 1.4826: for normal values that is the
+standard deviation.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trecexam.scores.paired_tests import holm
+
+Floats = NDArray[np.float64]
+
+#: Fewer runs have no reliable median absolute deviation.
+MIN_RUNS = 8
+#: Of the test over all runs, adjusted by Holm.
+ALPHA = 0.001
+#: Ranks that are compared, at most.
+MAX_RANKS = 20
+#: Passages that are so many apart in the encoder's order of a ranking, at most, are compared.
+_NEAR = 3
+_NORMAL = 1.4826
+
+
+def agreement(cosines: Floats) -> Floats:
+    """How far each ranking has passages of nearly the same cosine in the encoder's order, from -1 to 1.
+
+    As Kendall's tau, the share of pairs in the same order less that in the other one, of the pairs that are
+    next to each other, or second or third next, when the ranking's passages are sorted by cosine. Ties are in
+    no order.
+
+    Args:
+        cosines: of shape (n_runs, n_ranks), of the passage at each rank; NaN where there is none.
+
+    Returns:
+        Of shape (n_runs,); NaN where a ranking has fewer than two passages with a cosine.
+    """
+    ranks = np.argsort(-cosines, axis=1, kind="stable")
+    by_cosine = np.take_along_axis(cosines, ranks, axis=1)
+    total, pairs = np.zeros(len(cosines)), np.zeros(len(cosines), np.intp)
+    for apart in range(1, _NEAR + 1):
+        lower = by_cosine[:, :-apart] - by_cosine[:, apart:]
+        total += (np.sign(ranks[:, apart:] - ranks[:, :-apart]) * (lower > 0)).sum(axis=1)
+        pairs += np.count_nonzero(~np.isnan(lower), axis=1)
+    mean: Floats = np.divide(total, pairs, out=np.full(len(cosines), np.nan), where=pairs > 0)
+    return mean
+
+
+def runs_like_encoder(agreements: Floats) -> list[int]:
+    """The rows of the runs whose mean agreement is far above that of the median run, in order.
+
+    The distance in units of the spread has a p-value: Student's t with n_runs - 1 degrees of freedom,
+    one-sided, adjusted by Holm. A run is listed where that is below `ALPHA`.
+
+    Args:
+        agreements: of shape (n_runs, n_queries), see `agreement`; NaN where a run has no ranking.
+    """
+    from scipy.special import stdtr
+
+    ranked = np.count_nonzero(~np.isnan(agreements), axis=1)
+    rows = ranked.nonzero()[0]
+    if len(rows) < MIN_RUNS:
+        return []
+    means = np.nansum(agreements[rows], axis=1) / ranked[rows]
+    above = means - np.median(means)
+    deviation = _NORMAL * float(np.median(np.abs(above)))
+    if not deviation > 0:
+        return []
+    p = stdtr(len(rows) - 1, -above / deviation)
+    listed: list[int] = rows[holm(p) < ALPHA].tolist()
+    return listed
