@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -206,6 +207,7 @@ class Track:
         track = self._loader.load()
         pid = holder(self.folder.lock_path)
         made_on = track.grades.environments()
+        rejected = rejected_rows(track)
         return {
             "track": str(self.folder.root),
             "grader": track.grader.identity["grader"],
@@ -230,7 +232,8 @@ class Track:
             **({} if track.config.cells.stop is None else {"left_out": count_left_out(track)}),
             **({"judged_only_passages": track.n_judged_only} if track.config.track.pool_judged else {}),
             "official_judgments": 0 if track.official is None else len(track.official),
-            "rejected": len(rejected_rows(track)),
+            "rejected": len(rejected),
+            **({"lost": dict(Counter(row.lost for row in rejected))} if rejected else {}),
             "notes": list(track.notes),
         }
 
