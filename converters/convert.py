@@ -40,8 +40,8 @@ def converted(
         target: a format's name.
         pool: what ranks in the run of generated responses.
         run: which run, where the file has several.
-        on_error: is called with the error of each bad line of responses, which is skipped. None: the first one
-            is raised.
+        on_error: is called with the error of each bad line of responses, which is skipped. None: the first
+            one is raised.
 
     Raises:
         ConversionError: the file cannot be read, or its records are nothing that `target` holds; in part

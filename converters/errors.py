@@ -7,9 +7,8 @@ from typing import Literal
 
 from converters.controls import escaped
 
-
-#: What is lost when an input is rejected: the whole file, a line that cannot be read, a response that was read
-#: and does not count, cells that get no grade.
+#: What is lost when an input is rejected: the whole file, a line that cannot be read, a response that was
+#: read and does not count, cells that get no grade.
 Lost = Literal["file", "line", "response", "cell"]
 
 

@@ -51,7 +51,7 @@ from trecexam.learning.learned_board import learned_leaderboard
 from trecexam.line.cell_order import count_left_out
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.grading import Graded, Progress
-from trecexam.line.grading_time import measure_time
+from trecexam.line.grading_time import measure_update_time
 from trecexam.line.judged_pool import count_judged_outside
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import lost_grades, refuse_lost_grades
@@ -169,8 +169,10 @@ class Track:
             return self._loader.forget_errors()
 
     def estimate(self) -> Estimate:
-        """What `update` would have to grade, in tokens and money where these are counted; asks nobody."""
-        return self._loader.grading.estimate(self._loader.load())
+        """What `update` would have to grade: cells (with [support], citations too) and, where a server is
+        asked, calls, tokens and money. Asks nobody.
+        """
+        return self._loader.estimate(self._loader.load())
 
     def estimate_time(self) -> MeasuredTime | None:
         """How long `update` would grade on this machine, by a small sample that is graded and not stored.
@@ -181,7 +183,7 @@ class Track:
         Raises:
             TrecexamError, ConversionError: the track cannot be read, or the grader cannot run here.
         """
-        return measure_time(self._loader)
+        return measure_update_time(self._loader)
 
     def run_files(self) -> Mapping[str, Path]:
         """Display name of each run -> its file."""

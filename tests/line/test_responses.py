@@ -159,8 +159,8 @@ BAD_LINES = [
     (b'{"run_id": "gen", "answer": [{"text": "Two."}]}', "no query: a response has", "line"),
     (b'{"run_id": "gen", "topic_id": "q2"}', 'no "answer" or "responses" list', "line"),
     (b'{"run_id": "gen", "topic_id": "q2", "answer": [{"text": " "}]}', "has no text", "response"),
-    (b'{"run_id": "gen", "topic_id": "q1", "answer": [{"text": "Two."}]}', "answers query 'q1' twice", "response"),
-    (b'{"run_id": "gen", "prompt": "query number q1", "text": "Two."}', "answers query 'q1' twice", "response"),
+    (b'{"run_id": "gen", "topic_id": "q1", "answer": ["Two."]}', "answers query 'q1' twice", "response"),
+    (b'{"run_id": "gen", "prompt": "query number q1", "text": "2"}', "answers query 'q1' twice", "response"),
     (b'{"run_id": "gen", "prompt": "what else?", "text": "Two."}', "no query of this track has", "response"),
 ]  # fmt: skip
 

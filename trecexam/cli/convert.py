@@ -78,8 +78,8 @@ def convert(
     finally:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)
-    for error in skipped:
-        click.echo(f"skipped: {error} (lost: {error.lost})", err=True)
+    for bad in skipped:
+        click.echo(f"skipped: {bad} (lost: {bad.lost})", err=True)
     click.echo(f"wrote {target} ({format_name})", err=True)
     return 1 if skipped else 0
 
