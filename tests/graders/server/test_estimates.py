@@ -23,7 +23,8 @@ from trecexam.graders.prompts import published
 Script = Callable[[Exchange], None]
 OWN = {
     "own.toml": 'template = "Rate from 0 to 5: {question} {passage}"\n',
-    "own-list.toml": 'group = 3\nparser = "assignment"\ntemplate = "{passage}\\nNugget List: {nuggets}\\n{num_nuggets} labels:"\n',
+    "own-list.toml": 'group = 3\nparser = "assignment"\n'
+    'template = "{passage}\\nNugget List: {nuggets}\\n{num_nuggets} labels:"\n',
 }
 QUERIES = ("q1", "q2")
 BY_KIND = {kind: [name for name, each in published().items() if each.asks == kind] for kind in (
