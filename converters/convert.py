@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from converters.bank import read_bank_queries
 from converters.errors import ConversionError
 from converters.pooled import qrels_of, runs_of
+from converters.rag_responses import read_responses
 from converters.records import Passage, Query, Response, Sentence
 from converters.registry import formats, read, sniff
 from converters.run import Run
@@ -25,7 +26,12 @@ TARGETS = {
 
 
 def converted(
-    path: Path, source: str | None, target: str, pool: Pool = "text", run: str | None = None
+    path: Path,
+    source: str | None,
+    target: str,
+    pool: Pool = "text",
+    run: str | None = None,
+    on_error: Callable[[ConversionError], None] | None = None,
 ) -> Iterable[Any]:
     """The records of a file as those that the format `target` writes.
 
@@ -34,6 +40,8 @@ def converted(
         target: a format's name.
         pool: what ranks in the run of generated responses.
         run: which run, where the file has several.
+        on_error: is called with the error of each bad line of responses, which is skipped. None: the first
+            one is raised.
 
     Raises:
         ConversionError: the file cannot be read, or its records are nothing that `target` holds; in part
@@ -43,7 +51,7 @@ def converted(
         source, records = "responses", iter(read_folder(path))
     else:
         source = source or sniff(path)
-        records = read(path, source)
+        records = read_responses(path, on_error) if source == "responses" else read(path, source)
     if source == target:
         return records
     if target not in TARGETS.get(source, ()):

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import os
+from typing import Literal
 
 from converters.controls import escaped
+
+#: What is lost when an input is rejected: the whole file, a line that cannot be read, a response that was
+#: read and does not count, cells that get no grade.
+Lost = Literal["file", "line", "response", "cell"]
 
 
 class ConversionError(ValueError):
@@ -14,12 +19,16 @@ class ConversionError(ValueError):
         path: the file, as the caller named it.
         line: 1-based line number, or None where the whole file is meant.
         reason: what is wrong and what to do, on one line; control characters are escaped.
+        lost: what is lost where the reader skips it and goes on.
     """
 
-    def __init__(self, path: str | os.PathLike[str], line: int | None, reason: str) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], line: int | None, reason: str, lost: Lost = "line"
+    ) -> None:
         self.path = os.fspath(path)
         self.line = line
         self.reason = escaped(" ".join(reason.split()))
+        self.lost: Lost = lost
         super().__init__(self.path, line, self.reason)
 
     def __str__(self) -> str:

@@ -216,15 +216,18 @@ def _too_long(path: str | os.PathLike[str], number: int, max_line: int) -> Conve
     )
 
 
-def head(path: str | os.PathLike[str]) -> Head:
+def head(path: str | os.PathLike[str], *, nul: bool = False) -> Head:
     """The first non-blank lines of the first 64 KiB; the last of them may be cut.
+
+    Args:
+        nul: lines with a NUL byte are given, too.
 
     Raises:
         ConversionError: the file cannot be read, is binary, or is empty.
     """
     with open_bytes(path) as stream, reading(path, 1):
         start = stream.read(HEAD)
-    if b"\0" in start:
+    if b"\0" in start and not nul:
         line = start[: start.index(b"\0")].count(b"\n") + 1
         raise ConversionError(path, line, "a NUL byte: this is no text file")
     lines = tuple(line for line in start.splitlines() if line.strip())

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 
 from converters.errors import ConversionError
 from converters.fields import an_id
-from converters.lines import Head, first_object, iter_objects
+from converters.lines import Head, first_object, iter_lines, parse_object
 from converters.records import Citation, Response, Sentence
 from converters.registry import Format
 
@@ -38,47 +38,68 @@ _TEXTS = ("response", "text", "answer")
 
 
 def read_responses(
-    path: str | os.PathLike[str], on_empty: Callable[[ConversionError], None] | None = None
+    path: str | os.PathLike[str], on_error: Callable[[ConversionError], None] | None = None
 ) -> Iterator[Response]:
-    """The responses of a file, in its order. Where no run is named, the file's name is the run's.
+    """The responses of a file, in its order: see `numbered_responses`."""
+    return (response for _, response in numbered_responses(path, on_error))
+
+
+def numbered_responses(
+    path: str | os.PathLike[str], on_error: Callable[[ConversionError], None] | None = None
+) -> Iterator[tuple[int, Response]]:
+    """(line number, response), in the file's order. Where no run is named, the file's name is the run's.
 
     A response that names only its prompt has "" as its query id. Those over TREC RAG's limits (20 or 100
     references, 400 words) are taken, and so are those that cite a place at which there is no reference; the
     first of each is logged.
 
     Args:
-        on_empty: takes what would be said of a response without text, which is left out.
+        on_error: is called with the error of each bad line, which is skipped. None: the first one is raised.
 
     Raises:
-        ConversionError: with the line: bad JSON, no query, no text, a second response of the run to the same
-            query.
+        ConversionError: the file cannot be read to its end, or no line of it is good; or, without `on_error`,
+            with the line: bad JSON, no query, no text, a second response of the run to the same query.
     """
     stem = Path(path).name.removesuffix(".gz").rsplit(".", 1)[0]
-    seen: dict[tuple[str, str], int] = {}
+    first_lines: dict[tuple[str, str], int] = {}
+    failed: list[ConversionError] = []
     over: list[str] = []
     out_of_range: list[str] = []
-    for number, row in iter_objects(path):
-        response = _response(path, number, row, stem)
-        if on_empty is None and not response.text:
-            raise _empty(path, number, response)
-        key = response.run, response.query_id or response.query_text
-        first = seen.setdefault(key, number)
-        if first != number:
-            raise ConversionError(
-                path, number, f"run '{key[0]}' answers query '{key[1]}' twice (first on line {first})"
-            )
+    for number, line in iter_lines(path, nul=on_error is not None):
+        if not line.strip():
+            continue
+        try:
+            row = parse_object(path, number, line)
+            response = _response(path, number, row, stem)
+            key = response.run, response.query_id or response.query_text.strip()
+            first = first_lines.setdefault(key, number)
+            if first != number:
+                raise second_response(path, number, *key, first)
+        except ConversionError as error:
+            if on_error is None:
+                raise
+            failed.append(error)
+            on_error(error)
+            continue
         if reason := _over(row, response):
             over.append(f"{os.fspath(path)}:{number}: {reason}")
             response = response._replace(over=reason)
         if outside := sum(sentence.out_of_range for sentence in response.sentences):
             reason = f"citations that name none of the {len(response.references)} references: {outside}"
             out_of_range.append(f"{os.fspath(path)}:{number}: {reason}")
-        if on_empty is not None and not response.text:
-            on_empty(_empty(path, number, response))
-            continue
-        yield response
+        yield number, response
+    if not first_lines:
+        raise failed[0] if failed else ConversionError(path, None, "the file is empty")
     for lines in filter(None, (over, out_of_range)):
         logging.getLogger("converters").warning("%s (%d such lines)", lines[0], len(lines))
+
+
+def second_response(
+    path: str | os.PathLike[str], number: int, run: str, query: str, first: int
+) -> ConversionError:
+    """The error of a line that answers a query again; `first` is the line of the first response to it."""
+    reason = f"run '{run}' answers query '{query}' twice (first on line {first})"
+    return ConversionError(path, number, reason, "response")
 
 
 def _over(row: Mapping[str, Any], response: Response) -> str:
@@ -138,13 +159,13 @@ def _response(path: str | os.PathLike[str], number: int, row: Mapping[str, Any],
     named = any(fields.get(key) is not None for key in RUN_KEYS)
     run = an_id(path, number, fields, RUN_KEYS) if named else stem
     references = _references(path, number, row)
-    sentences = tuple(_sentences(path, number, row, references))
-    return Response(query_id, run, sentences, query_text, references)
-
-
-def _empty(path: str | os.PathLike[str], number: int, response: Response) -> ConversionError:
-    query = response.query_id or response.query_text[:40]
-    return ConversionError(path, number, f"the response to query '{query}' has no text")
+    response = Response(
+        query_id, run, tuple(_sentences(path, number, row, references)), query_text, references
+    )
+    if not response.text:
+        reason = f"the response to query '{query_id or query_text[:40]}' has no text"
+        raise ConversionError(path, number, reason, "response")
+    return response
 
 
 def _references(path: str | os.PathLike[str], number: int, row: Mapping[str, Any]) -> tuple[str, ...]:

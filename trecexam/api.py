@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -50,7 +51,7 @@ from trecexam.learning.learned_board import learned_leaderboard
 from trecexam.line.cell_order import count_left_out
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.grading import Graded, Progress
-from trecexam.line.grading_time import measure_time
+from trecexam.line.grading_time import measure_update_time
 from trecexam.line.judged_pool import count_judged_outside
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import lost_grades, refuse_lost_grades
@@ -177,8 +178,10 @@ class Track:
             return self._loader.forget_errors()
 
     def estimate(self) -> Estimate:
-        """What `update` would have to grade, in tokens and money where these are counted; asks nobody."""
-        return self._loader.grading.estimate(self._loader.load())
+        """What `update` would have to grade: cells (with [support], citations too) and, where a server is
+        asked, calls, tokens and money. Asks nobody.
+        """
+        return self._loader.estimate(self._loader.load())
 
     def estimate_time(self) -> MeasuredTime | None:
         """How long `update` would grade on this machine, by a small sample that is graded and not stored.
@@ -189,7 +192,7 @@ class Track:
         Raises:
             TrecexamError, ConversionError: the track cannot be read, or the grader cannot run here.
         """
-        return measure_time(self._loader)
+        return measure_update_time(self._loader)
 
     def run_files(self) -> Mapping[str, Path]:
         """Display name of each run -> its file."""
@@ -215,6 +218,7 @@ class Track:
         track = self._loader.load()
         pid = holder(self.folder.lock_path)
         made_on = track.grades.environments()
+        rejected = rejected_rows(track)
         return {
             "track": str(self.folder.root),
             "grader": track.grader.identity["grader"],
@@ -240,7 +244,8 @@ class Track:
             **({} if track.config.cells.stop is None else {"left_out": count_left_out(track)}),
             **({"judged_only_passages": track.n_judged_only} if track.config.track.pool_judged else {}),
             "official_judgments": 0 if track.official is None else len(track.official),
-            "rejected": len(rejected_rows(track)),
+            "rejected": len(rejected),
+            **({"lost": dict(Counter(row.lost for row in rejected))} if rejected else {}),
             "notes": [*left_out_runs(track), *track.notes],
         }
 

@@ -172,7 +172,7 @@ def test_queries_that_the_bank_does_not_have_are_a_note_and_no_rejection(
     text = err(capsys, "watch", graded, "--once", status=0)
     assert note in text
     assert "reject" not in text
-    assert (graded / "out" / "rejected.tsv").read_text() == "file\tline\treason\n"
+    assert (graded / "out" / "rejected.tsv").read_text() == "file\tline\treason\tlost\n"
     assert run(["status", str(graded)]) == 0
     printed = capsys.readouterr()
     assert printed.err == f"{note}\n"

@@ -14,7 +14,7 @@ from trecexam.files.stamps import Rejected
 @given(st.text(), st.text(min_size=1).filter(lambda text: "/" not in text and "\0" not in text))
 def test_an_error_is_one_line_that_steers_no_terminal(reason: str, name: str) -> None:
     error = ConversionError(name, 3, reason)
-    for text in (str(error), error.reason, str(Rejected(name, 3, reason))):
+    for text in (str(error), error.reason, str(Rejected(name, 3, reason, "line"))):
         assert not any(sign in text for sign in "\n\r\x00\x1b\x7f\x9b\u202e\u2028\u2066")
         text.encode()
     assert ConversionError(*error.args).reason == error.reason

@@ -133,7 +133,7 @@ def test_with_pool_judged_every_recorded_passage_gets_a_label(all_judged: Path, 
     rated = {(q, doc_id): int(label) for q, _, doc_id, label in map(str.split, lines)}
     assert len(rated) == 4339
     assert rated == {place: max(ratings) for place, (ratings, _) in graded.items()}
-    assert (all_judged / "out/rejected.tsv").read_text().splitlines() == ["file\tline\treason"]
+    assert (all_judged / "out/rejected.tsv").read_text().splitlines() == ["file\tline\treason\tlost"]
 
 
 def test_with_pool_judged_the_command_gives_the_tables_of_the_workbench(

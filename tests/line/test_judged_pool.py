@@ -104,6 +104,7 @@ def test_judged_passages_without_a_text_are_counted_in_a_line(root: Path) -> Non
             "line": "",
             "reason": "2 of 12 judged passages outside of the runs' first ranks have no text to grade and "
             f"are not pooled, '{LOST}' of query 'q1' among them",
+            "lost": "cell",
         }
     ]
     with trecexam.open_track(root, grader=HashGrader()) as track:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import html
 import json
 from pathlib import Path
@@ -149,6 +150,97 @@ def test_responses_that_cannot_be_taken_are_named_and_the_rest_goes_on(
     assert done.runs == 5
 
 
+#: A line of a file of responses to q1, q2 and q3, and what is lost with it; see the next test.
+BAD_LINES = [
+    (b'{"run_id": "gen", "topic_id": "q2", "ans', "not valid JSON", "line"),
+    (b"garbage", "not valid JSON", "line"),
+    (b"[1, 2]", "not a JSON object", "line"),
+    (b'{"run_id": "gen", "topic_id": "q2", "answer": [{"text": "caf\xe9"}]}', "not UTF-8", "line"),
+    (b'{"run_id": "gen", "topic_id": "q2", "answer": [{"text": "a\0"}]}', "not valid JSON", "line"),
+    (b'{"run_id": "gen", "answer": [{"text": "Two."}]}', "no query: a response has", "line"),
+    (b'{"run_id": "gen", "topic_id": "q2"}', 'no "answer" or "responses" list', "line"),
+    (b'{"run_id": "gen", "topic_id": "q2", "answer": [{"text": " "}]}', "has no text", "response"),
+    (b'{"run_id": "gen", "topic_id": "q1", "answer": ["Two."]}', "answers query 'q1' twice", "response"),
+    (b'{"run_id": "gen", "prompt": "query number q1", "text": "2"}', "answers query 'q1' twice", "response"),
+    (b'{"run_id": "gen", "prompt": "what else?", "text": "Two."}', "no query of this track has", "response"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "reason", "lost"), BAD_LINES)
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_bad_line_of_responses_loses_that_line_alone(
+    small_track: Path, hash_grader: HashGrader, line: bytes, reason: str, lost: str, place: int
+) -> None:
+    path = small_track / "runs" / "gen.jsonl"
+    lines = responses(path, {"q1": "One.", "q3": "Three."}).read_bytes().splitlines()
+    update(small_track, hash_grader)
+    expected = scores_of(small_track)
+    if "twice" in reason:
+        # The first response of the two counts.
+        place = max(place, 1)
+    lines.insert(place, line)
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    (row,) = update(small_track, hash_grader).rejected
+    assert (row.file, row.line, row.lost) == ("runs/gen.jsonl", place + 1, lost)
+    assert reason in row.reason
+    assert scores_of(small_track) == expected
+    written = (small_track / "out" / "rejected.tsv").read_text().splitlines()
+    assert written[0] == "file\tline\treason\tlost"
+    assert written[1].split("\t")[0::3] == ["runs/gen.jsonl", lost]
+    with trecexam.open_track(small_track, grader=hash_grader) as track:
+        status = track.status()
+    assert (status["rejected"], status["lost"]) == (1, {lost: 1})
+    note = "runs/gen.jsonl: 1 of 3 responses rejected: queries without another score 0"
+    assert note in status["notes"]
+    assert note in (small_track / "out" / "report.html").read_text()
+
+
+@pytest.mark.parametrize(("line", "reason", "lost"), BAD_LINES)
+def test_a_strict_track_rejects_a_whole_file_of_responses_for_one_bad_line(
+    tmp_path: Path, hash_grader: HashGrader, line: bytes, reason: str, lost: str
+) -> None:
+    root = make_small_track(tmp_path / "track", config="[track]\ndepth = 8\nstrict = true\n")
+    path = responses(root / "runs" / "gen.jsonl", {"q1": "One.", "q3": "Three."})
+    path.write_bytes(path.read_bytes() + line + b"\n")
+    done = update(root, hash_grader)
+    (row,) = done.rejected
+    assert (done.runs, row.line, row.lost) == (3, 3, "file")
+    assert reason in row.reason
+
+
+def test_what_ends_early_or_has_no_good_line_loses_the_file(
+    small_track: Path, hash_grader: HashGrader
+) -> None:
+    runs = small_track / "runs"
+    whole = gzip.compress(responses(runs / "cut.jsonl", {"q1": "One.", "q2": "Two."}).read_bytes() * 500)
+    (runs / "cut.jsonl").unlink()
+    (runs / "cut.jsonl.gz").write_bytes(whole[:-20])
+    (runs / "bad.jsonl").write_text('{"topic_id": "q1"}\n{"topic_id": "q2"}\n')
+    done = update(small_track, hash_grader)
+    assert done.runs == 3
+    assert {(row.file, row.lost) for row in done.rejected} == {
+        ("runs/bad.jsonl", "file"), ("runs/cut.jsonl.gz", "file")
+    }  # fmt: skip
+
+
+def test_what_is_lost_of_other_inputs_is_named(small_track: Path, hash_grader: HashGrader) -> None:
+    (small_track / "runs" / "bad.run").write_text("q1 Q0 q1-d01 1 high bad\n")
+    (small_track / "qrels.txt").write_text("q1 0 q1-d01\n")
+    with (small_track / "passages.jsonl").open("a") as file:
+        file.write('{"docid": "q1-d01"}\n')
+    write_run(small_track / "runs" / "far.run", {"q1": ["nowhere"]})
+    done = update(small_track, hash_grader)
+    assert {row.file: row.lost for row in done.rejected} == {
+        "runs/bad.run": "file", "qrels.txt": "file", "passages.jsonl": "line", "runs/far.run": "cell"
+    }  # fmt: skip
+
+
+def scores_of(root: Path) -> dict[str, str]:
+    """run -> its line on the leaderboard."""
+    lines = (root / "out" / "leaderboard.tsv").read_text().splitlines()[1:]
+    return {line.split("\t")[0]: line for line in lines}
+
+
 def test_commands_convert_and_list_formats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = responses(tmp_path / "gen.jsonl", {"q1": "An answer.", "q2": "More."})
     assert run(["convert", str(source), str(tmp_path / "p.jsonl.gz"), "--to", "passages"]) == 0
@@ -174,7 +266,7 @@ def test_commands_convert_and_list_formats(tmp_path: Path, capsys: pytest.Captur
         (["gen.jsonl", "out.qrels"], "'responses' does not become 'qrels'"),
         (["gen.jsonl", "out.x", "--to", "rnu"], "no format 'rnu'"),
         (["gen.jsonl", "nowhere/out.run"], "cannot be written"),
-        (["bad.jsonl", "out.run"], "bad.jsonl:2: "),
+        (["bad.jsonl", "out.run", "--strict"], "bad.jsonl:2: "),
     ],
 )
 def test_a_conversion_that_cannot_be_made_leaves_nothing(
@@ -192,6 +284,23 @@ def test_a_conversion_that_cannot_be_made_leaves_nothing(
     assert message in err
     assert err.count("bad.jsonl") <= 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.jsonl", "gen.jsonl"]
+
+
+def test_a_conversion_skips_bad_lines_of_responses_and_names_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = responses(tmp_path / "gen.jsonl", {"q1": "One.", "q2": "Two."}).read_text()
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text(good.replace("\n", '\n{"topic_id": "q3"}\n', 1))
+    assert run(["convert", str(bad), str(tmp_path / "bad.run")]) == 1
+    err = capsys.readouterr().err
+    assert f'{bad}:2: no "answer"' in err
+    assert "(lost: line)" in err
+    assert run(["convert", str(tmp_path / "gen.jsonl"), str(tmp_path / "gen.run")]) == 0
+    assert (tmp_path / "bad.run").read_bytes() == (tmp_path / "gen.run").read_bytes()
+    bad.write_text('{"topic_id": "q3"}\n' * 2)
+    assert run(["convert", str(bad), str(tmp_path / "none.run")]) == 2
+    assert not (tmp_path / "none.run").exists()
 
 
 @pytest.mark.slow

@@ -37,6 +37,9 @@ from trecexam.tables.table import Table
     help="Of generated responses, --to run: rank their own passages, the cited ones, or both.",
 )
 @click.option("--run", metavar="NAME", help="Of a Rubric pool, --to run: which of its runs.")
+@click.option(
+    "--strict", is_flag=True, help="Reject a file of responses for one bad line [default: skip that line]."
+)
 def convert(
     source: Path,
     target: Path,
@@ -44,10 +47,13 @@ def convert(
     target_format: str | None,
     pool: Any,
     run: str | None,
-) -> None:
+    strict: bool,
+) -> int:
     """Write the records of IN to OUT in another format. OUT may end in .gz and is replaced as a whole.
 
     IN may be a folder of QUERY_ID.txt files: generated responses of a run named as the folder.
+
+    Exit status: 0, or 1 when a line of responses was skipped.
     """
     # The formats are half of --help's time.
     import converters
@@ -57,8 +63,10 @@ def convert(
         raise click.UsageError("IN and OUT are the same file")
     format_name = target_format or _format_of_name(target)
     part = target.with_name(f".{target.name}.{os.getpid()}" + (".gz" if target.name.endswith(".gz") else ""))
+    skipped: list[converters.ConversionError] = []
     try:
-        records = converted(source, source_format, format_name, pool, run)
+        on_error = None if strict else skipped.append
+        records = converted(source, source_format, format_name, pool, run, on_error)
         converters.write(_counted(records), part, format_name)
         part.replace(target)
     except converters.ConversionError:
@@ -70,7 +78,10 @@ def convert(
     finally:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)
+    for bad in skipped:
+        click.echo(f"skipped: {bad} (lost: {bad.lost})", err=True)
     click.echo(f"wrote {target} ({format_name})", err=True)
+    return 1 if skipped else 0
 
 
 def _format_of_name(target: Path) -> str:

@@ -26,8 +26,8 @@ from trecexam.cli.working import show_grading_estimate
 @click.option(
     "--estimate",
     is_flag=True,
-    help="How many cells, tokens and how much money it would take; where tokens are not counted, how long, "
-    "by a small sample. Stores nothing.",
+    help="Show how many cells, calls, tokens and how much money it would take, with [support] too; where "
+    "tokens are not counted, how long, by a small sample. Stores nothing.",
 )
 @click.option(
     "--retry-errors",

@@ -87,10 +87,15 @@ class TrackSection(Section):
         examples=[400],
         description="Words of a generated response that count; what follows is cut. Unset: all.",
     )
+    strict: bool = Field(
+        False,
+        description="Reject a whole file of generated responses for one bad line. false: skip that line and "
+        "name it in out/rejected.tsv.",
+    )
 
     @model_serializer(mode="wrap")
     def _without_what_is_unset(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_usual(serialize(self), {"unit": "passage", "truncate": None})
+        return without_usual(serialize(self), {"unit": "passage", "truncate": None, "strict": False})
 
     @field_validator("unit")
     @classmethod

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import converters
 from converters.controls import escaped
-from converters.errors import ConversionError
+from converters.errors import ConversionError, Lost
 
 
 class Stamp(NamedTuple):
@@ -21,15 +21,24 @@ class Stamp(NamedTuple):
 
 
 class Rejected(NamedTuple):
-    """An input, or a line of one, that was not taken. `line` is None where the whole file is meant."""
+    """An input, or a part of one, that was rejected. `line` is None where no line of the file is meant.
+
+    `lost` is how much of the file does not count: see `converters.errors.Lost`.
+    """
 
     file: str
     line: int | None
     reason: str
+    lost: Lost
 
     def __str__(self) -> str:
-        where = self.file if self.line is None else f"{self.file}:{self.line}"
-        return escaped(f"{where}: {self.reason}").replace("\n", "\\n")
+        return f"{located(self.file, self.line, self.reason)} (lost: {self.lost})"
+
+
+def located(file: str, line: int | None, reason: str) -> str:
+    """FILE:LINE: REASON, on one line."""
+    where = file if line is None else f"{file}:{line}"
+    return escaped(f"{where}: {reason}").replace("\n", "\\n")
 
 
 def stamp(path: Path) -> Stamp | None:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from converters.records import Item
 from trecexam.errors import GraderError
+from trecexam.graders.sampling import MeasuredTime, PacedTime
 
 if TYPE_CHECKING:
     from trecexam.config import GraderSection
-    from trecexam.graders.sampling import MeasuredTime, PacedTime
 
 #: Seconds that requests on their way to a server get, where grading is to stop.
 LAST_ANSWERS = 5.0
@@ -67,8 +67,9 @@ class Estimate(NamedTuple):
     """What grading would take: cells, tokens as expected and at most, and money (None: no prices are set).
 
     `time` is None unless it was asked for, and where what is asked runs elsewhere; of graders that count
-    tokens it is that of their last grading's pace, None where there is none. `calls` are None where each asks
-    about one cell.
+    tokens it is that of their last grading's pace, None where there is none. `calls` are the requests to a
+    server where each answer can be read; `calls_at_most` also has those that are asked again where it cannot.
+    Both are None where no server is asked, and where each of the `cells` is one request.
     """
 
     cells: int
@@ -79,13 +80,27 @@ class Estimate(NamedTuple):
     cost_at_most: float | None = None
     time: MeasuredTime | PacedTime | None = None
     calls: int | None = None
+    calls_at_most: int | None = None
+
+    def plus(self, other: Estimate) -> Estimate:
+        """What both take together. Tokens, money and calls are those of the one that counts them."""
+        if not self.cells or not other.cells:
+            return self if self.cells else other
+        cells = self.cells + other.cells
+        if self.tokens_in is None or other.tokens_in is None:
+            return (other if self.tokens_in is None else self)._replace(cells=cells, time=None)
+        columns = zip(self._replace(time=None), other._replace(time=None), strict=True)
+        summed = Estimate._make(None if None in column else sum(column) for column in columns)
+        if isinstance(self.time, PacedTime) and isinstance(other.time, PacedTime):
+            return summed._replace(time=self.time.plus(other.time))
+        return summed
 
     def columns(self) -> dict[str, int | float | None]:
-        """What a table shows: all but the time, and the calls where these are not one for each cell."""
+        """What a table shows: all but the time, and calls where they are counted."""
         return {
             key: value
             for key, value in self._asdict().items()
-            if key != "time" and (key != "calls" or value is not None)
+            if key != "time" and (not key.startswith("calls") or value is not None)
         }
 
 

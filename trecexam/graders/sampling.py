@@ -32,6 +32,10 @@ class MeasuredTime(NamedTuple):
     passages: int
     pace: float
 
+    def plus(self, other: MeasuredTime) -> MeasuredTime:
+        """The time of both works, one after the other."""
+        return MeasuredTime._make(mine + theirs for mine, theirs in zip(self, other, strict=True))
+
 
 class PacedTime(NamedTuple):
     """How long a grader that costs would take, by its last grading.
@@ -46,6 +50,16 @@ class PacedTime(NamedTuple):
     cells: int
     pace: float
     day: str
+
+    def plus(self, other: PacedTime) -> PacedTime:
+        """The time of both works, one after the other; the day is the earlier one."""
+        return PacedTime(
+            self.seconds + other.seconds,
+            self.requests + other.requests,
+            self.cells + other.cells,
+            self.pace + other.pace,
+            min(self.day, other.day),
+        )
 
 
 def measured(

@@ -40,6 +40,7 @@ def without_text(
                 None,
                 f"{len(lost):,} of its {len(pooled):,} pooled passages have no text and count as not "
                 f"relevant, '{doc_id}' of query '{query_id}' among them",
+                "cell",
             )
 
 

@@ -14,7 +14,7 @@ import converters
 from converters.errors import ConversionError
 from converters.lines import first_object, head, iter_objects
 from converters.nuggets import assigned_answer, has_nuggets
-from converters.rag_responses import read_responses
+from converters.rag_responses import numbered_responses, second_response
 from converters.ragval import AnswerRow, read_answers
 from converters.records import Response
 from converters.run import Run
@@ -53,6 +53,7 @@ def read_dropped(
     unit: Unit = "passage",
     whole: bool = False,
     words: int | None = None,
+    strict: bool = False,
     read_run: Callable[[Path], Run] | None = None,
 ) -> Dropped:
     """Reads a file of the drop folder.
@@ -63,6 +64,7 @@ def read_dropped(
         pool: what of a response stands in the pool.
         query_texts: query_id -> text; a response that names only its prompt is to one of these.
         words: of a response that count; None for all.
+        strict: a file of responses with one bad line is rejected.
         read_run: reads a TREC run; None for `converters.read`.
 
     Raises:
@@ -75,7 +77,7 @@ def read_dropped(
         # Here, a text with a query's id is an answer to it; and JSON is never a run.
         kind = "responses"
     if kind == "responses":
-        return _responses(path, pool, unit, query_texts, words)
+        return _responses(path, pool, unit, query_texts, words, strict=strict)
     if kind == "grades":
         judged = _judged_answers(path)
         if judged is not None:
@@ -113,7 +115,7 @@ def _judged_answers(path: Path) -> Dropped | None:
 def _has_answers(path: Path, *, whole: bool) -> bool:
     if not _is_json(path):
         return False
-    row = first_object(head(path)) or {}
+    row = first_object(head(path, nul=True)) or {}
     return whole or ("question_id" in row and "answer" in row)
 
 
@@ -132,7 +134,7 @@ def _answers(path: Path, query_texts: Mapping[str, str]) -> Dropped:
             if not ids:
                 often = " that often" if row.occurrence > 1 else ""
                 reason = f"no question of this track has the text '{row.question[:60]}'{often}: left out"
-                refused.append(ConversionError(path, row.line, reason))
+                refused.append(ConversionError(path, row.line, reason, "response"))
                 continue
             row = replace(row, question_id=ids[0])
         first = first_answers.setdefault(row.question_id, row)
@@ -140,7 +142,7 @@ def _answers(path: Path, query_texts: Mapping[str, str]) -> Dropped:
             reason = (
                 f"question '{row.question_id[:80]}' was answered before, on line {first.line}, which counts"
             )
-            refused.append(ConversionError(path, row.line, reason))
+            refused.append(ConversionError(path, row.line, reason, "response"))
     if not first_answers:
         raise refused[0] if refused else ConversionError(path, None, "no answers in it")
     names = list(dict.fromkeys(row.run_id for row in first_answers.values()))
@@ -157,44 +159,53 @@ def _answer_id(row: AnswerRow) -> str:
 
 
 def _is_json(path: Path) -> bool:
+    # A run has no such line, and the first one may be broken.
     try:
-        return head(path).lines[0].lstrip().startswith(b"{")
+        return any(line.lstrip().startswith(b"{") for line in head(path, nul=True).lines)
     except ConversionError:
         return False
 
 
 def _responses(
-    path: Path, pool: Pool, unit: Unit, query_texts: Mapping[str, str], words: int | None
+    path: Path, pool: Pool, unit: Unit, query_texts: Mapping[str, str], words: int | None, *, strict: bool
 ) -> Dropped:
     by_text: dict[str, str] = {}
-    for query_id, text in query_texts.items():
-        by_text.setdefault(text.strip(), query_id)
+    for track_query, text in query_texts.items():
+        by_text.setdefault(text.strip(), track_query)
     refused: list[ConversionError] = []
-    responses = list(read_responses(path, refused.append))
-    if not responses:
-        raise refused[0] if refused else ConversionError(path, None, "no responses in it")
-    names = list(dict.fromkeys(response.run for response in responses))
+
+    def refuse(error: ConversionError) -> None:
+        if strict:
+            raise error
+        refused.append(error)
+
+    responses = list(numbered_responses(path, refuse))
+    names = list(dict.fromkeys(response.run for _, response in responses))
     _one_run(path, names)
-    by_prompt = any(not response.query_id for response in responses)
+    by_prompt = any(not response.query_id for _, response in responses)
+    first_lines: dict[str, int] = {}
     rows: list[tuple[str, str, float]] = []
     texts: dict[str, str] = {}
     known: list[Response] = []
-    for response in responses:
+    for number, response in responses:
+        query_id = response.query_id or by_text.get(response.query_text.strip())
+        if query_id is None:
+            reason = f"no query of this track has the text '{response.query_text[:60]}'; add query ids"
+            refuse(ConversionError(path, number, reason, "response"))
+            continue
+        first = first_lines.setdefault(query_id, number)
+        if first != number:
+            refuse(second_response(path, number, response.run, query_id, first))
+            continue
+        response = response._replace(query_id=query_id)
         if words is not None:
             response = response.truncated(words)
-        if not response.query_id:
-            known_id = by_text.get(response.query_text.strip())
-            if known_id is None:
-                raise ConversionError(
-                    path,
-                    None,
-                    f"no query of this track has the text '{response.query_text[:60]}'; add query ids",
-                )
-            response = response._replace(query_id=known_id)
         known.append(response)
         passages = [] if pool == "citations" else response_passages(response, unit=unit)
         texts.update(passages)
         rows += response_ranking(response, pool, unit=unit, passages=passages)
+    if not known:
+        raise refused[0] if refused else ConversionError(path, None, "no responses in it")
     if not rows:
         raise ConversionError(path, None, 'no citations in it, and `pool` in [track] is "citations"')
     return Dropped(_run_of(path, names, rows), texts, by_prompt, (), tuple(refused), tuple(known))

@@ -16,7 +16,7 @@ from converters.records import Response
 from converters.run import Run
 from trecexam.bank import Bank
 from trecexam.files.cache import FileCache
-from trecexam.files.stamps import Rejected, Stamp, dangling_link
+from trecexam.files.stamps import Rejected, Stamp, dangling_link, located
 from trecexam.line.dropped_files import Dropped, read_dropped
 from trecexam.line.judged_answers import not_judged
 from trecexam.line.run_columns import RunColumns
@@ -86,7 +86,8 @@ class DroppedRuns:
             unit=settings.unit,
             query_texts=query_texts,
             whole=self.whole_answers,
-            words=self.folder.config.track.truncate,
+            words=settings.truncate,
+            strict=settings.strict,
             read_run=self.columns.read,
         )
         texts = hashlib.sha256(json.dumps(sorted(query_texts.items())).encode()).hexdigest()
@@ -97,6 +98,7 @@ class DroppedRuns:
         own: dict[str, str] = {}
         generated: set[Path] = set()
         left_out: dict[tuple[str, ...], list[Path]] = {}
+        incomplete: list[str] = []
         for path in self.folder.run_files():
             if path in hold and not self._files.has("run", path):
                 continue
@@ -108,9 +110,9 @@ class DroppedRuns:
                 dropped = self._files.get("run", path, read, frozen=path in hold)
                 self._check(path, dropped, own)
             except ConversionError as error:
-                rejected.append(Rejected(shown, error.line, error.reason))
+                rejected.append(Rejected(shown, error.line, error.reason, "file"))
                 continue
-            rejected += (Rejected(shown, error.line, error.reason) for error in dropped.refused)
+            rejected += (Rejected(shown, error.line, error.reason, error.lost) for error in dropped.refused)
             if dropped.answers:
                 rejected += not_judged(shown, dropped.answers, bank)
                 known = tuple(row for row in dropped.answers if row.question_id in bank.items)
@@ -127,6 +129,10 @@ class DroppedRuns:
                 if unknown:
                     left_out.setdefault(unknown, []).append(path)
             runs[path] = dropped.run
+            if dropped.refused and dropped.responses:
+                n, total = len(dropped.refused), len(dropped.refused) + len(dropped.responses)
+                reason = f"{n:,} of {plural(total, 'response')} rejected: queries without another score 0"
+                incomplete.append(located(shown, None, reason))
             known_by = texts if dropped.by_prompt else ""
             contents[path] = RunContent(path, self._files.stamp_of("run", path), known_by)
             own.update(dropped.texts)
@@ -144,7 +150,7 @@ class DroppedRuns:
             {name: answers[path] for name, path in files.items() if path in answers},
             frozenset(names[path] for path in generated),
             {name: responses[path] for name, path in files.items() if path in responses},
-            (*self._left_out(left_out, runs), *self._twice(runs)),
+            (*incomplete, *self._left_out(left_out, runs), *self._twice(runs)),
         )
 
     def forget_missing(self) -> None:
@@ -172,7 +178,7 @@ class DroppedRuns:
         of_facets = any(query_id.partition("/")[0] in run for query_id in bank.items)
         hint = "; the bank's are query/facet: set facets = true in [track]" if of_facets else ""
         reason = f"{NO_QUERY}: {shorten_list(unknown, dots=True)}{hint}"
-        return Rejected(self.folder.shown(path), self._line_of(path, unknown[0]), reason)
+        return Rejected(self.folder.shown(path), self._line_of(path, unknown[0]), reason, "file")
 
     def _left_out(
         self, left_out: Mapping[tuple[str, ...], Sequence[Path]], runs: Mapping[Path, Run]
@@ -184,7 +190,7 @@ class DroppedRuns:
             if others:
                 some = f"{plural(len(unknown), 'query')} of this run and of {plural(len(others), 'other')}"
             reason = f"{some} are not in the bank, and were left out: {shorten_list(unknown, dots=True)}"
-            yield str(Rejected(self.folder.shown(path), self._line_of(path, unknown[0]), reason))
+            yield located(self.folder.shown(path), self._line_of(path, unknown[0]), reason)
 
     def _twice(self, runs: Mapping[Path, Run]) -> Iterator[str]:
         """A line for each run that another file has already: x.run beside x.run.gz, say."""
@@ -198,7 +204,7 @@ class DroppedRuns:
                 others.append(path)
                 continue
             reason = f"the same rankings and scores as in {self.folder.shown(first)}, and both count"
-            yield str(Rejected(self.folder.shown(path), None, f"{reason}: remove one if that is a slip"))
+            yield located(self.folder.shown(path), None, f"{reason}: remove one if that is a slip")
 
     def _line_of(self, path: Path, query_id: str) -> int | None:
         """The first line of a query in a run's file; None where it is no TREC run."""

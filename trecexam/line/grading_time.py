@@ -37,6 +37,15 @@ def measure_time(loader: TrackLoader, track: LoadedTrack | None = None) -> Measu
     return _measured_grading(loader.grader, missing_cells(track), track.counts.missing)
 
 
+def measure_update_time(loader: TrackLoader) -> MeasuredTime | None:
+    """As `measure_time`, with what is graded by [support]."""
+    track = loader.load()
+    time = measure_time(loader, track)
+    missing = [] if track.support is None else list(track.support.missing())
+    of_support = measure_support_time(loader, missing) if missing else None
+    return time.plus(of_support) if time and of_support else time or of_support
+
+
 def measure_support_time(loader: TrackLoader, missing: Sequence[Cell]) -> MeasuredTime | None:
     """As `measure_time`, of citations without a label and the grader of [support]."""
     if loader.config.support.name not in _GRADE_HERE or loader.config.ray.address is not None:

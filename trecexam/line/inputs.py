@@ -201,7 +201,7 @@ class InputReader:
                     )
             items += here
             queries.update(texts)
-            rejected += (Rejected(shown, error.line, error.reason) for error in blank)
+            rejected += (Rejected(shown, error.line, error.reason, error.lost) for error in blank)
         if self.folder.config.track.facets:
             items = [item_by_query(item) for item in items]
             # The text of a facet is none of its query.
@@ -215,7 +215,8 @@ class InputReader:
         if read is None:
             return ()
         rows, refused = read
-        rejected += (Rejected(self.folder.shown(path), error.line, error.reason) for error in refused)
+        shown = self.folder.shown(path)
+        rejected += (Rejected(shown, error.line, error.reason, error.lost) for error in refused)
         return rows
 
     @property
@@ -246,7 +247,7 @@ class InputReader:
                 query_id for query_id in bank.query_ids if needs_text and query_id not in part.items
             ]
             rejected += (
-                Rejected(self.folder.shown(self.folder.root), None, f"query '{query_id}' has no text")
+                Rejected(self.folder.shown(self.folder.root), None, f"query '{query_id}' has no text", "cell")
                 for query_id in queries_without_text
             )
             unknown = [] if self.known is None else [q for q in bank.query_ids if q not in part.items]
@@ -256,10 +257,12 @@ class InputReader:
                 )
                 reason += f"are not evaluated: {shorten_list(unknown)}"
                 recorded = self.folder.recorded() or self.folder.config_path
-                rejected.append(Rejected(self.folder.shown(recorded), None, reason))
+                rejected.append(Rejected(self.folder.shown(recorded), None, reason, "cell"))
             where = self.folder.shown(files[0]) if len(files) == 1 else "the bank"
             rejected += (
-                Rejected(where, None, f"all items of query '{query_id}' are retired: it is not evaluated")
+                Rejected(
+                    where, None, f"all items of query '{query_id}' are retired: it is not evaluated", "cell"
+                )
                 for query_id in part.retired
                 if query_id not in part.items and query_id not in queries_without_text
             )
@@ -318,7 +321,7 @@ class InputReader:
                     self._dataset_qrels = tuple(dataset_qrels(dataset))
                 official = self._dataset_qrels or None
         except ConversionError as error:
-            rejected.append(Rejected(error.path, error.line, error.reason))
+            rejected.append(Rejected(error.path, error.line, error.reason, "file"))
         return texts, official
 
     def _optional(
@@ -328,12 +331,12 @@ class InputReader:
             return None
         dangling = dangling_link(path)
         if dangling:
-            rejected.append(Rejected(self.folder.shown(path), None, dangling))
+            rejected.append(Rejected(self.folder.shown(path), None, dangling, "file"))
             return None
         try:
             return self._files.get(kind, path, read)
         except ConversionError as error:
-            rejected.append(Rejected(self.folder.shown(path), error.line, error.reason))
+            rejected.append(Rejected(self.folder.shown(path), error.line, error.reason, "file"))
             return None
 
     def digests(

@@ -23,8 +23,12 @@ def not_judged(file: str, answers: Sequence[AnswerRow], bank: Bank) -> Iterator[
                     row.line,
                     f"the answer to question '{row.question_id[:80]}' is empty: it is not judged, and counts "
                     "as unparsed",
+                    "response",
                 )
         elif row.question_id not in bank.retired:
             yield Rejected(
-                file, row.line, f"no question '{row.question_id[:80]}' in the bank: the answer is left out"
+                file,
+                row.line,
+                f"no question '{row.question_id[:80]}' in the bank: the answer is left out",
+                "response",
             )

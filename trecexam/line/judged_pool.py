@@ -58,6 +58,7 @@ def judged_without_text(folder: TrackFolder, outside: Passages, gradable: Passag
             f"{len(lost):,} of {sum(map(len, outside.values())):,} judged passages outside of the runs' "
             f"first ranks have no text to grade and are not pooled, '{doc_id}' of query '{query_id}' among "
             "them",
+            "cell",
         )
 
 

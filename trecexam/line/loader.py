@@ -13,6 +13,7 @@ import pyarrow as pa
 from converters.records import HumanRating
 from trecexam.config import TrackConfig
 from trecexam.graders import Grader
+from trecexam.graders.base import Estimate
 from trecexam.graders.support import create_support
 from trecexam.graders.traits import GraderTraits
 from trecexam.graders.writing.base import naming
@@ -297,6 +298,14 @@ class TrackLoader:
     def support_grading(self) -> Grading:
         """The grader of support at work."""
         return Grading(self.support_grader, lambda: self.store, self.folder.paces_path)
+
+    def estimate(self, track: LoadedTrack) -> Estimate:
+        """What `grade` and `grade_support` would take together; asks nobody."""
+        estimate = self.grading.estimate(track)
+        if track.support is None:
+            return estimate
+        missing = list(track.support.missing())
+        return estimate.plus(self.support_grading.estimate_cells(missing, len(missing)))
 
     def grade_support(
         self,

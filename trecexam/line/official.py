@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import converters
 from converters.records import Qrel
 from trecexam.errors import TrecexamError
-from trecexam.files.stamps import Rejected
+from trecexam.files.stamps import located
 from trecexam.line.sources import written_by
 from trecexam.tables.text import shorten_list
 
@@ -130,7 +130,7 @@ def shown_error(folder: TrackFolder, error: TrecexamError) -> str:
     """What is wrong with the official judgments, for what is kept: with no place of this machine in it."""
     if error.path is None or Path(error.path) == folder.root:
         return error.reason
-    return str(Rejected(folder.shown(Path(error.path)), error.line, error.reason))
+    return located(folder.shown(Path(error.path)), error.line, error.reason)
 
 
 def _some(ids: Collection[str]) -> str:

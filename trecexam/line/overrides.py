@@ -118,7 +118,7 @@ def resolve(
     for line, row in rows:
         reason = _refused(row, bank, texts, max_rating, own_scale=own_scale)
         if reason:
-            rejected.append(Rejected(file, line, reason))
+            rejected.append(Rejected(file, line, reason, "line"))
             decisions[line] = Decision(line, row, REFUSED)
             continue
         decisions[line] = Decision(line, row, WITHDRAWN if takes_back(row) else CANNOT_JUDGE)

@@ -21,13 +21,15 @@ def rejected_rows(track: LoadedTrack, ungraded: tuple[Rejected, ...] = ()) -> tu
     files = track.folder.bank(optional=True)
     file = track.folder.shown(files[0]) if len(files) == 1 else "the bank"
     items = (
-        Rejected(file, None, f"item '{item.item_id}' {reason} ({cells:,} passages not graded on it)")
+        Rejected(file, None, f"item '{item.item_id}' {reason} ({cells:,} passages not graded on it)", "cell")
         for item, reason, cells in track.grades.failed_items(track.sheets)
     )
     reason = not_computable(track)
-    measures = (Rejected(CONFIG_NAME, None, f"[scores] official_measures: {reason}"),) if reason else ()
+    measures = (
+        (Rejected(CONFIG_NAME, None, f"[scores] official_measures: {reason}", "line"),) if reason else ()
+    )
     comments = taken_for_comments(track.bank.query_ids)
-    ids = (Rejected(file, None, comments),) if comments else ()
+    ids = (Rejected(file, None, comments, "line"),) if comments else ()
     return (*track.not_taken, *ids, *measures, *ungraded, *items)
 
 
@@ -67,4 +69,5 @@ def left_out(track: LoadedTrack) -> Iterator[Rejected]:
             f"the grader left {missing:,} of {counts.cells:,} cells without a grade, which count as "
             f"not relevant: query '{cell.query_id}', passage '{cell.doc_id}', item '{cell.item.item_id}' "
             "among them",
+            "cell",
         )

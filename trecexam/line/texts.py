@@ -73,7 +73,7 @@ def _passages(
     rejected: list[Rejected] = []
 
     def refuse(error: ConversionError) -> None:
-        rejected.append(Rejected(shown, error.line, error.reason))
+        rejected.append(Rejected(shown, error.line, error.reason, error.lost))
 
     texts: dict[str, str] = {}
     lines: dict[str, int] = {}
@@ -86,10 +86,10 @@ def _passages(
                 reason = (
                     f"passage '{doc_id}' has another text on line {first}, which counts; this one does not"
                 )
-                rejected.append(Rejected(shown, line, reason))
+                rejected.append(Rejected(shown, line, reason, "line"))
     except ConversionError as error:
         # A truncated archive: what came before the end counts, the rest is named.
-        refuse(error)
+        rejected.append(Rejected(shown, error.line, error.reason, "file"))
     return texts, tuple(rejected)
 
 

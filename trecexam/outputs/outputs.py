@@ -250,7 +250,7 @@ class Outputs:
         self, track: LoadedTrack, rejected: Sequence[Rejected], partial: PartialStanding | None
     ) -> Iterator[tuple[str, bytes]]:
         """What hangs on more than the parts of the track: what was rejected, and the report on all."""
-        refused = Table(("file", "line", "reason"), tuple(tuple(row) for row in rejected))
+        refused = Table(Rejected._fields, tuple(tuple(row) for row in rejected))
         yield REJECTED, to_tsv(refused).encode()
         if partial is not None and partial.intervals is not None:
             yield PARTIAL, to_tsv(partial.intervals).encode()

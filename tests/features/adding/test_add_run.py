@@ -75,7 +75,9 @@ def test_responses_are_added_by_the_name_of_their_system(small_track: Path, tmp_
         (tmp_path / "x.jsonl").write_text(json.dumps(row) + "\n" + json.dumps(empty) + "\n")
         track.add_run("rag", tmp_path / "x.jsonl")
         assert "rag" in track.run_files()
-        assert "runs/rag.jsonl:2: the response to query 'q2' has no text" in map(str, track.rejected())
+        assert "runs/rag.jsonl:2: the response to query 'q2' has no text (lost: response)" in map(
+            str, track.rejected()
+        )
 
 
 def test_scores_may_be_decimals_as_duckdb_has_them(small_track: Path) -> None:

@@ -7,8 +7,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,8 @@ pytest.importorskip("httpx2")
 pytest.importorskip("json_repair")
 pytest.importorskip("tenacity")
 
+from forked import start_forked
+from forked import trecexam as trecexam_command
 from scripted_server import KEY, Exchange, serving
 from support import ROOT, HashGrader
 
@@ -385,6 +389,57 @@ def test_a_kill_loses_no_answer(track: Callable[..., Path]) -> None:
         assert run(["bank", "generate", str(root)]) == 0
         assert len(server.bodies) == asked_for
     assert bank_of(root) == {key: questions(key) for key in QUERIES}
+
+
+def test_no_prompt_goes_out_before_the_answers_that_made_room_for_it_are_on_disk(
+    track: Callable[..., Path],
+) -> None:
+    """Killed at any moment, at most `concurrency` prompts are asked again."""
+    concurrency, n_queries = 4, 60
+    #: It is killed when more prompts than these have come: soon after the first answer, and later.
+    moments = [4, 5, 22, 41]
+    prompts: set[str] = set()
+    unsaved: list[int] = []
+    processes: list[BaseProcess] = []
+    lock = threading.Lock()
+
+    def script(exchange: Exchange) -> None:
+        with lock:
+            prompts.add(exchange.prompt)
+            unsaved.append(len(prompts) - n_answers(kept))
+            while moments and len(prompts) > moments[0]:
+                del moments[0]
+                processes[-1].kill()
+        time.sleep((0.0, 0.02, 0.005, 0.05)[exchange.number % 4])
+        asked(exchange)
+
+    with serving(script) as server:
+        root = track(server.url, concurrency=concurrency)
+        (root / "queries.tsv").write_text("".join(f"n{n}\tword{n} of words\n" for n in range(n_queries)))
+        (root / "runs" / "a.run").write_text("".join(f"n{n} Q0 d0 1 1.0 a\n" for n in range(n_queries)))
+        kept = root / ".trecexam" / "generated.jsonl"
+        printed = root / "printed"
+        command = ["bank", "generate", str(root)]
+        while not processes or processes[-1].exitcode == -signal.SIGKILL:
+            with lock:
+                processes.append(start_forked(trecexam_command, command, folder=root, output=printed))
+            processes[-1].join()
+    assert processes[-1].exitcode == 0, printed.read_text()
+    assert len(prompts) == n_queries
+    n_kills = len(processes) - 1
+    assert n_kills >= 3
+    assert max(unsaved) <= concurrency
+    assert server.most <= concurrency
+    assert len(server.bodies) - n_queries <= n_kills * concurrency
+    assert set(bank_of(root)) == {f"n{n}" for n in range(n_queries)}
+
+
+def n_answers(kept: Path) -> int:
+    """How many prompts have an answer in the file; a line that is half written is none."""
+    if not kept.exists():
+        return 0
+    rows = [json.loads(line) for line in kept.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
+    return len({row["prompt_sha256"] for row in rows if "answer" in row})
 
 
 def test_ctrl_c_waits_a_moment_for_answers_on_their_way(track: Callable[..., Path]) -> None:

@@ -382,6 +382,20 @@ def test_an_estimate_bounds_what_is_asked_and_asks_nobody(
         assert prompts() == 3 + 3
 
 
+def test_answers_that_are_never_read_take_as_many_calls_as_the_estimate_has_at_most(
+    track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(lambda exchange: exchange.say("I cannot tell.")) as server:
+        root = track(server.url)
+        assert generated(root, "--estimate") == 0
+        header, row = (line.split("\t") for line in capsys.readouterr().out.splitlines())
+        found = dict(zip(header, row, strict=True))
+        generated(root)
+        # Of each query three windows are asked about twice; then there is no nugget to ask about.
+        assert len(server.bodies) == 2 * 3 * 2 < int(found["calls_at_most"]) == 2 * int(found["calls"])
+        assert found["calls"] == found["prompts"]
+
+
 class OwnWriter:
     """A writer of a user's own, which is told no system message."""
 

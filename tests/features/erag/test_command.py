@@ -127,7 +127,7 @@ def test_bad_outputs_are_named_and_the_others_count(track: Path, capsys: Capture
     )
     assert erag(track, "--metric", "em", "--outputs", str(outputs)) == 1
     err = capsys.readouterr().err
-    rejected = {int(line): reason for _, line, reason in rows(track / "got" / "rejected.tsv")}
+    rejected = {int(line): reason for _, line, reason, _ in rows(track / "got" / "rejected.tsv")}
     assert "has an output already (line 1); the first one counts" in rejected[2]
     assert rejected[3] == "query 'q8' has no gold outputs, or is not in the track (2 such lines)"
     assert rejected[4] == "document 'd99' of query 'q1' is in no run"

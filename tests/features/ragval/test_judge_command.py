@@ -139,13 +139,13 @@ def test_lines_that_cannot_be_judged_are_named_and_the_rest_is_taken(
     said = capsys.readouterr().err
     assert "1 empty answer: not judged, and counted as unparsed" in said
     assert table(root) == [["sys", "3", "2", "5.0000", "5.0000", "10.0000", "", ""]]
-    found = [(file, line, reason[:40]) for file, line, reason in rejected(root)]
+    found = [(file, line, reason[:40]) for file, line, reason, _ in rejected(root)]
     assert [(file, line) for file, line, _ in found] == [
         ("runs/lost.jsonl", "1"),
         ("runs/lost.jsonl", "2"),
         *(("runs/sys.jsonl", str(line)) for line in (2, 3, 4, 5, 7, 8)),
     ]
-    reasons = {int(line): reason for file, line, reason in rejected(root) if file == "runs/sys.jsonl"}
+    reasons = {int(line): reason for file, line, reason, _ in rejected(root) if file == "runs/sys.jsonl"}
     assert "no question 'k9/1' in the bank" in reasons[2]
     assert "k1/1" in reasons[3]
     assert "counts" in reasons[3]
@@ -168,7 +168,7 @@ def test_answers_without_ids_go_by_their_questions_text(tmp_path: Path) -> None:
         )
         assert run(["watch", str(root), "--once"]) == 1
     assert table(root) == [["a", "3", "0", "3.0000", "3.0000", "6.0000", "", ""]]
-    assert [(line, "no question of this track" in reason) for _, line, reason in rejected(root)] == [
+    assert [(line, "no question of this track" in reason) for _, line, reason, _ in rejected(root)] == [
         ("4", True),
         ("5", True),
     ]
@@ -360,7 +360,7 @@ def test_files_of_several_systems_and_of_other_things_are_refused(tmp_path: Path
     write_lines(root / "runs" / "none.jsonl", [{"hello": "world"}])
     (root / "runs" / "empty.jsonl").write_text("")
     assert run(["watch", str(root), "--once"]) == 1
-    reasons = {file: reason for file, _, reason in rejected(root)}
+    reasons = {file: reason for file, _, reason, _ in rejected(root)}
     assert len(rejected(root)) == 4
     assert "2 runs" in reasons["runs/two.jsonl"]
     assert "a run of passages, and this track has none" in reasons["runs/passages.run"]

@@ -74,7 +74,7 @@ def test_what_was_graded_before_tells_how_long_the_rest_takes(
     seconds = int(line["seconds"])
     assert seconds >= 10
     assert value["measured"] == cells
-    assert [*value][-3:] == ["cost_at_most", "minutes", "measured"]
+    assert [*value][-5:] == ["cost_at_most", "calls", "calls_at_most", "minutes", "measured"]
     assert value["minutes"] == round(value["cells"] * seconds / cells / 60, 2)
 
 

@@ -103,10 +103,8 @@ def run_of(name: str, run: Any) -> Run:
 def _content(name: str, run: Any) -> tuple[bytes, str]:
     """The content of the run's file, and the ending of its name."""
     if isinstance(run, str | os.PathLike) and converters.sniff(run) == "responses":
-        empty: list[ConversionError] = []
-        systems = {response.run for response in read_responses(run, empty.append)}
-        if empty and not systems:
-            raise empty[0]
+        skipped: list[ConversionError] = []
+        systems = {response.run for response in read_responses(run, skipped.append)}
         if systems != {name}:
             raise ConversionError(
                 run, None, f"responses of {', '.join(sorted(systems))}: add them by that name"

@@ -178,7 +178,7 @@ class Evaluation:
             contents["correlation.tsv"] = _bytes(self.correlation())
         if self.rejected:
             rows = tuple(tuple(row) for row in self.rejected)
-            contents["rejected.tsv"] = _bytes(Table(("file", "line", "reason"), rows))
+            contents["rejected.tsv"] = _bytes(Table(Rejected._fields, rows))
         return contents
 
     def write(self, folder: Path) -> None:

@@ -122,7 +122,9 @@ class ChosenRuns:
             hint += next((f" (not taken: {row})" for row in track.rejected if row.file in lost), "")
             raise TrecexamError(f"no run '{path}' in the track, and no such file; {hint}")
         settings = self.folder.config.track
-        return read_dropped(path, settings.pool, track.query_texts, unit=settings.unit)
+        return read_dropped(
+            path, settings.pool, track.query_texts, unit=settings.unit, strict=settings.strict
+        )
 
 
 def left_out(file: str, query_ids: Collection[str], known: Collection[str], why: str) -> Rejected | None:
@@ -132,17 +134,22 @@ def left_out(file: str, query_ids: Collection[str], known: Collection[str], why:
         return None
     shown = shorten_list(unknown, dots=True)
     some = f"{len(unknown):,} of its {plural(len(query_ids), 'query')}"
-    return Rejected(file, None, f"{some} {why}, left out: {shown}")
+    return Rejected(file, None, f"{some} {why}, left out: {shown}", "cell")
 
 
 def refused_lines(file: str, errors: Iterable[ConversionError]) -> tuple[Rejected, ...]:
     """The lines of a file that were not taken; those with the same reason are one row, at the first."""
-    lines: dict[str, list[int]] = {}
+    alike: dict[str, list[ConversionError]] = {}
     for error in sorted(errors, key=lambda error: error.line or 0):
-        lines.setdefault(error.reason, []).append(error.line or 0)
+        alike.setdefault(error.reason, []).append(error)
     return tuple(
-        Rejected(file, numbers[0], reason if len(numbers) == 1 else f"{reason} ({len(numbers):,} such lines)")
-        for reason, numbers in lines.items()
+        Rejected(
+            file,
+            first.line or 0,
+            f"{reason} ({1 + len(more):,} such lines)" if more else reason,
+            first.lost,
+        )
+        for reason, (first, *more) in alike.items()
     )
 
 

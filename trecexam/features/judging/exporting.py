@@ -133,7 +133,7 @@ def import_judgments(folder: TrackFolder, path: Path | str) -> ImportedJudgments
             if own_scale == (has_scale and not row.rating.item_id if row.own_scale is None else row.own_scale)
         ]
         n_new += add_rows(folder, target, lines) if lines else 0
-    reasons = tuple(Rejected(str(path), error.line, error.reason) for error in refused)
+    reasons = tuple(Rejected(str(path), error.line, error.reason, error.lost) for error in refused)
     return ImportedJudgments(n_new, len(rows) - n_new, reasons)
 
 

@@ -307,9 +307,8 @@ def _sweep(
 
 
 def _rejected_table(rejected: Iterable[ConversionError]) -> Table:
-    return Table(
-        ("file", "line", "reason"), tuple((error.path, error.line, error.reason) for error in rejected)
-    )
+    rows = ((error.path, error.line, error.reason, error.lost) for error in rejected)
+    return Table(("file", "line", "reason", "lost"), tuple(rows))
 
 
 def _some(names: Sequence[str], most: int = 8) -> str:

@@ -87,7 +87,7 @@ def read_labels(path: Path, shown: str) -> tuple[dict[Pair, int], tuple[Rejected
             errors.append(ConversionError(path, row.line, "another label of this citation stands above"))
     if not ratings:
         raise errors[0] if errors else ConversionError(path, None, "no label in it")
-    return ratings, tuple(Rejected(shown, error.line, error.reason) for error in errors)
+    return ratings, tuple(Rejected(shown, error.line, error.reason, error.lost) for error in errors)
 
 
 def with_labels(cells: SupportCells, ratings: Mapping[Pair, int]) -> SupportCells:

@@ -64,7 +64,11 @@ async def _ended() -> None:
 
 
 def flow(
-    loop: Background, work: Callable[[], Coroutine[Any, Any, Result] | None], at_once: int
+    loop: Background,
+    work: Callable[[], Coroutine[Any, Any, Result] | None],
+    at_once: int,
+    *,
+    gather: float = BEAT,
 ) -> Iterator[list[Result]]:
     """Results in lists, as they come, in any order. At least every `BEAT` seconds there is a list, if empty.
 
@@ -72,6 +76,8 @@ def flow(
         work: the next thing to do; None where nothing is to be started now. It is called again and again;
             where nothing runs and nothing is to be started, that is the end.
         at_once: how many run, or wait for a place, at a time.
+        gather: seconds for which results may wait for others. 0: the caller has each result before anything
+            else is started.
 
     Raises:
         whatever a piece of work raises, after the results of all that had ended by then.
@@ -96,6 +102,6 @@ def flow(
             if ready:
                 yield ready
             failed[0].result()
-        if time.monotonic() >= last_yield + BEAT:
+        if time.monotonic() >= last_yield + gather:
             yield ready
             ready, last_yield = [], time.monotonic()

@@ -106,6 +106,8 @@ class ServerGrader(PromptedGrader):
     def _expected(self, call: Call) -> Usage:
         """What a call takes where its answer is read at once, with as long an answer as there may be."""
         prompt, answer = self.prompts[call[0].item.kind], self.form.max_tokens
+        if _lacks_key(prompt, call):
+            return Usage()
         usage = Usage(1, guessed(prompt.system + self._text(prompt, *call)), answer)
         if prompt.verification is None:
             return usage
@@ -128,16 +130,13 @@ class ServerGrader(PromptedGrader):
 
     def estimate(self, cells: Iterable[Cell]) -> Estimate:
         """What it would take to grade these; asks nobody. Tokens in are guessed from the prompts' bytes."""
-        number = calls = 0
+        number = 0
         expected = most = Usage()
         for call in self._calls(cells):
             number += len(call)
-            calls += 1
             usage = self._expected(call)
-            short = bool(self.prompts[call[0].item.kind].answers)
             most = most.plus(self._most(call))
-            tokens_out = self.meter.expected_out(usage.tokens_out, short=short, labels=len(call))
-            expected = expected.plus(usage._replace(tokens_out=tokens_out))
+            expected = expected.plus(usage._replace(tokens_out=self._expected_out(call, usage)))
         prices = self.meter.prices
         return Estimate(
             number,
@@ -146,7 +145,17 @@ class ServerGrader(PromptedGrader):
             most.tokens_out,
             prices.cost(expected),
             prices.cost(most),
-            calls=calls if self.asks_lists else None,
+            calls=expected.requests,
+            calls_at_most=most.requests,
+        )
+
+    def _expected_out(self, call: Call, usage: Usage) -> int:
+        """Tokens of all answers to a call, of which `usage` has the most."""
+        prompt = self.prompts[call[0].item.kind]
+        asked = [each for each in (prompt, prompt.verification) if each is not None][: usage.requests]
+        return sum(
+            self.meter.expected_out(self.form.max_tokens, short=bool(each.answers), labels=len(call))
+            for each in asked
         )
 
     def _probe(self) -> tuple[str, list[str]]:
@@ -200,7 +209,7 @@ class ServerGrader(PromptedGrader):
     async def _answered(
         self, exchange: Exchange, prompt: Prompt, cell: Cell, hidden: Callable[[str], str]
     ) -> tuple[Cell, Answer | Unanswered]:
-        if prompt.needs_key and not cell.item.gold_answers:
+        if _lacks_key(prompt, (cell,)):
             reason = f"has no answer key, which prompt {prompt.name} needs"
             return cell, Answer(None, "error", reason)
         result = await self._asked(exchange, prompt, cell, hidden)
@@ -256,6 +265,11 @@ def shortened(text: str, limit: int) -> str:
 def _is_read(result: Answer | Unanswered) -> TypeGuard[Answer]:
     """Whether a model wrote something that is read, and did not refuse or fail."""
     return isinstance(result, Answer) and result.status in {"ok", "unparsed"}
+
+
+def _lacks_key(prompt: Prompt, call: Call) -> bool:
+    """Whether nobody is asked about a cell, since its item has no answer key and the prompt needs one."""
+    return prompt.group == 1 and prompt.needs_key and not call[0].item.gold_answers
 
 
 def _texts(prompt: Prompt) -> list[str]:

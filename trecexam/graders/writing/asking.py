@@ -124,7 +124,8 @@ def ask_all(
 ) -> AskingResult[Key]:
     """Asks each writer about its prompts that have no answer yet, until all have one or it is to stop.
 
-    Each answer is kept as it comes: what is killed goes on where it was, and asks nothing twice.
+    Each answer is on disk before its writer goes on. Killed at any moment, only the prompts on their way to a
+    server are asked again: at most `concurrency`.
 
     Args:
         prompt_sets: their writers share a budget, and prices; at least one.

@@ -12,7 +12,7 @@ from trecexam.graders.server.grader import shortened
 from trecexam.graders.server.messages import Form, plain
 from trecexam.graders.server.meter import Meter, Prices, guessed, reached
 from trecexam.graders.server.secret import Secret
-from trecexam.graders.server.session import AHEAD, Queue, ServerAccess, session
+from trecexam.graders.server.session import Queue, ServerAccess, session
 from trecexam.graders.writing.base import Fitted, Unwritten, WrittenText, naming
 
 #: Tells a server that takes nothing from one that does not take a certain prompt.
@@ -94,7 +94,8 @@ class ServerWriter:
                 prompt = queue.next()
                 return None if prompt is None else self._written(exchange, prompt, secret.hidden)
 
-            for results in flow(loop, work, self.server.concurrency * AHEAD):
+            # An answer is on disk before a prompt goes out in its place: see `ask_all`.
+            for results in flow(loop, work, self.server.concurrency, gather=0):
                 for prompt, _ in results:
                     queue.done(prompt)
                 passing = [text for _, text in results if isinstance(text, Unanswered) and text.passing]

@@ -67,11 +67,13 @@ def rejected(request: Request) -> Response:
     keys = {
         "file": lambda row: (row.file, row.line or 0),
         "reason": lambda row: row.reason,
+        "lost": lambda row: row.lost,
     }
     file_columns: dict[str, Callable[[Any], Any]] = {
         "file": lambda row: row.file,
         "line": lambda row: row.line,
         "reason": keys["reason"],
+        "lost": keys["lost"],
     }
     return render(
         request,

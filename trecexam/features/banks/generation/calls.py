@@ -87,8 +87,23 @@ def estimate_bank(
     """
     plan = _plan(folder, prompt, query_ids, subtopics, output, passages, again=again)
     if prompt == NUGGETIZER:
-        return estimate(nugget_prompts(plan, *_nugget_making(folder, plan, passages, writer)), timed=timed)
+        return _with_retries(
+            estimate(nugget_prompts(plan, *_nugget_making(folder, plan, passages, writer)), timed=timed)
+        )
     return estimate([item_prompts(plan, named(prompt, folder.root), *_asked(folder, writer))], timed=timed)
+
+
+def _with_retries(estimated: Estimate) -> Estimate:
+    """The same, where each answer that cannot be read is asked for once more."""
+    if estimated.tokens_out_at_most is None:
+        return estimated
+    cost = estimated.cost_at_most
+    return estimated._replace(
+        tokens_out_at_most=2 * estimated.tokens_out_at_most,
+        cost_at_most=None if cost is None else 2 * cost,
+        calls=estimated.cells,
+        calls_at_most=2 * estimated.cells,
+    )
 
 
 def _plan(

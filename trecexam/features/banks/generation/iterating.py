@@ -107,7 +107,7 @@ def generate_nuggets(
 def nugget_prompts(plan: BankPlan, passages: Passages, writers: Writers) -> list[PromptSet[Key]]:
     """What would be asked, for an estimate: where no answer is kept, the longest that may come is supposed.
 
-    What is asked once more is not among it.
+    Prompts that are asked once more, since an answer could not be read, are not among them.
     """
     every: dict[ItemRequest, Sequence[NuggetPrompt]] = {}
     for request, (steps, prompts) in _begun(plan, passages, writers).items():

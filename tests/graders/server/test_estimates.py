@@ -1,0 +1,184 @@
+"""How many calls `--estimate` counts, and how many a server gets: the same, for each grader and prompt."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from assigning import nuggets_in
+from cited import GOOD, make_cited_track, write_responses
+from cited import judging as judging_support
+from erag_track import answer as answer_from_document
+from erag_track import erag_track
+from ragval import answer, judging, make_track, write_lines
+from scripted_server import Exchange, Scripted, serving
+from support import write_run
+
+from trecexam.cli.main import run
+from trecexam.graders.prompts import published
+
+Script = Callable[[Exchange], None]
+OWN = {
+    "own.toml": 'template = "Rate from 0 to 5: {question} {passage}"\n',
+    "own-list.toml": 'group = 3\nparser = "assignment"\n'
+    'template = "{passage}\\nNugget List: {nuggets}\\n{num_nuggets} labels:"\n',
+}
+QUERIES = ("q1", "q2")
+BY_KIND = {kind: [name for name, each in published().items() if each.asks == kind] for kind in (
+    "question", "nugget", "query")}  # fmt: skip
+LISTS = {name for name, prompt in published().items() if prompt.group > 1} | {"own-list.toml"}
+
+
+def supported(exchange: Exchange) -> None:
+    """All nuggets of a list are supported."""
+    exchange.say(str(["support"] * len(nuggets_in(exchange.prompt))))
+
+
+def estimated(root: Path, capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    capsys.readouterr()
+    assert run([*(words or ("watch", str(root))), "--estimate", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    found: dict[str, Any] = row
+    return found
+
+
+def calls_made(root: Path, server: Scripted, *words: str) -> int:
+    server.bodies.clear()
+    assert run([*(words or ("watch", str(root), "--once"))]) in {0, 1}
+    return len(server.bodies)
+
+
+def track(root: Path, url: str, **settings: Any) -> Path:
+    """Two queries with five passages each; 13 nuggets, and three questions of which one has no answer key."""
+    root.mkdir()
+    (root / "queries.tsv").write_text("".join(f"{q}\tquery {q}\n" for q in QUERIES))
+    texts = {f"{q}-d{n}": f"Passage {n} about {q}." for q in QUERIES for n in range(5)}
+    write_lines(root / "passages.jsonl", [{"docid": d, "text": text} for d, text in texts.items()])
+    questions: list[Any] = [
+        {"query_id": q, "questions": [
+            {"question_id": f"{q}/{n}", "question_text": f"What of {q} is {n}?",
+             **({"gold_answers": [str(n)]} if n else {})}
+            for n in range(3)]}
+        for q in QUERIES
+    ]  # fmt: skip
+    nuggets: list[Any] = [
+        {"query_id": q, "nuggets": [
+            {"nugget_id": f"{q}/n{n}", "nugget_text": f"Nugget {n} of {q}."} for n in range(13)]}
+        for q in QUERIES
+    ]  # fmt: skip
+    write_lines(root / "bank.questions.jsonl", questions)
+    write_lines(root / "bank.nuggets.jsonl", nuggets)
+    write_run(root / "runs" / "one.run", {q: [f"{q}-d{n}" for n in range(4)] for q in QUERIES})
+    write_responses(
+        root / "runs" / "two.jsonl",
+        {"run_id": "two", "topic_id": "q1", "answer": [{"text": "A word. " * 300, "citations": ["q1-d4"]}]},
+    )
+    words = {"name": "openai", "model": "tiny", "base_url": url, "max_new_tokens": 50, **settings}
+    lines = "".join(f"{key} = {json.dumps(value)}\n" for key, value in words.items())
+    for name, content in OWN.items():
+        (root / name).write_text(content)
+    (root / "trecexam.toml").write_text(f"[report]\nwrite = false\n[grader]\n{lines}")
+    return root
+
+
+@pytest.mark.parametrize("prompt", [*BY_KIND["question"], *BY_KIND["nugget"], *BY_KIND["query"], *OWN])
+def test_the_estimate_counts_every_call_that_a_prompt_takes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], prompt: str
+) -> None:
+    with serving(supported if prompt in LISTS else Exchange.say) as server:
+        root = track(tmp_path / "track", server.url, prompt=prompt)
+        found = estimated(root, capsys)
+        assert not server.bodies
+        assert calls_made(root, server) == found["calls"] <= found["calls_at_most"]
+        assert found["calls_at_most"] == found["calls"] or prompt in LISTS
+        assert estimated(root, capsys)["cells"] == 0
+
+
+@pytest.mark.parametrize("settings", [
+    '[track]\nunit = "response"\n', '[track]\npool = "both"\n', '[track]\npool = "citations"\n',
+    '[cells]\norder = "useful"\n'])  # fmt: skip
+@pytest.mark.parametrize("prompt", ["NuggetAssign", "QuestionSelfRatedUnanswerablePromptWithChoices"])
+def test_the_estimate_counts_the_calls_whatever_is_graded_of_responses(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], settings: str, prompt: str
+) -> None:
+    with serving(supported if prompt in LISTS else Exchange.say) as server:
+        root = track(tmp_path / "track", server.url, prompt=prompt)
+        config = root / "trecexam.toml"
+        config.write_text(settings + config.read_text())
+        found = estimated(root, capsys)
+        assert calls_made(root, server) == found["calls"]
+
+
+@pytest.mark.parametrize("prompt", sorted(LISTS))
+def test_lists_that_are_never_read_take_as_many_calls_as_the_estimate_has_at_most(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], prompt: str
+) -> None:
+    with serving(lambda exchange: exchange.say("It depends.")) as server:
+        root = track(tmp_path / "track", server.url, prompt=prompt)
+        found = estimated(root, capsys)
+        assert calls_made(root, server) == found["calls_at_most"] > found["calls"]
+
+
+@pytest.mark.parametrize("citations", ["first", "all"])
+@pytest.mark.parametrize("prompt", ["NuggetAssign", "NuggetExtractionPrompt"])
+def test_the_estimate_of_watch_counts_the_calls_for_support_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], citations: str, prompt: str
+) -> None:
+    def script(exchange: Exchange) -> None:
+        if "Statement:" in exchange.prompt:
+            judging_support(exchange)
+        elif prompt in LISTS:
+            supported(exchange)
+        else:
+            exchange.say()
+
+    prices = {"price_in": 1.0, "price_out": 2.0}
+    with serving(script) as server:
+        root = track(tmp_path / "track", server.url, prompt=prompt, **prices)
+        alone = estimated(root, capsys)
+        texts = [{"docid": doc_id, "text": f"{doc_id} is so."} for doc_id in ("q1-heat", "q1-cost", "q2-sea")]
+        with (root / "passages.jsonl").open("a") as file:
+            file.write("".join(json.dumps(row) + "\n" for row in texts))
+        write_responses(root / "runs" / "good.jsonl", *GOOD)
+        without = estimated(root, capsys)
+        words = {"name": "openai", "model": "small", "base_url": server.url, "citations": citations, **prices}
+        with (root / "trecexam.toml").open("a") as config:
+            config.write("[support]\n" + "".join(f"{k} = {json.dumps(v)}\n" for k, v in words.items()))
+        found = estimated(root, capsys)
+        of_support = estimated(root, capsys, "support", str(root))
+        assert alone["cells"] < without["cells"] < found["cells"]
+        for column in ("calls", "calls_at_most", "tokens_in", "tokens_out", "tokens_out_at_most"):
+            assert found[column] == without[column] + of_support[column], column
+        for column in ("cost", "cost_at_most"):
+            assert found[column] == pytest.approx(without[column] + of_support[column])
+        assert found["cells"] == without["cells"] + of_support["citations"]
+        assert calls_made(root, server) == found["calls"]
+
+
+def test_support_alone_is_estimated_where_the_other_grades_are_recorded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(judging_support) as server:
+        root = make_cited_track(tmp_path / "track", server.url)
+        found = estimated(root, capsys)
+        of_support = estimated(root, capsys, "support", str(root))
+        assert found["calls"] == of_support["calls"] == 4
+        assert calls_made(root, server) == 4
+
+
+def test_the_estimate_counts_the_calls_of_graders_that_read_free_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(judging) as server:
+        root = make_track(tmp_path / "judged", server.url)
+        write_lines(root / "runs" / "good.jsonl", [answer("k1", 5, 4), answer("k2", 4, 5)])
+        found = estimated(root, capsys)
+        assert (found["cells"], found["calls"]) == (4, 2)
+        assert calls_made(root, server) == 2
+    with serving(answer_from_document) as server:
+        root = erag_track(tmp_path / "erag", server.url)
+        found = estimated(root, capsys)
+        assert calls_made(root, server) == found["calls"] == found["calls_at_most"]
