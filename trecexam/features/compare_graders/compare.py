@@ -28,9 +28,9 @@ from trecexam.tables.table import Table
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from trecexam.features.agreement.arithmetic import Agreement
     from trecexam.line.loader import TrackLoader
     from trecexam.line.measure_names import MeasureLike
-    from trecexam.scores.kappa import Kappa
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,8 @@ def compare_graders(
         recorded: recordings; of each (model, prompt) in one comes a grader.
         measures, official_measures: as in `Track.correlate`.
         min_ratings: those of them that are on a grader's scale; none for its whole scale.
-        min_relevant: from this official label on a passage is relevant, for kappa; None for the track's.
+        min_relevant: from this official label on a passage is relevant, for kappa; None for each min_rating
+            where a grader is on the scale of the judgments, else for the track's.
 
     Raises:
         TrecexamError, ConversionError: a file or a grader cannot be used, nobody graded anything, or there
@@ -121,11 +122,11 @@ def compare_graders(
             comparison = compare(grader.track, measures, official_measures, min_ratings=at)
             if comparison is None:
                 raise nothing_to_compare(grader.track)
-            kappas, n_judged = _kappas(grader, at, min_relevant)
+            agreed, n_judged = _agreed(grader, at, min_relevant)
             remarks.update(dict.fromkeys(comparison.remarks))
             for (name, official, min_rating), correlation in comparison.pairs:
                 assert min_rating is None or isinstance(min_rating, int)
-                of_labels = None if min_rating is None else kappas.get(min_rating)
+                of_labels = None if min_rating is None else agreed.get(min_rating)
                 rows.append(
                     GraderRow(
                         grader,
@@ -133,8 +134,9 @@ def compare_graders(
                         official,
                         min_rating,
                         correlation,
-                        of_labels,
+                        None if of_labels is None else of_labels.binary.kappa,
                         None if of_labels is None else n_judged,
+                        None if of_labels is None else of_labels.thresholds.min_relevant,
                     )
                 )
         return GraderComparison(tuple(rows), (*remarks, *_left_out(loader)))
@@ -184,17 +186,17 @@ def compare_grader_pairs(
         return GraderPairs(tuple(rows), (*remarks, *_left_out(loader)))
 
 
-def _kappas(
+def _agreed(
     grader: ComparedGrader, min_ratings: Sequence[int], min_relevant: int | None
-) -> tuple[Mapping[int, Kappa], int]:
-    """Kappa of a grader's labels with the official judgments by min_rating; how many passages have both."""
+) -> tuple[Mapping[int, Agreement], int]:
+    """How a grader's labels agree with the official judgments by min_rating; how many passages have both."""
     if grader.track.official is None:
         return {}, 0
     try:
-        agreed = agreements(grader.track, min_ratings, (), min_relevant)
+        compared = agreements(grader.track, min_ratings, (), min_relevant)
     except NothingInCommonError:
         return {}, 0
-    return {each.thresholds.min_rating: each.binary.kappa for each in agreed.found}, agreed.n_both
+    return {agreed.thresholds.min_rating: agreed for agreed in compared.found}, compared.n_both
 
 
 def _on_scale(grader: ComparedGrader, min_ratings: Sequence[int]) -> list[int]:
