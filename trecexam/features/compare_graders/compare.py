@@ -28,9 +28,9 @@ from trecexam.tables.table import Table
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from trecexam.features.agreement.arithmetic import Agreement
     from trecexam.line.loader import TrackLoader
     from trecexam.line.measure_names import MeasureLike
+    from trecexam.scores.kappa import Kappa
 
 
 @dataclass(frozen=True)
@@ -122,11 +122,11 @@ def compare_graders(
             comparison = compare(grader.track, measures, official_measures, min_ratings=at)
             if comparison is None:
                 raise nothing_to_compare(grader.track)
-            agreed, n_judged = _agreed(grader, at, min_relevant)
+            kappas, n_judged = _kappas(grader, at, min_relevant)
             remarks.update(dict.fromkeys(comparison.remarks))
             for (name, official, min_rating), correlation in comparison.pairs:
                 assert min_rating is None or isinstance(min_rating, int)
-                of_labels = None if min_rating is None else agreed.get(min_rating)
+                of_labels = None if min_rating is None else kappas.get(min_rating)
                 rows.append(
                     GraderRow(
                         grader,
@@ -134,9 +134,9 @@ def compare_graders(
                         official,
                         min_rating,
                         correlation,
-                        None if of_labels is None else of_labels.binary.kappa,
+                        None if of_labels is None else of_labels[0],
                         None if of_labels is None else n_judged,
-                        None if of_labels is None else of_labels.thresholds.min_relevant,
+                        None if of_labels is None else of_labels[1],
                     )
                 )
         return GraderComparison(tuple(rows), (*remarks, *_left_out(loader)))
@@ -186,17 +186,20 @@ def compare_grader_pairs(
         return GraderPairs(tuple(rows), (*remarks, *_left_out(loader)))
 
 
-def _agreed(
+def _kappas(
     grader: ComparedGrader, min_ratings: Sequence[int], min_relevant: int | None
-) -> tuple[Mapping[int, Agreement], int]:
-    """How a grader's labels agree with the official judgments by min_rating; how many passages have both."""
+) -> tuple[Mapping[int, tuple[Kappa, int]], int]:
+    """By min_rating kappa of labels with judgments, and their min_relevant; how many passages have both."""
     if grader.track.official is None:
         return {}, 0
     try:
-        compared = agreements(grader.track, min_ratings, (), min_relevant)
+        agreed = agreements(grader.track, min_ratings, (), min_relevant)
     except NothingInCommonError:
         return {}, 0
-    return {agreed.thresholds.min_rating: agreed for agreed in compared.found}, compared.n_both
+    kappas = {
+        each.thresholds.min_rating: (each.binary.kappa, each.thresholds.min_relevant) for each in agreed.found
+    }
+    return kappas, agreed.n_both
 
 
 def _on_scale(grader: ComparedGrader, min_ratings: Sequence[int]) -> list[int]:
