@@ -114,11 +114,12 @@ def outcome(low: float, high: float, truth: float) -> Outcome:
 def ours(sides: Sides, truth: Floats, seed: int, fraction: float = 0.0) -> list[Outcome]:
     """Of the four coefficients; `fraction` of the population is in the sample."""
     values = coefficients(*sides)
-    if np.isnan(values).any():
+    if np.isnan(values[:4]).any():
         return []
     error, bias = error_and_bias(*sides, QueryDraws(seed=seed))
     error, bias = error * math.sqrt(1 - fraction), bias * (1 - fraction)
-    low, high = ends(values, error, bias, sides[0].shape[1])
+    low, high = (side[:4] for side in ends(values, error, bias, sides[0].shape[1]))
+    values, truth = values[:4], truth[:4]
     if not fraction and not seed:
         printed = correlate(*sides, seed=seed)
         assert (printed.tau_low, printed.rbo_high) == (low[0], high[3])

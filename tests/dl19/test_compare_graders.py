@@ -154,8 +154,11 @@ def test_tau_and_kappa_of_each_grader_at_each_threshold_are_those_counted_by_han
         assert row["kendall_tau"] == f"{tau:z.6f}"
         # All that the qrels name is graded by them; a grader of items has what the runs brought.
         common = judged.keys() if row["grader"] == "qrels" else pool & judged.keys()
-        kappa = cohens_kappa([(int(label[key] >= t), int(judged[key] >= 1)) for key in common])
+        # Qrels are on the scale of the judgments, and have their threshold.
+        relevant = t if row["grader"] == "qrels" else 1
+        kappa = cohens_kappa([(int(label[key] >= t), int(judged[key] >= relevant)) for key in common])
         assert (row["kappa"], row["n_judged"]) == (f"{kappa:z.6f}", str(len(common)))
+        assert row["min_relevant"] == str(relevant)
 
 
 def test_kappa_between_two_graders_is_that_counted_by_hand(

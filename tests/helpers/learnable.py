@@ -35,7 +35,9 @@ def vector(word: str) -> np.ndarray:
     return np.asarray(drawn / np.linalg.norm(drawn), np.float32)
 
 
-def make_learnable(root: Path, *, queries: int = 5, docs: int = 14, labels: int = 3) -> Path:
+def make_learnable(
+    root: Path, *, queries: int = 5, docs: int = 14, labels: int = 3, runs: str = "abcd"
+) -> Path:
     """A track whose passages are as relevant as they have words of their query; two of three are judged."""
     root.mkdir(parents=True)
     rng = np.random.default_rng(5)
@@ -54,7 +56,7 @@ def make_learnable(root: Path, *, queries: int = 5, docs: int = 14, labels: int 
             for q in names
         )
     )
-    passages, qrels, runs = [], [], {name: [] for name in "abcd"}
+    passages, qrels, rankings = [], [], {name: [] for name in runs}
     for q in names:
         ids = [f"{q}-d{at:02}" for at in range(docs)]
         relevant = rng.integers(0, labels, size=docs)
@@ -65,16 +67,16 @@ def make_learnable(root: Path, *, queries: int = 5, docs: int = 14, labels: int 
             passages.append({"docid": doc, "text": " ".join([*words, doc])})
             if at % 3:
                 qrels.append(f"{q} 0 {doc} {relevant[at]}\n")
-        for number, name in enumerate(runs):
+        for number, name in enumerate(rankings):
             order = np.argsort(-(relevant + rng.normal(size=docs) * (number + 0.5)))
-            runs[name] += [
+            rankings[name] += [
                 f"{q} Q0 {ids[at]} {rank} {99 - rank} {name}\n" for rank, at in enumerate(order[:12], 1)
             ]
     (root / "passages.jsonl").write_text("".join(json.dumps(row) + "\n" for row in passages))
     (root / "qrels.txt").write_text("".join(qrels))
     (root / "grades.jsonl").write_text("")
     (root / "runs").mkdir()
-    for name, lines in runs.items():
+    for name, lines in rankings.items():
         (root / "runs" / f"{name}.run").write_text("".join(lines))
     (root / "trecexam.toml").write_text("[track]\ndepth = 12\n\n[scores]\nmin_relevant = 2\n")
     return root

@@ -132,8 +132,10 @@ def test_coefficients(steps: int) -> None:
         assert found.tau_ap == pytest.approx(naive_tau_ap(means[1], means[0]))
         assert found.rbo == pytest.approx(naive_rbo(*means, p=0.9))
         assert correlate(rubric, official, rbo_p=0.3).rbo == pytest.approx(naive_rbo(*means, p=0.3))
-        for name in ("tau", "rho", "ap", "rbo"):
-            assert getattr(found, f"{name}_low") <= getattr(found, f"{name}_high")
+        distinct = min(len(set(side)) for side in means)
+        for name in ("tau", "rho", "ap", "rbo", "ap_b"):
+            low, high = getattr(found, f"{name}_low"), getattr(found, f"{name}_high")
+            assert low <= high if distinct >= 5 else math.isnan(low) and math.isnan(high)
         board = correlate(rubric, means[1], resamples=20)
         assert (board.kendall_tau, board.spearman_rho, board.tau_ap, board.rbo) == (
             found.kendall_tau, found.spearman_rho, found.tau_ap, found.rbo,
@@ -221,7 +223,7 @@ def test_an_official_leaderboard_stays_as_it_is_while_queries_are_left_out() -> 
 
 
 def test_leaderboards_that_agree_whatever_is_left_out_have_an_interval_of_one_point() -> None:
-    slope = np.arange(4.0)[:, None] + np.linspace(0, 0.5, 8)
+    slope = np.arange(5.0)[:, None] + np.linspace(0, 0.5, 8)
     found = correlate(slope, slope)
     assert (found.tau_low, found.kendall_tau, found.tau_high) == pytest.approx((1, 1, 1))
     turned = correlate(slope, -slope)

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     type=click.IntRange(1, 5),
     multiple=True,
     metavar="N",
-    help="From this rating on, a passage reaches an item; may be repeated [default: the track's, 4].",
+    help="From this rating on, a passage reaches an item; may be repeated [default: --min-relevant where "
+    "the scales are the same, else the track's, 4].",
 )
 @click.option(
     "--min-answers",
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
     "--min-relevant",
     type=click.IntRange(min=1),
     metavar="N",
-    help="From this official label on, a passage is relevant [default: the track's, 1].",
+    help="From this official label on, a passage is relevant [default: --min-rating where the "
+    "scales are the same, else the track's, 1].",
 )
 @json_option
 @click.option("--latex", "as_latex", is_flag=True, help="LaTeX tables, with booktabs.")
@@ -61,13 +63,18 @@ def agreement(
     as_latex: bool,
     output: Path | None,
 ) -> None:
-    """Automatic labels of TRACK by official judgments, and Cohen's kappa.
+    """Automatic labels of TRACK (rows) by people's judgments (columns), and Cohen's kappa.
 
     Graded, merged and binary tables over the passages that have both labels, with 95% intervals that take
     the passages of a query as dependent. A row's kappa is that of its label against the judgment that it
-    is paired with. Published tables for TREC DL 2019 are those of --min-answers 2 --min-relevant 2 on a track
-    with `pool_judged = true` in [track] (`init --pool-judged`): they are over all judged passages, while
-    by default only those in the runs' first ranks have a label.
+    is paired with.
+
+    Where labels and judgments are on the same scale, both have the same threshold by default: the greater of
+    the track's min_rating and min_relevant.
+
+    Published tables for TREC DL 2019 are those of --min-answers 2 --min-relevant 2 on a track with
+    `pool_judged = true` in [track] (`init --pool-judged`): they are over all judged passages, while by
+    default only those in the runs' first ranks have a label.
     """
     if as_json and as_latex:
         raise click.UsageError("--json or --latex, not both")
@@ -96,7 +103,9 @@ def _say_what_counts(agreements: Agreements) -> None:
         f"{agreements.n_judgment_only:,} only a judgment",
         err=True,
     )
-    for line in (*agreements.warnings, *filter(None, [agreements.unpooled_note])):
+    # Of several choices the axes, and mostly the pairing, are the same.
+    notes = dict.fromkeys(line for notes in agreements.notes for line in notes)
+    for line in (*notes, *agreements.warnings, *filter(None, [agreements.unpooled_note])):
         click.echo(line, err=True)
     if agreements.left_out["who"]:
         click.echo(

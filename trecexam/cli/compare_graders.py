@@ -58,7 +58,8 @@ if TYPE_CHECKING:
     "--min-relevant",
     type=click.IntRange(min=1),
     metavar="N",
-    help="From this official label on, a passage is relevant, for kappa [default: the track's, 1].",
+    help="From this official label on, a passage is relevant, for kappa [default: the row's min_rating where "
+    "the scales are the same, else the track's, 1].",
 )
 @click.option("--between", is_flag=True, help="Agreement of every two graders with each other instead.")
 @click.option("--items", "by_item", is_flag=True, help="The same item by item.")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: What a row of any of its tables is about, and what a terminal shows before all else.
 LAYOUT = Layout(
     keys=("measure", "official_measure", "min_rating", "n_queries", "query_id", "run_a", "run_b", "run"),
-    first=("kendall_tau", "spearman_rho", "tau_ap", "rbo", "verdict"),
+    first=("kendall_tau", "spearman_rho", "tau_ap", "tau_ap_b", "rbo", "verdict", "kendall@10"),
 )
 
 
@@ -93,9 +93,13 @@ def correlate(
 ) -> None:
     """How far TRACK's leaderboard agrees with the official one, for each pair of measures.
 
-    Kendall's tau-b, Spearman's rho, tau_AP and rank-biased overlap, with 95% intervals over queries (none of
-    fewer than five). Over the runs and queries that both sides have. Two unrelated leaderboards have
-    coefficients near 0, but for rank-biased overlap, which is then near (1 - P^n) / (n (1 - P)) with n runs.
+    Kendall's tau-b, Spearman's rho, tau_AP (the official side is the truth), tau_AP,b (symmetric),
+    rank-biased overlap, and tau-b among the 10, 15 and 20 best runs of the official side (kendall@10 ...;
+    empty with fewer runs). Over the runs and queries that both sides have. With 95% intervals over queries:
+    none of fewer than five queries, or where the runs have fewer than five distinct values on a side.
+
+    Two unrelated leaderboards have coefficients near 0, but for rank-biased overlap, which is then near
+    (1 - P^n) / (n (1 - P)) with n runs.
 
     --swaps: run_a is better officially and run_b on the rubric. p of two-sided paired t tests over queries;
     .holm is adjusted over all pairs of runs. The verdict is active (both differences significant at 0.05),

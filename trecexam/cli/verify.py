@@ -54,7 +54,8 @@ min_relevant_option = click.option(
     "--min-relevant",
     type=click.IntRange(min=1),
     metavar="N",
-    help="From this official judgment on, a passage is relevant [default: the track's, 1].",
+    help="From this official judgment on, a passage is relevant [default: --min-rating where the scales are "
+    "the same, else the track's, 1].",
 )
 full_option = click.option("--full", is_flag=True, help="Whole passages in the text, not their beginnings.")
 format_option = click.option(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from converters.records import Qrel
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.official import Official
+from trecexam.line.relevance import relevance_thresholds
 
 
 def label_of_rating(
@@ -35,15 +36,13 @@ def with_peoples_labels(track: LoadedTrack, official: Official | None) -> tuple[
     grader's scale are put on it, see `label_of_rating`. Without any judgment on either the ratings are the
     judgments, as they are; None where there is nothing at all.
     """
-    scores, best = track.config.scores, track.traits.scale.max_rating
+    at, best = relevance_thresholds(track), track.traits.scale.max_rating
     judged = {} if official is None else official.judged
     own_best = track.config.judging.best
     scale = {label for labels in judged.values() for label in labels.values()}
     scale |= set() if own_best is None else set(range(own_best + 1))
     labels = {
-        (query_id, doc_id): label_of_rating(
-            rating, best, scores.min_rating, sorted(scale), scores.min_relevant
-        )
+        (query_id, doc_id): label_of_rating(rating, best, at.min_rating, sorted(scale), at.min_relevant)
         if scale
         else rating
         for query_id, human in track.overrides.queries.items()

@@ -1,4 +1,5 @@
-"""How far two leaderboards of the same runs agree: Kendall's tau-b, Spearman's rho, tau_AP, RBO.
+"""How far two leaderboards of the same runs agree: Kendall's tau-b, Spearman's rho, tau_AP, RBO, tau_AP,b,
+and tau-b among the runs that are best by the official side.
 
 Each has a 95% interval for what it would be over all queries that might have been asked: the queries are a
 sample of those, the runs are fixed, and so is an official leaderboard of which only the ranks are known. Over
@@ -19,17 +20,19 @@ cut to the coefficient's range, so it always holds the coefficient, and is wider
 - t is the 97.5% quantile of Student's t with n - 1 degrees of freedom.
 
 Subsets and samples in which one of the leaderboards ties all runs have no coefficients and are left out.
+There is no interval where the runs have fewer than `MIN_DISTINCT` distinct values on a side: the
+coefficient can take a few values only, and resampling says nothing about the others.
 How often these intervals hold the truth: tests/benchmarks/results/intervals.md.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from trecexam.scores.paired_tests import MOST_RUNS
 from trecexam.scores.rank_correlation.ranks import (
@@ -42,13 +45,25 @@ from trecexam.scores.rank_correlation.ranks import (
 )
 from trecexam.scores.rank_correlation.rbo import DEFAULT_P, rbo_columns
 from trecexam.scores.rank_correlation.resampling import QueryDraws, denoised
-from trecexam.scores.rank_correlation.tau import kendall_tau, spearman_rho, tau_ap_columns
+from trecexam.scores.rank_correlation.tau import (
+    kendall_tau,
+    spearman_rho,
+    tau_ap_b_columns,
+    tau_ap_columns,
+    top_tau_columns,
+)
 from trecexam.scores.ties import TIE_DECIMALS
 
 #: With fewer queries there is no interval: it would be nearly the whole range, and still miss too often.
 MIN_QUERIES = 5
-#: The ranges of tau-b, rho, tau_AP and RBO.
-_LOWEST, _HIGHEST = np.array([-1.0, -1.0, -1.0, 0.0]), np.ones(4)
+#: With fewer distinct values of the runs on a side there is no interval.
+MIN_DISTINCT = 5
+#: How many of the best runs Kendall's tau is also of.
+TOPS = (10, 15, 20)
+#: The coefficients' ranges in the order of the arrays: tau-b, rho, tau_AP, RBO, tau_AP,b, tau-b of `TOPS`.
+_LOWEST = np.array([-1.0, -1.0, -1.0, 0.0, -1.0, *(-1.0 for _ in TOPS)])
+_HIGHEST = np.ones(len(_LOWEST))
+N_COEFFICIENTS = len(_LOWEST)
 
 
 @dataclass(frozen=True)
@@ -63,10 +78,15 @@ class Correlation:
         spearman_rho: Spearman's rank correlation.
         tau_ap: tau_AP with the official leaderboard as the truth (see `rank_correlation.tau`).
         tau_low, tau_high: the 95% interval of kendall_tau, which it lies in; NaN where there is none: fewer
-            than `MIN_QUERIES` queries, more than `MOST_RUNS` runs, or leaderboards that tie all runs whenever
-            queries are left out.
+            than `MIN_QUERIES` queries, more than `MOST_RUNS` runs, fewer than `MIN_DISTINCT` distinct values of
+            the runs on a side, or leaderboards that tie all runs whenever queries are left out.
         rbo: rank-biased overlap (see `rank_correlation.rbo`); two unrelated leaderboards don't have 0.
         rho_low, rho_high, ap_low, ap_high, rbo_low, rbo_high: the intervals of the others.
+        tau_ap_b: tau_AP,b, which knows no truth.
+        kendall_at_10, kendall_at_15, kendall_at_20: tau-b among so many best runs by the official leaderboard
+            and those tied with the last of them; NaN where there are fewer runs.
+        ap_b_low, ap_b_high, at_10_low ...: their intervals; of the best runs distinct values are counted
+            among these.
     """
 
     n_runs: int
@@ -82,6 +102,18 @@ class Correlation:
     ap_high: float = math.nan
     rbo_low: float = math.nan
     rbo_high: float = math.nan
+    tau_ap_b: float = math.nan
+    kendall_at_10: float = math.nan
+    kendall_at_15: float = math.nan
+    kendall_at_20: float = math.nan
+    ap_b_low: float = math.nan
+    ap_b_high: float = math.nan
+    at_10_low: float = math.nan
+    at_10_high: float = math.nan
+    at_15_low: float = math.nan
+    at_15_high: float = math.nan
+    at_20_low: float = math.nan
+    at_20_high: float = math.nan
 
 
 def correlate(
@@ -107,8 +139,8 @@ def correlate(
         seed: of the random numbers; the same seed gives the same interval.
         rbo_p: the persistence of RBO, between 0 and 1.
         draws: in place of resamples and seed, where several comparisons share them.
-        label_error: standard errors of the four by labels that are uncertain, which the intervals hold, too;
-            independent of the queries'.
+        label_error: standard errors of the coefficients by labels that are uncertain, which the intervals
+            hold, too; independent of the queries'.
 
     Raises:
         ValueError: the shapes don't fit, a value is not finite, or rbo_p is not between 0 and 1.
@@ -117,19 +149,65 @@ def correlate(
     n_runs, n_queries = rubric_values.shape
     if n_queries == 0:
         return Correlation(n_runs)
-    truth = official_means(official_values)[:, None]
-    values = _coefficients(means(rubric_values)[:, None], truth, rbo_p)[:, 0]
-    tau, rho, ap, rbo = values.tolist()
+    ours, truth = means(rubric_values), official_means(official_values)
+    values = _coefficients(ours[:, None], truth[:, None], rbo_p)[:, 0]
     draws = draws or QueryDraws(resamples, seed)
-    few = n_queries < MIN_QUERIES or n_runs > MOST_RUNS
-    if math.isnan(tau) or few or draws.resamples < 1:
-        return Correlation(n_runs, tau, rho, ap, rbo=rbo)
+    enough = _enough_distinct(ours, truth)
+    few = n_queries < MIN_QUERIES or not enough[0]
+    if math.isnan(values[0]) or few or n_runs > MOST_RUNS or draws.resamples < 1:
+        return _correlation(n_runs, values)
     error, bias = error_and_bias(rubric_values, official_values, draws, rbo_p)
     low, high = ends(values, np.hypot(error, label_error), bias, n_queries)
-    (tau_low, tau_high), *others = zip(low.tolist(), high.tolist(), strict=True)
-    return Correlation(
-        n_runs, tau, rho, ap, tau_low, tau_high, rbo, *(end for pair in others for end in pair)
+    return _correlation(n_runs, values, np.where(enough, low, np.nan), np.where(enough, high, np.nan))
+
+
+def n_distinct(values: ArrayLike) -> int:
+    """How many distinct values the runs of a side have; means that agree to 12 decimals are one.
+
+    Args:
+        values: as `correlate` takes them, of either side.
+    """
+    return len(np.unique(official_means(np.asarray(values, np.float64))))
+
+
+def _enough_distinct(rubric: Floats, official: Floats) -> NDArray[np.bool_]:
+    """For each coefficient, whether the runs that it is of have distinct values enough on both sides."""
+    enough = np.full(N_COEFFICIENTS, _are_distinct(rubric, official))
+    for at, k in enumerate(TOPS, N_COEFFICIENTS - len(TOPS)):
+        if k <= len(official):
+            best = official >= np.sort(official)[-k]
+            enough[at] = _are_distinct(rubric[best], official[best])
+    return enough
+
+
+def _are_distinct(*sides: Floats) -> bool:
+    return min(len(np.unique(side)) for side in sides) >= MIN_DISTINCT
+
+
+def _correlation(
+    n_runs: int, values: Floats, lows: Floats | None = None, highs: Floats | None = None
+) -> Correlation:
+    """With the coefficients, and the ends of their intervals, in their order."""
+    value, low, high = (
+        _floats(np.full(N_COEFFICIENTS, np.nan) if side is None else side) for side in (values, lows, highs)
     )
+    # The order of Correlation's attributes.
+    (tau, rho, ap, rbo), newer = value[:4], value[4:]
+    return Correlation(
+        n_runs,
+        *(tau, rho, ap, low[0], high[0], rbo, *_ends_of(low[1:4], high[1:4])),
+        *(*newer, *_ends_of(low[4:], high[4:])),
+    )
+
+
+def _ends_of(low: Sequence[float], high: Sequence[float]) -> list[float]:
+    """Low, high, low, high ..."""
+    return [end for both in zip(low, high, strict=True) for end in both]
+
+
+def _floats(values: Floats) -> list[float]:
+    """As floats; NaN is math.nan, so that equal correlations are equal."""
+    return [math.nan if math.isnan(value) else value for value in values.tolist()]
 
 
 def per_query_correlations(
@@ -151,21 +229,21 @@ def per_query_correlations(
         np.round(side, TIE_DECIMALS) for side in checked(rubric, official, ranks=False)
     )
     return tuple(
-        Correlation(len(rubric_values), tau, rho, ap, rbo=rbo)
-        for tau, rho, ap, rbo in _coefficients(rubric_values, official_values, rbo_p).T.tolist()
+        _correlation(len(rubric_values), values)
+        for values in _coefficients(rubric_values, official_values, rbo_p).T
     )
 
 
 def error_and_bias(
     rubric: Floats, official: Floats, draws: QueryDraws, rbo_p: float = DEFAULT_P
 ) -> tuple[Floats, Floats]:
-    """Standard errors of tau-b, rho, tau_AP and RBO, and how far they lie below the truth; see the module.
+    """Standard errors of the coefficients, and how far they lie below the truth; see the module.
 
     Args:
         rubric, official: as `correlate` takes them, of at least two queries, with a defined tau.
 
     Returns:
-        Two arrays of shape (4,); NaN where too many runs are tied.
+        Two arrays of shape (N_COEFFICIENTS,); NaN where too many runs are tied.
     """
     judged = official.ndim == 2
     rubric_ranks = draws.subset_rankings(rubric)
@@ -178,14 +256,17 @@ def error_and_bias(
     official_samples = official_centre + (draws.sample_errors(official) if judged else 0)
     of_samples = coefficients(rubric_samples, official_samples, rbo_p)
     at_centre = coefficients(rubric_centre, official_centre, rbo_p)[:, 0]
-    of_subsets, of_samples = (each[:, ~np.isnan(each[0])] for each in (of_subsets, of_samples))
-    if not of_subsets.size or not of_samples.size:
-        return np.full(4, math.nan), np.full(4, math.nan)
-    return draws.standard_error(of_subsets, rubric.shape[1]), at_centre - of_samples.mean(axis=1)
+    error, bias = np.full((2, N_COEFFICIENTS), math.nan)
+    for at, (subsets, samples) in enumerate(zip(of_subsets, of_samples, strict=True)):
+        subsets, samples = subsets[~np.isnan(subsets)], samples[~np.isnan(samples)]
+        if subsets.size and samples.size:
+            error[at] = draws.standard_error(subsets, rubric.shape[1])
+            bias[at] = at_centre[at] - samples.mean()
+    return error, bias
 
 
 def ends(values: Floats, error: Floats, bias: Floats, n_queries: int) -> tuple[Floats, Floats]:
-    """The ends of the 95% intervals of tau-b, rho, tau_AP and RBO; NaN where the error or the bias is."""
+    """The ends of the coefficients' 95% intervals; NaN where the error or the bias is."""
     half = half_width(error, n_queries)
     both = values + np.minimum(bias, 0) - half, values + np.maximum(bias, 0) + half
     low, high = np.clip(both, _LOWEST, _HIGHEST)
@@ -201,7 +282,7 @@ def half_width(error: Floats, n_queries: int) -> Floats:
 
 
 def coefficients(rubric: Floats, official: Floats, rbo_p: float = DEFAULT_P) -> Floats:
-    """tau-b, rho, tau_AP and RBO of means, column by column: shape (4, n_columns); NaN where undefined.
+    """All coefficients of means, column by column: shape (N_COEFFICIENTS, n_columns); NaN where undefined.
 
     Args:
         rubric, official: shape (n_runs, n_columns); one column alone stands for each of the other side's.
@@ -217,19 +298,21 @@ def _paired(
 
 
 def _coefficients(rubric: Floats, official: Floats, rbo_p: float) -> Floats:
-    """tau-b, rho, tau_AP and RBO column by column, shape (4, n_columns); NaN where they are undefined."""
+    """All coefficients column by column, shape (N_COEFFICIENTS, n_columns); NaN where they are undefined."""
     n_columns = max(rubric.shape[1], official.shape[1])
     return _of_rankings(n_columns, ranked(rubric, official) if len(rubric) > 1 else (), rbo_p)
 
 
 def _of_rankings(n_columns: int, pairs: Iterable[tuple[slice, Ranks, Ranks]], rbo_p: float) -> Floats:
-    coefficients = np.full((4, n_columns), np.nan)
+    coefficients = np.full((N_COEFFICIENTS, n_columns), np.nan)
     for part, rubric_ranks, official_ranks in pairs:
         coefficients[:, part] = (
             kendall_tau(rubric_ranks, official_ranks),
             spearman_rho(rubric_ranks, official_ranks),
             tau_ap_columns(official_ranks, rubric_ranks),
             rbo_columns(rubric_ranks, official_ranks, rbo_p),
+            tau_ap_b_columns(rubric_ranks, official_ranks),
+            *top_tau_columns(official_ranks, rubric_ranks, TOPS),
         )
     coefficients[:, np.isnan(coefficients[0])] = np.nan
     return coefficients

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from trecexam.errors import TrecexamError
-from trecexam.features.agreement.agreement import agreements_if_any
+from trecexam.features.agreement.agreement import Agreements, agreements_if_any
 from trecexam.features.holes.arithmetic import holes
 from trecexam.features.leaderboard.differences import own_differences
 from trecexam.features.verification import verification
@@ -21,6 +21,7 @@ from trecexam.graders.base import identity_digest
 from trecexam.line.evaluation import leaderboard, official_values, rubric_values
 from trecexam.line.official import Official, official_judgments
 from trecexam.line.rejected import rejected_rows
+from trecexam.line.relevance import relevance_thresholds
 from trecexam.line.sheets import MISSING
 from trecexam.scores.labels import labels
 from trecexam.serving.support_queue import support_queue
@@ -246,6 +247,8 @@ def _view(
         except ValueError as error:
             notes = (*notes, f"official measures cannot be computed: {error}")
     judged = _judged(gathered)
+    agreed = None if judged is None else _agreement(track)
+    thresholds = relevance_thresholds(track)
     return View(
         version=0,
         root=str(folder.root),
@@ -261,7 +264,8 @@ def _view(
             scores.label,
             scores.min_rating,
             scores.min_answers,
-            scores.min_relevant,
+            scores.min_answers if scores.label == "count" else thresholds.min_rating,
+            thresholds.min_relevant,
             scores.unparsed,
             track.traits.scale.max_rating,
         ),
@@ -286,7 +290,9 @@ def _view(
         counts=track.counts,
         holes=_hole_counts(gathered, len(track.runs), judgments, config.track.depth),
         judged=judged,
-        kappa=None if judged is None else _agreement(track),
+        kappa=None if agreed is None else _kappa(agreed),
+        # How graded labels are paired is about a table that the page has not.
+        comparison=None if agreed is None else agreed.notes[0][:2],
         items=_items(track, judgments),
         rejected=rejected_rows(track),
         notes=notes,
@@ -324,14 +330,16 @@ def _judged(gathered: Sequence[_GatheredQuery]) -> JudgedTable | None:
     return JudgedTable(query, *np.concatenate(judged).T)
 
 
-def _agreement(track: LoadedTrack) -> tuple[float, float, float] | None:
-    """Kappa with its interval, of the grader's own labels, relevant or not; None where there is none."""
+def _agreement(track: LoadedTrack) -> Agreements | None:
+    """How far the grader's own labels agree with the judgments; None where there is nothing to compare."""
     try:
-        agreements = agreements_if_any(track)
+        return agreements_if_any(track)
     except (TrecexamError, ValueError):
         return None
-    if agreements is None:
-        return None
+
+
+def _kappa(agreements: Agreements) -> tuple[float, float, float] | None:
+    """Kappa with its interval, of labels, relevant or not; None where it is undefined."""
     kappa = agreements.found[0].binary.kappa
     return None if math.isnan(kappa.value) else (kappa.value, kappa.low, kappa.high)
 

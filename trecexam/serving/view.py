@@ -30,6 +30,7 @@ class ViewSettings:
     Attributes:
         pool_judged: whether judged passages are pooled that no run has in its first `depth` ranks.
         max_rating: the best rating on the grader's scale, 0..max_rating.
+        least: the label from which on a passage is relevant to the grader.
         min_relevant: the official judgment from which on a passage is relevant.
     """
 
@@ -38,14 +39,10 @@ class ViewSettings:
     label: Literal["max", "count", "expected"]
     min_rating: int
     min_answers: int
+    least: int
     min_relevant: int
     unparsed: str
     max_rating: int
-
-    @property
-    def least(self) -> int:
-        """From this label on, a passage is relevant to the grader."""
-        return self.min_answers if self.label == "count" else self.min_rating
 
 
 class RunHead(NamedTuple):
@@ -243,6 +240,8 @@ class View:
         parts: query_id -> its `Part`; `bank` has what items are found by.
         kappa: Cohen's, with the ends of its 95% interval, of the grader's own labels; NaN
             ends where there are too few queries, None where undefined.
+        comparison: which side is whose, and from where on either counts as relevant; None where no passage
+            has both labels.
         judged: None where official judgments and pool have nothing in common; `notes` say why.
         input_notes: what is odd of inputs that were taken, a line each.
         support_counts: see `SupportCells.counts`; None where nothing cited can be graded. `support` is what
@@ -272,6 +271,7 @@ class View:
     holes: HoleCounts
     judged: JudgedTable | None
     kappa: tuple[float, float, float] | None
+    comparison: tuple[str, ...] | None
     items: tuple[ItemReachLine, ...] | None
     rejected: tuple[Rejected, ...]
     notes: tuple[str, ...]

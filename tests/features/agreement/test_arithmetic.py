@@ -24,13 +24,15 @@ def agree(
     thresholds: Thresholds = PUBLISHED,
     best: int = 5,
     judgments: Sequence[int] = (-2, -1, 0, 1, 2, 3),
+    *,
+    same_scale: bool = False,
 ) -> Agreement:
     labels: dict[str, dict[str, int]] = {}
     judged: dict[str, dict[str, int]] = {}
     for number, (query, label, judgment) in enumerate(passages):
         labels.setdefault(f"q{query}", {})[f"d{number}"] = label
         judged.setdefault(f"q{query}", {})[f"d{number}"] = judgment
-    return agreement(pair(labels, judged), thresholds, best, judgments)
+    return agreement(pair(labels, judged), thresholds, best, judgments, same_scale=same_scale)
 
 
 def pairs_of(table: Crosstab) -> dict[str, str | None]:
@@ -119,7 +121,7 @@ def test_scales_that_differ_have_no_kappa_as_a_whole() -> None:
 
 
 def test_equal_scales_pair_equals_and_have_kappas_as_a_whole() -> None:
-    found = agree([(0, 3, 3), (0, 2, 1), (1, 0, -1), (1, 1, 1)], Thresholds(2, 1, 2), 3)
+    found = agree([(0, 3, 3), (0, 2, 1), (1, 0, -1), (1, 1, 1)], Thresholds(2, 1, 2), 3, same_scale=True)
     assert pairs_of(found.graded) == {"3": "3", "2": "2", "1": "1", "0": "0"}
     assert pairs_of(found.merged) == {">=3": ">=3", "2": "2", "<2": "<2"}
     # Labels 3, 2, 0, 1 against 3, 1, 0, 1: three of four agree, where 4/16 would by chance.
@@ -128,7 +130,7 @@ def test_equal_scales_pair_equals_and_have_kappas_as_a_whole() -> None:
 
 
 def test_an_equal_that_no_one_judged_has_no_kappa() -> None:
-    found = agree([(0, 3, 3), (1, 1, 0)], Thresholds(2, 1, 2), 3, (0, 3))
+    found = agree([(0, 3, 3), (1, 1, 0)], Thresholds(2, 1, 2), 3, (0, 3), same_scale=True)
     assert pairs_of(found.graded) == {"3": "3", "2": None, "1": None, "0": "0"}
     assert math.isnan(found.graded.kappas[1].value)
 

@@ -17,7 +17,7 @@ from trecexam.cli.main import run
 from trecexam.features.learn.outputs import learned_report
 from trecexam.files.atomic import sha256
 from trecexam.line.loader import opened
-from trecexam.scores.correlation import correlate
+from trecexam.scores.correlation import N_COEFFICIENTS, correlate
 
 MEASURES = "nDCG@10", "AP(rel=2)@12"
 
@@ -164,9 +164,10 @@ def test_without_runs_or_judgments_it_says_so(learnable: Path, capsys: pytest.Ca
 
 
 def test_the_learned_leaderboard_is_correlated_with_both_official_sides(
-    learnable: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ranks = {name: rank for rank, name in enumerate("abcd", 1)}
+    learnable = make_learnable(tmp_path / "six", runs="abcdef")
+    ranks = {name: rank for rank, name in enumerate("abcdef", 1)}
     (learnable / "official_leaderboard.json").write_text(json.dumps(ranks))
     out, err = printed(capsys, "correlate", learnable, "--learned", "--official-measure", "nDCG@10")
     rows = table(out)
@@ -177,20 +178,27 @@ def test_the_learned_leaderboard_is_correlated_with_both_official_sides(
         low, tau, high = (float(row[f"kendall_tau{end}"]) for end in (".low", "", ".high"))
         assert low <= tau <= high
         assert low < 1
-    assert "compared over 5 queries and 4 runs" in err
+    assert "compared over 5 queries and 6 runs" in err
+    for name in "ef":
+        (learnable / "runs" / f"{name}.run").unlink()
+    out, err = printed(capsys, "correlate", learnable, "--learned", "--official-measure", "nDCG@10")
+    assert {row["kendall_tau.low"] for row in table(out)} == {""}
+    assert "of 4 runs learned nDCG@10 has 4, nDCG@10 (official) has 4" in err
     out, _ = printed(capsys, "correlate", learnable, "--learned")
     assert [row["official_measure"] for row in table(out)[-2:]] == ["official_leaderboard"] * 2
     for options in (["-m", "P@5"], ["--swaps"], ["--per-query"], ["--min-rating", "3"]):
         assert "--learned" in printed(capsys, "correlate", learnable, "--learned", *options, status=2)[1]
 
 
-def test_intervals_of_correlations_hold_what_labels_leave_open(learnable: Path) -> None:
+def test_intervals_of_correlations_hold_what_labels_leave_open(tmp_path: Path) -> None:
     """Tau of each draw and of each fit without a query, by scipy: their variance is added."""
-    (learnable / "official_leaderboard.json").write_text(json.dumps({"a": 1, "b": 3, "c": 2, "d": 4}))
+    learnable = make_learnable(tmp_path / "six", runs="abcdef")
+    ranks = {"a": 1, "b": 3, "c": 2, "d": 4, "e": 6, "f": 5}
+    (learnable / "official_leaderboard.json").write_text(json.dumps(ranks))
     with trecexam.open_track(learnable) as track:
         pairs = dict(track.correlate_learned(["official_leaderboard"]).pairs)
         board = track.learned_leaderboard()
-    official = -np.array([{"a": 1, "b": 3, "c": 2, "d": 4}[name] for name in board.runs])
+    official = -np.array([ranks[name] for name in board.runs])
     drawn, refitted = (
         [kendalltau(row, official).statistic for row in np.round(side[:, 0], 12)]
         for side in (board.scores.drawn, board.scores.refitted)
@@ -205,7 +213,9 @@ def test_intervals_of_correlations_hold_what_labels_leave_open(learnable: Path) 
 def test_an_error_of_labels_widens_intervals_and_none_leaves_them_as_they_are() -> None:
     rng = np.random.default_rng(0)
     sides = rng.normal(size=(10, 1)) * 2 + rng.normal(size=(2, 10, 30))
-    plain, same, wider = (correlate(*sides, label_error=error) for error in (0.0, np.zeros(4), 0.1))
+    plain, same, wider = (
+        correlate(*sides, label_error=error) for error in (0.0, np.zeros(N_COEFFICIENTS), 0.1)
+    )
     assert plain == same
     assert wider.kendall_tau == plain.kendall_tau
     assert wider.tau_low < plain.tau_low

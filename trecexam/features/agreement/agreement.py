@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 from trecexam.errors import TrecexamError
 from trecexam.features.agreement.arithmetic import Agreement, Thresholds, agreement, pair
 from trecexam.features.agreement.tables import agreement_json, agreement_table
+from trecexam.features.agreement.words import agreement_notes
 from trecexam.line.diagnostics import nothing_graded
 from trecexam.line.official import Official, official_judgments
+from trecexam.line.relevance import relevance_thresholds
 from trecexam.scores.kappa import MIN_QUERIES
 from trecexam.scores.labels import labels
 from trecexam.tables.table import Table
@@ -42,6 +44,7 @@ class Agreements:
             0 where that is set.
         left_out: people's ratings, which do not count here: `cells`, `passages`, and `who`.
         found: one for each choice, min_answers within min_rating.
+        notes: of each of these, what is compared with what, from where on it is relevant, and why.
     """
 
     source: str
@@ -54,6 +57,7 @@ class Agreements:
     n_unpooled: int
     left_out: Mapping[str, Any]
     found: tuple[Agreement, ...]
+    notes: tuple[tuple[str, ...], ...]
 
     @property
     def unpooled_note(self) -> str | None:
@@ -86,7 +90,10 @@ class Agreements:
             "n_label_only": self.n_label_only,
             "n_judgment_only": self.n_judgment_only,
             "human_ratings_left_out": dict(self.left_out),
-            "agreements": [agreement_json(agreed) for agreed in self.found],
+            "agreements": [
+                agreement_json(agreed) | {"notes": list(notes)}
+                for agreed, notes in zip(self.found, self.notes, strict=True)
+            ],
         }
 
 
@@ -97,6 +104,9 @@ def agreements(
     min_relevant: int | None = None,
 ) -> Agreements:
     """Label by judgment tables and Cohen's kappa, for every min_rating with every min_answers.
+
+    Where labels and judgments are on the same scale, both have the same threshold unless both are given; see
+    `relevance_thresholds`.
 
     Args:
         min_ratings, min_answers, min_relevant: in place of the track's settings.
@@ -109,22 +119,20 @@ def agreements(
     judged = official_judgments(track)
     # The grader's own ratings: a person who put a cell right must not count as the grader's agreement.
     ratings = track.ratings(human=False)
-    # A grader of one's own may go beyond the scale that it names.
-    given = (int(q.ratings.max(initial=0)) for q in ratings)
-    best = max(track.traits.scale.max_rating, *given)
     choices = [
-        Thresholds(
-            rating, answers, scores.min_relevant if min_relevant is None else min_relevant, scores.label
-        )
-        for rating, answers in itertools.product(
-            dict.fromkeys(min_ratings or (scores.min_rating,)),
+        (Thresholds(at.min_rating, answers, at.min_relevant, scores.label), at)
+        for at, answers in itertools.product(
+            [relevance_thresholds(track, rating, min_relevant) for rating in dict.fromkeys(min_ratings)]
+            or [relevance_thresholds(track, None, min_relevant)],
             dict.fromkeys(min_answers or (scores.min_answers,)),
         )
     ]
-    _refuse_beyond(choices, best)
+    for choice, at in choices:
+        _refuse_beyond(choice, at.max_rating)
     levels = {label for q in ratings for label in judged.judged.get(q.query_id, {}).values()}
-    compared = []
-    for choice in choices:
+    name = _name(track.grader.identity)
+    compared, notes = [], []
+    for choice, at in choices:
         own = {q.query_id: labels(q, choice.rule, choice.min_rating, choice.min_answers) for q in ratings}
         pairs = pair(own, judged.judged)
         if not len(pairs.query):
@@ -132,11 +140,14 @@ def agreements(
             if why:
                 raise NothingInCommonError(why)
             raise NothingInCommonError(_why_none(track, ratings), path=track.folder.root)
-        compared.append(agreement(pairs, choice, best, levels))
+        agreed = agreement(pairs, choice, at.max_rating, levels, same_scale=at.same_scale)
+        compared.append(agreed)
+        explicit = bool(min_ratings) or min_relevant is not None
+        notes.append(agreement_notes(agreed, at, name, judged.source, settings=None if explicit else scores))
     return Agreements(
         judged.source,
         judged.warnings(),
-        _name(track.grader.identity),
+        name,
         pairs.n_queries,
         len(pairs.query),
         pairs.n_label_only,
@@ -147,6 +158,7 @@ def agreements(
         else _n_unpooled(judged, ratings),
         track.override_summary(),
         tuple(compared),
+        tuple(notes),
     )
 
 
@@ -160,10 +172,9 @@ def agreements_if_any(track: LoadedTrack) -> Agreements | None:
         return None
 
 
-def _refuse_beyond(choices: Sequence[Thresholds], best: int) -> None:
-    for choice in choices:
-        if choice.min_rating > best:
-            raise TrecexamError(f"min_rating {choice.min_rating}: the grader rates 0..{best}")
+def _refuse_beyond(choice: Thresholds, best: int) -> None:
+    if choice.min_rating > best:
+        raise TrecexamError(f"min_rating {choice.min_rating}: the grader rates 0..{best}")
 
 
 def _n_unpooled(judged: Official, ratings: Sequence[QueryRatings]) -> int:

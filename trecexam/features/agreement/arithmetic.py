@@ -112,11 +112,13 @@ class Agreement:
     """The tables for one choice of thresholds.
 
     Attributes:
+        same_scale: labels and judgments are on the same scale, so that equals are paired.
         accuracy, precision, recall: of the binary table, with the judgments as the truth; 0..1, NaN where
             it would be a share of nothing.
     """
 
     thresholds: Thresholds
+    same_scale: bool
     graded: Crosstab
     merged: Crosstab
     binary: Crosstab
@@ -130,7 +132,9 @@ class Agreement:
         return self.graded, self.merged, self.binary
 
 
-def agreement(pairs: Pairs, thresholds: Thresholds, best: int, judgments: Collection[int]) -> Agreement:
+def agreement(
+    pairs: Pairs, thresholds: Thresholds, best: int, judgments: Collection[int], *, same_scale: bool = False
+) -> Agreement:
     """The tables of these passages.
 
     Binary: labels that reach the threshold (min_rating; for "count" min_answers) or not, against
@@ -143,25 +147,24 @@ def agreement(pairs: Pairs, thresholds: Thresholds, best: int, judgments: Collec
     Graded: a label is paired with the lowest judgment (that is not negative) of the group that its own
     group in the merged table is set against.
 
-    With "max" and official labels up to `best` the two scales are the same: then labels are merged as
-    judgments are, a label is paired with its equal, and the graded table has kappas as a whole, for
-    which a negative judgment is 0.
+    On the same scale labels are merged as judgments are, a label is paired with its equal, and the graded
+    table has kappas as a whole, for which a negative judgment is 0.
 
     Args:
         pairs: the passages.
         thresholds: how their labels were made, and from where on they count.
         best: the best rating of the grader's scale.
         judgments: the official labels there are; a column each.
+        same_scale: labels and judgments are both on 0..best; not for "count".
 
     Raises:
         ValueError: a passage has another judgment, or a label outside 0..best (for "count": below 0).
     """
     t = thresholds
     official = sorted(judgments, reverse=True)
-    same = t.rule != "count" and best == max(official, default=-1)
     if t.rule != "count":
         automatic, reached = list(range(best, -1, -1)), t.min_rating
-        thirds = (reached, reached + 1) if same else (1, reached)
+        thirds = (reached, reached + 1) if same_scale else (1, reached)
     else:
         most = max(pairs.label.tolist(), default=0)
         automatic, reached = [*range(most, t.min_answers - 1, -1), 0], t.min_answers
@@ -175,7 +178,8 @@ def agreement(pairs: Pairs, thresholds: Thresholds, best: int, judgments: Collec
     (true, false), (missed, right) = binary.counts.tolist()
     return Agreement(
         t,
-        _graded(counts, automatic, official, merged, same=same),
+        same_scale,
+        _graded(counts, automatic, official, merged, same=same_scale),
         _grouped("merged", counts, automatic, official, merged),
         binary,
         _share(true + right, true + false + missed + right),

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from trecexam.features.agreement.words import thresholds_in_words
+
 if TYPE_CHECKING:
     from trecexam.features.agreement.arithmetic import Agreement, Crosstab
     from trecexam.scores.kappa import Kappa
@@ -39,12 +41,16 @@ def agreement_latex(agreements: Iterable[Agreement], subject: str) -> str:
 
 
 def _float(agreement: Agreement, subject: str) -> str:
-    t = agreement.thresholds
+    pairing = (
+        "its equal"
+        if agreement.same_scale
+        else "the lowest judgment of its group in the merged table, as the scales differ"
+    )
     caption = (
-        f"Automatic labels by official judgments, {escape(subject)}: at least {t.min_answers} "
-        f"item{'s' * (t.min_answers > 1)} at rating {t.min_rating}, relevant from judgment {t.min_relevant}. "
-        r"Cohen's $\kappa$ of each label against the framed judgment, and of the whole table where both "
-        r"scales are the same, with 95\% intervals."
+        f"Automatic labels (rows) by people's judgments (columns), {escape(subject)}: "
+        f"{thresholds_in_words(agreement.thresholds)}. "
+        rf"Cohen's $\kappa$ of each label against the framed judgment, {pairing}, and of the whole table "
+        r"where both scales are the same, with 95\% intervals."
     )
     tables = "\n\\par\\medskip\n".join(_tabular(table) for table in agreement.tables)
     return f"\\begin{{table}}\n\\centering\n\\caption{{{caption}}}\n{tables}\n\\end{{table}}\n"

@@ -42,7 +42,8 @@ def _lines(agreements: Agreements) -> list[str]:
     lines = [
         f"{agreements.n_both:,} passages of {agreements.n_queries:,} queries have both a label of "
         f"{agreements.grader} and a judgment in {agreements.source}; {agreements.n_label_only:,} have only a "
-        f"label, {agreements.n_judgment_only:,} only a judgment. People's ratings are left out."
+        f"label, {agreements.n_judgment_only:,} only a judgment. People's ratings are left out.",
+        *map(sentence, agreements.notes[0]),
     ]
     kappa = next(table.kappa for table in agreements.found[0].tables if table.name == "binary")
     if kappa.value == kappa.value:

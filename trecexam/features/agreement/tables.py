@@ -65,12 +65,13 @@ def agreement_crosstabs(agreements: Iterable[Agreement]) -> str:
 
 def crosstab(table: Crosstab) -> Table:
     """Labels down, judgments across; `against` is the judgment that a row's kappa is with."""
-    header = (table.name, *table.judgments, ALL, "against", "kappa", "kappa.low", "kappa.high")
+    judged = [f"judged {judgment}" for judgment in table.judgments]
+    header = (f"{table.name} label", *judged, ALL, "against", "kappa", "kappa.low", "kappa.high")
     rows: list[tuple[Value, ...]] = []
     for label, counts, column, value in zip(
         table.labels, table.counts.tolist(), table.paired, table.kappas, strict=True
     ):
-        against = None if column is None else table.judgments[column]
+        against = None if column is None else judged[column]
         rows.append((label, *counts, sum(counts), against, *_numbers(value)))
     sums = table.counts.sum(axis=0).tolist()
     rows.append((ALL, *sums, sum(sums), None, *_numbers(table.kappa)))
@@ -81,6 +82,7 @@ def agreement_json(agreement: Agreement) -> dict[str, Any]:
     """Everything of one choice of thresholds, with full precision."""
     return {
         **asdict(agreement.thresholds),
+        "same_scale": agreement.same_scale,
         "accuracy": agreement.accuracy,
         "precision": agreement.precision,
         "recall": agreement.recall,

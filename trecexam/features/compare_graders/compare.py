@@ -102,7 +102,8 @@ def compare_graders(
         recorded: recordings; of each (model, prompt) in one comes a grader.
         measures, official_measures: as in `Track.correlate`.
         min_ratings: those of them that are on a grader's scale; none for its whole scale.
-        min_relevant: from this official label on a passage is relevant, for kappa; None for the track's.
+        min_relevant: from this official label on a passage is relevant, for kappa; None for each min_rating
+            where a grader is on the scale of the judgments, else for the track's.
 
     Raises:
         TrecexamError, ConversionError: a file or a grader cannot be used, nobody graded anything, or there
@@ -133,8 +134,9 @@ def compare_graders(
                         official,
                         min_rating,
                         correlation,
-                        of_labels,
+                        None if of_labels is None else of_labels[0],
                         None if of_labels is None else n_judged,
+                        None if of_labels is None else of_labels[1],
                     )
                 )
         return GraderComparison(tuple(rows), (*remarks, *_left_out(loader)))
@@ -186,15 +188,18 @@ def compare_grader_pairs(
 
 def _kappas(
     grader: ComparedGrader, min_ratings: Sequence[int], min_relevant: int | None
-) -> tuple[Mapping[int, Kappa], int]:
-    """Kappa of a grader's labels with the official judgments by min_rating; how many passages have both."""
+) -> tuple[Mapping[int, tuple[Kappa, int]], int]:
+    """By min_rating kappa of labels with judgments, and their min_relevant; how many passages have both."""
     if grader.track.official is None:
         return {}, 0
     try:
         agreed = agreements(grader.track, min_ratings, (), min_relevant)
     except NothingInCommonError:
         return {}, 0
-    return {each.thresholds.min_rating: each.binary.kappa for each in agreed.found}, agreed.n_both
+    kappas = {
+        each.thresholds.min_rating: (each.binary.kappa, each.thresholds.min_relevant) for each in agreed.found
+    }
+    return kappas, agreed.n_both
 
 
 def _on_scale(grader: ComparedGrader, min_ratings: Sequence[int]) -> list[int]:

@@ -34,6 +34,7 @@ GRADER_COLUMNS = (
     "n_judged",
     "cells",
     "unrated_cells",
+    "min_relevant",
 )
 #: What of them a terminal shows.
 SHORT_COLUMNS = (
@@ -46,6 +47,7 @@ SHORT_COLUMNS = (
     "spearman_rho",
     "kappa",
     "n_judged",
+    "min_relevant",
 )
 PAIR_COLUMNS = (
     "grader",
@@ -75,6 +77,7 @@ class GraderRow(NamedTuple):
         kappa: of labels that reach min_rating against judgments that reach min_relevant; None without a
             min_rating or without judgments.
         n_judged: passages that have both labels.
+        min_relevant: from this official label on a passage was relevant for kappa.
     """
 
     grader: ComparedGrader
@@ -84,6 +87,7 @@ class GraderRow(NamedTuple):
     correlation: Correlation
     kappa: Kappa | None
     n_judged: int | None
+    min_relevant: int | None
 
 
 class PairRow(NamedTuple):
@@ -129,6 +133,7 @@ def grader_table(rows: Iterable[GraderRow]) -> Table:
                 row.n_judged,
                 counts.cells,
                 counts.cells - counts.ok,
+                row.min_relevant,
             )
         )
     return Table(GRADER_COLUMNS, tuple(lines))

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trecexam.features.correlation.disagreements import outliers_table, swaps_table
-from trecexam.features.correlation.paired_scores import PairedScores, common_queries, paired_scores, remarks
+from trecexam.features.correlation.paired_scores import (
+    PairedScores,
+    common_queries,
+    paired_scores,
+    remarks,
+    without_interval,
+)
 from trecexam.features.correlation.tables import correlation_table
 from trecexam.line.measure_names import names_of
 from trecexam.line.official import LEADERBOARD
@@ -48,8 +54,13 @@ class LeaderboardComparison:
         return correlation_table(self.pairs, self.keys)
 
     def as_json(self) -> dict[str, Any]:
-        """The table with full precision, the number of queries and RBO's p."""
-        return {"n_queries": self.n_queries, "rbo_p": self.rbo_p, "correlations": self.table().records()}
+        """The table with full precision, the number of queries, RBO's p and the remarks."""
+        return {
+            "n_queries": self.n_queries,
+            "rbo_p": self.rbo_p,
+            "remarks": list(self.remarks),
+            "correlations": self.table().records(),
+        }
 
 
 @dataclass(frozen=True)
@@ -157,7 +168,8 @@ def compare(
     keys = (*_keys(min_ratings), "query_id") if per_query else _keys(min_ratings)
     judged = track.official is not None
     n_queries = len(common_queries(track) if judged else track.bank.query_ids)
-    return LeaderboardComparison(n_queries, keys, tuple(pairs), p, remarks(track, comparisons))
+    lines = remarks(track, comparisons) + (() if per_query else without_interval(comparisons))
+    return LeaderboardComparison(n_queries, keys, tuple(pairs), p, lines)
 
 
 def swapped(

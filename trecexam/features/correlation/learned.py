@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trecexam.features.correlation.comparison import LeaderboardComparison
-from trecexam.features.correlation.paired_scores import PairedScores, paired_scores, remarks
+from trecexam.features.correlation.paired_scores import (
+    PairedScores,
+    paired_scores,
+    remarks,
+    without_interval,
+)
 from trecexam.learning.learned_board import LearnedBoard, learned_leaderboard
 from trecexam.line.measure_names import names_of
-from trecexam.scores.correlation import coefficients, correlate
+from trecexam.scores.correlation import N_COEFFICIENTS, coefficients, correlate
 from trecexam.scores.rank_correlation.ranks import Floats, official_means
 from trecexam.scores.rank_correlation.rbo import DEFAULT_P
 from trecexam.scores.rank_correlation.resampling import QueryDraws
@@ -80,7 +85,7 @@ def compare_learned(
         )
         for scores in comparisons
     ]
-    why_none = () if board.enough else (board.summary(),)
+    why_none = (*(() if board.enough else (board.summary(),)), *without_interval(comparisons))
     lines = tuple(dict.fromkeys((*remarks(track, comparisons), *board.notes, *why_none)))
     return LeaderboardComparison(
         len(comparisons[0].query_ids), ("measure", "official_measure"), tuple(pairs), p, lines
@@ -88,20 +93,20 @@ def compare_learned(
 
 
 def _label_error(board: LearnedBoard, measure: int, scores: PairedScores, p: float) -> Floats:
-    """Standard errors of the four coefficients by labels, of the leaderboard over all of its queries."""
+    """Standard errors of the coefficients by labels, of the leaderboard over all of its queries."""
     runs = [board.runs.index(run) for run in scores.runs]
     official = official_means(scores.official)[:, None]
 
     def over(means: Floats) -> Floats:
-        """Of each column of means the coefficients, as far as they are defined; shape (4, columns)."""
+        """Of each column of means the coefficients, where tau is defined; shape (coefficients, columns)."""
         if not means.size:
-            return np.empty((4, 0))
+            return np.empty((N_COEFFICIENTS, 0))
         of_columns = coefficients(means[:, measure][:, runs].T, official, p)
         return np.asarray(of_columns[:, ~np.isnan(of_columns[0])])
 
     drawn, refitted = over(board.scores.drawn), over(board.scores.refitted)
     groups = refitted.shape[1]
-    variance = drawn.var(axis=1) if drawn.size else np.zeros(4)
+    variance = drawn.var(axis=1) if drawn.size else np.zeros(N_COEFFICIENTS)
     if groups:
         variance = variance + (groups - 1) * refitted.var(axis=1)
     return np.asarray(np.sqrt(variance))

@@ -19,6 +19,7 @@ from trecexam.line.diagnostics import NO_RUNS
 from trecexam.line.loaded import EVERYTHING, LoadedTrack
 from trecexam.line.output_files import Feature, FeaturePlot, OutputFiles
 from trecexam.line.rejected import not_computable
+from trecexam.scores.correlation import TOPS
 from trecexam.scores.paired_tests import MOST_RUNS
 from trecexam.tables.excerpt import excerpt
 from trecexam.tables.plots.model import Plot
@@ -41,6 +42,8 @@ _COLUMNS = {
     "spearman_rho": "Spearman's rho",
     "tau_ap": "tau_AP",
     "rbo": "RBO",
+    "tau_ap_b": "tau_AP,b",
+    "kendall@10": "tau of the best 10",
 }
 
 
@@ -91,7 +94,9 @@ def correlation_report(track: LoadedTrack) -> FeatureReport:
     values: dict[str, object] = {"why": None}
     if comparison is not None and outliers is not None:
         plots = tuple(official_plots(track, comparison, outliers).values())
-        values["correlation"] = excerpt(comparison.table(), _ROWS, "correlation.tsv", _COLUMNS)
+        enough = any(correlation.n_runs >= TOPS[0] for _, correlation in comparison.pairs)
+        columns = {name: shown for name, shown in _COLUMNS.items() if enough or name != "kendall@10"}
+        values["correlation"] = excerpt(comparison.table(), _ROWS, "correlation.tsv", columns)
         values["remarks"] = tuple(map(sentence, comparison.remarks))
     elif track.runs:
         values["why"] = sentence(not_computable(track) or nothing_to_compare(track).reason)

@@ -10,9 +10,11 @@ from trecexam.errors import TrecexamError
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.official import LEADERBOARD, shown_error
 from trecexam.line.official import official_judgments as official_of
+from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES, n_distinct
+from trecexam.scores.paired_tests import MOST_RUNS
 from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, measure
 from trecexam.scores.rank_correlation.ranks import Floats, official_means
-from trecexam.tables.text import shorten_list
+from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
     from trecexam.line.loaded import LoadedTrack
@@ -193,6 +195,34 @@ def remarks(track: LoadedTrack, pairs: Sequence[PairedScores]) -> tuple[str, ...
     if tied:
         lines.append(f"no correlation where all runs are tied: on {shorten_list(list(tied), 6, quote='')}")
     return tuple(lines)
+
+
+def without_interval(pairs: Sequence[PairedScores]) -> tuple[str, ...]:
+    """Why correlations of these have no intervals, in lines for people; none where all have."""
+    if any(0 < len(scores.query_ids) < MIN_QUERIES for scores in pairs):
+        return (f"no intervals: they need at least {MIN_QUERIES} queries",)
+    if any(len(scores.runs) > MOST_RUNS for scores in pairs):
+        return (
+            f"no intervals: they are computed for {MOST_RUNS} runs at most, as they take minutes of more",
+        )
+    few: dict[str, int] = {}
+    for scores in pairs:
+        at = "" if scores.min_rating is None else f" at min_rating {scores.min_rating}"
+        rubric = f"{scores.measure}{at}", scores.rubric
+        official = f"{scores.official_measure} (official)", scores.official
+        for name, values in (rubric, official):
+            n = n_distinct(values)
+            # A single one means that there is no correlation at all, which `remarks` say.
+            if 1 < n < MIN_DISTINCT:
+                few[name] = n
+    if not few:
+        return ()
+    n_runs = max(len(scores.runs) for scores in pairs)
+    sides = shorten_list([f"{name} has {n}" for name, n in few.items()], 6, quote="")
+    return (
+        f"no interval where the runs have fewer than {MIN_DISTINCT} distinct values on a side, as the "
+        f"coefficient can then take only a few values: of {plural(n_runs, 'run')} {sides}",
+    )
 
 
 def _variants(

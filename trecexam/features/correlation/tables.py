@@ -27,6 +27,18 @@ CORRELATION_COLUMNS = (
     "tau_ap.high",
     "rbo.low",
     "rbo.high",
+    "tau_ap_b",
+    "kendall@10",
+    "kendall@15",
+    "kendall@20",
+    "tau_ap_b.low",
+    "tau_ap_b.high",
+    "kendall@10.low",
+    "kendall@10.high",
+    "kendall@15.low",
+    "kendall@15.high",
+    "kendall@20.low",
+    "kendall@20.high",
 )
 
 

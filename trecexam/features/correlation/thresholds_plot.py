@@ -36,8 +36,9 @@ def thresholds_plot(points: Sequence[ThresholdPoint], min_rating: int) -> Plot:
         "thresholds",
         f"Rank correlation by rating threshold, against {official}",
         "Kendall's tau between the automatic and the official leaderboard where ratings count from 1, 2, ... "
-        "on, with 95% intervals over queries. The dashed line is the track's min_rating. Choosing "
-        "the threshold that looks best here is fitting it to these judgments.",
+        "on, with 95% intervals over queries (none where a side has fewer than five distinct values). The "
+        "dashed line is the track's min_rating. Choosing the threshold that looks best here is fitting it to "
+        "these judgments.",
         f"The highest tau is {best[1].kendall_tau:.2f}, of {best[0][1]}, at min_rating {best[0][3]}; the "
         f"track has min_rating {min_rating}.",
         Table(table.header, table.rows),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,6 +31,7 @@ from trecexam.learning.encoding import Encoded, Encoder
 from trecexam.learning.learned_pool import MORE, LearningData, gather_data, track_encoder
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.loader import TrackLoader
+from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES
 from trecexam.tables.table import Table
 from trecexam.tables.text import plural, shorten_list
 from trecexam.track import TrackFolder
@@ -235,6 +237,11 @@ def _validated(
             notes.append(f"{split.name}: too little is left to learn from ({error})")
     if not rows:
         raise TrecexamError(f"too few judgments to validate on: {notes[-1]}; {MORE}", path=track.folder.root)
+    if any(math.isnan(row.tau.low) > math.isnan(row.tau.value) for row in rows) and resamples > 0:
+        notes.append(
+            f"tau has no interval with fewer than {MIN_QUERIES} queries, or where the runs have fewer than "
+            f"{MIN_DISTINCT} distinct values on a side"
+        )
     return Validation(tuple(rows), tuple(notes))
 
 

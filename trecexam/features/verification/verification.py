@@ -27,6 +27,7 @@ from trecexam.features.verification.arithmetic import (
 )
 from trecexam.line.diagnostics import resolve_min_rating
 from trecexam.line.official import official_judgments
+from trecexam.line.relevance import relevance_thresholds
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MISSING, QueryRatings
 from trecexam.tables.text import shorten_list
@@ -154,8 +155,7 @@ def missing(
         TrecexamError: no official judgments, or none of these queries or of this pool; nothing is graded
             yet; an id is not in the track; a min_rating that no grade can reach.
     """
-    threshold = resolve_min_rating(track, min_rating)
-    relevant = track.config.scores.min_relevant if min_relevant is None else min_relevant
+    threshold, relevant = _thresholds(track, min_rating, min_relevant)
     queries, judgments = _judged(track, query_ids)
     topics = _topics(track, queries)
     without = _without_text(track, topics)
@@ -186,8 +186,7 @@ def spurious(
     Raises:
         TrecexamError: as `verify_missing`.
     """
-    threshold = resolve_min_rating(track, min_rating)
-    relevant = track.config.scores.min_relevant if min_relevant is None else min_relevant
+    threshold, relevant = _thresholds(track, min_rating, min_relevant)
     queries, judgments = _judged(track, query_ids, item_ids)
     bank = track.bank
     known = discriminations(track, threshold)
@@ -213,6 +212,13 @@ def judgments_unused(track: LoadedTrack) -> str | None:
         return official_judgments(track).explain_no_overlap({q.query_id: q.doc_ids for q in track.ratings()})
     except TrecexamError as error:
         return str(error)
+
+
+def _thresholds(track: LoadedTrack, min_rating: int | None, min_relevant: int | None) -> tuple[int, int]:
+    """From which rating and from which judgment on a passage counts."""
+    resolve_min_rating(track, min_rating)
+    at = relevance_thresholds(track, min_rating, min_relevant)
+    return at.min_rating, at.min_relevant
 
 
 def _known_judgments(track: LoadedTrack) -> Judgments:

@@ -1,4 +1,4 @@
-"""Rank correlation of many pairs of leaderboards at once: Kendall's tau-b, Spearman's rho, tau_AP.
+"""Rank correlation of many pairs of leaderboards at once: Kendall's tau-b, Spearman's rho, tau_AP, tau_AP,b.
 
 The functions take two rankings (`ranks.Ranks`) of the same n runs with equally many columns,
 or a single one on one side, and give an array of shape (n_columns,). `tau_ap` and `tau_b_columns` take
@@ -6,6 +6,8 @@ scores.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -73,6 +75,62 @@ def tau_ap_columns(truth: Ranks, estimate: Ranks) -> Floats:
     ranks = above, tied - 1
     total = 0.5 * ((surely * weight[ranks] + within[ranks]) / tied).sum(axis=0)
     return np.asarray(2 * total / (n - 1) - 1)
+
+
+def tau_ap_b_columns(a: Ranks, b: Ranks) -> Floats:
+    """AP rank correlation of two leaderboards of which neither is the truth, -1..1.
+
+    tau_AP,b of Urbano & Marrero, "The Treatment of Ties in AP Correlation", ICTIR 2017: the mean of both
+    directions. In each, of every run but those tied at the top, the share of the runs above it that the other
+    side too has above it. Ties on either side are no concordance. NaN where all runs are tied in one of the
+    two. Without ties it is the mean of the two tau_AP.
+    """
+    # How many runs both sides have above a run: the same in either direction.
+    concordant = over_others(((a.signs > 0) & (b.signs > 0)).view(np.int8))
+    n_columns = concordant.shape[1]
+    directions = []
+    for side in (a, b):
+        shares = (concordant / np.maximum(side.above, 1)).sum(axis=0)
+        lower = np.broadcast_to((side.above > 0).sum(axis=0), n_columns)
+        directions.append(2 * _ratio(shares, lower.astype(np.float64)) - 1)
+    return np.asarray((directions[0] + directions[1]) / 2)
+
+
+def top_tau_columns(truth: Ranks, estimate: Ranks, depths: Sequence[int]) -> Floats:
+    """`kendall_tau` among the best runs by the truth, for each of these numbers of runs.
+
+    Runs that are tied with the last of the best are among them. NaN where there are fewer runs than that, or
+    all of the best are tied in one of the two.
+
+    Args:
+        depths: rising.
+
+    Returns:
+        Shape (len(depths), n_columns).
+    """
+    n, n_columns = len(truth.tied), max(truth.tied.shape[1], estimate.tied.shape[1])
+    taus = np.full((len(depths), n_columns), np.nan)
+    depths = [k for k in depths if k <= n]
+    if not depths:
+        return taus
+    n_best = (truth.above[None] < np.array(depths)[:, None, None]).sum(axis=1)
+    first = np.argsort(truth.above, axis=0, kind="stable")[: n_best.max()]
+    t, e = (
+        side.signs[first[:, None], first[None, :], np.arange(side.signs.shape[2])]
+        for side in (truth, estimate)
+    )
+    # Each pair once, with the one of its runs that is further down; the best runs are then the first rows.
+    earlier = np.tri(len(first), k=-1, dtype=np.int8).T[:, :, None]
+    agreement, untied_t, untied_e = (
+        np.cumsum(over_others(cells * earlier), axis=0) for cells in (t * e, t * t, e * e)
+    )
+    columns = np.arange(n_columns)
+    for row, last in enumerate(n_best - 1):
+        over, of_t, of_e = (
+            cells[last, np.minimum(columns, cells.shape[1] - 1)] for cells in (agreement, untied_t, untied_e)
+        )
+        taus[row] = _ratio(over, np.sqrt(of_t.astype(np.float64) * of_e))
+    return taus
 
 
 def tau_ap(truth: ArrayLike, estimate: ArrayLike) -> float:

@@ -1,0 +1,254 @@
+"""Labels and judgments on one scale have one threshold, and every output says both thresholds."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import random
+from pathlib import Path
+
+import pytest
+from served import client_of
+from support import RECORDED, SHARED, write_run
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.learning.peoples_labels import with_peoples_labels
+from trecexam.line.official import official_judgments
+
+Labels = dict[tuple[str, str], int]
+
+
+def drawn(best: int, seed: int, weights: tuple[int, ...]) -> tuple[Labels, Labels]:
+    """Labels of a grader, and judgments that are mostly within one of them, both 0..best."""
+    rng = random.Random(seed)
+    keys = [(f"q{q}", f"d{d:03}") for q in range(6) for d in range(60)]
+    labels = dict(zip(keys, rng.choices(range(best + 1), weights, k=len(keys)), strict=True))
+    judgments = {
+        key: min(best, max(0, label + rng.choice((-1, 0, 0, 0, 1)))) for key, label in labels.items()
+    }
+    labels["q0", "d000"] = judgments["q0", "d001"] = best
+    return labels, judgments
+
+
+def brute_kappa(labels: Labels, judgments: Labels, min_label: int, min_judgment: int) -> float:
+    """Cohen's kappa of the passages that both have, relevant or not, by its definition."""
+    both = [
+        (labels[key] >= min_label, judgments[key] >= min_judgment)
+        for key in labels.keys() & judgments.keys()
+        if judgments[key] >= 0
+    ]
+    po = sum(a == b for a, b in both) / len(both)
+    yes = [sum(pair[side] for pair in both) / len(both) for side in (0, 1)]
+    pe = yes[0] * yes[1] + (1 - yes[0]) * (1 - yes[1])
+    return (po - pe) / (1 - pe)
+
+
+def make_track(
+    folder: Path, labels: Labels, judgments: Labels, settings: str = "", name: str = "track"
+) -> Path:
+    """A track of qrels that are grades, beside other qrels."""
+    folder.mkdir(exist_ok=True)
+    for file, rows in (("umbrela.qrels", labels), ("people.qrels", judgments)):
+        (folder / file).write_text("".join(f"{q} 0 {d} {label}\n" for (q, d), label in rows.items()))
+    queries = {q for q, _ in labels}
+    for number in range(3):
+        ranking = {q: sorted((d for r, d in labels if r == q), reverse=bool(number))[:20] for q in queries}
+        write_run(folder / "runs" / f"run{number}.run", ranking)
+    root = folder / name
+    options = [f"--{key}={folder / file}" for key, file in
+               (("recorded", "umbrela.qrels"), ("qrels", "people.qrels"), ("runs", "runs"))]  # fmt: skip
+    assert run(["init", str(root), *options]) == 0
+    if settings:
+        config = root / "trecexam.toml"
+        config.write_text(config.read_text().replace("[scores]\n", f"[scores]\n{settings}"))
+    assert run(["watch", str(root), "--once"]) in (0, 1)
+    return root
+
+
+def binary(text: str) -> dict[str, str]:
+    """The row of the whole binary table."""
+    rows = csv.DictReader(text.splitlines(), delimiter="\t")
+    (row,) = (r for r in rows if (r["table"], r["label"], r["judgment"]) == ("binary", "all", "all"))
+    return row
+
+
+def agreement(capsys: pytest.CaptureFixture[str], root: Path, *options: str) -> tuple[dict[str, str], str]:
+    capsys.readouterr()
+    assert run(["agreement", str(root), *options]) == 0
+    written = capsys.readouterr()
+    return binary(written.out), written.err
+
+
+@pytest.mark.parametrize(("best", "threshold"), [(3, 2), (4, 3)])
+def test_kappa_on_one_scale_is_of_one_threshold(
+    tmp_path: Path, best: int, threshold: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels, judgments = drawn(best, 3, (8, 2, 2, 2, 1)[: best + 1])
+    root = make_track(tmp_path, labels, judgments)
+    row, notes = agreement(capsys, root)
+    expected = brute_kappa(labels, judgments, threshold, threshold)
+    assert expected > brute_kappa(labels, judgments, threshold, 1) + 0.1
+    assert (row["min_rating"], row["min_relevant"]) == (str(threshold), str(threshold))
+    assert row["kappa"] == f"{expected:.6f}"
+    words = f"label {threshold} or more counts as relevant; judgment {threshold} or more counts as relevant"
+    scale = f"labels and judgments are both on the scale 0..{best}, so both have the same threshold"
+    assert words in notes
+    assert scale in notes
+    assert binary((root / "out" / "agreement.tsv").read_text()) == row
+    assert words.capitalize() in (root / "out" / "report.html").read_text()
+    capsys.readouterr()
+    assert run(["agreement", str(root), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["agreements"][0]
+    assert (found["min_rating"], found["min_relevant"], found["same_scale"]) == (threshold, threshold, True)
+    assert any(words in note for note in found["notes"])
+    assert run(["agreement", str(root), "--latex"]) == 0
+    assert words in capsys.readouterr().out
+
+
+def test_two_llms_whose_labels_come_from_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """UMBRELA's real distribution of 0..4, beside a stricter judge drawn from it."""
+    path = SHARED / "rag25" / "umbrela.qwen3.5-9b.qrels.gz"
+    if not path.exists():
+        pytest.skip(f"{path} is missing")
+    rng = random.Random(0)
+    with gzip.open(path, "rt") as file:
+        rows = [line.split() for line in file]
+    labels = {(q, d): int(label) for q, _, d, label in rng.sample(rows, 3000)}
+    first = min(labels)
+    judgments = {key: min(4, max(0, label + rng.choice((-1, 0, 0, 1)))) for key, label in labels.items()}
+    labels[first] = judgments[first] = 4
+    root = make_track(tmp_path, labels, judgments)
+    row, _ = agreement(capsys, root)
+    assert row["kappa"] == f"{brute_kappa(labels, judgments, 3, 3):.6f}"
+    assert float(row["kappa"]) > brute_kappa(labels, judgments, 3, 1) + 0.2
+
+
+def test_options_win_and_the_side_without_one_has_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels, judgments = drawn(3, 4, (4, 3, 2, 1))
+    root = make_track(tmp_path, labels, judgments)
+    for options, expected in (
+        (["--min-rating", "1"], (1, 1)),
+        (["--min-relevant", "3"], (3, 3)),
+        (["--min-rating", "2", "--min-relevant", "1"], (2, 1)),
+    ):
+        row, notes = agreement(capsys, root, *options)
+        assert (int(row["min_rating"]), int(row["min_relevant"])) == expected
+        assert row["kappa"] == f"{brute_kappa(labels, judgments, *expected):.6f}"
+        assert f"label {expected[0]} or more counts as relevant; judgment {expected[1]} or more" in notes
+
+
+def test_of_two_settings_on_one_scale_the_greater_one_counts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels, judgments = drawn(3, 5, (4, 3, 2, 1))
+    for number, (settings, expected) in enumerate(
+        (
+            ("min_relevant = 3\n", 3),
+            ("min_rating = 1\n", 1),
+            ("min_rating = 1\nmin_relevant = 2\n", 2),
+            ("min_rating = 3\nmin_relevant = 2\n", 3),
+        )
+    ):
+        root = make_track(tmp_path, labels, judgments, settings, f"track{number}")
+        row, _ = agreement(capsys, root)
+        assert (int(row["min_rating"]), int(row["min_relevant"])) == (expected, expected)
+        assert row["kappa"] == f"{brute_kappa(labels, judgments, expected, expected):.6f}"
+
+
+def test_the_scale_of_judgments_is_that_of_the_whole_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of the queries of this track nobody judged a passage 3, of others somebody did."""
+    labels, judgments = drawn(3, 6, (4, 3, 2, 1))
+    judgments = {key: min(label, 2) for key, label in judgments.items()} | {("q99", "d"): 3}
+    row, _ = agreement(capsys, make_track(tmp_path, labels, judgments))
+    assert (row["min_rating"], row["min_relevant"]) == ("2", "2")
+    assert row["kappa"] == f"{brute_kappa(labels, judgments, 2, 2):.6f}"
+
+
+@pytest.mark.parametrize("label", ["max", "count"])
+def test_scales_that_differ_have_the_thresholds_of_the_settings(
+    graded: Path, label: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (graded / "trecexam.toml").write_text(RECORDED + f'[scores]\nlabel = "{label}"\n')
+    row, notes = agreement(capsys, graded)
+    assert (row["min_rating"], row["min_relevant"]) == ("4", "1")
+    assert "judgment 1 or more counts as relevant" in notes
+    if label == "max":
+        assert "labels are on the scale 0..5 and judgments on 0..3" in notes
+        assert "labels >=4 with judgments >=2, labels 1..3 with judgments 1, labels <1 with judgments <1" in (
+            notes
+        )
+        assert "the lowest judgment of its group" in notes
+    else:
+        assert "label 1 or more (items rated 4 or better) counts as relevant" in notes
+
+
+def test_every_output_says_which_side_is_peoples(
+    graded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    axes = "rows are labels of recorded, columns are people's judgments (qrels.txt)"
+    _, notes = agreement(capsys, graded)
+    assert axes in notes
+    assert "Rows are labels of recorded, columns are people&#39;s judgments (qrels.txt)" in (
+        (graded / "out" / "report.html").read_text()
+    )
+    monkeypatch.setattr("trecexam.cli.agreement.sys.stdout.isatty", lambda: True, raising=False)
+    assert run(["agreement", str(graded)]) == 0
+    table = capsys.readouterr().out
+    assert "graded label  judged 3  judged 2  judged 1  judged 0" in table
+    with trecexam.open_track(graded) as track:
+        found = track.agreement().as_json()["agreements"][0]
+    assert any(axes in note for note in found["notes"])
+
+
+def test_the_live_page_calls_relevant_what_agreement_does(tmp_path: Path) -> None:
+    labels, judgments = drawn(3, 9, (4, 3, 2, 1))
+    with client_of(make_track(tmp_path, labels, judgments)) as client:
+        page = client.get("/disagreements").text
+    both = [(labels[key] >= 2, judgments[key] >= 2) for key in labels.keys() & judgments.keys()]
+    missed, spurious = both.count((False, True)), both.count((True, False))
+    assert f"{missed} passages are relevant to the judges alone, {spurious} to the grader alone" in page
+    assert "Label 2 or more counts as relevant; judgment 2 or more counts as relevant" in page
+    assert "columns are people&#39;s judgments (qrels.txt)" in page
+
+
+def test_items_are_verified_against_judgments_on_their_scale(tmp_path: Path) -> None:
+    labels, judgments = drawn(3, 9, (4, 3, 2, 1))
+    with trecexam.open_track(make_track(tmp_path, labels, judgments)) as track:
+        found = track.verify_missing()
+        assert (found.min_rating, found.min_relevant) == (2, 2)
+        found = track.verify_missing(min_relevant=1)
+        assert (found.min_rating, found.min_relevant) == (1, 1)
+
+
+def test_graders_compared_on_the_judgments_scale_have_its_threshold(tmp_path: Path) -> None:
+    labels, judgments = drawn(3, 7, (4, 3, 2, 1))
+    with trecexam.open_track(make_track(tmp_path, labels, judgments)) as track:
+        rows = track.compare_graders(measures=["P(rel=1)@20"], official_measures=["nDCG@10"])
+        table = rows.table()
+    found = {row["min_rating"]: row for row in table.records()}
+    assert set(found) == {1, 2, 3}
+    for at, row in found.items():
+        assert row["min_relevant"] == at
+        assert row["kappa"] == pytest.approx(brute_kappa(labels, judgments, at, at))
+
+
+def test_what_people_say_on_the_judgments_scale_is_learned_as_it_is(tmp_path: Path) -> None:
+    """A rating of 1 by a person is a judgment of 1, where both are 0..3."""
+    labels, judgments = drawn(3, 8, (4, 3, 2, 1))
+    for number in range(4):
+        del judgments["q1", f"d01{number}"]
+    root = make_track(tmp_path, labels, judgments)
+    with trecexam.open_track(root) as track:
+        for rating in range(4):
+            track.override("q1", f"d01{rating}", rating, who="ann", why="read it")
+        loaded = track._loader.load()
+        official, added = with_peoples_labels(loaded, official_judgments(loaded))
+    assert added == 4
+    assert official is not None
+    assert [official.judged["q1"][f"d01{rating}"] for rating in range(4)] == [0, 1, 2, 3]

@@ -1,0 +1,90 @@
+"""Where correlations have no interval, every output says why."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from support import RECORDED, HashGrader, make_small_track, write_run
+
+import trecexam
+from trecexam.cli.main import run
+
+WHY = (
+    "no interval where the runs have fewer than 5 distinct values on a side, as the coefficient can then "
+    "take only a few values: of 7 runs "
+)
+SIDES = ["-m", "P(rel=4)@8", "--official-measure", "nDCG@10"]
+
+
+@pytest.fixture
+def tied(tmp_path: Path) -> Path:
+    """Six queries and seven runs, of which five are the same."""
+    root = make_small_track(tmp_path / "track", queries=6)
+    same = {f"q{q}": [f"q{q}-d{d:02}" for d in range(8)] for q in range(1, 7)}
+    for number in range(3, 7):
+        write_run(root / "runs" / f"run{number}.run", same)
+    write_run(root / "runs" / "run0.run", same)
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        track.update()
+        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in track.grades()))
+    (root / "trecexam.toml").write_text(RECORDED)
+    assert run(["watch", str(root), "--once"]) == 0
+    return root
+
+
+def talk(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[str, str]:
+    capsys.readouterr()
+    assert run(list(arguments)) == 0
+    written = capsys.readouterr()
+    return written.out, written.err
+
+
+def test_few_distinct_values_have_no_interval_and_every_output_says_so(
+    tied: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, err = talk(capsys, "correlate", str(tied), *SIDES)
+    (row,) = csv.DictReader(out.splitlines(), delimiter="\t")
+    assert row["kendall_tau"]
+    assert {value for name, value in row.items() if name.endswith((".low", ".high"))} == {""}
+    why = f"{WHY}P(rel=4)@8 has 3, nDCG@10 (official) has 3"
+    assert f"{why}\n" in err
+    assert why in json.loads(talk(capsys, "correlate", str(tied), *SIDES, "--json")[0])["remarks"]
+    assert f"{WHY}P(rel=4)@8 has 3" in " ".join(
+        json.loads((tied / "out" / "correlation.json").read_text())["remarks"]
+    )
+    assert "No interval where the runs have fewer than 5 distinct values" in (
+        (tied / "out" / "report.html").read_text()
+    )
+
+
+def test_thresholds_graders_and_queries_say_what_concerns_them(
+    tied: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    err = talk(capsys, "correlate", str(tied), *SIDES, "--min-rating", "2")[1]
+    assert f"{WHY}P(rel=2)@8 at min_rating 2 has 2, nDCG@10 (official) has 3" in err
+    assert WHY in talk(capsys, "compare-graders", str(tied), *SIDES, "--min-rating", "4")[1]
+    # A query by itself has no interval anyway.
+    assert "no interval" not in talk(capsys, "correlate", str(tied), *SIDES, "--per-query")[1]
+
+
+def test_few_queries_are_the_reason_where_they_are(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    err = talk(capsys, "correlate", str(graded))[1]
+    assert "no intervals: they need at least 5 queries\n" in err
+    assert "distinct" not in err
+
+
+def test_runs_that_differ_have_intervals_and_no_reason(
+    tied: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(3, 7):
+        ranking = {f"q{q}": [f"q{q}-d{(d * 5 + number * q) % 12:02}" for d in range(12)] for q in range(1, 7)}
+        write_run(tied / "runs" / f"run{number}.run", ranking)
+    out, err = talk(capsys, "correlate", str(tied), "-m", "nDCG@8", "--official-measure", "nDCG@8")
+    (row,) = csv.DictReader(out.splitlines(), delimiter="\t")
+    for name in ("kendall_tau", "tau_ap", "tau_ap_b", "rbo"):
+        assert float(row[f"{name}.low"]) <= float(row[name]) <= float(row[f"{name}.high"])
+    assert row["kendall@10"] == ""
+    assert "no interval" not in err

@@ -1,0 +1,171 @@
+"""tau_ap_b and Kendall's tau among the best runs, against formulas and scipy; who has no interval."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from trecexam.scores.correlation import MIN_DISTINCT, correlate, per_query_correlations
+
+#: Scores of a few runs, many of them tied.
+tied = st.integers(2, 9).flatmap(
+    lambda n: st.tuples(*(st.lists(st.integers(0, 4), min_size=n, max_size=n) for _ in range(2)))
+)
+
+
+def one_way(truth: Sequence[float], estimate: Sequence[float]) -> float:
+    """tau_AP with ties as AutoJudge has it: shares of the runs above, without the runs tied at the top."""
+    shares = []
+    for pivot, score in enumerate(estimate):
+        above = [other for other, theirs in enumerate(estimate) if theirs > score]
+        if above:
+            shares.append(sum(truth[other] > truth[pivot] for other in above) / len(above))
+    return 2 * sum(shares) / len(shares) - 1
+
+
+def tau_ap_b(a: Sequence[float], b: Sequence[float]) -> float:
+    return (one_way(a, b) + one_way(b, a)) / 2
+
+
+def best_by(truth: Sequence[float], k: int) -> list[int]:
+    """The k best runs, and those that tie with the last of them."""
+    least = sorted(truth, reverse=True)[k - 1]
+    return [run for run, score in enumerate(truth) if score >= least]
+
+
+def column(scores: Sequence[float]) -> np.ndarray:
+    return np.array(scores, float)[:, None]
+
+
+@given(tied)
+def test_tau_ap_b_is_autojudges(sides: tuple[list[int], list[int]]) -> None:
+    ours, truth = sides
+    found = correlate(column(ours), column(truth)).tau_ap_b
+    if len(set(ours)) == 1 or len(set(truth)) == 1:
+        assert math.isnan(found)
+        return
+    assert found == pytest.approx(tau_ap_b(ours, truth), abs=1e-12)
+    # It knows no truth: the same the other way round.
+    assert found == pytest.approx(correlate(column(truth), column(ours)).tau_ap_b, abs=1e-12)
+    assert -1 - 1e-12 <= found <= 1 + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        # Printed by autojudge-evaluate 1.1.0.
+        ([1, 2, 3, 4, 5, 6, 7], [2, 1, 4, 3, 6, 5, 7], 0.6944444444444446),
+        ([0, 0, 0, 0, 0, 0, 3], [1, 2, 3, 4, 5, 6, 7], 0.4083333333333333),
+        ([5, 5, 4, 3, 3, 1], [6, 2, 4, 2, 3, 1], 0.44166666666666665),
+    ],
+)
+def test_tau_ap_b_of_published_code(a: list[float], b: list[float], expected: float) -> None:
+    assert correlate(column(a), column(b)).tau_ap_b == pytest.approx(expected)
+
+
+def test_without_ties_tau_ap_b_is_the_mean_of_both_tau_ap() -> None:
+    rng = np.random.default_rng(0)
+    ours, truth = rng.random((2, 12, 1))
+    found, turned = correlate(ours, truth), correlate(truth, ours)
+    assert found.tau_ap_b == pytest.approx((found.tau_ap + turned.tau_ap) / 2)
+    assert abs(found.tau_ap - turned.tau_ap) > 0.01
+
+
+@pytest.mark.parametrize("steps", [6, 100_000])
+@pytest.mark.parametrize("n_runs", [3, 10, 16, 37])
+def test_kendall_at_k_is_scipys_among_the_best_by_the_truth(steps: int, n_runs: int) -> None:
+    rng = np.random.default_rng(n_runs)
+    for _ in range(15):
+        ours, truth = rng.integers(0, steps, (2, n_runs)) / steps
+        found = correlate(column(ours), column(truth))
+        per_query = per_query_correlations(column(ours), column(truth))[0]
+        board = correlate(column(ours), truth)
+        for k in (10, 15, 20):
+            value = getattr(found, f"kendall_at_{k}")
+            assert (value == getattr(per_query, f"kendall_at_{k}")) or math.isnan(value)
+            assert (value == getattr(board, f"kendall_at_{k}")) or math.isnan(value)
+            if k > n_runs:
+                assert math.isnan(value)
+                continue
+            best = best_by(truth, k)
+            assert value == pytest.approx(stats.kendalltau(ours[best], truth[best]).statistic, nan_ok=True)
+
+
+@given(tied)
+def test_kendall_of_as_many_as_there_are_is_kendall_tau(sides: tuple[list[int], list[int]]) -> None:
+    ours, truth = (side * 5 for side in sides)
+    n = len(ours)
+    if n in (10, 15, 20):
+        found = correlate(column(ours), column(truth))
+        np.testing.assert_allclose(getattr(found, f"kendall_at_{n}"), found.kendall_tau)
+
+
+def test_the_interval_of_the_new_ones_is_that_of_subsets_and_samples_in_plain_loops() -> None:
+    """As that of tau in test_correlation: the wider side has the bias, the other the error alone."""
+    rng = np.random.default_rng(3)
+    n_runs, n = 12, 7
+    ours = rng.random((n_runs, n)) + np.arange(n_runs)[:, None] / 6
+    board = np.arange(n_runs)[rng.permutation(n_runs)] * 1.0
+    board = np.where(rng.random(n_runs) < 0.6, np.arange(n_runs), board)
+    kept = [list(k) for k in itertools.combinations(range(n), 5)]
+    best = best_by(board.tolist(), 10)
+    half = float(stats.t.ppf(0.975, n - 1)) * math.sqrt((n - 2) / 2)
+    found = correlate(ours, board)
+    means = [ours[:, k].mean(axis=1) for k in kept]
+    for value, low, high, error in (
+        (found.tau_ap_b, found.ap_b_low, found.ap_b_high, np.std([tau_ap_b(m, board) for m in means])),
+        (
+            found.kendall_at_10,
+            found.at_10_low,
+            found.at_10_high,
+            np.std([stats.kendalltau(m[best], board[best]).statistic for m in means]),
+        ),
+    ):
+        reach = float(half * error)
+        assert low <= value <= high
+        assert min(value - low, high - value) == pytest.approx(min(reach, 1 - value), abs=1e-9)
+    assert math.isnan(found.at_15_low)
+
+
+def test_a_side_of_few_distinct_values_has_no_interval() -> None:
+    """Six of seven runs at 0, as SupportF1 had them: an interval of .04 was printed."""
+    rng = np.random.default_rng(0)
+    ours = np.zeros((7, 12))
+    ours[6] = rng.random(12)
+    official = rng.random((7, 12)) + np.arange(7)[:, None]
+    for found in (correlate(ours, official), correlate(official, ours), correlate(ours, np.arange(7.0))):
+        assert not math.isnan(found.kendall_tau)
+        ends = [getattr(found, name) for name in vars(found) if name.endswith(("_low", "_high"))]
+        assert len(ends) == 16
+        assert all(map(math.isnan, ends))
+
+
+def test_five_distinct_values_are_enough_and_four_are_not() -> None:
+    assert MIN_DISTINCT == 5
+    rng = np.random.default_rng(1)
+    noise = rng.random((9, 12)) + np.arange(9)[:, None]
+    for distinct in (4, 5):
+        steps = np.minimum(np.arange(9), distinct - 1)[:, None] + np.linspace(0, 0.5, 12)
+        for sides in ((steps, noise), (noise, steps)):
+            assert math.isnan(correlate(*sides).tau_low) == (distinct == 4)
+
+
+def test_among_the_best_runs_distinct_values_are_counted_among_these() -> None:
+    """The ten best by the truth are tied on our side but for two; the others are not."""
+    rng = np.random.default_rng(2)
+    official = np.arange(20.0)[:, None] * 3 + rng.random((20, 9))
+    ours = rng.random((20, 9))
+    ours[10:] = 2.0
+    ours[19] += 1
+    found = correlate(ours, official)
+    assert not math.isnan(found.kendall_at_10)
+    assert math.isnan(found.at_10_low)
+    assert not math.isnan(found.at_15_low)
+    assert not math.isnan(found.tau_low)

@@ -1,0 +1,63 @@
+"""From which label and from which judgment on a passage is relevant: one threshold where the scale is one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from trecexam.line.official import official_judgments
+
+if TYPE_CHECKING:
+    from trecexam.line.loaded import LoadedTrack
+
+
+class RelevanceThresholds(NamedTuple):
+    """The thresholds of both sides.
+
+    Attributes:
+        min_rating: from this rating on, a passage is relevant to the grader.
+        min_relevant: from this official judgment on, a passage is relevant.
+        max_rating, max_judgment: the best of either scale; None: no judgments.
+        same_scale: labels and judgments are both on 0..`max_rating`.
+    """
+
+    min_rating: int
+    min_relevant: int
+    max_rating: int
+    max_judgment: int | None
+    same_scale: bool
+
+
+def relevance_thresholds(
+    track: LoadedTrack, min_rating: int | None = None, min_relevant: int | None = None
+) -> RelevanceThresholds:
+    """The thresholds of labels and judgments, equal by default where both are on the same scale.
+
+    The scale of labels is the grader's; that of judgments goes from 0 to the best one in the whole file of
+    judgments, of whichever queries. Labels that count items have no scale in common with judgments.
+
+    On the same scale a threshold that is given holds for both sides unless each has one; without any it is
+    the greater of the settings `min_rating` and `min_relevant`. On scales that differ each side has the
+    given one, else its setting.
+
+    Args:
+        min_rating, min_relevant: in place of the settings.
+    """
+    scores = track.config.scores
+    # A grader of one's own may go beyond the scale that it names.
+    given = (int(q.ratings.max(initial=0)) for q in track.ratings(human=False))
+    max_rating = max(track.traits.scale.max_rating, *given)
+    judged = () if track.official is None else official_judgments(track).judged.values()
+    max_judgment = max((label for labels in judged for label in labels.values()), default=None)
+    same_scale = scores.label != "count" and max_rating == max_judgment
+    rating, relevant = scores.min_rating, scores.min_relevant
+    if same_scale:
+        rating = relevant = max(rating, relevant)
+        rating = rating if min_relevant is None else min_relevant
+        relevant = relevant if min_rating is None else min_rating
+    return RelevanceThresholds(
+        rating if min_rating is None else min_rating,
+        relevant if min_relevant is None else min_relevant,
+        max_rating,
+        max_judgment,
+        same_scale,
+    )
