@@ -129,12 +129,13 @@ def environment() -> dict[str, str]:
 
 def test_control_c_ends_it_at_once_with_130_and_neither_a_process_nor_a_log_is_left(track: Path) -> None:
     command = [sys.executable, "-m", "trecexam", "serve", str(track), "--port", "0", "--no-grade"]
-    command += ["--token", "s3cret-token"]
+    token = "s3cret-token-of-22-letters"
+    command += ["--token", token]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment()) as child:
         assert child.stderr is not None
         line = child.stderr.readline()
         url = next(word for word in line.split() if word.startswith("http://"))
-        assert url.endswith("?token=s3cret-token")
+        assert url.endswith(f"?token={token}")
         page = urllib.request.urlopen(url, timeout=60)
         # A browser keeps its connection.
         readers = children(child.pid)
@@ -164,7 +165,7 @@ def test_a_port_that_is_taken_is_said_in_a_line(track: Path, capsys: pytest.Capt
 
 @pytest.mark.parametrize(
     "options",
-    [["--token", " "], ["--token", "1234567"], ["--host", "nowhere.invalid"], ["--host", "203.0.113.1"]],
+    [["--token", " "], ["--token", "1" * 21], ["--host", "nowhere.invalid"], ["--host", "203.0.113.1"]],
 )
 def test_what_cannot_be_is_said_in_a_line(
     track: Path, capsys: pytest.CaptureFixture[str], options: list[str]
@@ -201,12 +202,12 @@ def test_beyond_this_machine_there_is_always_a_token(
     monkeypatch.delenv("TRECEXAM_TOKEN", raising=False)
     for host in ("127.0.0.1", "0.0.0.0"):
         assert run(["serve", str(track), "--port", "0", "--no-grade", "--host", host]) == 0
-    monkeypatch.setenv("TRECEXAM_TOKEN", "mine-alone")
+    monkeypatch.setenv("TRECEXAM_TOKEN", "mine-alone-of-22-letters")
     assert run(["serve", str(track), "--port", "0", "--no-grade"]) == 0
     assert given[0] is None
     assert given[1]
-    assert len(given[1]) >= 30
-    assert given[2] == "mine-alone"
+    assert len(given[1]) >= 22
+    assert given[2] == "mine-alone-of-22-letters"
     shown = capsys.readouterr().err.splitlines()
     assert given[1] in shown[1]
     assert "token" not in shown[0]
