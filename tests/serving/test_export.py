@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import shutil
 from collections.abc import Callable
 from contextlib import suppress
+from hashlib import sha256
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -131,6 +135,66 @@ def test_what_is_no_copy_is_never_replaced(
     with pytest.raises(TrecexamError, match=reason):
         export(track, tmp_path / "site")
     assert "mine" in b"".join([*contents(tmp_path).values()]).decode()
+
+
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda site: (site / ".htaccess").write_text("mine"), ".htaccess"),
+        (lambda site: (site / "CNAME").write_text("mine"), "CNAME"),
+        (lambda site: (site / "query" / "notes.txt").write_text("mine"), "query/notes.txt"),
+        (lambda site: ((site / ".git").mkdir(), (site / ".git" / "HEAD").touch()), ".git/"),
+        (lambda site: (site / "empty").mkdir(), "empty/"),
+        (lambda site: (site / "link").symlink_to("/nowhere"), "link"),
+        (lambda site: (site / "folder").symlink_to(site.parent), "folder"),
+        (lambda site: os.mkfifo(site / "pipe"), "pipe"),
+        (lambda site: (site / "index.html").write_text("mine"), "index.html"),
+        (lambda site: ((site / "index.csv").unlink(), os.mkfifo(site / "index.csv")), "index.csv"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_people_put_into_a_copy_is_named_and_never_removed(
+    track: Path, copy: Path, tmp_path: Path, make: Callable[[Path], Any], named: str
+) -> None:
+    site = tmp_path / "site"
+    shutil.copytree(copy, site)
+    make(site)
+    before = sorted((path, path.lstat().st_ino) for path in site.rglob("*"))
+    with pytest.raises(TrecexamError) as refused:
+        export(track, site)
+    assert f"did not write, or that changed since: {named}. Nothing was removed." in str(refused.value)
+    assert sorted((path, path.lstat().st_ino) for path in site.rglob("*")) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
+
+
+def test_what_comes_into_the_folder_while_a_copy_is_made_stays(
+    track: Path, copy: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(copy, tmp_path / "site")
+    with pytest.raises(TrecexamError, match="CNAME"), new_copy(tmp_path / "site"):
+        (tmp_path / "site" / "CNAME").write_text("mine")
+    assert (tmp_path / "site" / "CNAME").read_text() == "mine"
+    assert (tmp_path / "site" / "index.html").is_file()
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
+
+
+def test_pages_that_are_no_more_go_and_a_list_that_names_other_folders_removes_nothing_there(
+    track: Path, copy: Path, tmp_path: Path
+) -> None:
+    site, mine = tmp_path / "site", tmp_path / "mine.txt"
+    shutil.copytree(copy, site)
+    mine.write_text("mine")
+    old = site / "old" / "page.html"
+    old.parent.mkdir()
+    old.write_text("old")
+    marker = json.loads((site / MARKER).read_text())
+    digests = {name: sha256(path.read_bytes()).hexdigest() for name, path in {
+        "old/page.html": old, "../mine.txt": mine, str(mine): mine}.items()}  # fmt: skip
+    (site / MARKER).write_text(json.dumps({**marker, "files": {**marker["files"], **digests}}))
+    export(track, site)
+    assert contents(site) == contents(copy)
+    assert not old.parent.exists()
+    assert mine.read_text() == "mine"
 
 
 def test_what_breaks_off_leaves_the_earlier_copy(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
 import hmac
-import json
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,7 +18,7 @@ from trecexam.serving.export.asking import ask
 from trecexam.serving.export.blinding import Names, NeutralNames
 from trecexam.serving.export.copying import Copier
 from trecexam.serving.export.naming import file_of
-from trecexam.serving.export.placing import MARKER, new_copy, refuse_others
+from trecexam.serving.export.placing import new_copy, refuse_others, write_marker
 from trecexam.serving.live import LiveTrack
 from trecexam.serving.view import View
 from trecexam.track import TrackFolder
@@ -40,7 +40,7 @@ def export(
 
     Args:
         root: of the track.
-        folder: for the copy; there must be none, an empty one, or an earlier copy.
+        folder: for the copy; there must be none, an empty one, or an earlier copy with nothing else in it.
         blind: neutral names for runs, passages, people and files.
         progress: is told files written and files known of, again and again.
 
@@ -61,19 +61,19 @@ def export(
             with new_copy(folder) as made:
                 # In a thread, as the caller's may run a loop of its own: a notebook's does.
                 with ThreadPoolExecutor(1) as thread:
-                    written = thread.submit(_write, app, made, names, blind, progress).result()
-                marker = {"track": "" if blind else live.view.name, "blind": blind, "files": written}
-                (made / MARKER).write_text(json.dumps(marker, indent=1) + "\n")
+                    digests = thread.submit(_write, app, made, names, blind, progress).result()
+                write_marker(made, digests, track="" if blind else live.view.name, blind=blind)
         except OSError as error:
             raise TrecexamError(f"cannot be written: {error.strerror or error}", path=folder) from error
-    return written
+    return len(digests)
 
 
 def _write(
     app: ASGIApp, folder: Path, names: Names, blind: bool, progress: Callable[[int, int], None]
-) -> int:
+) -> dict[str, str]:
+    """Writes all pages; the sha256 of each file by its path."""
     waiting, known = ["/"], {"/"}
-    written = 0
+    digests: dict[str, str] = {}
     while waiting:
         address = waiting.pop(0)
         static = address.startswith("/static/")
@@ -92,9 +92,9 @@ def _write(
             raise TrecexamError(f"the page {address} cannot be shown: {answered.status}")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-        written += 1
-        progress(written, len(known))
-    return written
+        digests[path.relative_to(folder).as_posix()] = hashlib.sha256(content).hexdigest()
+        progress(len(digests), len(known))
+    return digests
 
 
 def _neutral(folder: TrackFolder, view: View) -> Names:
