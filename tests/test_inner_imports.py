@@ -57,6 +57,7 @@ PERMITTED = {
         "trecexam.cli.exam.filtering",
         "trecexam.cli.exam.options",
         "trecexam.cli.exam.scoring",
+        "trecexam.cli.export",
         "trecexam.cli.graders",
         "trecexam.cli.init",
         "trecexam.cli.ragval.asking",

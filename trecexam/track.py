@@ -9,7 +9,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path, PurePath
 
 from trecexam.config import CONFIG_NAME, TrackConfig, TrackSection, load_config
-from trecexam.errors import TrackError
+from trecexam.errors import TrackError, TrecexamError
 
 #: A prompt of this ending is a file of the user's, not a published one.
 PROMPT_SUFFIXES = (".toml", ".jinja", ".jinja2", ".j2")
@@ -209,6 +209,30 @@ class TrackFolder:
         return next((path for path in here if path.exists()), None) or next(
             (path for path in here if path.is_symlink()), None
         )
+
+
+def folder_of_track(path: Path, *tracks: TrackFolder, runs_alone: bool = False) -> Path | None:
+    """The drop folder, `out` or `.trecexam` of a track that a path is in; None where it is in none.
+
+    Args:
+        tracks: looked at beside those whose folders the path is in.
+        runs_alone: drop folders only.
+    """
+    for place in dict.fromkeys((Path(os.path.abspath(path)), path.resolve())):  # noqa: PTH100
+        around = [root for root in (place, *place.parents) if (root / CONFIG_NAME).is_file()]
+        for track in (*tracks, *map(_as_far_as_readable, around)):
+            for folder in (track.runs,) if runs_alone else (track.runs, track.out, track.state):
+                if place.is_relative_to(os.path.abspath(folder)) or place.is_relative_to(folder.resolve()):  # noqa: PTH100
+                    return folder
+    return None
+
+
+def _as_far_as_readable(root: Path) -> TrackFolder:
+    """The track, with the default settings where its own cannot be read."""
+    try:
+        return TrackFolder.open(root)
+    except TrecexamError:
+        return TrackFolder(root, TrackConfig())
 
 
 def settings_caution(folder: TrackFolder) -> str:

@@ -39,8 +39,7 @@ def opened(graded_once: Path, folder: Path, settings: str) -> Iterator[tuple[Ser
 
 def log_in(page: Page, served: Served, token: str) -> None:
     page.goto(f"{served.url}/assess")
-    page.get_by_label("Name").fill("ada")
-    page.get_by_label("Password or token").fill(token)
+    page.get_by_label("Token").fill(token)
     page.get_by_role("button", name="Log in").click()
     page.wait_for_selector("#judge")
 

@@ -40,8 +40,7 @@ def team(graded_once: Path, tmp_path: Path, request: pytest.FixtureRequest) -> I
 
 
 def log_in(page: Page, team: dict[str, Any], name: str) -> None:
-    page.get_by_label("Name").fill(name)
-    page.get_by_label("Password or token").fill(team["tokens"][name])
+    page.get_by_label("Token").fill(team["tokens"][name])
     page.get_by_role("button", name="Log in").click()
 
 

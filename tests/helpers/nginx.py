@@ -31,7 +31,6 @@ http {{
         location /trec/ {{
             proxy_pass {page}{stripped};
             {host}
-            proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
             proxy_set_header X-Remote-User "{person}";
         }}
     }}

@@ -79,7 +79,7 @@ async def rate(
     """
     load = Load()
     browsers = [_Browser(url) for _ in tokens]
-    await asyncio.gather(*(b.log_in(*pair) for b, pair in zip(browsers, tokens.items(), strict=True)))
+    await asyncio.gather(*(b.log_in(token) for b, token in zip(browsers, tokens.values(), strict=True)))
     end = time.monotonic() + seconds
     await asyncio.gather(
         *(_person(b, name + mark, cells, end, pause, load) for b, name in zip(browsers, tokens, strict=True))
@@ -98,7 +98,7 @@ async def assess(
     load = Load()
     browsers = [_Browser(url) for _ in tokens]
     await asyncio.gather(
-        *(b.log_in(*pair, home="/assess") for b, pair in zip(browsers, tokens.items(), strict=True))
+        *(b.log_in(token, home="/assess") for b, token in zip(browsers, tokens.values(), strict=True))
     )
     end = time.monotonic() + seconds
     await asyncio.gather(
@@ -218,9 +218,9 @@ class _Browser:
         #: The page that the login leads to.
         self.home = ""
 
-    async def log_in(self, name: str, token: str, home: str = "/") -> None:
+    async def log_in(self, token: str, home: str = "/") -> None:
         await self._read_csrf("/login")
-        status, _, text = await self.ask("POST", "/login", {"csrf": self.csrf, "name": name, "secret": token})
+        status, _, text = await self.ask("POST", "/login", {"csrf": self.csrf, "token": token})
         assert status == 303, text
         if home == "/assess":
             # While the track is read, it leads to itself.

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from trecexam.serving.users import add_user
 
-#: name -> role. Nobody has a password, so that nobody's login takes argon2's time.
+#: name -> role.
 ROLES = {"ada": "assessor", "orla": "organizer", "rudi": "reader"}
 
 
@@ -36,7 +36,7 @@ class Team:
         """A browser of its own; with a name, where that one is logged in."""
         made = TestClient(self.app, **{"base_url": "http://127.0.0.1", "follow_redirects": False, **settings})
         if name:
-            done = log_in(made, name, self.tokens[name])
+            done = log_in(made, self.tokens[name])
             assert done.status_code == 303, done.text
         return made
 
@@ -48,7 +48,7 @@ def csrf_in(text: str) -> str:
     return match[1]
 
 
-def log_in(client: TestClient, name: str, secret: str, prefix: str = "", **fields: str) -> Any:
+def log_in(client: TestClient, token: str, prefix: str = "", **fields: str) -> Any:
     """Sends the login form as a browser does."""
     csrf = csrf_in(client.get(f"{prefix}/login").text)
-    return client.post(f"{prefix}/login", data={"csrf": csrf, "name": name, "secret": secret, **fields})
+    return client.post(f"{prefix}/login", data={"csrf": csrf, "token": token, **fields})

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import shutil
 from collections.abc import Callable
 from contextlib import suppress
+from hashlib import sha256
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -17,6 +21,7 @@ import trecexam
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
 from trecexam.serving.export import exporting
+from trecexam.serving.export.blinding import NeutralNames
 from trecexam.serving.export.exporting import export
 from trecexam.serving.export.naming import canonical, file_of
 from trecexam.serving.export.placing import IN_WORK, MARKER, new_copy
@@ -87,6 +92,60 @@ def test_a_second_copy_is_the_same_to_the_byte_and_takes_the_place_of_the_first(
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
 
 
+def test_a_blind_copy_has_no_name_of_the_track_and_no_reason_of_people_nor_an_id_beside_a_mark(
+    track: Path, tmp_path: Path
+) -> None:
+    root = Path(shutil.copytree(track, tmp_path / "webis-secret-track"))
+    with (root / "runs" / "acme-refused.run").open("w") as file:
+        file.write("q1 Q0 q1-d00 1 1.0 acme\nq1 Q0 q1-d00 2 0.5 acme\n")
+    reasons = "as q1-d99, of webis-secret-track", "see q1-d98."
+    with trecexam.open_track(root, grader=HashGrader()) as opened:
+        opened.override("q1", "q1-d02", 2, item="q1/1", who="Una Vert", why=reasons[0])
+        opened.override("q1", "q1-d02", 2, who="Una Vert", why=reasons[1])
+        opened.update()
+    export(root, tmp_path / "blind", blind=True)
+    files = contents(tmp_path / "blind")
+    assert len(files) > 40
+    for name, content in files.items():
+        for telling in ("secret-track", "q1-d9", "q1-d0", "acme"):
+            assert telling not in name + content.decode(), (telling, name)
+    # Who sees all sees them.
+    export(root, tmp_path / "open")
+    page = (tmp_path / "open" / "query" / "q1" / "passage" / "q1-d02.html").read_text()
+    assert all(f'dir="auto">{reason}<' in page for reason in reasons)
+    assert "webis-secret-track</title>" in page
+
+
+def test_ids_are_found_beside_marks_and_not_within_other_words() -> None:
+    names = NeutralNames({}, {}, {}, lambda doc_id: "P", ["d-1", "D_2", "a(b)#3", "7", "é-4"])
+    text = "d-1. (d-1) D_2/d-1: see d-1's 'a(b)#3', not d-12, xd-1, d-1x, D_22 or 7; é-4!"
+    assert names.in_text(text) == "P. (P) P/P: see P's 'P', not d-12, xd-1, d-1x, D_22 or 7; P!"
+    long = "x-" * 100_000
+    assert names.in_text(long) == long
+
+
+@pytest.mark.parametrize("inside", ["runs", "runs/deep/er", "out/site", ".trecexam/site", "link"])
+@pytest.mark.parametrize("whose", ["its own", "another's"])
+def test_a_copy_into_a_folder_that_a_track_reads_or_writes_is_refused(
+    track: Path, tmp_path: Path, inside: str, whose: str
+) -> None:
+    root = Path(shutil.copytree(track, tmp_path / "track"))
+    (root / "link").symlink_to(root / "runs" / "site")
+    before = contents(tmp_path)
+    with pytest.raises(TrecexamError, match="name a folder elsewhere"):
+        export(root if whose == "its own" else track, root / inside)
+    assert contents(tmp_path) == before
+
+
+def test_a_copy_into_runs_that_are_elsewhere_is_refused(track: Path, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(track, tmp_path / "track"))
+    config = root / "trecexam.toml"
+    config.write_text(config.read_text().replace("[track]", '[track]\nruns = "../drop"'))
+    (root / "runs").rename(tmp_path / "drop")
+    with pytest.raises(TrecexamError, match="drop, where a track has its runs"):
+        export(root, tmp_path / "drop" / "site")
+
+
 def test_a_blind_copy_names_no_run_no_person_and_no_file_anywhere(track: Path, tmp_path: Path) -> None:
     export(track, tmp_path / "blind", blind=True)
     files = contents(tmp_path / "blind")
@@ -133,17 +192,77 @@ def test_what_is_no_copy_is_never_replaced(
     assert "mine" in b"".join([*contents(tmp_path).values()]).decode()
 
 
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda site: (site / ".htaccess").write_text("mine"), ".htaccess"),
+        (lambda site: (site / "CNAME").write_text("mine"), "CNAME"),
+        (lambda site: (site / "query" / "notes.txt").write_text("mine"), "query/notes.txt"),
+        (lambda site: ((site / ".git").mkdir(), (site / ".git" / "HEAD").touch()), ".git/"),
+        (lambda site: (site / "empty").mkdir(), "empty/"),
+        (lambda site: (site / "link").symlink_to("/nowhere"), "link"),
+        (lambda site: (site / "folder").symlink_to(site.parent), "folder"),
+        (lambda site: os.mkfifo(site / "pipe"), "pipe"),
+        (lambda site: (site / "index.html").write_text("mine"), "index.html"),
+        (lambda site: ((site / "index.csv").unlink(), os.mkfifo(site / "index.csv")), "index.csv"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_people_put_into_a_copy_is_named_and_never_removed(
+    track: Path, copy: Path, tmp_path: Path, make: Callable[[Path], Any], named: str
+) -> None:
+    site = tmp_path / "site"
+    shutil.copytree(copy, site)
+    make(site)
+    before = sorted((path, path.lstat().st_ino) for path in site.rglob("*"))
+    with pytest.raises(TrecexamError) as refused:
+        export(track, site)
+    assert f"did not write, or that changed since: {named}. Nothing was removed." in str(refused.value)
+    assert sorted((path, path.lstat().st_ino) for path in site.rglob("*")) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
+
+
+def test_what_comes_into_the_folder_while_a_copy_is_made_stays(
+    track: Path, copy: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(copy, tmp_path / "site")
+    with pytest.raises(TrecexamError, match="CNAME"), new_copy(tmp_path / "site"):
+        (tmp_path / "site" / "CNAME").write_text("mine")
+    assert (tmp_path / "site" / "CNAME").read_text() == "mine"
+    assert (tmp_path / "site" / "index.html").is_file()
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
+
+
+def test_pages_that_are_no_more_go_and_a_list_that_names_other_folders_removes_nothing_there(
+    track: Path, copy: Path, tmp_path: Path
+) -> None:
+    site, mine = tmp_path / "site", tmp_path / "mine.txt"
+    shutil.copytree(copy, site)
+    mine.write_text("mine")
+    old = site / "old" / "page.html"
+    old.parent.mkdir()
+    old.write_text("old")
+    marker = json.loads((site / MARKER).read_text())
+    digests = {name: sha256(path.read_bytes()).hexdigest() for name, path in {
+        "old/page.html": old, "../mine.txt": mine, str(mine): mine}.items()}  # fmt: skip
+    (site / MARKER).write_text(json.dumps({**marker, "files": {**marker["files"], **digests}}))
+    export(track, site)
+    assert contents(site) == contents(copy)
+    assert not old.parent.exists()
+    assert mine.read_text() == "mine"
+
+
 def test_what_breaks_off_leaves_the_earlier_copy(
     track: Path, copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     export(track, tmp_path / "site")
     ask, asked = exporting.ask, []
 
-    def full(app: Any, address: str) -> Any:
+    def full(app: Any, address: str, view: Any) -> Any:
         asked.append(address)
         if len(asked) > 5:
             raise OSError(28, "No space left on device")
-        return ask(app, address)
+        return ask(app, address, view)
 
     monkeypatch.setattr(exporting, "ask", full)
     with pytest.raises(TrecexamError, match="cannot be written: No space left"):

@@ -64,7 +64,7 @@ def test_the_place_is_what_the_options_say(
         ["--trust-header", "X-Remote-User", "--trusted-proxy", "127.0.0.1"],
         ["--trust-header", "X Remote", "--trusted-proxy", "127.0.0.1", "--trusted-role", "reader"],
         ["--trusted-role", "reader"],
-        ["--users", "USERS", "--token", "12345678"],
+        ["--users", "USERS", "--token", "1" * 22],
         ["--users", "nowhere.toml"],
     ],
     ids=" ".join,
@@ -234,35 +234,6 @@ class TestTrust:
         assert self.ask(team, "192.0.2.7", "").status_code == 303
         browser = team.client(client=("192.0.2.7", 1), base_url=PUBLIC)
         csrf = csrf_in(browser.get("/trec/login").text)
-        form = {"csrf": csrf, "name": "rudi", "secret": team.tokens["rudi"]}
+        form = {"csrf": csrf, "token": team.tokens["rudi"]}
         assert browser.post("/trec/login", data=form).status_code == 303
         assert browser.get("/trec/queries").status_code == 200
-
-
-@pytest.mark.parametrize(
-    ("sender", "forwarded", "client"),
-    [
-        ("192.0.2.1", [], "192.0.2.1"),
-        ("192.0.2.1", ["198.51.100.9"], "198.51.100.9"),
-        ("192.0.2.1", ["203.0.113.5, 198.51.100.9"], "198.51.100.9"),
-        ("192.0.2.1", ["203.0.113.5", "198.51.100.9, 192.0.2.2"], "198.51.100.9"),
-        ("192.0.2.1", ["192.0.2.2, 192.0.2.3"], "192.0.2.2"),
-        ("192.0.2.1", ["198.51.100.9, junk"], "192.0.2.1"),
-        ("192.0.2.1", [""], "192.0.2.1"),
-        ("198.51.100.9", ["203.0.113.5"], "198.51.100.9"),
-        ("192.0.2.1", ["203.0.113.5, 198.51.100.9:5678"], "198.51.100.9"),
-        ("192.0.2.1", ["198.51.100.9:5678, 192.0.2.2:443"], "198.51.100.9"),
-        ("192.0.2.1", ["[2001:db8:1:2::7]:443"], "2001:db8:1:2::/64"),
-        ("192.0.2.1", ["[2001:db8:1:2::7]"], "2001:db8:1:2::/64"),
-        ("192.0.2.1", ["198.51.100.9:x"], "192.0.2.1"),
-        ("192.0.2.1", ["[198.51.100.9"], "192.0.2.1"),
-        ("::ffff:192.0.2.1", ["::ffff:198.51.100.9"], "198.51.100.9"),
-        ("2001:db8:1:2:3:4:5:6", [], "2001:db8:1:2::/64"),
-        ("192.0.2.1", ["2001:db8:1:2::7"], "2001:db8:1:2::/64"),
-        ("", [], ""),
-    ],
-)
-def test_wrong_logins_count_for_who_sent_them(sender: str, forwarded: list[str], client: str) -> None:
-    front = Front.of("", "", ["192.0.2.0/28"])
-    headers = [(b"x-forwarded-for", value.encode()) for value in forwarded]
-    assert front.client({"client": (sender, 1), "headers": headers}) == client

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -195,32 +194,6 @@ def test_ids_are_looked_up_and_never_opened(client: TestClient, name: str) -> No
         assert "recorded =" not in answer.text
 
 
-def test_many_wrong_tokens_at_once_wait_one_behind_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [100.0]
-    monkeypatch.setattr(guard.time, "monotonic", lambda: now[0])
-    attempts = guard.Attempts()
-    waits = [attempts.wait("a") for _ in range(40)]
-    assert waits[:9] == [0, 0, 0, 0, 0, 0.5, 1.5, 3.5, 7.5]
-    looked_at = [wait for wait in waits if wait is not None]
-    assert max(looked_at) <= guard.PATIENCE
-    assert waits[len(looked_at) :] == [None] * (40 - len(looked_at))
-    # In an hour of guessing as fast as it goes: 5 at once, then one every four seconds.
-    for _ in range(36_000):
-        now[0] += 0.1
-        looked_at += [wait for wait in [attempts.wait("a")] if wait is not None]
-    assert len(looked_at) < 920
-    assert attempts.wait("b") == 0
-    attempts.right("a")
-    assert attempts.wait("a") == 0
-
-
-def test_the_addresses_of_those_who_guess_do_not_fill_the_memory() -> None:
-    attempts = guard.Attempts()
-    for number in range(5_000):
-        attempts.wait(str(number))
-    assert len(attempts._known) <= 1_000
-
-
 class TestWithAToken:
     """Beyond this machine."""
 
@@ -241,40 +214,16 @@ class TestWithAToken:
         cookie = f"trecexam-1={token}".encode()
         assert asked.get("/", headers={b"cookie": cookie}).status_code == 401
 
-    def test_wrong_ones_are_slowed_and_the_right_one_is_let_in_after_them(
-        self, asked: TestClient, monkeypatch: pytest.MonkeyPatch
+    def test_wrong_ones_keep_nobody_waiting_and_the_right_one_is_let_in_after_them(
+        self, asked: TestClient
     ) -> None:
-        monkeypatch.setattr(guard, "FIRST_WAIT", 0.1)
-        monkeypatch.setattr(guard, "LONGEST_WAIT", 0.3)
-        seconds = []
-        for place in range(9):
-            began = time.monotonic()
+        for number in range(200):
             # A cookie is made of the token, and would do to guess it.
-            if place % 2:
-                answer = asked.get("/", headers={"cookie": "trecexam-1=00"})
-            else:
-                answer = asked.get("/", params={"token": "x"})
-            seconds.append(time.monotonic() - began)
-            assert answer.status_code == 401
-        for wait, took in zip([0, 0, 0, 0, 0, 0.1, 0.2, 0.3, 0.3], seconds, strict=True):
-            assert took >= wait - 0.02
+            cookie = {"headers": {"cookie": f"trecexam-1={number}"}}
+            guess = {"params": {"token": str(number)}}
+            assert asked.get("/", **(cookie if number % 2 else guess)).status_code == 401  # type: ignore[arg-type]
         assert asked.get("/?token=s3cret%26t").status_code == 200
         assert "q1" in asked.get("/queries").text
-
-    def test_who_has_shown_it_waits_for_nobody_who_guesses(
-        self, asked: TestClient, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(guard, "FREE", 0)
-        monkeypatch.setattr(guard, "FIRST_WAIT", 100.0)
-        monkeypatch.setattr(guard, "LONGEST_WAIT", 100.0)
-        asked.get("/?token=s3cret%26t")
-        shown = {"cookie": f"trecexam-1={asked.cookies['trecexam-1']}"}
-        asked.cookies.clear()
-        assert asked.get("/?token=wrong").status_code == 401
-        assert asked.get("/?token=wrong").status_code == 429
-        began = time.monotonic()
-        assert "q1" in asked.get("/queries", headers=shown).text
-        assert time.monotonic() - began < 20
 
     def test_shown_once_it_becomes_a_cookie_that_no_script_and_no_other_site_can_use(
         self, asked: TestClient

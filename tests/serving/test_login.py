@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-import time
 from collections.abc import Iterator
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
+from urllib.parse import urlencode, urlsplit
+from urllib.request import Request, urlopen
 
 import pytest
-from loops import run_in_loop
-from served import client_of
+from served import client_of, serving
 from starlette.testclient import TestClient
 from team import Team, csrf_in, log_in, users_file
 
 from converters.overrides import read_overrides
-from trecexam.serving import guard, logins, sessions
+from trecexam.serving import sessions
 from trecexam.serving.front import Front
-from trecexam.serving.logins import Logins, TooManyError
-from trecexam.serving.users import Users, add_user, remove_user
+from trecexam.serving.users import Users, add_user, digest, remove_user
 
 COOKIE = "trecexam"
 
@@ -46,7 +46,7 @@ def test_who_logs_in_comes_to_where_they_wanted(team: Team) -> None:
     page = browser.get(sent.headers["location"]).text
     back = re.search(r'name="back" value="([^"]*)"', page)
     assert back
-    done = log_in(browser, "rudi", team.tokens["rudi"], back=back[1])
+    done = log_in(browser, team.tokens["rudi"], back=back[1])
     assert (done.status_code, done.headers["location"]) == (303, "/query/q1?sort=-label")
     assert browser.get(done.headers["location"]).status_code == 200
     assert "rudi" in browser.get("/").text
@@ -62,13 +62,13 @@ def test_an_assessor_lands_at_what_she_judges(team: Team) -> None:
     "back", ["//evil.example/", "https://evil.example", "/\\evil", "/../x", "x", "\t//e"]
 )
 def test_it_leads_to_no_other_site(team: Team, back: str) -> None:
-    done = log_in(team.client(), "rudi", team.tokens["rudi"], back=back)
+    done = log_in(team.client(), team.tokens["rudi"], back=back)
     assert done.headers["location"] == "/"
 
 
 def test_the_cookie_is_for_no_script_and_says_nothing(team: Team) -> None:
     browser = team.client()
-    done = log_in(browser, "ada", team.tokens["ada"])
+    done = log_in(browser, team.tokens["ada"])
     cookie = done.headers["set-cookie"]
     assert {"HttpOnly", "SameSite=lax", "Path=/"} <= {part.strip() for part in cookie.split(";")}
     assert "Secure" not in cookie
@@ -91,7 +91,7 @@ def test_behind_https_browsers_hold_it_to_that(
     front = Front.of(url)
     with client_of(graded, users=Users(file), front=front) as client:
         client.base_url = front.origin  # type: ignore[assignment]
-        done = log_in(client, "orla", tokens["orla"], front.prefix)
+        done = log_in(client, tokens["orla"], front.prefix)
         cookie = done.headers["set-cookie"]
         assert cookie.startswith(f"{name}=")
         parts = {part.strip() for part in cookie.split(";")}
@@ -109,12 +109,12 @@ def test_a_cookie_that_somebody_else_put_there_is_never_a_login(team: Team) -> N
     browser.cookies.set(COOKIE, "fixed-by-an-attacker", domain="127.0.0.1")
     before = browser.get("/login")
     assert "set-cookie" not in before.headers
-    log_in(browser, "orla", team.tokens["orla"])
+    log_in(browser, team.tokens["orla"])
     other = team.client()
     other.cookies.set(COOKIE, "fixed-by-an-attacker", domain="127.0.0.1")
     assert other.get("/queries").status_code == 303
     first = browser.cookies[COOKIE]
-    form = {"csrf": csrf_in(browser.get("/").text), "name": "rudi", "secret": team.tokens["rudi"]}
+    form = {"csrf": csrf_in(browser.get("/").text), "token": team.tokens["rudi"]}
     assert browser.post("/login", data=form).status_code == 303
     assert browser.cookies[COOKIE] != first
     again = team.client()
@@ -126,7 +126,7 @@ def test_a_login_form_of_another_browser_is_refused(team: Team) -> None:
     stolen = csrf_in(team.client().get("/login").text)
     victim = team.client()
     victim.get("/login")
-    form = {"csrf": stolen, "name": "ada", "secret": team.tokens["ada"]}
+    form = {"csrf": stolen, "token": team.tokens["ada"]}
     assert victim.post("/login", data=form).status_code == 403
     assert team.client().post("/login", data=form).status_code == 403
     for headers in ({"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}):
@@ -187,7 +187,7 @@ def test_while_the_users_cannot_be_read_nobody_is_in_and_then_those_who_were(tea
     assert orla.get("/queries").status_code == 200
 
 
-def test_another_password_ends_all_logins_with_the_old_one(team: Team) -> None:
+def test_another_token_ends_all_logins_with_the_old_one(team: Team) -> None:
     orla = team.client("orla")
     add_user(team.path, "orla", "organizer", token=True, replace=True)
     assert orla.get("/queries").status_code == 303
@@ -221,15 +221,63 @@ def test_a_login_ends_after_a_working_day_in_any_case(team: Team, monkeypatch: p
     assert orla.get("/queries").status_code == 303
 
 
-@pytest.mark.parametrize(("name", "secret"), [("ada", "x"), ("nobody", "x"), ("", ""), ("ada", "é")])
-def test_a_wrong_name_and_a_wrong_token_get_the_same_answer(team: Team, name: str, secret: str) -> None:
+@pytest.mark.parametrize("token", ["", "x", "é", "ada", "0" * 64])
+def test_a_token_that_nobody_has_is_refused_at_once(team: Team, token: str) -> None:
     browser = team.client()
-    csrf = csrf_in(browser.get("/login").text)
-    data = {"csrf": csrf, "name": name, "secret": secret}
-    answer = browser.post("/login", data=data)
+    answer = log_in(browser, token)
     assert answer.status_code == 401
-    assert "There is nobody of that name with that password or token." in answer.text
+    assert "Nobody has that token." in answer.text
     assert COOKIE not in answer.headers.get("set-cookie", "")
+    assert log_in(browser, digest(team.tokens["ada"])).status_code == 401
+
+
+def test_whoever_guesses_the_right_token_is_let_in_each_time(track: Path, tmp_path: Path) -> None:
+    path, tokens = users_file(tmp_path)
+    front = Front.of(trusted_proxies=["127.0.0.1"])
+    answers = []
+    with serving(track, users=Users(path), front=front) as page:
+        place = urlsplit(page.url)
+
+        def ask(address: str, sender: str, token: str) -> tuple[int, str]:
+            """Logs in from an address of this machine, and says for whom."""
+            connection = HTTPConnection(place.hostname or "", place.port, 20, source_address=(address, 0))
+            headers = {"x-forwarded-for": sender, "content-type": "application/x-www-form-urlencoded"}
+            with closing(connection):
+                connection.request("GET", "/login", headers=headers)
+                form = connection.getresponse()
+                cookie = (form.headers["set-cookie"] or "").partition(";")[0]
+                body = urlencode({"csrf": csrf_in(form.read().decode()), "token": token})
+                connection.request("POST", "/login", body, {**headers, "cookie": cookie})
+                answer = connection.getresponse()
+                answer.read()
+            return answer.status, (answer.headers["set-cookie"] or "").partition(";")[0]
+
+        for number in range(10):
+            for guest in range(12):
+                address = f"127.0.0.{guest + 1}"
+                assert ask(address, f"198.51.100.{guest}", f"ada {number} {guest}")[0] == 401
+            status, cookie = ask("127.0.0.1", f"198.51.100.{number % 12}", tokens["rudi"])
+            opened = Request(f"{page.url}/queries", headers={"cookie": cookie})
+            answers.append((status, urlopen(opened).status))
+    assert answers == [(303, 200)] * 10
+
+
+def test_a_link_fills_the_token_in_and_one_click_logs_in(team: Team) -> None:
+    browser = team.client()
+    page = browser.get("/login", params={"token": team.tokens["rudi"]})
+    assert page.status_code == 200
+    # Nobody is logged in by a link that another site has put there.
+    assert browser.get("/queries").status_code == 303
+    filled = re.search(r'name="token" value="([^"]*)"', page.text)
+    assert filled
+    assert browser.post("/login", data={"csrf": csrf_in(page.text), "token": filled[1]}).status_code == 303
+    assert browser.get("/queries").status_code == 200
+    again = browser.get("/login", params={"token": team.tokens["rudi"]})
+    assert (again.status_code, again.headers["location"]) == (303, "/")
+    # The link of somebody else asks first: ratings carry the name of who is logged in.
+    other = browser.get("/login", params={"token": team.tokens["orla"]})
+    assert other.status_code == 200
+    assert "Log out" in other.text
 
 
 def test_the_trail_of_judgments_is_of_who_is_logged_in_not_of_the_browser(team: Team) -> None:
@@ -237,141 +285,5 @@ def test_the_trail_of_judgments_is_of_who_is_logged_in_not_of_the_browser(team: 
     browser.post("/override", data=rating(browser, **{"from": "judge"}))
     page = browser.get("/judge?query=q1&doc=d0", follow_redirects=True)
     browser.post("/logout", data={"csrf": csrf_in(page.text)})
-    log_in(browser, "rudi", team.tokens["rudi"])
+    log_in(browser, team.tokens["rudi"])
     assert 'id="judge-undo"' not in browser.get("/judge?query=q1&doc=d0").text
-
-
-@pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Users with a password, with nothing, and with the token in the file beside."""
-    path = tmp_path_factory.mktemp("logins") / "users.toml"
-    add_user(path, "ada", "assessor", password="correct horse")
-    add_user(path, "bob", "assessor")
-    path.with_name("token").write_text(add_user(path, "tom", "assessor", token=True))
-    return path
-
-
-class TestLogins:
-    """Who guesses."""
-
-    @pytest.fixture
-    def clock(self, monkeypatch: pytest.MonkeyPatch) -> list[float]:
-        """The time, which passes where somebody waits."""
-        now = [100.0]
-
-        async def sleep(seconds: float) -> None:
-            now[0] += seconds
-
-        monkeypatch.setattr(guard.time, "monotonic", lambda: now[0])
-        monkeypatch.setattr(logins.asyncio, "sleep", sleep)
-        return now
-
-    def test_passwords_and_tokens_are_known(self, path: Path) -> None:
-        async def all_of_them() -> list[bool]:
-            known = Logins(Users(path))
-            token = path.with_name("token").read_text()
-            tries = [("ada", "correct horse"), ("ADA", "correct horse"), ("tom", token), ("ada", token),
-                     ("tom", "correct horse"), ("bob", ""), ("bob", "correct horse"),
-                     ("eve", "correct horse"), ("ada", ""), ("ada", "correct horse ")]  # fmt: skip
-            return [await known.entry(name, secret, "192.0.2.1") is not None for name, secret in tries]
-
-        assert run_in_loop(all_of_them()) == [True, True, True, *[False] * 7]
-
-    def test_a_name_that_nobody_has_costs_one_hash_as_any_other_does(
-        self, path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        hashed: list[str] = []
-        monkeypatch.setattr(logins, "_matches", lambda against, secret: hashed.append(against))
-
-        async def one_each() -> None:
-            known = Logins(Users(path))
-            for name in ("ada", "bob", "tom", "nobody"):
-                assert await known.entry(name, "wrong", "192.0.2.1") is None
-
-        run_in_loop(one_each())
-        assert len(hashed) == 4
-        assert len(set(hashed)) == 1
-
-    def test_hashing_keeps_nobody_waiting_and_two_passwords_are_looked_at_at_a_time(
-        self, path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        busy, most = [0], [0]
-
-        def slow(against: str, secret: str) -> bool:
-            busy[0] += 1
-            most[0] = max(most[0], busy[0])
-            time.sleep(0.05)
-            busy[0] -= 1
-            return True
-
-        monkeypatch.setattr(logins, "_matches", slow)
-
-        async def crowd() -> float:
-            known = Logins(Users(path))
-            tasks = [asyncio.create_task(known.entry("ada", "x", f"192.0.2.{n}")) for n in range(4)]
-            longest, last = 0.0, time.monotonic()
-            while not all(task.done() for task in tasks):
-                await asyncio.sleep(0.001)
-                longest, last = max(longest, time.monotonic() - last), time.monotonic()
-            return longest
-
-        assert run_in_loop(crowd()) < 0.045
-        assert most == [2]
-
-    def test_who_guesses_a_name_waits_longer_and_longer_from_wherever_that_is(
-        self, path: Path, clock: list[float]
-    ) -> None:
-        async def guess() -> tuple[int, float]:
-            known, began, looked_at = Logins(Users(None)), clock[0], 0
-            for number in range(200):
-                try:
-                    await known.entry("ada", "wrong", f"192.0.2.{number}")
-                    looked_at += 1
-                except TooManyError:
-                    clock[0] += 1
-            return looked_at, clock[0] - began
-
-        looked_at, seconds = run_in_loop(guess())
-        assert looked_at <= guard.FREE + 1 + seconds / guard.LONGEST_WAIT + 3
-
-    def test_other_ways_to_write_a_name_are_no_further_guesses(self, path: Path) -> None:
-        add_user(path, "zo\u00e9", "assessor")
-        known = Logins(Users(path))
-        ways = ("zo\u00e9", "zoe\u0301", "ZO\u00c9", "ZOE\u0301", "\uff5ao\u00e9")
-        for name in ways:
-            assert run_in_loop(known.entry(name, "x", "192.0.2.1")) is None
-        assert len(known._names._known) == 1
-
-    def test_who_tries_many_names_waits_too_and_a_class_behind_one_address_does_not(
-        self, path: Path, clock: list[float]
-    ) -> None:
-        async def spray() -> tuple[float, float]:
-            known = Logins(Users(None))
-            began = clock[0]
-            for number in range(logins.FREE_OF_ADDRESS):
-                assert await known.entry(f"user{number}", "12345678", "192.0.2.1") is None
-            free = clock[0] - began
-            for number in range(20):
-                await known.entry(f"other{number}", "12345678", "192.0.2.1")
-            return free, clock[0] - began
-
-        free, whole = run_in_loop(spray())
-        assert free == 0
-        assert whole > 60
-
-    def test_who_has_logged_in_from_here_is_not_kept_out_by_who_guesses_elsewhere(
-        self, path: Path, clock: list[float], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        async def attacked() -> float:
-            known = Logins(Users(path))
-            token = path.with_name("token").read_text()
-            assert await known.entry("tom", token, "192.0.2.1")
-            for _ in range(100):
-                known._names.wait("tom")
-            with pytest.raises(TooManyError):
-                await known.entry("tom", token, "198.51.100.1")
-            began = clock[0]
-            assert await known.entry("tom", token, "192.0.2.1")
-            return clock[0] - began
-
-        assert run_in_loop(attacked()) == 0

@@ -56,7 +56,7 @@ def test_somebody_logs_in_rates_and_logs_out(
         assert str(page.url).startswith(f"{place.url}login?back=")
         back = re.search(r'name="back" value="([^"]*)"', page.text)
         assert back
-        form = {"csrf": csrf_in(page.text), "name": "orla", "secret": place.tokens["orla"], "back": back[1]}
+        form = {"csrf": csrf_in(page.text), "token": place.tokens["orla"], "back": back[1]}
         page = browser.post(f"{place.url}login", data=form, headers={"origin": origin})
         assert str(page.url) == f"{place.url}query/q1"
         assert browser.get(f"{origin}/trec/static/app.js").status_code == 200

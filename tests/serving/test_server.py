@@ -9,8 +9,8 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -113,6 +113,79 @@ def test_a_form_that_does_not_come_is_not_waited_for(track: Path, monkeypatch: p
         assert made.recv(100).startswith(b"HTTP/1.1 408 ")
 
 
+#: What somebody does who keeps connections to himself.
+IDLE: dict[str, Callable[[socket.socket], object]] = {
+    "silent": lambda made: None,
+    "in the middle of a head": lambda made: made.sendall(b"GET / HTTP/1.1\r\nHos"),
+    "after an answer": lambda made: is_healthy(made),
+}
+HEALTH = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+
+
+def is_healthy(made: socket.socket) -> bool:
+    """Whether the page answers on this connection, which stays open."""
+    made.sendall(HEALTH)
+    found = b""
+    while not found.endswith(b"ok\n") and (part := made.recv(4096)):
+        found += part
+    return found.startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("idle", IDLE)
+def test_idle_connections_keep_no_reader_out(served: Served, idle: str) -> None:
+    with ExitStack() as stack:
+        for _ in range(250):
+            IDLE[idle](stack.enter_context(connected(served.url)))
+        for _ in range(5):
+            with urllib.request.urlopen(served.url) as page:
+                assert b"run0" in page.read()
+        latest = stack.enter_context(connected(served.url))
+        assert is_healthy(latest)
+        # It is not closed for those who only connect: the oldest go.
+        for _ in range(100):
+            stack.enter_context(connected(served.url))
+        assert is_healthy(latest)
+
+
+def test_a_request_that_is_being_answered_is_not_cut_for_who_comes_later(served: Served) -> None:
+    with ExitStack() as stack, connected(served.url) as made:
+        made.sendall(f"{HEAD}Content-Length: 7\r\n\r\ncsrf".encode())
+        for _ in range(250):
+            stack.enter_context(connected(served.url))
+        assert b"run0" in urllib.request.urlopen(served.url).read()
+        made.sendall(b"=xy")
+        assert made.recv(4096).startswith(b"HTTP/1.1 403 ")
+
+
+def test_of_more_requests_at_a_time_than_it_takes_as_many_as_it_takes_are_answered(
+    track: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "CONNECTIONS", 5)
+    with serving(track) as served, ExitStack() as stack:
+        waiting = [stack.enter_context(connected(served.url)) for _ in range(5)]
+        for made in waiting:
+            made.sendall(f"{HEAD}Content-Length: 7\r\n\r\ncsrf".encode())
+        until_all_wait(served)
+        with connected(served.url) as another:
+            another.sendall(HEALTH)
+            assert answer(another).startswith(b"HTTP/1.1 503 ")
+        for made in waiting:
+            made.sendall(b"=xy")
+            assert made.recv(4096).startswith(b"HTTP/1.1 403 ")
+        assert urllib.request.urlopen(f"{served.url}/healthz").read() == b"ok\n"
+
+
+def until_all_wait(served: Served) -> None:
+    """Returns when the page has no room: then it says so to who asks."""
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        with connected(served.url) as made:
+            made.sendall(HEALTH)
+            if made.recv(4096).startswith(b"HTTP/1.1 503 "):
+                return
+        time.sleep(0.01)
+
+
 def test_a_connection_is_kept_for_more_than_one_page(served: Served) -> None:
     place = urlsplit(served.url)
     kept = HTTPConnection(place.hostname or "", place.port)
@@ -129,12 +202,13 @@ def environment() -> dict[str, str]:
 
 def test_control_c_ends_it_at_once_with_130_and_neither_a_process_nor_a_log_is_left(track: Path) -> None:
     command = [sys.executable, "-m", "trecexam", "serve", str(track), "--port", "0", "--no-grade"]
-    command += ["--token", "s3cret-token"]
+    token = "s3cret-token-of-22-letters"
+    command += ["--token", token]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment()) as child:
         assert child.stderr is not None
         line = child.stderr.readline()
         url = next(word for word in line.split() if word.startswith("http://"))
-        assert url.endswith("?token=s3cret-token")
+        assert url.endswith(f"?token={token}")
         page = urllib.request.urlopen(url, timeout=60)
         # A browser keeps its connection.
         readers = children(child.pid)
@@ -164,7 +238,7 @@ def test_a_port_that_is_taken_is_said_in_a_line(track: Path, capsys: pytest.Capt
 
 @pytest.mark.parametrize(
     "options",
-    [["--token", " "], ["--token", "1234567"], ["--host", "nowhere.invalid"], ["--host", "203.0.113.1"]],
+    [["--token", " "], ["--token", "1" * 21], ["--host", "nowhere.invalid"], ["--host", "203.0.113.1"]],
 )
 def test_what_cannot_be_is_said_in_a_line(
     track: Path, capsys: pytest.CaptureFixture[str], options: list[str]
@@ -201,12 +275,12 @@ def test_beyond_this_machine_there_is_always_a_token(
     monkeypatch.delenv("TRECEXAM_TOKEN", raising=False)
     for host in ("127.0.0.1", "0.0.0.0"):
         assert run(["serve", str(track), "--port", "0", "--no-grade", "--host", host]) == 0
-    monkeypatch.setenv("TRECEXAM_TOKEN", "mine-alone")
+    monkeypatch.setenv("TRECEXAM_TOKEN", "mine-alone-of-22-letters")
     assert run(["serve", str(track), "--port", "0", "--no-grade"]) == 0
     assert given[0] is None
     assert given[1]
-    assert len(given[1]) >= 30
-    assert given[2] == "mine-alone"
+    assert len(given[1]) >= 22
+    assert given[2] == "mine-alone-of-22-letters"
     shown = capsys.readouterr().err.splitlines()
     assert given[1] in shown[1]
     assert "token" not in shown[0]

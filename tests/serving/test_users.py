@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import stat
 import threading
 import unicodedata
@@ -28,6 +29,7 @@ from trecexam.serving.users import (
 )
 from trecexam.track import TrackFolder
 
+#: As an earlier version of the file had it.
 HASH = "$argon2id$v=19$m=8,t=1,p=1$c29tZXNhbHQ$LS6NR/AMNYk"
 
 
@@ -37,23 +39,41 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_a_token_is_printed_once_and_its_digest_kept(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["serve-user", "add", str(path), "ada", "--role", "assessor", "--token"]) == 0
-    token = capsys.readouterr().out.strip()
-    assert len(token) >= 30
+    assert run(["serve-user", "add", str(path), "ada", "--role", "assessor"]) == 0
+    said = capsys.readouterr()
+    token = said.out.strip()
+    assert len(token) == 22
+    assert f"/login?token={token};" in said.err
     assert token not in path.read_text()
     entry = read_users(path)["ada"]
-    assert (entry.role, entry.token_sha256, entry.password) == ("assessor", digest(token), "")
+    assert (entry.role, entry.token_sha256) == ("assessor", digest(token))
 
 
-def test_a_password_is_read_from_stdin_and_kept_as_an_argon2_hash(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+def test_whom_a_proxy_names_needs_no_token(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["serve-user", "add", str(path), "ada", "--role", "reader", "--proxy-alone"]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert read_users(path)["ada"].token_sha256 == ""
+    for token in ("", "-" * 64, digest("")):
+        assert Users(path).with_token(token) is None
+
+
+def test_a_file_with_passwords_names_the_command_that_makes_a_token_and_that_does(
+    path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import io
-
-    monkeypatch.setattr("sys.stdin", io.StringIO("correct horse\n"))
-    assert run(["serve-user", "add", str(path), "Ada L.", "--role", "organizer", "--password-stdin"]) == 0
-    assert "correct horse" not in path.read_text()
-    assert read_users(path)["ada l."].password.startswith("$argon2id$")
+    for name in ("ada", "Bob L."):
+        add_user(path, name, "assessor")
+    with_passwords = f'role = "assessor"\npassword = "{HASH}"\n'
+    path.write_text(path.read_text().replace('role = "assessor"\n', with_passwords))
+    for options in ([], ["--proxy-alone"]):
+        assert run(["serve-user", "list", str(path)]) == 2
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1
+        assert HASH not in said
+        (command,) = re.findall(r"`trecexam (.*)`", said)
+        assert run([*shlex.split(command), *options]) == 0
+        capsys.readouterr()
+    assert [entry.logs_in_with for entry in read_users(path).values()] == ["token", "proxy alone"]
+    assert "password" not in path.read_text()
 
 
 def test_the_file_is_for_its_owner_s_eyes_and_a_mode_that_somebody_set_stays(path: Path) -> None:
@@ -67,7 +87,7 @@ def test_the_file_is_for_its_owner_s_eyes_and_a_mode_that_somebody_set_stays(pat
 def test_what_stands_in_the_file_beside_stays(path: Path) -> None:
     path.write_text(
         f'# The people of 2026.\n\n[[user]]\nname = "ada" # our first\nrole = "assessor"\n'
-        f'password = "{HASH}"\n\n'
+        f'token_sha256 = "{"0" * 64}"\n\n'
         '# Helps in May.\n[[user]]\nrole = "reader"\nname = "bob"'
     )
     add_user(path, "eve", "organizer")
@@ -86,10 +106,10 @@ def test_a_name_that_is_there_is_replaced_only_where_that_is_said(
 ) -> None:
     add_user(path, "ada", "assessor", token=True)
     before = path.read_bytes()
-    assert run(["serve-user", "add", str(path), "ADA", "--role", "reader", "--token"]) == 2
+    assert run(["serve-user", "add", str(path), "ADA", "--role", "reader"]) == 2
     assert "--replace" in capsys.readouterr().err
     assert path.read_bytes() == before
-    assert run(["serve-user", "add", str(path), "Ada", "--role", "reader", "--token", "--replace"]) == 0
+    assert run(["serve-user", "add", str(path), "Ada", "--role", "reader", "--replace"]) == 0
     (entry,) = read_users(path).values()
     assert (entry.name, entry.role) == ("Ada", "reader")
 
@@ -119,21 +139,8 @@ def test_a_name_that_is_there_is_replaced_only_where_that_is_said(
 def test_what_can_be_no_name_is_refused_in_a_line(
     path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    assert run(["serve-user", "add", str(path), "--role", "reader", "--token", "--", name]) == 2
+    assert run(["serve-user", "add", str(path), "--role", "reader", "--", name]) == 2
     assert capsys.readouterr().err.count("\n") == 1
-    assert not path.exists()
-
-
-@pytest.mark.parametrize(
-    "options", [["--token", "--password-stdin"], ["--token", "--proxy-alone"], ["--password-stdin"], []]
-)
-def test_there_must_be_one_way_to_log_in(
-    path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]
-) -> None:
-    import io
-
-    monkeypatch.setattr("sys.stdin", io.StringIO("short\n"))
-    assert run(["serve-user", "add", str(path), "ada", "--role", "reader", *options]) == 2
     assert not path.exists()
 
 
@@ -166,12 +173,13 @@ def test_who_is_not_there_cannot_be_removed(path: Path, capsys: pytest.CaptureFi
         ('[[user]]\nname = "ada"', "user 1: role"),
         ('[[user]]\nname = "ada"\nrole = "boss"', "user 1: role"),
         ('[[user]]\nname = "a,b"\nrole = "reader"', "user 1: name"),
-        ('[[user]]\nname = "ada"\nrole = "reader"\npassword = "plain-secret"', "no argon2 hash"),
         ('[[user]]\nname = "ada"\nrole = "reader"\ntoken_sha256 = "plain-secret"', "no sha256"),
         ('[[user]]\nname = "ada"\nrole = "reader"\nshoe = 4', "user 1: shoe"),
         (
-            f'[[user]]\nname = "ada"\nrole = "reader"\npassword = "{HASH}"\ntoken_sha256 = "{"0" * 64}"',
-            "both",
+            "\n".join(
+                f'[[user]]\nname = "{name}"\nrole = "reader"\ntoken_sha256 = "{"0" * 64}"' for name in "ab"
+            ),
+            "user 2: token_sha256: another user has the same",
         ),
         (
             '[[user]]\nname = "ada"\nrole = "reader"\n[[user]]\nname = "ADA"\nrole = "reader"',
@@ -283,14 +291,8 @@ def test_a_name_may_have_letters_with_marks_and_is_kept_composed(path: Path, nam
 def test_names_that_look_the_same_are_one_name(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     add_user(path, "ada", "assessor")
     for name in ("\uff41da", "AD\uff21"):
-        assert run(["serve-user", "add", str(path), name, "--role", "organizer", "--token"]) == 2
+        assert run(["serve-user", "add", str(path), name, "--role", "organizer"]) == 2
         assert "is there already" in capsys.readouterr().err
-
-
-def test_a_password_that_is_no_text_is_refused_in_a_line(path: Path) -> None:
-    with pytest.raises(TrecexamError, match="UTF-8"):
-        add_user(path, "ada", "assessor", password="\udcff\udcfe2345678")
-    assert not path.exists()
 
 
 def test_a_pipe_is_no_file_of_users(path: Path, capsys: pytest.CaptureFixture[str]) -> None:

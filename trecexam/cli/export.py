@@ -187,6 +187,11 @@ def _write_qrels(rows: Any, output: Path | None) -> None:
 
 
 def _emit(content: bytes, output: Path | None) -> None:
+    from trecexam.track import folder_of_track
+
+    inner = None if output is None else folder_of_track(output, runs_alone=True)
+    if inner is not None:
+        raise TrecexamError(f"is in {inner}, and would be read as a run: name a file elsewhere", path=output)
     if output is None:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     "--token",
     envvar="TRECEXAM_TOKEN",
     show_envvar=True,
-    help="What people must show to see the page. Beyond this machine one is made where none is given. Better "
-    "in the environment: others on this machine can read your command line.",
+    help="What people must show to see the page: 22 characters at least. Beyond this machine one is "
+    "made where none is given. Better in the environment: others on this machine can read your command line.",
 )
 @click.option(
     "--users",
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     "trusted_proxies",
     multiple=True,
     metavar="ADDRESS|NETWORK",
-    help="Whose X-Forwarded-For, and --trust-header, are believed. May be repeated.",
+    help="The proxy whose --trust-header is believed. May be repeated.",
 )
 @click.option(
     "--trust-header", default="", metavar="NAME", help="In it that proxy says who is there: X-Remote-User."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,37 +45,24 @@ def serve_user() -> None:
     required=True,
     help="assessor: judges, and sees neither runs nor grades; reader: sees all; organizer: may do all.",
 )
-@click.option("--token", is_flag=True, help="Make and print a token to log in with, in place of a password.")
-@click.option(
-    "--password-stdin", is_flag=True, help="Read the password from stdin, one line; else it is asked."
-)
-@click.option(
-    "--proxy-alone", is_flag=True, help="Neither: a proxy says who they are (serve --trust-header)."
-)
+@click.option("--proxy-alone", is_flag=True, help="Make no token: a proxy names them (serve --trust-header).")
 @click.option("--replace", is_flag=True, help="In place of the user of that name: their logins end.")
-def add(
-    file: Path, name: str, role: Role, token: bool, password_stdin: bool, proxy_alone: bool, replace: bool
-) -> None:
-    """Add NAME to FILE, which is made where there is none, readable by you alone."""
-    from trecexam.serving.users import add_user, checked_new
+def add(file: Path, name: str, role: Role, proxy_alone: bool, replace: bool) -> None:
+    """Add NAME to FILE, and print the token to log in with.
 
-    if token + password_stdin + proxy_alone > 1:
-        raise click.UsageError("give one of --token, --password-stdin and --proxy-alone")
-    # Before a password is typed in vain.
-    checked_new(file, name, replace=replace)
-    password = ""
-    if password_stdin:
-        password = sys.stdin.readline().rstrip("\r\n")
-    elif not (token or proxy_alone):
-        if not sys.stdin.isatty():
-            raise click.UsageError("no terminal to ask a password at: give --password-stdin or --token")
-        password = click.prompt("Password", hide_input=True, confirmation_prompt=True)
-    if not (password or token or proxy_alone):
-        raise click.UsageError("the password is empty")
-    made = add_user(file, name, role, password=password, token=token, replace=replace)
-    if made:
-        click.echo(made)
-        click.echo(f"{name} logs in with that token; it is kept nowhere", err=True)
+    FILE is made where there is none, readable by you alone. The token is not stored: send it to that person,
+    alone or in a link, https://ADDRESS-OF-THE-PAGE/login?token=TOKEN.
+    """
+    from trecexam.serving.users import add_user
+
+    token = add_user(file, name, role, token=not proxy_alone, replace=replace)
+    if token:
+        click.echo(token)
+        click.echo(
+            f"{name} logs in with this token, or opens ADDRESS-OF-THE-PAGE/login?token={token}; "
+            "it is not stored, and --replace makes another one",
+            err=True,
+        )
 
 
 @serve_user.command("list", epilog="Example: trecexam serve-user list users.toml")

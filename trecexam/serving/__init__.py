@@ -7,7 +7,7 @@ from importlib.util import find_spec
 #: What a user may be: see `users.Role`.
 ROLES = ("assessor", "organizer", "reader")
 #: What the extra `serve` brings.
-PACKAGES = ("argon2", "rapidfuzz", "starlette", "uvicorn")
+PACKAGES = ("rapidfuzz", "starlette", "uvicorn")
 
 
 def missing_packages() -> str | None:

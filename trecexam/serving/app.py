@@ -24,7 +24,6 @@ from trecexam.serving.judging import JudgeNext
 from trecexam.serving.learning import LearnAgain
 from trecexam.serving.listing import Address
 from trecexam.serving.live import LiveTrack
-from trecexam.serving.logins import Logins
 from trecexam.serving.pages import routes
 from trecexam.serving.rendering import NotFoundError, NotReadyError, live_of, render
 from trecexam.serving.sessions import Sessions
@@ -96,7 +95,6 @@ def create_app(
     app.state.learning = learning
     app.state.trails = Trails()
     app.state.sessions = sessions
-    app.state.logins = None if users is None else Logins(users)
     app.state.judged = {}
     app.state.support_trails = Trails()
     app.state.labelled = None

@@ -36,8 +36,6 @@ OURS = frozenset(
 )
 _PREFIX = re.compile(r"(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+")
 _HEADER = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
-#: An address as some proxies forward it, with a port: 198.51.100.9:5678, [2001:db8::7]:443.
-_WITH_PORT = re.compile(r"(?:\[(?P<v6>[^\]]*)\]|(?P<v4>[0-9.]+))(?::[0-9]{1,5})?")
 
 
 @dataclass(frozen=True)
@@ -136,33 +134,7 @@ class Front:
     def trusts(self, scope: Scope) -> bool:
         """Whether a proxy that is believed sends this request."""
         address = _address((scope.get("client") or ("", 0))[0])
-        return address is not None and self._is_trusted(address)
-
-    def client(self, scope: Scope) -> str:
-        """Whom to count attempts for: the sender's address, or what believed proxies say it is.
-
-        Of X-Forwarded-For counts the last address that is no such proxy's: what stands before it, the sender
-        may have made up. Of an IPv6 address its network of 64 bits, which one sender has to itself.
-        """
-        sender: str = (scope.get("client") or ("", 0))[0]
-        address = _address(sender)
-        if address is None:
-            return sender
-        if self._is_trusted(address):
-            lines = [
-                value.decode("latin-1") for name, value in scope["headers"] if name == b"x-forwarded-for"
-            ]
-            for text in reversed(",".join(lines).split(",") if lines else ()):
-                with_port = _WITH_PORT.fullmatch(text.strip())
-                before = _address((with_port["v6"] or with_port["v4"]) if with_port else text.strip())
-                if before is None:
-                    break
-                address = before
-                if not self._is_trusted(address):
-                    break
-        if address.version == 6:
-            return str(ipaddress.ip_network((address, 64), strict=False))
-        return str(address)
+        return address is not None and any(address in network for network in self.trusted)
 
     def person(self, scope: Scope) -> str | None:
         """The name that a believed proxy says, "" where it says two or one that is no text; None for none."""
@@ -175,9 +147,6 @@ class Front:
             return values[0].decode().strip() if len(values) == 1 else ""
         except UnicodeDecodeError:
             return ""
-
-    def _is_trusted(self, address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-        return any(address in network for network in self.trusted)
 
 
 def _origin(public_url: str) -> tuple[str, str]:

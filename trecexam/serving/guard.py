@@ -14,7 +14,6 @@ import hmac
 import ipaddress
 import secrets
 import socket
-import time
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -39,11 +38,6 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-#: So many wrong tokens are answered at once; from then on each one waits twice as long as the one before,
-#: in seconds, and one that would wait longer than `PATIENCE` is not looked at.
-FREE, FIRST_WAIT, LONGEST_WAIT, PATIENCE = 5, 0.5, 4.0, 30.0
-#: Addresses that are remembered with their wrong tokens.
-_ADDRESSES = 1_000
 HEADERS = {
     "content-security-policy": POLICY,
     "x-frame-options": "DENY",
@@ -54,38 +48,6 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
-
-
-class Attempts:
-    """When a token may be looked at that somebody shows: guessing takes its time, also many at once.
-
-    Args:
-        free: in place of `FREE`.
-    """
-
-    def __init__(self, free: int | None = None) -> None:
-        self._free = free
-        self._known: dict[str, tuple[int, float]] = {}
-
-    def wait(self, address: str) -> float | None:
-        """Seconds until it is this one's turn, which counts as wrong until `right`; None: it will not be."""
-        now = time.monotonic()
-        wrong, free = self._known.pop(address, (0, now))
-        begin = max(now, free)
-        admitted = begin - now <= PATIENCE
-        if admitted:
-            wrong += 1
-            free = begin
-            over = wrong - (FREE if self._free is None else self._free)
-            if over >= 0:
-                free += min(FIRST_WAIT * 2 ** min(over, 20), LONGEST_WAIT)
-        self._known[address] = wrong, free
-        if len(self._known) > _ADDRESSES:
-            del self._known[next(iter(self._known))]
-        return begin - now if admitted else None
-
-    def right(self, address: str) -> None:
-        self._known.pop(address, None)
 
 
 class Guard:
@@ -117,7 +79,6 @@ class Guard:
         self._front = front or Front()
         self._sessions = sessions
         self._is_closed = token is not None or sessions is not None
-        self._attempts = Attempts()
         self._secret = secrets.token_bytes(32)
         self._hosts = {"localhost", "127.0.0.1", "::1", *(host.lower() for host in hosts)}
         if self._front.origin:
@@ -158,7 +119,7 @@ class Guard:
         elif refused is None and visitor is not None:
             refused = _refused_to(visitor, inside, path)
         elif refused is None and self._token is not None and not _says_nothing(path):
-            refused = await self._welcome(inside, self._token)
+            refused = self._welcome(inside, self._token)
         if refused is None and scope["method"] == "POST":
             form = await _form(scope, receive)
             if isinstance(form, Response):
@@ -201,11 +162,8 @@ class Guard:
         # Rebinding needs a name that the attacker can point elsewhere; an address is what it is.
         return self._is_closed and _is_address(name)
 
-    async def _welcome(self, scope: Scope, token: str) -> Response | None:
-        """None for who has shown the token; the cookie for who shows it now; else how to get in.
-
-        A cookie is made of the token, so that it would do to guess that: a wrong one is a wrong token.
-        """
+    def _welcome(self, scope: Scope, token: str) -> Response | None:
+        """None for who has shown the token; the cookie for who shows it now; else how to get in."""
         headers = Headers(scope=scope)
         kept = hmac.new(token.encode(), b"trecexam cookie", hashlib.sha256).hexdigest()
         shown_cookies = _cookies(headers, self._cookie)
@@ -213,16 +171,9 @@ class Guard:
             return None
         pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         shown = [value for name, value in pairs if name == "token"]
-        address = self._front.client(scope)
-        if shown or shown_cookies:
-            wait = self._attempts.wait(address)
-            if wait is None:
-                return plain_page(429, "Too many wrong tokens came from this address. Try again in a minute.")
-            await asyncio.sleep(wait)
         if scope["method"] == "GET" and shown:
             if not hmac.compare_digest(shown[0].encode(), token.encode()):
                 return plain_page(401, "This is not the token.", ask=True)
-            self._attempts.right(address)
             rest = urlencode([(name, value) for name, value in pairs if name != "token"])
             path = scope["raw_path"].decode("latin-1").split("?")[0]
             # No redirection: after a link in a mail, browsers send no strict cookie to where that leads.

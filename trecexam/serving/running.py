@@ -19,13 +19,13 @@ from trecexam.serving.learning import LearnAgain
 from trecexam.serving.live import LiveTrack
 from trecexam.serving.rendering import warm_up
 from trecexam.serving.server import Server, bound
-from trecexam.serving.users import Role, Users
+from trecexam.serving.users import TOKEN_BYTES, Role, Users
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import shorten_list
 from trecexam.track import TrackFolder, refuse_code
 
-#: The least characters of a token that somebody chooses.
-SHORTEST_TOKEN = 8
+#: The least characters of a token that somebody chooses: so many hold 128 random bits.
+SHORTEST_TOKEN = 22
 
 
 def serve(
@@ -63,10 +63,13 @@ def serve(
     if token is not None and not token.strip():
         raise TrecexamError("the token is empty: leave --token and TRECEXAM_TOKEN out to have none")
     if token is not None and len(token.strip()) < SHORTEST_TOKEN:
-        raise TrecexamError(f"the token has less than {SHORTEST_TOKEN} characters, and could be guessed")
+        raise TrecexamError(
+            f"the token has less than {SHORTEST_TOKEN} characters, and could be guessed: "
+            "take one from `openssl rand -hex 16`"
+        )
     users = Users(users_file, _log) if users_file or trusted_role else None
     if users is None and token is None and not is_loopback(host):
-        token = secrets.token_urlsafe(24)
+        token = secrets.token_urlsafe(TOKEN_BYTES)
     with ExitStack() as stack:
         listening = stack.enter_context(bound(host, port))
         live = stack.enter_context(LiveTrack(root))
@@ -81,7 +84,7 @@ def serve(
             behind = ""
         print(f"{root} is at {shown} (Ctrl-C ends it{behind})", file=sys.stderr, flush=True)
         if users is not None and not (front.place.secure or is_loopback(host)):
-            _log("passwords go over the network as they are: put an https proxy before it, see --public-url")
+            _log("tokens go over the network unencrypted: put an https proxy before it, see --public-url")
         if users is not None and not trusted_role and (warning := unknown_assessors(folder, users)):
             _log(warning)
         warm_up()

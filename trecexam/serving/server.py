@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import select
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import h11
 import uvicorn
@@ -15,9 +16,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from trecexam.errors import TrecexamError
 from trecexam.serving.app import create_app
+from trecexam.serving.guard import plain_page
 from trecexam.serving.live import LiveTrack
 
-#: Bytes of a request's head, seconds in which it must have come, connections at a time.
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+#: Bytes of a request's head, seconds in which it must have come; connections, and requests, at a time.
 MAX_HEAD, HEAD_SECONDS, CONNECTIONS = 32 << 10, 15.0, 200
 
 
@@ -55,7 +60,7 @@ class Server:
         port = listening.getsockname()[1]
         app = create_app(live, cookie=f"trecexam-{port}", **options)
         config = uvicorn.Config(
-            app,
+            _at_most(app),
             http=Bounded,
             ws="none",
             lifespan="off",
@@ -64,7 +69,6 @@ class Server:
             access_log=False,
             proxy_headers=False,
             server_header=False,
-            limit_concurrency=CONNECTIONS,
             h11_max_incomplete_event_size=MAX_HEAD,
             timeout_keep_alive=20,
             timeout_graceful_shutdown=1,
@@ -86,18 +90,72 @@ class Server:
         self._server.should_exit = True
 
 
+def _at_most(app: ASGIApp) -> ASGIApp:
+    """The page, which answers `CONNECTIONS` requests at a time and refuses more."""
+    requests = 0
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        nonlocal requests
+        if requests >= CONNECTIONS:
+            busy = plain_page(503, "Too many requests at a time. Try again.", {"connection": "close"})
+            await busy(scope, receive, send)
+            return
+        requests += 1
+        try:
+            await app(scope, receive, send)
+        finally:
+            requests -= 1
+
+    return answer
+
+
 class Bounded(H11Protocol):
-    """Closes a connection on which the head of a request takes too long: uvicorn would wait for ever."""
+    """Closes a connection on which the head of a request takes too long: uvicorn would wait for ever.
+
+    Where there are more than `CONNECTIONS`, it closes those that wait for a request, the oldest first:
+    uvicorn would refuse all requests as long as others keep idle connections.
+    """
 
     _limit: asyncio.TimerHandle | None = None
+    #: When it began to wait for a request.
+    _idle_since = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._idle_since = self.loop.time()
+        self._make_room()
         self._wait_for_head()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         self._wait_for_head()
+
+    def on_response_complete(self) -> None:
+        self._idle_since = self.loop.time()
+        super().on_response_complete()
+
+    def _make_room(self) -> None:
+        if len(self.connections) <= CONNECTIONS:
+            return
+        others = [one for one in self.connections if isinstance(one, Bounded) and one is not self]
+        for oldest in sorted(others, key=lambda one: one._idle_since):
+            if oldest._is_idle():
+                self.connections.discard(oldest)
+                oldest.transport.close()
+            if len(self.connections) <= CONNECTIONS:
+                return
+
+    def _is_idle(self) -> bool:
+        """Whether no request has come that is still to be answered, and all answers were sent."""
+        if self.transport.is_closing():
+            return True
+        if self.cycle is not None and not self.cycle.response_complete:
+            return False
+        if self.transport.get_write_buffer_size():
+            return False
+        waiting = select.poll()
+        waiting.register(self.transport.get_extra_info("socket").fileno(), select.POLLIN)
+        return not waiting.poll(0)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._limit is not None:

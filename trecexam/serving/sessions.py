@@ -80,10 +80,6 @@ class Sessions:
         for cookie in _cookies(scope, self.cookie):
             self._logins.pop(_digest(cookie), None)
 
-    def client(self, scope: Scope) -> str:
-        """Whom wrong logins are counted for: see `Front.client`."""
-        return self._front.client(scope)
-
     def visitor(self, scope: Scope) -> Visitor:
         """Who asks, by the users as they are now."""
         name = self._front.person(scope)
@@ -119,8 +115,8 @@ class Sessions:
             return None
         now, entry = time.monotonic(), self.users.get(login.entry.name)
         is_over = now - login.used > IDLE or now - login.begun > LONGEST
-        # Who has another password by now has to know it.
-        if is_over or (entry is not None and _secrets(entry) != _secrets(login.entry)):
+        # Who has another token by now has to log in with it.
+        if is_over or (entry is not None and entry.token_sha256 != login.entry.token_sha256):
             del self._logins[key]
             return None
         # Who was removed is out; but some editors save an empty file first, which is to end no login.
@@ -130,10 +126,6 @@ class Sessions:
         if is_click:
             login.used = now
         return entry.user
-
-
-def _secrets(entry: UserEntry) -> tuple[str, str]:
-    return entry.password, entry.token_sha256
 
 
 def _digest(cookie: str) -> bytes:

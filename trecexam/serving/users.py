@@ -1,28 +1,28 @@
-"""The people of a page: a TOML file with their names, roles, and hashes of what they log in with.
+"""The people of a page: a TOML file with their names, roles, and digests of the tokens they log in with.
 
 ```toml
 [[user]]
 name = "ada"
 role = "assessor"
-password = "$argon2id$v=19$m=65536,t=3,p=4$..."    # or token_sha256 = "9f86d0..."; neither: by a proxy alone
+token_sha256 = "9f86d0..."    # without it a proxy has to name the person
 ```
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import os
 import re
 import secrets
+import shlex
 import tomllib
 import unicodedata
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from argon2 import PasswordHasher, extract_parameters
-from argon2.exceptions import InvalidHashError
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from converters.errors import ConversionError
 from converters.lines import open_input
@@ -36,8 +36,10 @@ if TYPE_CHECKING:
 
 #: An assessor judges, blind; a reader looks at all and changes nothing; an organizer does all.
 Role = Literal["assessor", "organizer", "reader"]
-#: The least and the most characters of a password; the most of a name.
-SHORTEST_PASSWORD, LONGEST_PASSWORD, LONGEST_NAME = 8, 1_000, 64
+#: The most characters of a name.
+LONGEST_NAME = 64
+#: Random bytes of a token: nobody guesses 128 bits, so guessing needs no waiting time and locks nobody out.
+TOKEN_BYTES = 16
 #: The most marks on a letter of a name, as accents and the vowels of many scripts.
 MARKS_ON_LETTER = 4
 #: What may stand in a name: it is a column of files, a cookie's owner, and an argument of commands.
@@ -69,7 +71,6 @@ class UserEntry(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     name: str
     role: Role
-    password: str = ""
     token_sha256: str = ""
 
     @field_validator("name")
@@ -77,28 +78,12 @@ class UserEntry(BaseModel):
     def _name(cls, name: str) -> str:
         return checked_name(name)
 
-    @field_validator("password")
-    @classmethod
-    def _password(cls, password: str) -> str:
-        try:
-            if password:
-                extract_parameters(password)
-        except InvalidHashError:
-            raise ValueError("is no argon2 hash; `trecexam serve-user add --replace` makes one") from None
-        return password
-
     @field_validator("token_sha256")
     @classmethod
     def _token(cls, token: str) -> str:
         if token and not re.fullmatch("[0-9a-f]{64}", token):
-            raise ValueError("is no sha256 in hex; `trecexam serve-user add --replace --token` makes one")
+            raise ValueError("is no sha256 in hex; `trecexam serve-user add --replace` makes one")
         return token
-
-    @model_validator(mode="after")
-    def _one_secret(self) -> UserEntry:
-        if self.password and self.token_sha256:
-            raise ValueError("has both a password and a token_sha256: remove one of them")
-        return self
 
     @property
     def user(self) -> User:
@@ -108,7 +93,7 @@ class UserEntry(BaseModel):
     @property
     def logs_in_with(self) -> str:
         """In words."""
-        return "password" if self.password else "token" if self.token_sha256 else "proxy alone"
+        return "token" if self.token_sha256 else "proxy alone"
 
 
 def checked_name(name: str) -> str:
@@ -177,9 +162,15 @@ class Users:
         )
         return entry if is_same else None
 
-    def any_password(self) -> str:
-        """The hash of somebody's password; "" where nobody has one."""
-        return next((entry.password for entry in self._now().values() if entry.password), "")
+    def with_token(self, token: str) -> UserEntry | None:
+        """The user who logs in with that token; None for nobody. Takes as long for each token."""
+        given = digest(token)
+        right = [
+            entry
+            for entry in self._now().values()
+            if hmac.compare_digest(given, entry.token_sha256 or "-" * len(given))
+        ]
+        return right[0] if right else None
 
     def _now(self) -> Mapping[str, UserEntry]:
         if self._path is not None and (now := stamp(self._path)) != self._stamp:
@@ -192,8 +183,11 @@ class Users:
         return self._users
 
 
-def read_users(path: Path) -> dict[str, UserEntry]:
+def read_users(path: Path, *, is_changed: bool = False) -> dict[str, UserEntry]:
     """The users of a file, by their names without case.
+
+    Args:
+        is_changed: somebody changes the file: a password in it is left alone, as it has to go somehow.
 
     Raises:
         TrecexamError: as `Users`.
@@ -209,10 +203,10 @@ def read_users(path: Path) -> dict[str, UserEntry]:
         raise TrecexamError(f"cannot be read: {error.strerror}", path=path) from None
     except UnicodeDecodeError:
         raise TrecexamError("is no UTF-8", path=path) from None
-    return _parsed(text, path)
+    return _parsed(text, path, is_changed=is_changed)
 
 
-def _parsed(text: str, path: Path) -> dict[str, UserEntry]:
+def _parsed(text: str, path: Path, *, is_changed: bool = False) -> dict[str, UserEntry]:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -222,6 +216,12 @@ def _parsed(text: str, path: Path) -> dict[str, UserEntry]:
         raise TrecexamError("has something else than [[user]] in it", path=path)
     users: dict[str, UserEntry] = {}
     for number, row in enumerate(rows, 1):
+        if isinstance(row, dict) and "password" in row:
+            if not is_changed:
+                raise TrecexamError(_no_password(number, row, path), path=path)
+            # So that it counts as another user than one who is put in their place.
+            row = {**row, "token_sha256": digest(f"password of {row.get('name')}")}
+            del row["password"]
         try:
             entry = UserEntry.model_validate(row)
         except ValidationError as error:
@@ -236,72 +236,47 @@ def _parsed(text: str, path: Path) -> dict[str, UserEntry]:
             raise TrecexamError(
                 f"user {number}: a second {entry.name!r}; case does not tell names apart", path=path
             )
+        if entry.token_sha256 and any(entry.token_sha256 == other.token_sha256 for other in users.values()):
+            raise TrecexamError(f"user {number}: token_sha256: another user has the same token", path=path)
         users[name_key(entry.name)] = entry
     return users
 
 
-def add_user(
-    path: Path, name: str, role: Role, *, password: str = "", token: bool = False, replace: bool = False
-) -> str:
+def _no_password(number: int, row: dict[str, object], path: Path) -> str:
+    name, role = (str(row.get(key, "")) or key.upper() for key in ("name", "role"))
+    command = shlex.join(["trecexam", "serve-user", "add", str(path), name, "--role", role, "--replace"])
+    return f"user {number}: there are no passwords, people log in with tokens: make one with `{command}`"
+
+
+def add_user(path: Path, name: str, role: Role, *, token: bool = False, replace: bool = False) -> str:
     """Adds a user to a file, which is made where there is none, for its owner's eyes alone.
 
     Args:
-        password: what they log in with.
-        token: they log in with a token, which is made. Neither: a proxy says who they are.
+        token: they log in with a token, which is made. Without one a proxy says who they are.
         replace: in place of the one of that name that is there.
 
     Returns:
         The token; "" without one.
 
     Raises:
-        TrecexamError: the name can be none or is there already, the password is too short or too long, or the
-            file cannot be read, changed or written.
-    """
-    name = checked_new(path, name, replace=replace)
-    if password and not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
-        raise TrecexamError(
-            f"a password has {SHORTEST_PASSWORD} to {LONGEST_PASSWORD:,} letters, this one {len(password):,}"
-        )
-    try:
-        secret = password.encode()
-    except UnicodeEncodeError:
-        raise TrecexamError("the password is no UTF-8 text") from None
-    made = secrets.token_urlsafe(24) if token else ""
-    entry = UserEntry(
-        name=name,
-        role=role,
-        password=PasswordHasher().hash(secret) if password else "",
-        token_sha256=digest(made) if made else "",
-    )
-
-    def change(users: dict[str, UserEntry]) -> None:
-        _refuse_known(users, name, path, replace=replace)
-        users.pop(name_key(name), None)
-        users[name_key(name)] = entry
-
-    _change(path, change)
-    return made
-
-
-def checked_new(path: Path, name: str, *, replace: bool = False) -> str:
-    """The name, which can be added to a file.
-
-    Raises:
-        TrecexamError: as `add_user`.
+        TrecexamError: the name can be none or is there already, or the file cannot be read, changed or
+            written.
     """
     try:
         name = checked_name(name)
     except ValueError as error:
         raise TrecexamError(str(error)) from None
-    _refuse_known(read_users(path) if path.exists() else {}, name, path, replace=replace)
-    return name
+    made = secrets.token_urlsafe(TOKEN_BYTES) if token else ""
+    entry = UserEntry(name=name, role=role, token_sha256=digest(made) if made else "")
 
+    def change(users: dict[str, UserEntry]) -> None:
+        before = users.pop(name_key(name), None)
+        if before is not None and not replace:
+            raise TrecexamError(f"{before.name!r} is there already; --replace replaces it", path=path)
+        users[name_key(name)] = entry
 
-def _refuse_known(users: Mapping[str, UserEntry], name: str, path: Path, *, replace: bool) -> None:
-    if name_key(name) in users and not replace:
-        raise TrecexamError(
-            f"{users[name_key(name)].name!r} is there already; --replace replaces it", path=path
-        )
+    _change(path, change)
+    return made
 
 
 def remove_user(path: Path, name: str) -> None:
@@ -324,7 +299,7 @@ def _change(path: Path, change: Callable[[dict[str, UserEntry]], None]) -> None:
     """Changes a file of users under its lock; what stands in it beside the changed ones stays."""
     real = Path(os.path.realpath(path))
     with exclusive_lock(real.with_name(f".{real.name}.lock")):
-        users = read_users(path) if path.exists() else {}
+        users = read_users(path, is_changed=True) if path.exists() else {}
         text = path.read_text(encoding="utf-8") if users else ""
         before = dict(users)
         change(users)
@@ -336,7 +311,7 @@ def _change(path: Path, change: Callable[[dict[str, UserEntry]], None]) -> None:
             text += "\n"
         text += ("\n" if text and new else "") + "\n".join(new)
         try:
-            is_right = _parsed(text, path) == users
+            is_right = _parsed(text, path, is_changed=True) == users
         except TrecexamError:
             is_right = False
         if not is_right:
@@ -365,5 +340,5 @@ def name_key(name: str) -> str:
 
 
 def digest(token: str) -> str:
-    """A token's sha256: it has 192 random bits, so that no slower hash is needed."""
+    """A token's sha256: a token has 128 random bits, so no slower hash is needed."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

@@ -103,3 +103,16 @@ def test_an_exported_pool_has_the_texts_of_generated_responses(tmp_path: Path) -
     assert own.text == "An answer."
     assert [(ranking.run, ranking.rank) for ranking in own.rankings] == [("gen", 1)]
     assert len(own.gradings[0].self_ratings) == 4
+
+
+@pytest.mark.parametrize("what", ["pool", "qrels", "subtopics", "grades", "official"])
+def test_nothing_is_exported_into_the_folder_where_it_would_be_read_as_a_run(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], what: str
+) -> None:
+    another = make_small_track(tmp_path / "another")
+    output = another / "runs" / "deep" / "x"
+    output.parent.mkdir()
+    assert run(["export", what, str(graded), "-o", str(output)]) == 2
+    assert "would be read as a run" in capsys.readouterr().err
+    assert not output.exists()
+    assert run(["export", what, str(graded), "-o", str(another / "x")]) == 0

@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Message, Scope
 
 from trecexam.serving.sessions import Visitor
 from trecexam.serving.users import User
+from trecexam.serving.view import View
 
 
 class Answered(NamedTuple):
@@ -23,8 +24,12 @@ class Answered(NamedTuple):
 _READER = User("", "reader")
 
 
-def ask(app: ASGIApp, address: str) -> Answered:
-    """The answer to a GET of a canonical address (see `naming`), as for a reader."""
+def ask(app: ASGIApp, address: str, view: View) -> Answered:
+    """The answer to a GET of a canonical address (see `naming`), as for a reader.
+
+    Args:
+        view: the state of the track that all pages of a copy are of.
+    """
     path, *fields = address.split("?")
     pairs = (field.split("=", 1) for field in fields)
     query = "&".join(f"{key}={quote(value, safe='', errors='surrogateescape')}" for key, value in pairs)
@@ -42,6 +47,7 @@ def ask(app: ASGIApp, address: str) -> Answered:
         "client": ("127.0.0.1", 0),
         "server": ("127.0.0.1", 80),
         "trecexam.user": _READER,
+        "view": view,
         "visitor": Visitor(_READER, "", by_proxy=True),
     }
     answered: dict[str, Any] = {"status": 500}

@@ -11,7 +11,8 @@ from typing import Any
 
 from trecexam.serving.urls import name_of, segment
 
-_WORD = re.compile(r"[^\s,;()\[\]\"'“”]+")
+_WORD = re.compile(r"\S+")
+_PIECE = re.compile(r"[^\W_]+|[\W_]")
 
 
 class Names:
@@ -60,6 +61,9 @@ class NeutralNames(Names):
         self._ids = {
             doc_id: self._alone[doc_id] for doc_id in doc_ids if not re.fullmatch(r"\d{0,2}", doc_id)
         }
+        pieces = [_PIECE.findall(doc_id) for doc_id in self._ids]
+        self._first = {each[0] for each in pieces if each}
+        self._most = max(map(len, pieces), default=0)
         named = {**files, **people, **runs}
         inside = [name for name in named if not re.fullmatch(r"\d{0,2}", name)]
         # A passage's id that has a run's name in it is longer, and comes first.
@@ -79,8 +83,23 @@ class NeutralNames(Names):
             head, comma, rest = text.partition(between)
             if comma and head in self._alone:
                 return self._alone[head] + comma + self.in_text(rest)
-        text = _WORD.sub(lambda match: self._ids.get(match[0], match[0]), text)
+        text = _WORD.sub(lambda match: self._without_ids(match[0]), text)
         return self._inside.sub(lambda match: self._alone[match[0]], text) if self._inside else text
+
+    def _without_ids(self, word: str) -> str:
+        """The word with documents' ids replaced where no letter or digit is next to them."""
+        if word in self._ids or word.isalnum():
+            return self._ids.get(word, word)
+        pieces, out, begin = _PIECE.findall(word), "", 0
+        if self._first.isdisjoint(pieces):
+            return word
+        while begin < len(pieces):
+            most = self._most if pieces[begin] in self._first else 0
+            ends = range(min(begin + most, len(pieces)), begin, -1)
+            end = next((end for end in ends if "".join(pieces[begin:end]) in self._ids), begin)
+            out += self._ids["".join(pieces[begin:end])] if end > begin else pieces[begin]
+            begin = max(end, begin + 1)
+        return out
 
     def in_address(self, address: str) -> str:
         def neutral(match: re.Match[str]) -> str:

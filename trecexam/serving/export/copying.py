@@ -22,17 +22,25 @@ class Copier(HTMLParser):
 
     Args:
         left_out: paths of pages that are not in the copy.
+        left_out_classes: classes of elements that are not in it.
 
     Attributes:
         links: canonical addresses, and files under /static, that it links to.
     """
 
-    def __init__(self, address: str, names: Names, left_out: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        address: str,
+        names: Names,
+        left_out: Collection[str] = (),
+        left_out_classes: Collection[str] = (),
+    ) -> None:
         super().__init__(convert_charrefs=False)
         self.links: list[str] = []
         self._file = file_of(names.in_address(address))
         self._names = names
         self._pages_left_out = left_out
+        self._classes_left_out = left_out_classes
         self._out: list[str] = []
         self._text: list[str] = []
         self._open: list[str] = []
@@ -71,7 +79,8 @@ class Copier(HTMLParser):
             self._open.append(tag)
         if self._left_out is not None:
             return
-        if tag in _LEFT_OUT or values.get("id") in _LEFT_OUT_IDS:
+        is_left_out = any(name in self._classes_left_out for name in (values.get("class") or "").split())
+        if tag in _LEFT_OUT or values.get("id") in _LEFT_OUT_IDS or is_left_out:
             self._left_out = len(self._open)
             return
         if tag == "a":

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import hmac
-import json
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 from starlette.types import ASGIApp
@@ -18,13 +19,15 @@ from trecexam.serving.export.asking import ask
 from trecexam.serving.export.blinding import Names, NeutralNames
 from trecexam.serving.export.copying import Copier
 from trecexam.serving.export.naming import file_of
-from trecexam.serving.export.placing import MARKER, new_copy, refuse_others
+from trecexam.serving.export.placing import new_copy, refuse_others, write_marker
 from trecexam.serving.live import LiveTrack
 from trecexam.serving.view import View
-from trecexam.track import TrackFolder
+from trecexam.track import TrackFolder, folder_of_track
 
 #: Pages that name files and people in too many ways to be shown blind.
 _OPEN = ("/rejected", "/campaign", "/campaign/agreement")
+#: The class of elements with people's reasons: these may name a run, a passage or a person in any words.
+_REASONS = ("why",)
 
 
 def export(
@@ -40,7 +43,7 @@ def export(
 
     Args:
         root: of the track.
-        folder: for the copy; there must be none, an empty one, or an earlier copy.
+        folder: for the copy; there must be none, an empty one, or an earlier copy with nothing else in it.
         blind: neutral names for runs, passages, people and files.
         progress: is told files written and files known of, again and again.
 
@@ -50,38 +53,58 @@ def export(
     Raises:
         TrecexamError: the track cannot be read, or the folder has something else in it, or cannot be written.
     """
+    track = TrackFolder.open(root)
+    refuse_inside_track(folder, track)
     refuse_others(folder)
     with LiveTrack(root, apart=False) as live:
         live.wait_for(lambda state: state.view is not None or bool(state.trouble))
         if live.view is None:
             raise TrecexamError(live.trouble)
-        app = create_app(live)
-        names = _neutral(TrackFolder.open(root), live.view) if blind else Names()
+        app, view = create_app(live), live.view
+        names = _neutral(track, view) if blind else Names()
+        if blind:
+            # Notes are on files, and the page with all of them is left out.
+            view = replace(view, name="Blind copy", input_notes=())
         try:
             with new_copy(folder) as made:
                 # In a thread, as the caller's may run a loop of its own: a notebook's does.
                 with ThreadPoolExecutor(1) as thread:
-                    written = thread.submit(_write, app, made, names, blind, progress).result()
-                marker = {"track": "" if blind else live.view.name, "blind": blind, "files": written}
-                (made / MARKER).write_text(json.dumps(marker, indent=1) + "\n")
+                    digests = thread.submit(_write, app, made, view, names, blind, progress).result()
+                write_marker(made, digests, track="" if blind else view.name, blind=blind)
         except OSError as error:
             raise TrecexamError(f"cannot be written: {error.strerror or error}", path=folder) from error
-    return written
+    return len(digests)
+
+
+def refuse_inside_track(folder: Path, track: TrackFolder) -> None:
+    """Refuses a copy in a folder from which a track reads its runs, or which it writes.
+
+    Raises:
+        TrecexamError: it is in one of that track's, or of any other's.
+    """
+    inner = folder_of_track(folder, track)
+    if inner is not None:
+        raise TrecexamError(
+            f"is in {inner}, where a track has its runs, outputs or grades, and would take pages for its own "
+            "files: name a folder elsewhere",
+            path=folder,
+        )
 
 
 def _write(
-    app: ASGIApp, folder: Path, names: Names, blind: bool, progress: Callable[[int, int], None]
-) -> int:
+    app: ASGIApp, folder: Path, view: View, names: Names, blind: bool, progress: Callable[[int, int], None]
+) -> dict[str, str]:
+    """Writes all pages; the sha256 of each file by its path."""
     waiting, known = ["/"], {"/"}
-    written = 0
+    digests: dict[str, str] = {}
     while waiting:
         address = waiting.pop(0)
         static = address.startswith("/static/")
-        answered = ask(app, address)
+        answered = ask(app, address, view)
         path = folder / file_of(address if static else names.in_address(address))
         content = answered.content
         if answered.status == 200 and not static and path.suffix == ".html":
-            copier = Copier(address, names, left_out=_OPEN if blind else ())
+            copier = Copier(address, names, *(_OPEN, _REASONS) if blind else ((), ()))
             content = copier.copied(content.decode()).encode(errors="replace")
             new = [each for each in dict.fromkeys(copier.links) if each not in known]
             known.update(new)
@@ -92,9 +115,9 @@ def _write(
             raise TrecexamError(f"the page {address} cannot be shown: {answered.status}")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-        written += 1
-        progress(written, len(known))
-    return written
+        digests[path.relative_to(folder).as_posix()] = hashlib.sha256(content).hexdigest()
+        progress(len(digests), len(known))
+    return digests
 
 
 def _neutral(folder: TrackFolder, view: View) -> Names:

@@ -3,34 +3,57 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 import re
 import shutil
+import stat
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 from trecexam.errors import TrecexamError
+from trecexam.tables.text import shorten_list
 
-#: In each copy, so that nothing else is ever replaced by one.
+#: In each copy, with the sha256 of each of its files, so that nothing else is ever removed for a new one.
 MARKER = "trecexam-copy.json"
 #: In a copy that is being made, so that nothing else is ever removed for one.
 IN_WORK = ".trecexam-copy-in-work"
 _OLD = "-old"
 
 
+def write_marker(folder: Path, digests: Mapping[str, str], **facts: Any) -> None:
+    """Ends a copy by the list of its files."""
+    marker = {**facts, "files": dict(digests)}
+    (folder / MARKER).write_text(json.dumps(marker, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
 def refuse_others(folder: Path) -> None:
-    """To be called before a copy is made.
+    """To be called before a copy is made, and before it takes the place of an earlier one.
 
     Raises:
-        TrecexamError: the folder is none, or has something else in it than an earlier copy.
+        TrecexamError: the folder is none, or has something else in it than the files of an earlier copy.
     """
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise TrecexamError("is no folder: name another for the copy", path=folder)
-    if folder.is_dir() and any(folder.iterdir()) and not _is_copy(folder):
-        raise TrecexamError("has files that are no copy of a page: name another folder", path=folder)
+    try:
+        if not folder.is_dir() or not any(folder.iterdir()):
+            return
+        listed = _listed(folder)
+        if listed is None:
+            raise TrecexamError("has files that are no copy of a page: name another folder", path=folder)
+        others = sorted(name for name, is_ours in _inside(folder, listed) if not is_ours)
+    except OSError as error:
+        raise TrecexamError(f"cannot be read: {error.strerror or error}", path=folder) from error
+    if others:
+        raise TrecexamError(
+            f"has files that the earlier copy did not write, or that changed since: "
+            f"{shorten_list(others, quote='')}. Nothing was removed. Move them away, or name another folder",
+            path=folder,
+        )
 
 
 @contextmanager
@@ -66,12 +89,15 @@ def _mend(folder: Path) -> None:
         match = name.fullmatch(left.name)
         if match is None or left.is_symlink() or not left.is_dir():
             continue
-        if not (_is_copy(left) or (left / IN_WORK).is_file()) or _is_locked(left):
+        unfinished = (left / IN_WORK).is_file()
+        if not (unfinished or _listed(left) is not None) or _is_locked(left):
             continue
         if match[1] and not folder.exists():
             left.rename(folder)
-        else:
+        elif unfinished:
             shutil.rmtree(left, ignore_errors=True)
+        else:
+            _remove(left)
 
 
 def _is_locked(folder: Path) -> bool:
@@ -85,16 +111,56 @@ def _is_locked(folder: Path) -> bool:
     return False
 
 
-def _is_copy(folder: Path) -> bool:
+def _listed(folder: Path) -> Mapping[str, str] | None:
+    """The sha256 of each file of a copy, by its path in it; None where the folder is no copy."""
     try:
         marker = json.loads((folder / MARKER).read_bytes())
     except (OSError, ValueError):
-        return False
-    return isinstance(marker, dict) and marker.keys() == {"track", "blind", "files"}
+        return None
+    is_copy = isinstance(marker, dict) and marker.keys() == {"track", "blind", "files"}
+    return marker["files"] if is_copy and isinstance(marker["files"], dict) else None
+
+
+def _inside(folder: Path, listed: Mapping[str, str]) -> Iterator[tuple[str, bool]]:
+    """What is in a folder, and whether a copy with these files wrote it; of other folders the name alone."""
+    ours = {str(parent) for name in listed for parent in PurePosixPath(name).parents}
+    waiting = [folder]
+    while waiting:
+        for path in waiting.pop().iterdir():
+            name, mode = path.relative_to(folder).as_posix(), path.lstat().st_mode
+            if stat.S_ISDIR(mode) and name in ours:
+                waiting.append(path)
+            elif stat.S_ISDIR(mode):
+                yield f"{name}/", False
+            else:
+                is_ours = name == MARKER or (name in listed and _digest(path, mode) == listed[name])
+                yield name, is_ours and stat.S_ISREG(mode)
+
+
+def _digest(path: Path, mode: int) -> str:
+    if not stat.S_ISREG(mode):
+        return ""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _remove(copy: Path) -> None:
+    """Removes a copy, and nothing that it did not write; its list goes last, so that the next one goes on."""
+    with suppress(OSError):
+        for name, is_ours in list(_inside(copy, _listed(copy) or {})):
+            if is_ours and name != MARKER:
+                (copy / name).unlink()
+        for folder, _, _ in os.walk(copy, topdown=False):
+            if folder != str(copy):
+                Path(folder).rmdir()
+        (copy / MARKER).unlink(missing_ok=True)
+        copy.rmdir()
 
 
 def _put(made: Path, folder: Path) -> None:
     """Puts a finished folder in the place of an earlier one."""
+    # Again: to make a copy takes its time.
+    refuse_others(folder)
     old = made.with_name(made.name + _OLD)
     if folder.exists():
         folder.rename(old)
@@ -104,4 +170,4 @@ def _put(made: Path, folder: Path) -> None:
         if old.exists():
             old.rename(folder)
         raise
-    shutil.rmtree(old, ignore_errors=True)
+    _remove(old)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from starlette.routing import Route
 
 from trecexam.serving import cookies, urls
-from trecexam.serving.logins import TooManyError
 from trecexam.serving.pages import judge, support
 from trecexam.serving.rendering import SAID, WHO, NotFoundError, form_of, go, render
 from trecexam.serving.users import VISITOR
@@ -16,27 +15,21 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from trecexam.serving.logins import Logins
     from trecexam.serving.sessions import Sessions, Visitor
 
-WRONG = "There is nobody of that name with that password or token."
-TOO_MANY = "Too many wrong logins came for this name or from this address. Try again in a minute."
+WRONG = "Nobody has that token. Copy all of it again, or ask who organizes the track for a new one."
 
 
 async def login(request: Request) -> Response:
-    """Asks for a name and a password or token; with a form, logs in."""
+    """Asks for a token, which a link may have filled in; with a form, logs in."""
     sessions = _sessions(request)
-    logins: Logins = request.app.state.logins
     if request.method != "POST":
-        return _form(request, sessions, request.query_params.get("back", ""))
+        query = request.query_params
+        return _form(request, sessions, query.get("back", ""), token=query.get("token", ""))
     form = form_of(request)
-    name, back = form.get("name", "").strip(), form.get("back", "")
-    try:
-        entry = await logins.entry(name, form.get("secret", ""), sessions.client(request.scope))
-    except TooManyError:
-        return _form(request, sessions, back, 429, name=name, trouble=TOO_MANY)
+    entry, back = sessions.users.with_token(form.get("token", "").strip()), form.get("back", "")
     if entry is None:
-        return _form(request, sessions, back, 401, name=name, trouble=WRONG)
+        return _form(request, sessions, back, 401, trouble=WRONG)
     sessions.end(request.scope)
     response = go(request, urls.local(back))
     # With "strict" who follows a link in a mail would have to log in again.
@@ -55,13 +48,16 @@ async def logout(request: Request) -> Response:
 
 
 def _form(
-    request: Request, sessions: Sessions, back: str, status: int = 200, *, name: str = "", trouble: str = ""
+    request: Request, sessions: Sessions, back: str, status: int = 200, *, token: str = "", trouble: str = ""
 ) -> Response:
     visitor: Visitor = request.scope["visitor"]
-    if visitor.user is not VISITOR and status == 200:
+    entry = sessions.users.with_token(token)
+    # Somebody else's link asks first, so that nobody judges under another one's name.
+    is_theirs = not token or (entry is not None and entry.user == visitor.user)
+    if visitor.user is not VISITOR and status == 200 and is_theirs:
         return go(request, urls.local(back))
     response = render(
-        request, "login.html", status, back=urls.local(back) if back else "", name=name, trouble=trouble
+        request, "login.html", status, back=urls.local(back) if back else "", token=token, trouble=trouble
     )
     if visitor.fresh:
         cookies.keep(response, sessions.cookie, visitor.fresh, samesite="lax")
