@@ -11,8 +11,8 @@ from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.official import LEADERBOARD, shown_error
 from trecexam.line.official import official_judgments as official_of
 from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES, n_distinct
-from trecexam.scores.paired_tests import MOST_RUNS
 from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, measure
+from trecexam.scores.paired_tests import MOST_RUNS
 from trecexam.scores.rank_correlation.ranks import Floats, official_means
 from trecexam.tables.text import plural, shorten_list
 
