@@ -202,9 +202,7 @@ def without_interval(pairs: Sequence[PairedScores]) -> tuple[str, ...]:
     if any(0 < len(scores.query_ids) < MIN_QUERIES for scores in pairs):
         return (f"no intervals: they need at least {MIN_QUERIES} queries",)
     if any(len(scores.runs) > MOST_RUNS for scores in pairs):
-        return (
-            f"no intervals: they are computed for {MOST_RUNS} runs at most, as they take minutes of more",
-        )
+        return (f"no intervals: they are computed for at most {MOST_RUNS} runs",)
     few: dict[str, int] = {}
     for scores in pairs:
         at = "" if scores.min_rating is None else f" at min_rating {scores.min_rating}"
