@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from converters.run import Run
 from trecexam.errors import TrecexamError, did_you_mean
-from trecexam.line.loaded import LoadedTrack
+from trecexam.line.cautions import judgment_cautions, pool_cautions, rating_cautions
+from trecexam.line.loaded import LoadedTrack, Part
 from trecexam.line.measure_names import names_of
 from trecexam.line.measures import above_scale, check_importance, own_cautions, without_vital
 from trecexam.line.official import official_judgments
@@ -31,6 +32,9 @@ from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
     from trecexam.line.measure_names import MeasureLike
+
+#: What a leaderboard with its cautions is made from. Judged queries are of "official".
+BOARD_PARTS: tuple[Part, ...] = ("cells", "people", "runs", "official", "settings")
 
 
 def rubric_values(
@@ -181,14 +185,17 @@ def leaderboard(
         values, values.measures, values.query_ids, answered, average=track.config.scores.average
     )
     if official:
-        return board
+        return replace(board, cautions=judgment_cautions(track, measures))
     best = track.traits.scale.max_rating
     above = above_scale(board.measures, track.config, best)
-    known = own_cautions(track)
+    specific = own_cautions(track)
     if measures is not None:
         names = board.measures
-        known = (*without_vital(names, track.bank), *without_probabilities(track, names))
-    return replace(board, cautions=(*known, *above, *_unsupported(track, board)))
+        specific = (*without_vital(names, track.bank), *without_probabilities(track, names))
+    thresholds = rating_cautions(track.config, track.measures if measures is None else measures)
+    relative = pool_cautions(track, board.measures)
+    cautions = (*specific, *above, *_unsupported(track, board), *thresholds, *relative)
+    return replace(board, cautions=cautions)
 
 
 def _unsupported(track: LoadedTrack, board: Leaderboard) -> tuple[str, ...]:
@@ -203,7 +210,7 @@ def _unsupported(track: LoadedTrack, board: Leaderboard) -> tuple[str, ...]:
 
 def own_leaderboard(track: LoadedTrack) -> Leaderboard:
     """The leaderboard by the track's own measures."""
-    return track.derived("leaderboard", ("cells", "people", "runs", "settings"), lambda: leaderboard(track))
+    return track.derived("leaderboard", BOARD_PARTS, lambda: leaderboard(track))
 
 
 def _printed(measures: Iterable[Measure]) -> list[str]:

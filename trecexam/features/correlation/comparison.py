@@ -157,7 +157,9 @@ def compare(
     keys = (*_keys(min_ratings), "query_id") if per_query else _keys(min_ratings)
     judged = track.official is not None
     n_queries = len(common_queries(track) if judged else track.bank.query_ids)
-    return LeaderboardComparison(n_queries, keys, tuple(pairs), p, remarks(track, comparisons))
+    return LeaderboardComparison(
+        n_queries, keys, tuple(pairs), p, remarks(track, comparisons, measures, official_measures)
+    )
 
 
 def swapped(
@@ -188,7 +190,10 @@ def swapped(
         (_key(scores, min_ratings), find_swaps(scores.runs, scores.rubric, scores.official))
         for scores in comparisons
     ]
-    lines = (*remarks(track, comparisons), *(_summary(key, swaps) for key, swaps in pairs))
+    lines = (
+        *remarks(track, comparisons, measures, official_measures),
+        *(_summary(key, swaps) for key, swaps in pairs),
+    )
     return SwappedPairs(_keys(min_ratings), tuple(pairs), lines)
 
 
@@ -223,7 +228,7 @@ def outlying(
             (_key(scores, min_ratings), find_outliers(scores.runs, scores.rubric, scores.official)[:most])
             for scores in comparisons
         ),
-        remarks(track, comparisons),
+        remarks(track, comparisons, measures, official_measures),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
+from trecexam.line.cautions import judgment_cautions, rating_cautions
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.official import LEADERBOARD, shown_error
 from trecexam.line.official import official_judgments as official_of
@@ -16,6 +17,7 @@ from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
     from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.measure_names import MeasureLike
     from trecexam.line.track_inputs import TrackInputs
     from trecexam.scores.values import MeasureValues
 
@@ -170,9 +172,18 @@ def nothing_to_compare(track: LoadedTrack) -> TrecexamError:
     return TrecexamError(reason, path=folder.root)
 
 
-def remarks(track: LoadedTrack, pairs: Sequence[PairedScores]) -> tuple[str, ...]:
-    """What of a comparison is not in its table, in lines for people: what was compared, and what was not."""
-    lines = []
+def remarks(
+    track: LoadedTrack,
+    pairs: Sequence[PairedScores],
+    measures: Sequence[MeasureLike] | None = None,
+    official_measures: Sequence[MeasureLike] | None = None,
+) -> tuple[str, ...]:
+    """What of a comparison is not in its table, in lines for people: what was compared, and what was not.
+
+    Args:
+        measures, official_measures: as they were given; None for the track's own.
+    """
+    lines = _thresholds(track, pairs, measures, official_measures)
     if track.official is not None and any(scores.official_measure != LEADERBOARD for scores in pairs):
         lines.append(_compared(track))
         lines += official_of(track).warnings()
@@ -193,6 +204,26 @@ def remarks(track: LoadedTrack, pairs: Sequence[PairedScores]) -> tuple[str, ...
     if tied:
         lines.append(f"no correlation where all runs are tied: on {shorten_list(list(tied), 6, quote='')}")
     return tuple(lines)
+
+
+def _thresholds(
+    track: LoadedTrack,
+    pairs: Sequence[PairedScores],
+    measures: Sequence[MeasureLike] | None,
+    official_measures: Sequence[MeasureLike] | None,
+) -> list[str]:
+    """Lines on measures that count from another label on than the track, but at a given min_rating."""
+    rubric = {scores.measure for scores in pairs if scores.min_rating is None}
+    judged = {scores.official_measure for scores in pairs}
+    official = track.config.official_measures() if official_measures is None else official_measures
+    on_judgments = [name for name in official if name != LEADERBOARD]
+    return [
+        *rating_cautions(
+            track.config,
+            [n for n in (track.measures if measures is None else measures) if str(measure(n)) in rubric],
+        ),
+        *judgment_cautions(track, [name for name in on_judgments if str(measure(name)) in judged]),
+    ]
 
 
 def _variants(
