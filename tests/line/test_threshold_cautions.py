@@ -137,7 +137,7 @@ def test_correlations_say_it_of_both_sides_everywhere(
     toml.write_text(toml.read_text() + "\n[scores]\nmin_relevant = 2\n")
     rubric = "P@8 counts ratings from 1 on; this track's threshold is 4: P(rel=4)@8"
     official = "AP counts judgments from 1 on; this track's `min_relevant` is 2: AP(rel=2)"
-    for option in ((), ("--swaps",), ("--outliers", "2"), ("--per-query",)):
+    for option in ((), ("--swaps",), ("--outliers", "2"), ("--per-query",), ("--representative", "2")):
         assert run(["correlate", str(graded), "-m", "P@8", "--official-measure", "AP", *option]) == 0
         lines = capsys.readouterr().err.splitlines()
         assert (lines.count(rubric), lines.count(official)) == (1, 1), option

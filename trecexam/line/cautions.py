@@ -25,8 +25,8 @@ def pool_cautions(track: LoadedTrack, measures: Iterable[MeasureLike]) -> tuple[
     without official judgments.
     """
     names = _names(each for each in map(measure, measures) if depends_on_pool(each))
-    query_ids, pool_judged = track.bank.query_ids, track.config.track.pool_judged
-    alone = [q for q in query_ids if not pool_judged or q not in track.judged_queries]
+    query_ids, alone = track.bank.query_ids, track.pooled_of_runs_alone
+    pool_judged = track.config.track.pool_judged
     if not names or not alone or not track.runs:
         return ()
     runs = f"these {len(track.runs):,} runs" if len(track.runs) > 1 else "this run"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from converters.run import Run
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.line.cautions import judgment_cautions, pool_cautions, rating_cautions
-from trecexam.line.loaded import LoadedTrack, Part
+from trecexam.line.loaded import LoadedTrack
 from trecexam.line.measure_names import names_of
 from trecexam.line.measures import above_scale, check_importance, own_cautions, without_vital
 from trecexam.line.official import official_judgments
@@ -32,9 +32,6 @@ from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
     from trecexam.line.measure_names import MeasureLike
-
-#: What a leaderboard with its cautions is made from. Judged queries are of "official".
-BOARD_PARTS: tuple[Part, ...] = ("cells", "people", "runs", "official", "settings")
 
 
 def rubric_values(
@@ -210,7 +207,7 @@ def _unsupported(track: LoadedTrack, board: Leaderboard) -> tuple[str, ...]:
 
 def own_leaderboard(track: LoadedTrack) -> Leaderboard:
     """The leaderboard by the track's own measures."""
-    return track.derived("leaderboard", BOARD_PARTS, lambda: leaderboard(track))
+    return track.derived("leaderboard", ("cells", "people", "runs", "settings"), lambda: leaderboard(track))
 
 
 def _printed(measures: Iterable[Measure]) -> list[str]:

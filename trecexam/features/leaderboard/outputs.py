@@ -11,7 +11,7 @@ from trecexam.features.leaderboard.differences import differences, own_differenc
 from trecexam.features.leaderboard.plot import leaderboard_plot
 from trecexam.features.leaderboard.tables import leaderboard_json, leaderboard_table, per_query_table
 from trecexam.line.diagnostics import NO_RUNS
-from trecexam.line.evaluation import BOARD_PARTS, leaderboard, own_leaderboard, rubric_values
+from trecexam.line.evaluation import leaderboard, own_leaderboard, rubric_values
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.output_files import Feature, FeaturePlot, OutputFiles, PlotMeasures
 from trecexam.scores.leaderboard import Score, interval
@@ -85,7 +85,7 @@ LEADERBOARD = Feature(
     (
         OutputFiles(
             ("leaderboard.tsv", "leaderboard.json"),
-            BOARD_PARTS,
+            ("cells", "people", "runs", "settings"),
             _leaderboard,
             first=True,
         ),
